@@ -157,7 +157,7 @@ async fn fill(db: &Db, people: usize, rows: usize) -> Result<Vec<UserId>> {
                 extraction.summary = answer.split(' ').take(10).collect::<Vec<_>>().join(" ");
                 extraction.topics = question.split(' ').take(3).map(str::to_owned).collect();
                 let learned = IndexingResult {
-                    extraction,
+                    metadata: extraction,
                     source: AnnotationSource::Model,
                     is_shareable: false,
                     vectors: Some(vectors),

@@ -1,4 +1,5 @@
-//! Composition root: builds a running program from a configuration, or from fakes. Holds the one list of tools.
+//! Composition root: starts the program from a blueprint, with real or simulated peers, and shuts it down. Contains the
+//! list of all tools.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,43 +67,44 @@ use crate::web::health::HealthChecker;
 use crate::web::stream_limit::StreamLimit;
 use crate::web::{TwilioVerification, WebhookState};
 
-/// Time that running turns get to end after a signal; with the steps that follow, the program exits within 10 s.
-const TURN_SHUTDOWN_TIME: Duration = Duration::from_secs(6);
-/// Time that messages being sent get after the turns have ended.
-const MESSAGE_SHUTDOWN_TIME: Duration = Duration::from_secs(2);
-/// Time limit of each reading of the carrier's message list.
+/// Grace period for running turns after a shutdown signal. With the steps that follow, the program exits within 10 s.
+const TURN_GRACE_PERIOD: Duration = Duration::from_secs(6);
+/// Grace period for each background task after the turns have ended.
+const TASK_GRACE_PERIOD: Duration = Duration::from_secs(2);
+/// Time limit for fetching the carrier's list of messages once.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Parts of a program, with real or simulated peers.
+/// Dependencies from which a program is started, with real or simulated peers.
 pub struct AppBlueprint {
     pub db: Db,
     pub clock: Clock,
     pub settings: HouseholdSettings,
-    /// Time that a confirmation prompt waits for its YES.
+    /// Time for which a confirmation prompt waits for a YES.
     pub confirm_for: SignedDuration,
-    /// Time that the text of messages is stored.
+    /// Retention period of message text.
     pub retention: SignedDuration,
     pub admin: Option<PhoneNumber>,
     pub members: Vec<PhoneNumber>,
     pub model: Option<Arc<dyn Model>>,
-    /// Embedder that turns text into vectors; `None`: memory is searched by keywords alone.
+    /// Embedder that turns text into vectors; without it, only full-text search is used.
     pub embedder: Option<Arc<dyn Embedder>>,
     pub library: ArrInstances,
     pub channels: OutboundChannels,
-    pub trust: Option<Arc<TwilioVerification>>,
-    /// Secret that Sonarr and Radarr must present with their events; `None`: no events from them are accepted.
-    pub report_secret: Option<SecretString>,
-    /// Configuration that the health page tests connections with; `None` with simulated peers.
+    /// Verification of webhooks from Twilio; without it, they are rejected.
+    pub twilio_verification: Option<Arc<TwilioVerification>>,
+    /// Secret that Sonarr and Radarr must present with their events; without it, no events are accepted.
+    pub arr_secret: Option<SecretString>,
+    /// Configuration with which the health page tests connections; `None` with simulated peers.
     pub config: Option<Arc<Config>>,
-    /// Source of the messages that never reached this service; `None` without an account.
-    pub missed: Option<MissedMessageSource>,
-    /// Number of tokens that the model can read at once, if configured.
+    /// Source of messages whose webhook was missed; `None` without a Twilio account.
+    pub missed_messages: Option<MissedMessageSource>,
+    /// Context window of the model in tokens, if configured.
     pub context_window: Option<u64>,
     /// Access rules of the console.
     pub console: AccessRules,
 }
 
-/// Carrier's record of the messages sent to one of the service's numbers.
+/// Carrier's list of the messages sent to one of the service's numbers.
 pub struct MissedMessageSource {
     pub twilio: Arc<Twilio>,
     pub number: Address,
@@ -124,53 +126,65 @@ pub struct App {
 /// Tasks that run beside the turns.
 struct BackgroundTasks {
     relay: JoinHandle<()>,
-    inbox: Option<JoinHandle<()>>,
+    missed_messages: Option<JoinHandle<()>>,
     maintenance: JoinHandle<()>,
-    retries: JoinHandle<()>,
-    learning: JoinHandle<()>,
-    files: JoinHandle<()>,
-    watch: JoinHandle<()>,
+    addition_retries: JoinHandle<()>,
+    indexing: JoinHandle<()>,
+    file_watch: JoinHandle<()>,
+    clock_watch: JoinHandle<()>,
 }
 
 impl BackgroundTasks {
     async fn spawn(
         engine: &Arc<Engine>,
         relay: &OutboxRelay,
-        missed: Option<MissedMessageSource>,
+        missed_messages: Option<MissedMessageSource>,
         delays: RecoveryDelays,
         maintenance: &Maintenance,
     ) -> Result<Self, DbError> {
         let Maintenance { db, clock, stop, .. } = maintenance;
-        let watch = ClockWatch { engine: engine.clone(), db: db.clone(), clock: clock.clone() };
-        let watch = tokio::spawn(watch.run(stop.clone()));
+        let clock_watch = ClockWatch { engine: engine.clone(), db: db.clone(), clock: clock.clone() };
+        let clock_watch = tokio::spawn(clock_watch.run(stop.clone()));
         let relay = tokio::spawn({
             let (relay, stop) = (relay.clone(), stop.clone());
             async move { relay.run(stop).await }
         });
-        let inbox = match missed {
+        let missed_messages = match missed_messages {
             None => {
                 engine.scheduler.recover_work().await?;
                 None
             }
             Some(MissedMessageSource { twilio, number }) => {
-                let min_age = delays.too_young;
-                let (db, clock, deferred_ids) = (db.clone(), clock.clone(), Arc::default());
+                let (db, clock) = (db.clone(), clock.clone());
                 let (admission, scheduler) = (engine.admission.clone(), engine.scheduler.clone());
-                let inbox = InboundLog { twilio, number, db, clock, min_age, deferred_ids };
-                Some(tokio::spawn(fetch_missed(inbox, admission, scheduler, delays, stop.clone())))
+                let inbound_log = InboundLog {
+                    twilio,
+                    number,
+                    db,
+                    clock,
+                    min_age: delays.min_message_age,
+                    deferred_ids: Arc::default(),
+                };
+                Some(tokio::spawn(poll_missed_messages(
+                    inbound_log,
+                    admission,
+                    scheduler,
+                    delays,
+                    stop.clone(),
+                )))
             }
         };
-        let retries = tokio::spawn(engine.additions.clone().run(stop.clone()));
-        let learning = tokio::spawn(engine.indexer.clone().run(stop.clone()));
-        let files = tokio::spawn(log_displaced_files(db.clone(), stop.clone()));
+        let addition_retries = tokio::spawn(engine.additions.clone().run(stop.clone()));
+        let indexing = tokio::spawn(engine.indexer.clone().run(stop.clone()));
+        let file_watch = tokio::spawn(log_displaced_files(db.clone(), stop.clone()));
         Ok(Self {
             relay,
-            inbox,
+            missed_messages,
             maintenance: tokio::spawn(maintenance.clone().run()),
-            retries,
-            learning,
-            watch,
-            files,
+            addition_retries,
+            indexing,
+            clock_watch,
+            file_watch,
         })
     }
 }
@@ -178,14 +192,14 @@ impl BackgroundTasks {
 /// Error that prevents the program from starting.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error("take up what the last run left")]
+    #[error("recover the work of the last run")]
     LastRun(#[from] DbError),
-    #[error("take over the console's password")]
+    #[error("apply the console password")]
     Password(#[from] PasswordError),
 }
 
-/// Begins a run in the database, with the configured users, and returns the run's time: a program that starts knows
-/// only the wall clock.
+/// Starts a run in the database, with the configured users, and returns its start time, which is the time of the wall
+/// clock.
 async fn begin_run(
     db: &Db,
     clock: &Clock,
@@ -197,8 +211,8 @@ async fn begin_run(
     let downtime =
         db.write(move |conn| initialize_store(conn, (admin.as_ref(), &members), &settings, now)).await?;
     if let Downtime::Uncertain(step) = downtime {
-        let behind = step.unsigned_abs().as_secs();
-        tracing::warn!(seconds = behind, "wall clock is behind the last run, time between is unknown");
+        let seconds = step.unsigned_abs().as_secs();
+        tracing::warn!(seconds, "wall clock is behind the last run, downtime is unknown");
     }
     Ok(now)
 }
@@ -206,7 +220,7 @@ async fn begin_run(
 impl App {
     /// Opens the database, registers the configured users, resumes unfinished work and starts to send messages.
     pub async fn start(blueprint: AppBlueprint) -> Result<Self, StartError> {
-        let AppBlueprint { db, clock, settings, embedder, admin, members, missed, .. } = blueprint;
+        let AppBlueprint { db, clock, settings, embedder, admin, members, missed_messages, .. } = blueprint;
         let floor = settings.similarity_floor;
         let tester = ConnectionTester::new(blueprint.config, &blueprint.library, embedder.clone(), floor);
         let (library, delays) = (Arc::new(blueprint.library), settings.recovery_delays);
@@ -214,8 +228,8 @@ impl App {
         let tools = all_tools(&library, settings.pictures);
         let metrics = Metrics::new(tools.iter().map(|tool| tool.spec().name).collect(), now);
         let (confirm_for, zone, quiet) = (blueprint.confirm_for, settings.zone.clone(), settings.quiet_hours);
-        let terms = AcceptancePolicy { confirm_for, zone, quiet };
-        let access = Arc::new(ConsoleAccess::from_rules(blueprint.console, &db, now).await?);
+        let acceptance_policy = AcceptancePolicy { confirm_for, zone, quiet };
+        let console_access = Arc::new(ConsoleAccess::from_rules(blueprint.console, &db, now).await?);
         let (signal, stop) = (OutboxSignal::default(), CancellationToken::new());
         let engine = Arc::new(Engine::new(&EngineParts {
             db: db.clone(),
@@ -235,7 +249,10 @@ impl App {
             clock: clock.clone(),
             channels: blueprint.channels,
             signal,
-            timeouts: RelayTimeouts { acceptance_policy: terms.clone(), lookup_delays: delays.looks },
+            timeouts: RelayTimeouts {
+                acceptance_policy: acceptance_policy.clone(),
+                lookup_delays: delays.lookup_delays,
+            },
             metrics: metrics.clone(),
         });
         let maintenance = Maintenance {
@@ -245,7 +262,7 @@ impl App {
             retention: blueprint.retention,
             stop: stop.clone(),
         };
-        let tasks = BackgroundTasks::spawn(&engine, &relay, missed, delays, &maintenance).await?;
+        let tasks = BackgroundTasks::spawn(&engine, &relay, missed_messages, delays, &maintenance).await?;
         engine.start_notifications();
         let health = HealthChecker::new(db.clone(), clock.clone());
         let webhooks = WebhookState {
@@ -253,9 +270,9 @@ impl App {
             arr_events: engine.arr_events.clone(),
             db: db.clone(),
             clock: clock.clone(),
-            acceptance_policy: terms.clone(),
-            twilio: blueprint.trust,
-            arr_secret: blueprint.report_secret,
+            acceptance_policy: acceptance_policy.clone(),
+            twilio: blueprint.twilio_verification,
+            arr_secret: blueprint.arr_secret,
             metrics: metrics.clone(),
             health: health.clone(),
         };
@@ -263,8 +280,8 @@ impl App {
             engine: engine.clone(),
             db: db.clone(),
             clock: clock.clone(),
-            zone: terms.zone,
-            access,
+            zone: acceptance_policy.zone,
+            access: console_access,
             retention: blueprint.retention,
             stop: stop.clone(),
             streams: StreamLimit::default(),
@@ -276,42 +293,42 @@ impl App {
         Ok(Self { engine, relay, webhooks, console, db, clock, stop, maintenance, tasks })
     }
 
-    /// Ends running work within 10 s: running turns and messages get a moment to end, and the rest resumes at the next
-    /// start. Call this before the listener closes, so that messages are accepted until the end.
+    /// Waits for running turns up to the grace period, and stops the background tasks. Unfinished turns resume at the
+    /// next start. Call this before the listener closes, so that messages are accepted until the end.
     pub async fn drain_turns(&self) {
-        self.engine.drain(TURN_SHUTDOWN_TIME).await;
+        self.engine.drain(TURN_GRACE_PERIOD).await;
         self.stop.cancel();
     }
 
-    /// Closes the database, once no task uses it any longer.
+    /// Stops all tasks and closes the database.
     pub async fn close(self) {
         self.stop.cancel();
         let Self { engine, relay, webhooks, console, db, clock, maintenance, tasks, .. } = self;
-        if let Some(task) = tasks.inbox {
-            // The task only reads, and the messages that it admitted are stored.
+        if let Some(task) = tasks.missed_messages {
+            // The messages that the task has admitted are stored, and the next start fetches the others.
             task.abort();
             let _ = task.await;
         }
-        // The unfinished work of each task is stored as not done, or found by the next start; the last task only reads.
-        for task in [tasks.watch, tasks.learning, tasks.files] {
+        // The next start repeats what these tasks have not finished.
+        for task in [tasks.clock_watch, tasks.indexing, tasks.file_watch] {
             task.abort();
             let _ = task.await;
         }
-        // No task sends work to the engine any longer; an engine task that still runs would keep the database open.
+        // No task gives work to the engine from here on. A running engine task would keep the database open.
         engine.abort().await;
-        if tokio::time::timeout(MESSAGE_SHUTDOWN_TIME, tasks.relay).await.is_err() {
+        if tokio::time::timeout(TASK_GRACE_PERIOD, tasks.relay).await.is_err() {
             // The intent to send remains stored; the next start determines the outcome.
             relay.abort_sends().await;
         }
-        let retries = tasks.retries.abort_handle();
-        if tokio::time::timeout(MESSAGE_SHUTDOWN_TIME, tasks.retries).await.is_err() {
+        let addition_retries = tasks.addition_retries.abort_handle();
+        if tokio::time::timeout(TASK_GRACE_PERIOD, tasks.addition_retries).await.is_err() {
             // The intent to add remains stored; the next start determines the outcome.
-            retries.abort();
+            addition_retries.abort();
         }
-        // The stop signal woke this task; as with messages, the wait for its last piece of work is bounded.
-        match tokio::time::timeout(MESSAGE_SHUTDOWN_TIME, tasks.maintenance).await {
+        // The stop signal wakes this task, which finishes its current transaction.
+        match tokio::time::timeout(TASK_GRACE_PERIOD, tasks.maintenance).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!(%error, "database maintenance had ended early"),
+            Ok(Err(error)) => tracing::error!(%error, "database maintenance had stopped early"),
             Err(_) => tracing::warn!("database maintenance did not stop in time"),
         }
         let now: Timestamp = clock.now();
@@ -323,7 +340,7 @@ impl App {
     }
 }
 
-/// Registers the configured users and begins a run.
+/// Registers the configured users and starts a run.
 fn initialize_store(
     conn: &mut Conn,
     (admin, members): (Option<&PhoneNumber>, &[PhoneNumber]),
@@ -340,38 +357,38 @@ fn initialize_store(
     if let Downtime::Uncertain(step) = downtime {
         end_uncertain_waits(conn, settings, step, now)?;
     }
-    // The household's quiet hours may differ from those at the last start.
+    // The quiet hours of the household may have changed since the last start.
     reschedule_notifications(conn, settings, None, now)?;
     Ok(downtime)
 }
 
-/// Admits the messages that the carrier's list holds and the database does not.
-async fn fetch_missed_messages(inbox: &InboundLog, admission: &Admission) -> anyhow::Result<PollDelay> {
-    let reading = inbox.read_page().await?;
+/// Admits the messages of the carrier's list that are not in the database.
+async fn fetch_missed_messages(inbound_log: &InboundLog, admission: &Admission) -> anyhow::Result<PollDelay> {
+    let page = inbound_log.read_page().await?;
     failpoint::reached("missed.read");
-    for text in &reading.messages {
-        // The message is received now, not when the reading of the list began: replies may have been sent in the
-        // meantime.
-        admission.admit_message(ReceivedMessage { received_at: inbox.clock.now(), ..text.clone() }).await?;
+    for message in &page.messages {
+        // The message is received now, not when the list was requested: replies may have been sent in the meantime.
+        let received_at = inbound_log.clock.now();
+        admission.admit_message(ReceivedMessage { received_at, ..message.clone() }).await?;
         failpoint::reached("missed.admitted");
     }
-    inbox.record_admitted(&reading).await?;
-    Ok(reading.next)
+    inbound_log.record_admitted(&page).await?;
+    Ok(page.next)
 }
 
-/// Reads the carrier's list at the start, before any turn begins, so that old messages come before new ones; then every
-/// few minutes. A carrier that does not answer delays the start only briefly.
-async fn fetch_missed(
-    inbox: InboundLog,
+/// Fetches missed messages at the start, before any turn runs, so that old messages are processed before new ones, and
+/// then every few minutes. A carrier that does not respond delays the start by at most [`FETCH_TIMEOUT`].
+async fn poll_missed_messages(
+    inbound_log: InboundLog,
     admission: Arc<Admission>,
     scheduler: TurnScheduler,
     delays: RecoveryDelays,
     stop: CancellationToken,
 ) {
-    let mut first = true;
+    let mut is_first_poll = true;
     while !stop.is_cancelled() {
         let fetched = tokio::select! {
-            fetched = tokio::time::timeout(FETCH_TIMEOUT, fetch_missed_messages(&inbox, &admission)) => fetched,
+            fetched = tokio::time::timeout(FETCH_TIMEOUT, fetch_missed_messages(&inbound_log, &admission)) => fetched,
             () = stop.cancelled() => return,
         };
         let next = match fetched {
@@ -385,15 +402,15 @@ async fn fetch_missed(
                 PollDelay::Soon
             }
         };
-        if std::mem::take(&mut first)
+        if std::mem::take(&mut is_first_poll)
             && let Err(error) = scheduler.recover_work().await
         {
             tracing::error!(%error, "failed to resume unfinished work");
-            first = true;
+            is_first_poll = true;
         }
         let pause = match next {
-            PollDelay::Later => delays.list_every,
-            PollDelay::Soon => delays.list_soon,
+            PollDelay::Later => delays.poll_interval,
+            PollDelay::Soon => delays.short_poll_interval,
         };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
@@ -403,29 +420,38 @@ async fn fetch_missed(
 }
 
 impl App {
-    /// Runs one round of the maintenance that otherwise runs every ten minutes.
-    pub async fn keep_up_once(&self) {
+    /// Runs one round of maintenance, which otherwise runs every ten minutes.
+    pub async fn run_maintenance_once(&self) {
         self.maintenance.run_once().await;
     }
 
-    /// Reads the arr events that were not reported, sends all notifications that are due, and checks the followed
+    /// Reads the arr events whose webhook was missed, sends all notifications that are due, and checks the followed
     /// seasons.
-    pub async fn give_notice_once(&self) -> anyhow::Result<()> {
+    pub async fn send_notifications_once(&self) -> anyhow::Result<()> {
         self.engine.reconciler.reconcile_instances().await;
         self.engine.notifier.send_due_notifications().await?;
         self.engine.season_checker.check_seasons().await;
         Ok(())
     }
 
-    /// Stops immediately, as a kill would, and leaves the database as it is: for crash tests.
+    /// Stops immediately as if the process was killed, for crash tests. The database is left as it is.
     pub async fn kill(self) {
-        let BackgroundTasks { relay, inbox, maintenance, retries, learning, watch, files } = self.tasks;
-        for task in [relay, maintenance, retries, learning, watch, files].into_iter().chain(inbox) {
+        let BackgroundTasks {
+            relay,
+            missed_messages,
+            maintenance,
+            addition_retries,
+            indexing,
+            clock_watch,
+            file_watch,
+        } = self.tasks;
+        let tasks = [relay, maintenance, addition_retries, indexing, clock_watch, file_watch];
+        for task in tasks.into_iter().chain(missed_messages) {
             task.abort();
-            // An aborted task ends with an error that reports the abort.
+            // The error only reports that the task was aborted.
             let _ = task.await;
         }
-        // Aborted last, because these tasks give it work.
+        // The engine is aborted last, because the tasks give it work.
         self.engine.abort().await;
         let Self { engine, relay, webhooks, console, db, maintenance, .. } = self;
         relay.abort_sends().await;
@@ -434,7 +460,7 @@ impl App {
     }
 }
 
-/// Lists all tools; the rights of a user decide which tools are offered.
+/// Returns all tools. The permissions of a user determine which of them are offered.
 pub fn all_tools(library: &Arc<ArrInstances>, pictures: PicturePolicy) -> Vec<Arc<dyn Tool>> {
     let mut tools = vec![
         adapt_tool::<SearchMedia>(library),

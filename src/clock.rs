@@ -1,4 +1,4 @@
-//! Single source of time. Decisions take `now` as an argument; this module provides it.
+//! Clocks of the program. The rest of the code gets the time as an argument or from a [`Clock`].
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -6,21 +6,21 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// Smallest difference between the wall clock and the elapsed time that counts as a step. Below this difference, the
-/// clock follows the wall clock at once.
-pub const SMALLEST_STEP: SignedDuration = SignedDuration::from_secs(2);
+/// Minimum difference between the wall clock and the steady clock that counts as a step. The steady clock follows a
+/// smaller difference immediately.
+pub const MIN_STEP: SignedDuration = SignedDuration::from_secs(2);
 
 #[derive(Debug, Clone)]
 pub enum Clock {
     System,
-    /// Clock that stands still until it is set; a wait moves the clock forward, so nothing really waits.
+    /// Clock that stands still until it is set. A sleep advances the clock and returns immediately.
     Manual(Arc<Mutex<Timestamp>>),
-    /// Clock that advances evenly, and follows a step of the wall clock only through [`Clock::adopt_step`].
+    /// Clock that advances steadily, and follows a step of the wall clock only in [`Clock::adopt_step`].
     Steady(Arc<SteadyClock>),
 }
 
-/// Time of a running program: the wall clock as it was at `anchor`, and the time that the monotonic clock counted
-/// since.
+/// Clock of a running program: the wall clock at `anchor` plus the time that has elapsed on the monotonic clock since
+/// then.
 #[derive(Debug)]
 pub struct SteadyClock {
     wall: WallClock,
@@ -30,8 +30,8 @@ pub struct SteadyClock {
 #[derive(Debug)]
 enum WallClock {
     System,
-    /// Clock that advances with the runtime's clock, which a simulation pauses, from `start` on; `offset` is the sum of
-    /// the steps it was set by since then.
+    /// Clock that starts at `start` and advances with the clock of the Tokio runtime, which a simulation pauses.
+    /// `offset` is the sum of its steps.
     Simulated {
         start: Timestamp,
         since: Instant,
@@ -74,9 +74,9 @@ impl SteadyClock {
     }
 }
 
-/// Returns `from` plus the passed time, as far as timestamps reach.
-fn add_elapsed(from: Timestamp, passed: impl TryInto<SignedDuration>) -> Timestamp {
-    from.saturating_add(passed.try_into().unwrap_or(SignedDuration::MAX)).unwrap_or(Timestamp::MAX)
+/// Returns `start` plus the elapsed time, saturating at the last timestamp.
+fn add_elapsed(start: Timestamp, elapsed: impl TryInto<SignedDuration>) -> Timestamp {
+    start.saturating_add(elapsed.try_into().unwrap_or(SignedDuration::MAX)).unwrap_or(Timestamp::MAX)
 }
 
 impl Clock {
@@ -84,19 +84,19 @@ impl Clock {
         Self::Manual(Arc::new(Mutex::new(start)))
     }
 
-    /// Creates the clock of a service: the system clock, whose steps are adopted one by one.
+    /// Creates the clock of a service: a steady clock that follows the system clock.
     pub fn for_service() -> Self {
         Self::Steady(Arc::new(SteadyClock::new(WallClock::System)))
     }
 
-    /// Creates a clock that begins at `start` and advances with the runtime's clock.
+    /// Creates a clock that starts at `start` and advances with the clock of the Tokio runtime.
     pub fn from_runtime(start: Timestamp) -> Self {
         let offset = Mutex::new(SignedDuration::ZERO);
         let wall = WallClock::Simulated { start, since: Instant::now(), offset };
         Self::Steady(Arc::new(SteadyClock::new(wall)))
     }
 
-    /// Returns the current time in whole milliseconds: stored times and the times of decisions are the same instant.
+    /// Returns the current time in whole milliseconds, which is the precision of stored times.
     pub fn now(&self) -> Timestamp {
         let now = match self {
             Self::System => Timestamp::now(),
@@ -106,19 +106,19 @@ impl Clock {
         Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
     }
 
-    /// Returns the step of the wall clock that was not adopted yet. A difference below [`SMALLEST_STEP`] is not a step:
-    /// this function follows it.
+    /// Returns the step of the wall clock that was not adopted yet. The clock follows a difference below [`MIN_STEP`]
+    /// immediately.
     pub fn pending_step(&self) -> Option<SignedDuration> {
         let Self::Steady(clock) = self else { return None };
         let step = clock.wall.now().duration_since(clock.now());
-        if step.abs() >= SMALLEST_STEP {
+        if step.abs() >= MIN_STEP {
             return Some(step);
         }
         clock.follow_wall();
         None
     }
 
-    /// Follows the wall clock from here on; returns the change of `now`.
+    /// Follows the wall clock from now on, and returns by how much the time of this clock changed.
     pub fn adopt_step(&self) -> SignedDuration {
         let Self::Steady(clock) = self else { return SignedDuration::ZERO };
         let before = self.now();
@@ -127,20 +127,20 @@ impl Clock {
     }
 
     /// Reverts an adopted step, so that the step is pending again.
-    pub fn take_back_step(&self, step: SignedDuration) {
+    pub fn revert_step(&self, step: SignedDuration) {
         if let Self::Steady(clock) = self {
             let mut anchor = clock.anchor.lock().unwrap_or_else(PoisonError::into_inner);
             anchor.wall = add_elapsed(anchor.wall, -step);
         }
     }
 
-    /// Sets a simulated wall clock forward or back, as an operator or a time server does.
-    pub fn set_wall(&self, by: SignedDuration) {
+    /// Moves a simulated wall clock forward or back, as an operator or a time server does.
+    pub fn shift_wall_clock(&self, step: SignedDuration) {
         if let Self::Steady(clock) = self
             && let WallClock::Simulated { offset, .. } = &clock.wall
         {
             let mut offset = offset.lock().unwrap_or_else(PoisonError::into_inner);
-            *offset = offset.saturating_add(by);
+            *offset = offset.saturating_add(step);
         }
     }
 
@@ -154,7 +154,7 @@ impl Clock {
         }
     }
 
-    /// Moves a manual clock; a system clock cannot be moved.
+    /// Advances a manual clock, and does nothing to other clocks.
     pub fn advance(&self, duration: Duration) {
         if let (Self::Manual(now), Ok(step)) = (self, SignedDuration::try_from(duration)) {
             let mut now = now.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,7 +162,7 @@ impl Clock {
         }
     }
 
-    /// Sets a manual clock, never backwards.
+    /// Sets a manual clock to a later time, and does nothing to other clocks.
     pub fn set(&self, to: Timestamp) {
         if let Self::Manual(now) = self {
             let mut now = now.lock().unwrap_or_else(PoisonError::into_inner);
@@ -176,27 +176,27 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn steady_clock_follows_a_step_only_when_it_is_adopted() {
+    async fn steady_clock_follows_a_step_only_after_adoption() {
         let clock = Clock::from_runtime(Timestamp::UNIX_EPOCH);
-        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        let timestamp = |seconds| Timestamp::from_second(seconds).unwrap();
         tokio::time::advance(Duration::from_secs(10)).await;
-        assert_eq!((clock.now(), clock.pending_step()), (at(10), None));
+        assert_eq!((clock.now(), clock.pending_step()), (timestamp(10), None));
 
         let hour_back = SignedDuration::from_hours(-1);
-        clock.set_wall(hour_back);
+        clock.shift_wall_clock(hour_back);
         tokio::time::advance(Duration::from_secs(5)).await;
-        assert_eq!((clock.now(), clock.pending_step()), (at(15), Some(hour_back)));
+        assert_eq!((clock.now(), clock.pending_step()), (timestamp(15), Some(hour_back)));
 
         assert_eq!(clock.adopt_step(), hour_back);
-        assert_eq!((clock.now(), clock.pending_step()), (at(15 - 3600), None));
-        clock.take_back_step(hour_back);
-        assert_eq!((clock.now(), clock.pending_step()), (at(15), Some(hour_back)));
+        assert_eq!((clock.now(), clock.pending_step()), (timestamp(15 - 3600), None));
+        clock.revert_step(hour_back);
+        assert_eq!((clock.now(), clock.pending_step()), (timestamp(15), Some(hour_back)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn small_difference_is_followed_without_a_step() {
         let clock = Clock::from_runtime(Timestamp::UNIX_EPOCH);
-        clock.set_wall(SignedDuration::from_millis(1_500));
+        clock.shift_wall_clock(SignedDuration::from_millis(1_500));
         assert_eq!(clock.now(), Timestamp::UNIX_EPOCH);
         assert_eq!(clock.pending_step(), None);
         assert_eq!(clock.now().as_millisecond(), 1_500);

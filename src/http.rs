@@ -1,5 +1,4 @@
-//! Outbound HTTP to Sonarr, Radarr and Twilio: a network client in production, a fake's router called in process in a
-//! simulation.
+//! HTTP client for Sonarr, Radarr and Twilio. In simulations it calls the router of a fake in process.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,13 +12,13 @@ use tokio::time::Instant;
 
 use crate::response_budget::{BudgetReservation, ResponseBudget};
 
-/// Largest response that is read as a whole, so that a misbehaving peer cannot fill the memory.
+/// Maximum size of a response that is read as a whole, so that a misbehaving peer cannot exhaust the memory.
 const MAX_RESPONSE_BYTES: u64 = 64 << 20;
-/// Size of the pieces in which an in-process response arrives, about as a socket delivers them.
-const PIECE_BYTES: usize = 16 << 10;
+/// Chunk size of an in-process response, similar to that of a socket.
+const CHUNK_BYTES: usize = 16 << 10;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Fake peer: takes a request and returns its response.
+/// In-process peer: a function from a request to its response.
 pub type InProcess = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, Response<Bytes>> + Send + Sync>;
 
 #[derive(Clone)]
@@ -35,29 +34,29 @@ enum HttpTransport {
     InProcess(InProcess),
 }
 
-/// Reason that a request has no response, distinguished by whether the peer may have acted on the request.
+/// Error of a request without a usable response. The variants distinguish whether the peer may have acted on the
+/// request.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// The peer never saw the request.
+    /// The request was certainly not sent.
     #[error("connect")]
     NotSent(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The response did not arrive in time; the peer may have acted.
-    #[error("get an answer within {} s", .0.as_secs())]
+    #[error("get a response within {} s", .0.as_secs())]
     TimedOut(Duration),
     /// The connection broke or the response was unreadable; the peer may have acted.
-    #[error("read the answer")]
+    #[error("read the response")]
     Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Installs the TLS implementation of the process; without it no client can be built.
+/// Installs the TLS implementation of the process, which every network client needs.
 pub fn install_tls() {
-    // The error means that an implementation was installed before, which is equally good.
+    // An error means that an implementation is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 impl HttpClient {
-    /// Creates a client that follows no redirects (a key in a header would follow them) and repeats no request
-    /// automatically.
+    /// Creates a client that follows no redirects, which would leak the API key in the header, and retries no request.
     pub fn network() -> Result<Self, reqwest::Error> {
         let client = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
@@ -72,12 +71,12 @@ impl HttpClient {
         Self { transport: HttpTransport::InProcess(peer), budget: None }
     }
 
-    /// Returns the same client, whose responses reserve their memory from `budget`.
+    /// Returns a client whose responses reserve their memory from `budget`.
     pub fn with_budget(self, budget: ResponseBudget) -> Self {
         Self { budget: Some(budget), ..self }
     }
 
-    /// Sends one request, once. `timeout` covers the time up to the last byte of the response.
+    /// Sends a request once. `timeout` covers the time up to the last byte of the response.
     pub async fn send(
         &self,
         request: Request<Bytes>,
@@ -86,34 +85,34 @@ impl HttpClient {
         self.send_within(request, ResponseBounds::for_whole_response(timeout, MAX_RESPONSE_BYTES)).await
     }
 
-    /// Sends one request with its own bounds. The memory of the body stays reserved until the last clone of the body is
-    /// dropped.
+    /// Sends a request once, with bounds for its response. The memory of the body stays reserved until the last clone
+    /// of the body is dropped.
     pub async fn send_within(
         &self,
         request: Request<Bytes>,
         bounds: ResponseBounds,
     ) -> Result<Response<Bytes>, HttpError> {
-        let mut answer = self.open_response(request, bounds).await?;
+        let mut response = self.open_response(request, bounds).await?;
         let mut body = Vec::new();
-        while let Some(piece) = answer.next_piece().await? {
-            append_piece(&mut body, piece.len(), answer.bounds.bytes);
-            body.extend_from_slice(&piece);
+        while let Some(chunk) = response.next_chunk().await? {
+            reserve_chunk(&mut body, chunk.len(), response.bounds.bytes);
+            body.extend_from_slice(&chunk);
         }
-        let body = match answer.reservation {
+        let body = match response.reservation {
             None => Bytes::from(body),
             Some(mut reservation) => {
                 reservation.shrink_to(body.capacity() as u64);
                 Bytes::from_owner(ReservedBody { body, _reservation: reservation })
             }
         };
-        Ok(Response::from_parts(answer.head, body))
+        Ok(Response::from_parts(response.head, body))
     }
 
-    /// Sends one request, once, and leaves the body of the response to be read piece by piece: for a body that is too
-    /// large to be held as a whole.
+    /// Sends a request once, and returns the response with a body that is read in chunks, for a body that is too large
+    /// to be in memory as a whole.
     ///
-    /// The future is boxed for the compiler's sake: otherwise it checks each caller, and each caller of a caller, down
-    /// to the HTTP library for being `Send`.
+    /// The future is boxed to reduce compile time: otherwise the compiler checks the whole HTTP library for `Send` in
+    /// every caller.
     pub fn open_response(
         &self,
         request: Request<Bytes>,
@@ -128,35 +127,35 @@ impl HttpClient {
         bounds: ResponseBounds,
     ) -> Result<StreamedResponse, HttpError> {
         let deadline = Instant::now() + bounds.timeout;
-        // A read reserves memory once its response begins, so that a server that hangs takes nothing from the others. A
-        // write reserves before it is sent, so that a lack of memory never leaves its outcome unknown.
+        // A read reserves memory when its response begins, so that a hanging server reserves nothing. A write reserves
+        // memory before it is sent, so that a lack of memory never leaves its outcome unknown.
         let is_read = request.method().is_safe();
-        let early = if is_read {
+        let write_reservation = if is_read {
             None
         } else {
             self.reserve_budget(bounds, deadline).await.map_err(|error| HttpError::NotSent(error.into()))?
         };
         let opened = async {
             match &self.transport {
-                HttpTransport::Network(client) => over_network(client, request).await,
+                HttpTransport::Network(client) => send_over_network(client, request).await,
                 HttpTransport::InProcess(peer) => {
                     let (head, body) = peer(request).await.into_parts();
-                    Ok((head, in_pieces(body)))
+                    Ok((head, split_into_chunks(body)))
                 }
             }
         };
         let opened = tokio::time::timeout_at(deadline, opened).await;
-        let (head, pieces) = opened.unwrap_or(Err(HttpError::TimedOut(bounds.timeout)))?;
+        let (head, chunks) = opened.unwrap_or(Err(HttpError::TimedOut(bounds.timeout)))?;
         let bounds = bounds.with_announced_length(&head)?;
-        let reservation = match early {
+        let reservation = match write_reservation {
             Some(mut reservation) => {
-                reservation.shrink_to(bounds.held);
+                reservation.shrink_to(bounds.reserved_bytes);
                 Some(reservation)
             }
             None if is_read => self.reserve_budget(bounds, deadline).await?,
             None => None,
         };
-        Ok(StreamedResponse { head, pieces, bounds, taken: 0, deadline, reservation })
+        Ok(StreamedResponse { head, chunks, bounds, received_bytes: 0, deadline, reservation })
     }
 
     async fn reserve_budget(
@@ -165,16 +164,16 @@ impl HttpClient {
         deadline: Instant,
     ) -> Result<Option<BudgetReservation>, HttpError> {
         let Some(budget) = &self.budget else { return Ok(None) };
-        match tokio::time::timeout_at(deadline, budget.reserve_bytes(bounds.held)).await {
+        match tokio::time::timeout_at(deadline, budget.reserve_bytes(bounds.reserved_bytes)).await {
             Ok(reserved) => reserved.map(Some).map_err(|error| HttpError::Broken(error.into())),
             Err(_) => Err(HttpError::TimedOut(bounds.timeout)),
         }
     }
 }
 
-/// Makes room for a piece. A `Vec` would double beyond the limit.
-fn append_piece(body: &mut Vec<u8>, piece: usize, limit: u64) {
-    let needed = body.len() + piece;
+/// Reserves capacity for the next chunk without exceeding the limit, which a doubling `Vec` would.
+fn reserve_chunk(body: &mut Vec<u8>, chunk_bytes: usize, limit: u64) {
+    let needed = body.len() + chunk_bytes;
     if needed > body.capacity() {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let capacity = (2 * body.capacity()).min(limit).max(needed);
@@ -193,69 +192,72 @@ impl AsRef<[u8]> for ReservedBody {
     }
 }
 
-/// Limits of a response, from the request to its last byte.
+/// Limits of a response: time from the request to the last byte, size, and memory.
 #[derive(Debug, Clone, Copy)]
 pub struct ResponseBounds {
     pub timeout: Duration,
+    /// Maximum size of the body.
     pub bytes: u64,
-    /// Number of these bytes that are in memory at the same time. They are reserved.
-    pub held: u64,
+    /// Maximum part of the body that is in memory at the same time, which is reserved.
+    pub reserved_bytes: u64,
 }
 
 impl ResponseBounds {
     /// Returns the bounds of a response that is read as a whole.
     pub const fn for_whole_response(timeout: Duration, bytes: u64) -> Self {
-        Self { timeout, bytes, held: bytes }
+        Self { timeout, bytes, reserved_bytes: bytes }
     }
 
-    /// Returns the bounds for a response that announces its length. A response that is too long is not read at all.
+    /// Lowers the bounds to the announced length of a response. A response that is too long is not read at all.
     fn with_announced_length(self, head: &response::Parts) -> Result<Self, HttpError> {
-        let length = head.headers.get(header::CONTENT_LENGTH);
-        let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        let header = head.headers.get(header::CONTENT_LENGTH);
+        let length = header.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         match length {
             None => Ok(self),
             Some(length) if length > self.bytes => Err(too_large(self.bytes)),
-            Some(length) => Ok(Self { bytes: length, held: self.held.min(length), ..self }),
+            Some(length) => {
+                Ok(Self { bytes: length, reserved_bytes: self.reserved_bytes.min(length), ..self })
+            }
         }
     }
 }
 
 fn too_large(limit: u64) -> HttpError {
-    HttpError::Broken(format!("the answer is larger than {} MiB", limit >> 20).into())
+    HttpError::Broken(format!("the response is larger than {} MiB", limit >> 20).into())
 }
 
-/// Response whose body is still to come.
+/// Response whose body is read in chunks.
 pub struct StreamedResponse {
     pub head: response::Parts,
-    pieces: BodyPieces,
+    chunks: BodyChunks,
     bounds: ResponseBounds,
-    taken: u64,
+    received_bytes: u64,
     deadline: Instant,
     reservation: Option<BudgetReservation>,
 }
 
-type BodyPieces = BoxStream<'static, Result<Bytes, HttpError>>;
+type BodyChunks = BoxStream<'static, Result<Bytes, HttpError>>;
 
 impl StreamedResponse {
-    /// Returns the next piece of the body; `None` after the last one.
-    pub async fn next_piece(&mut self) -> Result<Option<Bytes>, HttpError> {
-        let next = tokio::time::timeout_at(self.deadline, self.pieces.next()).await;
-        let Some(piece) = next.map_err(|_| HttpError::TimedOut(self.bounds.timeout))? else {
+    /// Returns the next chunk of the body; `None` after the last one.
+    pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
+        let next = tokio::time::timeout_at(self.deadline, self.chunks.next()).await;
+        let Some(chunk) = next.map_err(|_| HttpError::TimedOut(self.bounds.timeout))? else {
             return Ok(None);
         };
-        let piece = piece?;
-        self.taken += piece.len() as u64;
-        if self.taken > self.bounds.bytes {
+        let chunk = chunk?;
+        self.received_bytes += chunk.len() as u64;
+        if self.received_bytes > self.bounds.bytes {
             return Err(too_large(self.bounds.bytes));
         }
-        Ok(Some(piece))
+        Ok(Some(chunk))
     }
 }
 
-async fn over_network(
+async fn send_over_network(
     client: &reqwest::Client,
     request: Request<Bytes>,
-) -> Result<(response::Parts, BodyPieces), HttpError> {
+) -> Result<(response::Parts, BodyChunks), HttpError> {
     let request = reqwest::Request::try_from(request).map_err(|error| HttpError::NotSent(error.into()))?;
     let response = client.execute(request).await.map_err(|error| {
         // The URL may contain a phone number or an account id.
@@ -265,25 +267,25 @@ async fn over_network(
     let (mut head, ()) = Response::new(()).into_parts();
     head.status = response.status();
     head.headers.clone_from(response.headers());
-    let pieces = response
+    let chunks = response
         .bytes_stream()
-        .map(|piece| piece.map_err(|error| HttpError::Broken(error.without_url().into())));
-    Ok((head, pieces.boxed()))
+        .map(|chunk| chunk.map_err(|error| HttpError::Broken(error.without_url().into())));
+    Ok((head, chunks.boxed()))
 }
 
-fn in_pieces(mut body: Bytes) -> BodyPieces {
-    let next = move || {
-        let length = body.len().min(PIECE_BYTES);
+fn split_into_chunks(mut body: Bytes) -> BodyChunks {
+    let next_chunk = move || {
+        let length = body.len().min(CHUNK_BYTES);
         (length > 0).then(|| Ok(body.split_to(length)))
     };
-    stream::iter(std::iter::from_fn(next)).boxed()
+    stream::iter(std::iter::from_fn(next_chunk)).boxed()
 }
 
 impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.transport {
-            HttpTransport::Network(_) => "Http(network)",
-            HttpTransport::InProcess(_) => "Http(in process)",
+            HttpTransport::Network(_) => "HttpClient(network)",
+            HttpTransport::InProcess(_) => "HttpClient(in process)",
         })
     }
 }
@@ -299,48 +301,48 @@ mod tests {
     use crate::stub_server::{StubServer, empty_response, redirect_response};
     use crate::telemetry;
 
-    const BODY: usize = 3 * PIECE_BYTES + 1;
+    const BODY: usize = 3 * CHUNK_BYTES + 1;
 
-    /// Checks the pieces of a response of this many bytes, up to the `bytes` that are allowed.
-    async fn check(bytes: u64, expected: &[Result<usize, &str>]) {
+    /// Checks the chunk sizes of a response that is limited to `bytes`.
+    async fn check_chunks(bytes: u64, expected: &[Result<usize, &str>]) {
         let peer = |_| async { Response::new(Bytes::from(vec![b'x'; BODY])) }.boxed();
         let http = HttpClient::in_process(Arc::new(peer));
         let bounds = ResponseBounds::for_whole_response(Duration::from_secs(1), bytes);
-        let mut answer = http.open_response(Request::new(Bytes::new()), bounds).await.unwrap();
-        let mut pieces = Vec::new();
+        let mut response = http.open_response(Request::new(Bytes::new()), bounds).await.unwrap();
+        let mut chunks = Vec::new();
         loop {
-            match answer.next_piece().await {
-                Ok(Some(piece)) => pieces.push(Ok(piece.len())),
+            match response.next_chunk().await {
+                Ok(Some(chunk)) => chunks.push(Ok(chunk.len())),
                 Ok(None) => break,
                 Err(error) => {
-                    let why = std::error::Error::source(&error).unwrap().to_string();
-                    pieces.push(Err(why));
+                    let reason = std::error::Error::source(&error).unwrap().to_string();
+                    chunks.push(Err(reason));
                     break;
                 }
             }
         }
-        let expected: Vec<_> = expected.iter().map(|piece| piece.map_err(str::to_owned)).collect();
-        assert_eq!(pieces, expected);
+        let expected: Vec<_> = expected.iter().map(|chunk| chunk.map_err(str::to_owned)).collect();
+        assert_eq!(chunks, expected);
     }
 
     #[tokio::test]
     async fn response_is_read_in_chunks_up_to_its_limit() {
-        let piece = Ok(PIECE_BYTES);
-        check(1 << 20, &[piece, piece, piece, Ok(1)]).await;
-        check(PIECE_BYTES as u64 + 1, &[piece, Err("the answer is larger than 0 MiB")]).await;
+        let chunk = Ok(CHUNK_BYTES);
+        check_chunks(1 << 20, &[chunk, chunk, chunk, Ok(1)]).await;
+        check_chunks(CHUNK_BYTES as u64 + 1, &[chunk, Err("the response is larger than 0 MiB")]).await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn missing_response_times_out() {
-        let silent = HttpClient::in_process(Arc::new(|_| std::future::pending().boxed()));
-        let sent = silent.send(Request::new(Bytes::new()), Duration::from_secs(3)).await;
-        assert_eq!(sent.unwrap_err().to_string(), "get an answer within 3 s");
+        let hanging_client = HttpClient::in_process(Arc::new(|_| std::future::pending().boxed()));
+        let outcome = hanging_client.send(Request::new(Bytes::new()), Duration::from_secs(3)).await;
+        assert_eq!(outcome.unwrap_err().to_string(), "get a response within 3 s");
     }
 
     #[tokio::test]
     async fn refused_connection_is_reported_without_its_address() {
         install_tls();
-        // No program listens on port 1 of this machine.
+        // No program listens on port 1.
         let request = Request::get("http://127.0.0.1:1/+15550100001?key=a-key").body(Bytes::new()).unwrap();
         let error =
             HttpClient::network().unwrap().send(request, Duration::from_secs(20)).await.err().unwrap();
@@ -353,18 +355,19 @@ mod tests {
 
     #[tokio::test]
     async fn redirect_is_returned_and_not_followed() {
-        let elsewhere = StubServer::start("/", |_| empty_response(200)).await;
-        let target = elsewhere.uri().to_owned();
-        let leading = StubServer::start("/", move |_| redirect_response(&target)).await;
+        let redirect_target = StubServer::start("/", |_| empty_response(200)).await;
+        let location = redirect_target.uri().to_owned();
+        let redirecting = StubServer::start("/", move |_| redirect_response(&location)).await;
         install_tls();
-        let request = Request::get(leading.uri()).header("x-api-key", "a-key").body(Bytes::new()).unwrap();
-        let answer = HttpClient::network().unwrap().send(request, Duration::from_secs(20)).await.unwrap();
-        assert_eq!(answer.status(), 307);
-        assert_eq!(elsewhere.requests().len(), 0);
+        let request =
+            Request::get(redirecting.uri()).header("x-api-key", "a-key").body(Bytes::new()).unwrap();
+        let response = HttpClient::network().unwrap().send(request, Duration::from_secs(20)).await.unwrap();
+        assert_eq!(response.status(), 307);
+        assert_eq!(redirect_target.requests().len(), 0);
     }
 
-    /// Creates a client whose responses share `bytes`, and whose peer yields once before it responds with `body` bytes.
-    fn shared(bytes: u32, body: usize) -> (HttpClient, ResponseBudget) {
+    /// Creates a client with a budget of `bytes`, whose peer yields once before it responds with `body` bytes.
+    fn client_with_budget(bytes: u32, body: usize) -> (HttpClient, ResponseBudget) {
         let budget = ResponseBudget::new(bytes);
         let peer = move |_| {
             async move {
@@ -382,28 +385,28 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn twelve_concurrent_responses_share_one_budget_in_order() {
-        let (http, budget) = shared(100_000, 20_000);
-        let served = Arc::new(Mutex::new(Vec::new()));
-        let members = (0..12).map(|member| {
-            let (http, served) = (http.clone(), served.clone());
+        let (http, budget) = client_with_budget(100_000, 20_000);
+        let completed = Arc::new(Mutex::new(Vec::new()));
+        let requests = (0..12).map(|number| {
+            let (http, completed) = (http.clone(), completed.clone());
             async move {
-                let answer = http.send_within(Request::new(Bytes::new()), bounds(40_000)).await.unwrap();
-                served.lock().unwrap().push(member);
-                // Parsing takes some time.
+                let response = http.send_within(Request::new(Bytes::new()), bounds(40_000)).await.unwrap();
+                completed.lock().unwrap().push(number);
+                // The time that parsing takes.
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                assert_eq!(answer.body().len(), 20_000);
+                assert_eq!(response.body().len(), 20_000);
             }
         });
-        join_all(members).await;
-        assert_eq!(*served.lock().unwrap(), (0..12).collect::<Vec<_>>());
+        join_all(requests).await;
+        assert_eq!(*completed.lock().unwrap(), (0..12).collect::<Vec<_>>());
         assert_eq!((budget.peak_bytes() <= 100_000, budget.peak_bytes() > 60_000), (true, true));
         assert_eq!(budget.reserved_bytes(), 0);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn read_without_room_times_out_and_write_is_not_sent() {
-        let (http, budget) = shared(100_000, 1);
-        let _all = budget.reserve_bytes(100_000).await.unwrap();
+    async fn read_without_budget_times_out_and_write_is_not_sent() {
+        let (http, budget) = client_with_budget(100_000, 1);
+        let _reservation = budget.reserve_bytes(100_000).await.unwrap();
         let read = http.send_within(Request::new(Bytes::new()), bounds(1_000)).await.unwrap_err();
         assert!(matches!(read, HttpError::TimedOut(_)), "{read}");
         let write = Request::post("/").body(Bytes::new()).unwrap();
@@ -412,10 +415,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn response_with_a_limit_above_the_budget_is_refused() {
-        let (http, budget) = shared(100_000, 1);
-        let refused = http.send_within(Request::new(Bytes::new()), bounds(100_001)).await.unwrap_err();
-        assert_eq!(telemetry::error_chain(&refused), "read the answer: reserve 100001 bytes of 100000");
+    async fn response_with_a_limit_above_the_budget_is_rejected() {
+        let (http, budget) = client_with_budget(100_000, 1);
+        let rejected = http.send_within(Request::new(Bytes::new()), bounds(100_001)).await.unwrap_err();
+        assert_eq!(telemetry::error_chain(&rejected), "read the response: reserve 100001 bytes of 100000");
         assert_eq!(budget.peak_bytes(), 0);
     }
 
@@ -427,11 +430,11 @@ mod tests {
             async move { Response::builder().header(header::CONTENT_LENGTH, 500).body(body).unwrap() }.boxed()
         };
         let http = HttpClient::in_process(Arc::new(peer)).with_budget(budget.clone());
-        let answer = http.send_within(Request::new(Bytes::new()), bounds(90_000)).await.unwrap();
+        let response = http.send_within(Request::new(Bytes::new()), bounds(90_000)).await.unwrap();
         assert_eq!((budget.reserved_bytes(), budget.peak_bytes()), (500, 500));
-        let refused = http.send_within(Request::new(Bytes::new()), bounds(499)).await.unwrap_err();
-        assert_eq!(telemetry::error_chain(&refused), "read the answer: the answer is larger than 0 MiB");
-        drop(answer);
+        let rejected = http.send_within(Request::new(Bytes::new()), bounds(499)).await.unwrap_err();
+        assert_eq!(telemetry::error_chain(&rejected), "read the response: the response is larger than 0 MiB");
+        drop(response);
         assert_eq!(budget.reserved_bytes(), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Dialarr: text a phone number, get things done on your Sonarr and Radarr.
+//! Dialarr: users text a phone number, and it acts on their Sonarr and Radarr.
 
 pub mod access_rules;
 pub mod app;

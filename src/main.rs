@@ -1,4 +1,4 @@
-//! Entry point: parses the arguments, runs the command, prints the error.
+//! Entry point: parses the arguments, runs the command, and prints its error.
 
 use std::process::ExitCode;
 
@@ -8,11 +8,11 @@ use rustix::fs::Mode;
 use rustix::process::umask;
 
 fn main() -> ExitCode {
-    // The files hold users' messages and numbers: no other account on this machine may read them.
+    // The files contain messages and phone numbers, so no other account on this machine may read them.
     umask(Mode::RWXG | Mode::RWXO);
     #[cfg(feature = "failpoints")]
-    if let Some(place) = dialarr::config::failpoint() {
-        dialarr::failpoint::arm_failpoint(place);
+    if let Some(failpoint) = dialarr::config::failpoint() {
+        dialarr::failpoint::arm_failpoint(failpoint);
     }
     dialarr::http::install_tls();
     let arguments = cli::Arguments::parse();

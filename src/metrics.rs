@@ -1,5 +1,5 @@
-//! Counters of events since the start, for Prometheus. Each method is named for the event that it counts. Labels are
-//! closed sets: neither users nor titles are among them.
+//! Prometheus metrics: counters of events since the start, and gauges of the backlog. The values of labels are closed
+//! sets that contain neither users nor titles.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,15 +25,15 @@ use crate::store::queue::outbox::{AcceptanceOutcome, OutboundKind};
 use crate::store::turns::turn_lifecycle::TurnKind;
 use crate::store::turns::turn_stats::{CallEnd, TurnResult, TurnStats};
 
-/// Histogram buckets in seconds, from replies by code to the longest time that a turn may take.
-const SECONDS: [f64; 12] = [0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
-/// Label of a tool that the model made up.
-const NO_SUCH_TOOL: &str = "unknown";
+/// Histogram buckets in seconds, from replies by code to the time limit of a turn.
+const TURN_SECONDS_BUCKETS: [f64; 12] = [0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
+/// Label of a tool that does not exist.
+const UNKNOWN_TOOL: &str = "unknown";
 
 type LabelPairs<const N: usize> = [(&'static str, &'static str); N];
 type CounterFamily<const N: usize> = Family<LabelPairs<N>, Counter>;
 type HistogramFamily = Family<LabelPairs<1>, Histogram, fn() -> Histogram>;
-type SecondsHistogram = Gauge<f64, AtomicU64>;
+type SecondsGauge = Gauge<f64, AtomicU64>;
 
 /// Metrics of the program; clones share them.
 #[derive(Clone)]
@@ -41,13 +41,13 @@ pub struct Metrics(Arc<MetricFamilies>);
 
 struct MetricFamilies {
     registry: Registry,
-    /// Labels that a tool call can have.
+    /// Names of all tools, which are the values of the tool label.
     tools: Vec<&'static str>,
     texts_received: CounterFamily<1>,
     texts_sent: CounterFamily<2>,
     segments_sent: Counter,
     text_retries: Counter,
-    text_fates: CounterFamily<1>,
+    text_outcomes: CounterFamily<1>,
     turns: CounterFamily<2>,
     turns_resumed: CounterFamily<1>,
     turn_seconds: HistogramFamily,
@@ -55,20 +55,20 @@ struct MetricFamilies {
     model_tokens: CounterFamily<1>,
     model_retries: Counter,
     tool_calls: CounterFamily<2>,
-    webhook_answers: Family<[(&'static str, String); 2], Counter>,
+    webhook_responses: Family<[(&'static str, String); 2], Counter>,
     webhook_refusals: CounterFamily<2>,
     text_verifications: CounterFamily<1>,
-    now: AtScrape,
+    scrape_gauges: ScrapeGauges,
 }
 
-/// Values that are loaded at each scrape.
+/// Gauges whose values are loaded at each scrape.
 #[derive(Default)]
-struct AtScrape {
+struct ScrapeGauges {
     texts_waiting: Gauge,
     texts_unsent: Gauge,
     turns_live: Gauge,
-    oldest_waiting: SecondsHistogram,
-    oldest_unsent: SecondsHistogram,
+    oldest_waiting: SecondsGauge,
+    oldest_unsent: SecondsGauge,
 }
 
 impl Metrics {
@@ -81,24 +81,25 @@ impl Metrics {
             texts_sent: Family::default(),
             segments_sent: Counter::default(),
             text_retries: Counter::default(),
-            text_fates: Family::default(),
+            text_outcomes: Family::default(),
             turns: Family::default(),
             turns_resumed: Family::default(),
-            turn_seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
+            turn_seconds: Family::new_with_constructor(|| Histogram::new(TURN_SECONDS_BUCKETS)),
             model_calls: Family::default(),
             model_tokens: Family::default(),
             model_retries: Counter::default(),
             tool_calls: Family::default(),
-            webhook_answers: Family::default(),
+            webhook_responses: Family::default(),
             webhook_refusals: Family::default(),
             text_verifications: Family::default(),
-            now: AtScrape::default(),
+            scrape_gauges: ScrapeGauges::default(),
         };
         inner.register_counters();
         inner.register_gauges(started_at);
         Self(Arc::new(inner))
     }
 
+    /// Counts a received message.
     pub fn text_received(&self, channel: ChannelKind) {
         let channel = match channel {
             ChannelKind::Twilio => "phone",
@@ -110,8 +111,8 @@ impl Metrics {
 
     /// Counts a message that was accepted for delivery, if the acceptance was not known before.
     pub fn text_accepted(&self, acceptance: AcceptanceOutcome) {
-        let (kind, way, segments) = match acceptance {
-            AcceptanceOutcome::First { kind, way, segments } => (kind, way, segments),
+        let (kind, transport, segments) = match acceptance {
+            AcceptanceOutcome::First { kind, transport, segments } => (kind, transport, segments),
             AcceptanceOutcome::Known => return,
         };
         let kind = match kind {
@@ -119,7 +120,7 @@ impl Metrics {
             OutboundKind::ConfirmPrompt => "question",
             OutboundKind::Notice => "notice",
         };
-        let channel = match way {
+        let channel = match transport {
             MessageTransport::Carrier => {
                 // The carrier charges for these segments.
                 self.0.segments_sent.inc_by(segments.into());
@@ -133,42 +134,43 @@ impl Metrics {
 
     /// Counts a message that the carrier rejected.
     pub fn text_refused(&self) {
-        self.0.text_fates.get_or_create(&[("outcome", "refused")]).inc();
+        self.0.text_outcomes.get_or_create(&[("outcome", "refused")]).inc();
     }
 
     /// Counts the final delivery status that the carrier reports for an accepted message.
-    pub fn text_over(&self, status: DeliveryStatus) {
+    pub fn text_delivery_ended(&self, status: DeliveryStatus) {
         let outcome = if status.has_arrived() { "delivered" } else { "undelivered" };
-        self.0.text_fates.get_or_create(&[("outcome", outcome)]).inc();
+        self.0.text_outcomes.get_or_create(&[("outcome", outcome)]).inc();
     }
 
-    pub fn text_tried_again(&self) {
+    /// Counts a repeated attempt to send a message.
+    pub fn text_retried(&self) {
         self.0.text_retries.inc();
     }
 
-    pub fn turn_ended(&self, account: &TurnStats) {
-        let kind = match account.kind {
+    /// Counts an ended turn, with its time and its tool calls.
+    pub fn turn_ended(&self, stats: &TurnStats) {
+        let kind = match stats.kind {
             TurnKind::Chat => "chat",
             TurnKind::Confirm => "confirm",
             TurnKind::Deny => "deny",
             TurnKind::Command => "command",
         };
-        let outcome = match account.result {
+        let outcome = match stats.result {
             TurnResult::Completed => "completed",
             TurnResult::Canceled => "canceled",
             TurnResult::Failed => "failed",
         };
-        match account.run {
+        match stats.run {
             1 => self.0.turns.get_or_create(&[("kind", kind), ("outcome", outcome)]).inc(),
             _ => self.0.turns_resumed.get_or_create(&[("outcome", outcome)]).inc(),
         };
-        for (part, ms) in [("model", account.model_ms), ("tools", account.tools_ms), ("own", account.own_ms)]
-        {
+        for (part, ms) in [("model", stats.model_ms), ("tools", stats.tools_ms), ("own", stats.own_ms)] {
             self.0.turn_seconds.get_or_create(&[("part", part)]).observe(seconds_from_ms(ms));
         }
-        for (tool, end) in &account.calls {
-            let tool = self.0.tools.iter().copied().find(|known| known == tool).unwrap_or(NO_SUCH_TOOL);
-            let outcome = match end {
+        for (tool, call_end) in &stats.calls {
+            let tool = self.0.tools.iter().copied().find(|known| known == tool).unwrap_or(UNKNOWN_TOOL);
+            let outcome = match call_end {
                 CallEnd::Complete => "complete",
                 CallEnd::AwaitingConfirmation => "held",
                 CallEnd::Canceled => "canceled",
@@ -179,15 +181,16 @@ impl Metrics {
     }
 
     /// Counts a model call that returned a response; `tokens` are the counts of the model's server.
-    pub fn model_answered(&self, brain: Responder, tokens: Option<TokenUsage>) {
-        self.model_called(brain, "answered");
+    pub fn model_answered(&self, responder: Responder, tokens: Option<TokenUsage>) {
+        self.count_model_call(responder, "answered");
         let Some(TokenUsage { input, cached, output }) = tokens else { return };
         for (kind, count) in [("input", input), ("cached", cached), ("output", output)] {
             self.0.model_tokens.get_or_create(&[("kind", kind)]).inc_by(count);
         }
     }
 
-    pub fn model_failed(&self, brain: Responder, error: &ModelError) {
+    /// Counts a model call that failed.
+    pub fn model_failed(&self, responder: Responder, error: &ModelError) {
         let outcome = match error {
             ModelError::RateLimited { .. } => "rate_limited",
             ModelError::Unavailable(_) => "unavailable",
@@ -198,33 +201,34 @@ impl Metrics {
             ModelError::QuotaSpent(_) => "quota_spent",
             ModelError::Rejected(_) => "rejected",
         };
-        self.model_called(brain, outcome);
+        self.count_model_call(responder, outcome);
     }
 
     /// Counts a model call that ended because the user canceled the turn.
-    pub fn model_interrupted(&self, brain: Responder) {
-        self.model_called(brain, "taken_back");
+    pub fn model_interrupted(&self, responder: Responder) {
+        self.count_model_call(responder, "taken_back");
     }
 
-    fn model_called(&self, brain: Responder, outcome: &'static str) {
-        let brain = match brain {
+    fn count_model_call(&self, responder: Responder, outcome: &'static str) {
+        let label = match responder {
             Responder::Model => "model",
             Responder::Keyword => "keyword",
         };
-        self.0.model_calls.get_or_create(&[("brain", brain), ("outcome", outcome)]).inc();
+        self.0.model_calls.get_or_create(&[("brain", label), ("outcome", outcome)]).inc();
     }
 
-    pub fn model_tried_again(&self) {
+    /// Counts a repeated model call of a step.
+    pub fn model_retried(&self) {
         self.0.model_retries.inc();
     }
 
-    /// Counts a response to a webhook. `webhook` is a path as routes are written, never as a caller sent it.
+    /// Counts a response to a webhook. `webhook` is the path of the route, never the path in the request.
     pub fn webhook_answered(&self, webhook: String, status: u16) {
         let labels = [("webhook", webhook), ("status", status.to_string())];
-        self.0.webhook_answers.get_or_create(&labels).inc();
+        self.0.webhook_responses.get_or_create(&labels).inc();
     }
 
-    /// Counts a request in the carrier's name that was refused, or that changed nothing.
+    /// Counts a webhook request in the carrier's name that was rejected or had no effect.
     pub fn webhook_refused(&self, webhook: &'static str, reason: &'static str) {
         self.0.webhook_refusals.get_or_create(&[("webhook", webhook), ("reason", reason)]).inc();
     }
@@ -241,10 +245,10 @@ impl Metrics {
                 .oldest
                 .map_or(0.0, |at| seconds_from_ms(now.as_millisecond() - at.as_millisecond()).max(0.0))
         };
-        let gauges = &self.0.now;
+        let gauges = &self.0.scrape_gauges;
         gauges.texts_waiting.set(backlog.waiting.length);
         gauges.texts_unsent.set(backlog.unsent.length);
-        gauges.turns_live.set(backlog.live_turns);
+        gauges.turns_live.set(backlog.running_turns);
         gauges.oldest_waiting.set(age(backlog.waiting));
         gauges.oldest_unsent.set(age(backlog.unsent));
         let mut text = String::new();
@@ -257,66 +261,71 @@ impl MetricFamilies {
     fn register_counters(&mut self) {
         let Self { registry, .. } = self;
         let texts = self.texts_received.clone();
-        registry.register("dialarr_texts_received", "Texts taken in, by channel", texts);
+        registry.register("dialarr_texts_received", "Received texts, by channel", texts);
         let texts = self.texts_sent.clone();
-        let help = "Texts that were taken for delivery, by kind and channel; in the console and the terminal they are shown";
+        let help = "Texts accepted for delivery by the carrier or shown in the console or the terminal, by kind and channel";
         registry.register("dialarr_texts_sent", help, texts);
         let segments = self.segments_sent.clone();
         registry.register("dialarr_text_segments_sent", "Segments of the texts sent by phone", segments);
-        let fates = self.text_fates.clone();
-        let help = "Texts by phone that are over, by what the carrier tells of them";
-        registry.register("dialarr_text_outcomes", help, fates);
+        let outcomes = self.text_outcomes.clone();
+        let help = "Texts by phone with a final status, by the outcome that the carrier reported";
+        registry.register("dialarr_text_outcomes", help, outcomes);
         let retries = self.text_retries.clone();
-        registry.register("dialarr_text_retries", "Attempts at sending a text after its first", retries);
+        registry.register("dialarr_text_retries", "Repeated attempts to send a text", retries);
         let turns = self.turns.clone();
         registry.register("dialarr_turns", "Turns that ended, by kind and outcome", turns);
         let turns = self.turns_resumed.clone();
         let help = "Failed turns that were resumed and ended again, by outcome";
         registry.register("dialarr_turns_resumed", help, turns);
         let times = self.turn_seconds.clone();
-        let help = "What the time of a turn went into; a resumed one is timed by itself";
+        let help =
+            "Time of a turn by part: model, tools and Dialarr itself; a resumed turn is measured separately";
         registry.register("dialarr_turn_seconds", help, times);
         let calls = self.model_calls.clone();
-        registry.register("dialarr_model_calls", "Calls of the model, by who answers and outcome", calls);
+        registry.register("dialarr_model_calls", "Model calls, by responder and outcome", calls);
         let tokens = self.model_tokens.clone();
-        let help = "Tokens as the model's server counted them; the input has the cached ones in it";
+        let help = "Tokens reported by the model server; the input includes the cached tokens";
         registry.register("dialarr_model_tokens", help, tokens);
         let retries = self.model_retries.clone();
-        registry.register("dialarr_model_retries", "Calls of the model after the first for a step", retries);
+        registry.register("dialarr_model_retries", "Repeated model calls of a step", retries);
         let calls = self.tool_calls.clone();
         registry.register("dialarr_tool_calls", "Tool calls of ended turns, by tool and outcome", calls);
-        let answers = self.webhook_answers.clone();
-        registry.register("dialarr_webhook_answers", "Answers of the webhook listener", answers);
+        let responses = self.webhook_responses.clone();
+        registry.register("dialarr_webhook_answers", "Responses of the webhook listener", responses);
         let refusals = self.webhook_refusals.clone();
-        let help = "Requests in the carrier's name that were refused or changed nothing, by reason";
+        let help = "Webhook requests in the carrier's name that were rejected or had no effect, by reason";
         registry.register("dialarr_webhook_refusals", help, refusals);
         let verifications = self.text_verifications.clone();
-        let help = "Ambiguous texts that were compared with the carrier's record before they could act";
+        let help = "Ambiguous texts that were compared with the carrier's record before processing";
         registry.register("dialarr_text_verifications", help, verifications);
     }
 
     fn register_gauges(&mut self, started_at: Timestamp) {
-        let Self { registry, now, .. } = self;
-        let waiting = now.texts_waiting.clone();
-        registry.register("dialarr_texts_waiting", "Received texts that no turn has taken up", waiting);
-        let unsent = now.texts_unsent.clone();
-        registry.register("dialarr_texts_unsent", "Texts that have to be sent now", unsent);
-        registry.register("dialarr_turns_live", "Turns under way", now.turns_live.clone());
-        let oldest = now.oldest_waiting.clone();
-        let help = "Age of the oldest received text that no turn has taken up";
+        let Self { registry, scrape_gauges, .. } = self;
+        let waiting = scrape_gauges.texts_waiting.clone();
+        registry.register("dialarr_texts_waiting", "Received texts that wait for a turn", waiting);
+        let unsent = scrape_gauges.texts_unsent.clone();
+        registry.register("dialarr_texts_unsent", "Texts that are due for sending", unsent);
+        registry.register("dialarr_turns_live", "Running turns", scrape_gauges.turns_live.clone());
+        let oldest = scrape_gauges.oldest_waiting.clone();
+        let help = "Age of the oldest received text that waits for a turn";
         registry.register("dialarr_oldest_text_waiting_seconds", help, oldest);
-        let oldest = now.oldest_unsent.clone();
-        let help = "Age of the oldest text that has to be sent now";
+        let oldest = scrape_gauges.oldest_unsent.clone();
+        let help = "Age of the oldest text that is due for sending";
         registry.register("dialarr_oldest_text_unsent_seconds", help, oldest);
-        let started = SecondsHistogram::default();
+        let started = SecondsGauge::default();
         started.set(seconds_from_ms(started_at.as_millisecond()));
-        registry.register("process_start_time_seconds", "Start of the program since the epoch", started);
+        registry.register(
+            "process_start_time_seconds",
+            "Start time of the program since the Unix epoch",
+            started,
+        );
         let build = Info::new([("version", env!("DIALARR_VERSION"))]);
-        registry.register("dialarr_build", "The version of the program", build);
+        registry.register("dialarr_build", "Version of the program", build);
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a time of thousands of years is not told to the millisecond")]
+#[expect(clippy::cast_precision_loss, reason = "f64 is exact to the millisecond for thousands of years")]
 fn seconds_from_ms(ms: i64) -> f64 {
     ms as f64 / 1000.0
 }

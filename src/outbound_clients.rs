@@ -1,4 +1,4 @@
-//! Clients of Twilio, of the models, and of Sonarr and Radarr, built from the configuration.
+//! Clients of Twilio, of the model servers, and of Sonarr and Radarr, built from the configuration.
 
 use std::sync::Arc;
 
@@ -68,32 +68,34 @@ pub(crate) fn build_embedder(embeddings: &config::Embeddings) -> anyhow::Result<
 /// Builds the clients of the configured instances of Sonarr and Radarr.
 pub(crate) fn build_library(libraries: &config::Libraries, http: &HttpClient) -> ArrInstances {
     let http = http.clone().with_budget(ResponseBudget::default());
-    let radarr =
+    let build_radarr =
         |library: &config::Library| Radarr::new(http.clone(), library.url.clone(), library.api_key.clone());
-    let sonarr =
+    let build_sonarr =
         |library: &config::Library| Sonarr::new(http.clone(), library.url.clone(), library.api_key.clone());
     ArrInstances {
         movies: build_instances(
             ["radarr", "radarr-4k"],
             [&libraries.radarr, &libraries.radarr_four_k],
-            radarr,
+            build_radarr,
         ),
         series: build_instances(
             ["sonarr", "sonarr-4k"],
             [&libraries.sonarr, &libraries.sonarr_four_k],
-            sonarr,
+            build_sonarr,
         ),
     }
 }
 
-/// Builds the configured ones of two instances, the second of which is for 4K.
+/// Builds up to two instances of one kind, for those that are configured. The second one is for 4K.
 fn build_instances<Client>(
     names: [&'static str; 2],
     configured: [&Option<config::Library>; 2],
-    client: impl Fn(&config::Library) -> Client,
+    build_client: impl Fn(&config::Library) -> Client,
 ) -> Vec<Instance<Client>> {
     let instances = names.into_iter().zip([false, true]).zip(configured);
     instances
-        .filter_map(|((name, four_k), library)| Some(Instance::new(name, four_k, client(library.as_ref()?))))
+        .filter_map(|((name, four_k), library)| {
+            Some(Instance::new(name, four_k, build_client(library.as_ref()?)))
+        })
         .collect()
 }

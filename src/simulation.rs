@@ -1,5 +1,5 @@
-//! Program among simulated peers, in one process, which the demo, the evaluation and the tests run.
-//! All parts except Sonarr, Radarr, Twilio and the model are real.
+//! Simulated peers, with which the demo, the evaluation and the tests run the program in one process. All parts of the
+//! program except Sonarr, Radarr, Twilio and the model are real.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,9 +41,9 @@ use crate::store::database::db::Db;
 use crate::tools::library::{ArrInstances, Instance};
 use crate::web::TwilioVerification;
 
-/// Number to which simulated users send messages.
+/// Dialarr's phone number in the simulation.
 pub const OUR_NUMBER: &str = "+15550100000";
-/// Account of the simulated Twilio.
+/// Account SID of the simulated Twilio.
 pub const ACCOUNT: &str = "AC00000000000000000000000000000000";
 const TWILIO_API: &str = "https://api.twilio.invalid";
 
@@ -54,7 +54,7 @@ pub struct SimulatedPeers {
     pub radarr: FakeRadarr,
     pub sonarr: FakeSonarr,
     pub twilio: FakeTwilio,
-    token: SecretString,
+    auth_token: SecretString,
     public_url: String,
     writes: Arc<Mutex<Vec<LibraryWrite>>>,
     /// Budget shared by the responses of both libraries.
@@ -68,28 +68,37 @@ pub enum SimulatedLibrary {
     Sonarr,
 }
 
-/// Change that a simulated library carried out, in the order across both libraries.
+/// Successful change in a simulated library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LibraryWrite {
-    /// Added title, by its catalog number: TMDB or TVDB.
+    /// Addition of a title, by its TMDB or TheTVDB id.
     Added(SimulatedLibrary, i64),
-    /// Removed title, by its id in the library.
+    /// Removal of a title, by its id in the library.
     Removed(SimulatedLibrary, i64),
 }
 
 impl SimulatedPeers {
     /// Creates the peers. `public_url` is the base URL at which the simulated Twilio expects the webhooks.
     pub fn new(clock: Clock, radarr: FakeRadarr, sonarr: FakeSonarr, public_url: &str) -> Self {
-        let token = SecretString::from("a-simulated-token".to_owned());
+        let auth_token = SecretString::from("a-simulated-token".to_owned());
         let account = FakeAccount {
             account_sid: ACCOUNT.to_owned(),
-            auth_token: token.clone(),
+            auth_token: auth_token.clone(),
             number: Address::new(OUR_NUMBER),
             public_url: public_url.to_owned(),
         };
         let twilio = FakeTwilio::new(account, clock.clone());
         let (writes, responses) = (Arc::default(), ResponseBudget::default());
-        Self { clock, radarr, sonarr, twilio, token, public_url: public_url.to_owned(), writes, responses }
+        Self {
+            clock,
+            radarr,
+            sonarr,
+            twilio,
+            auth_token,
+            public_url: public_url.to_owned(),
+            writes,
+            responses,
+        }
     }
 
     /// Returns the blueprint of a program connected to these peers.
@@ -99,7 +108,8 @@ impl SimulatedPeers {
         settings: HouseholdSettings,
         model: Option<Arc<dyn Model>>,
     ) -> Result<AppBlueprint, url::ParseError> {
-        let verifier = SignatureVerifier { tokens: vec![self.token.clone()], shared_keys: BTreeMap::new() };
+        let verifier =
+            SignatureVerifier { tokens: vec![self.auth_token.clone()], shared_keys: BTreeMap::new() };
         let carrier = self.carrier();
         Ok(AppBlueprint {
             db,
@@ -111,27 +121,26 @@ impl SimulatedPeers {
             members: Vec::new(),
             model,
             embedder: Some(Arc::new(HashingEmbedder)),
-            library: self.library()?,
+            library: self.build_instances()?,
             channels: OutboundChannels {
                 carrier: Some(carrier),
                 terminal: Arc::new(TerminalChannel),
                 console: Arc::new(ConsoleChannel),
             },
-            trust: Some(Arc::new(TwilioVerification {
+            twilio_verification: Some(Arc::new(TwilioVerification {
                 verifier,
                 public_url: self.public_url.clone(),
                 account_sid: ACCOUNT.to_owned(),
             })),
-            report_secret: None,
+            arr_secret: None,
             config: None,
-            missed: None,
+            missed_messages: None,
             context_window: None,
             console: AccessRules { sign_in: SignIn::Links, hosts: AllowedHosts::local() },
         })
     }
 
-    /// Returns the simulated carrier's record of messages to Dialarr, for a program that recovers the messages it
-    /// missed.
+    /// Returns the simulated carrier's list of messages to Dialarr, from which the program recovers missed messages.
     pub fn missed_messages(&self) -> MissedMessageSource {
         MissedMessageSource { twilio: self.carrier(), number: Address::new(OUR_NUMBER) }
     }
@@ -141,36 +150,36 @@ impl SimulatedPeers {
         Arc::new(Twilio::new(account, HttpClient::in_process(self.twilio.in_process())))
     }
 
-    /// Returns the changes since the last call.
+    /// Returns the successful changes of both libraries since the last call, in order.
     pub fn take_writes(&self) -> Vec<LibraryWrite> {
         std::mem::take(&mut *self.writes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Creates a client for a simulated library that records the changes as they succeed.
-    fn watched_client(&self, served: SimulatedLibrary, peer: InProcess) -> HttpClient {
+    /// Creates a client for a simulated library that records successful changes.
+    fn recording_client(&self, library: SimulatedLibrary, peer: InProcess) -> HttpClient {
         let writes = self.writes.clone();
         HttpClient::in_process(Arc::new(move |request| {
-            let attempt = write_of(served, &request);
-            let (answer, writes) = (peer(request), writes.clone());
+            let write = parse_library_write(library, &request);
+            let (response, writes) = (peer(request), writes.clone());
             Box::pin(async move {
-                let answer = answer.await;
-                if answer.status().is_success() {
-                    writes.lock().unwrap_or_else(PoisonError::into_inner).extend(attempt);
+                let response = response.await;
+                if response.status().is_success() {
+                    writes.lock().unwrap_or_else(PoisonError::into_inner).extend(write);
                 }
-                answer
+                response
             })
         }))
         .with_budget(self.responses.clone())
     }
 
-    fn library(&self) -> Result<ArrInstances, url::ParseError> {
+    fn build_instances(&self) -> Result<ArrInstances, url::ParseError> {
         let radarr = Radarr::new(
-            self.watched_client(SimulatedLibrary::Radarr, self.radarr.in_process()),
+            self.recording_client(SimulatedLibrary::Radarr, self.radarr.in_process()),
             Url::parse("http://radarr.invalid")?,
             self.radarr.api_key().into(),
         );
         let sonarr = Sonarr::new(
-            self.watched_client(SimulatedLibrary::Sonarr, self.sonarr.in_process()),
+            self.recording_client(SimulatedLibrary::Sonarr, self.sonarr.in_process()),
             Url::parse("http://sonarr.invalid")?,
             self.sonarr.api_key().into(),
         );
@@ -181,31 +190,33 @@ impl SimulatedPeers {
     }
 }
 
-/// Returns the change that a request would make.
-fn write_of(served: SimulatedLibrary, request: &Request<Bytes>) -> Option<LibraryWrite> {
+/// Returns the change that a request makes if it succeeds; `None` for a request that adds or removes no title.
+fn parse_library_write(library: SimulatedLibrary, request: &Request<Bytes>) -> Option<LibraryWrite> {
     let path = request.uri().path();
-    let field = match served {
+    let field = match library {
         SimulatedLibrary::Radarr => "tmdbId",
         SimulatedLibrary::Sonarr => "tvdbId",
     };
     if request.method() == Method::POST && (path.ends_with("/movie") || path.ends_with("/series")) {
         let body: serde_json::Value = serde_json::from_slice(request.body()).ok()?;
-        Some(LibraryWrite::Added(served, body.get(field)?.as_i64()?))
+        Some(LibraryWrite::Added(library, body.get(field)?.as_i64()?))
     } else if request.method() == Method::DELETE {
-        // Files and downloads are also deleted, under other paths.
+        // Deletions of files and downloads have other paths.
         let (folder, id) = path.rsplit_once('/')?;
-        let title = folder.ends_with("/movie") || folder.ends_with("/series");
-        title.then_some(LibraryWrite::Removed(served, id.parse().ok()?))
+        let is_title = folder.ends_with("/movie") || folder.ends_with("/series");
+        is_title.then_some(LibraryWrite::Removed(library, id.parse().ok()?))
     } else {
         None
     }
 }
 
-/// Retention of one year in days, as without any other configuration.
+/// Default retention period of message text.
 const RETENTION: SignedDuration = SignedDuration::from_hours(365 * 24);
-const WEEKLY: Option<RateLimit> = Some(RateLimit { max: 10, period: SignedDuration::from_hours(7 * 24) });
+/// Default quota of movies and of seasons.
+const WEEKLY_QUOTA: Option<RateLimit> =
+    Some(RateLimit { max: 10, period: SignedDuration::from_hours(7 * 24) });
 
-/// Returns the default settings of a household, without the wait for further messages.
+/// Returns the default settings of a household, without debouncing of messages.
 pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
     HouseholdSettings {
         zone,
@@ -216,7 +227,7 @@ pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
         languages: Vec::new(),
         limits: TurnLimits::STANDARD,
         max_model_calls: 8,
-        quotas: Quotas { movies: WEEKLY, seasons: WEEKLY },
+        quotas: Quotas { movies: WEEKLY_QUOTA, seasons: WEEKLY_QUOTA },
         rate_limit: Some(RateLimit { max: 10, period: SignedDuration::from_mins(1) }),
         prices: ModelPrices::default(),
         budget: DailyBudget::default(),

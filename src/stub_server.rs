@@ -1,4 +1,4 @@
-//! HTTP server of unit tests, which computes each response from the body of the request and keeps the requests.
+//! HTTP server for unit tests. It computes each response from the request body, and records the requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,14 +12,14 @@ use tokio::task::AbortHandle;
 
 pub(crate) type StubResponse = Response<Bytes>;
 
-/// Server on a port of this machine, which stops when it is dropped.
+/// Server on a free local port, which stops when it is dropped.
 pub(crate) struct StubServer {
     uri: String,
     requests: Arc<Mutex<Vec<StubRequest>>>,
     task: AbortHandle,
 }
 
-/// Request as the server received it.
+/// Recorded request.
 #[derive(Debug, Clone)]
 pub(crate) struct StubRequest {
     pub(crate) headers: HeaderMap,
@@ -37,21 +37,21 @@ impl StubServer {
         let uri = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::<Mutex<Vec<StubRequest>>>::default();
         let (received, respond) = (requests.clone(), Arc::new(respond));
-        let router = Router::new().fallback(move |asked: Uri, headers: HeaderMap, body: Bytes| {
+        let router = Router::new().fallback(move |uri: Uri, headers: HeaderMap, body: Bytes| {
             let body = serde_json::from_slice(&body).unwrap_or_default();
-            let response = if asked.path() == path { respond(&body) } else { empty_response(404) };
+            let response = if uri.path() == path { respond(&body) } else { empty_response(404) };
             received.lock().unwrap().push(StubRequest { headers, body });
             async { response.map(Body::from) }
         });
-        let served = tokio::spawn(async { axum::serve(listener, router).await.unwrap() });
-        Self { uri, requests, task: served.abort_handle() }
+        let server = tokio::spawn(async { axum::serve(listener, router).await.unwrap() });
+        Self { uri, requests, task: server.abort_handle() }
     }
 
     pub(crate) fn uri(&self) -> &str {
         &self.uri
     }
 
-    /// Returns all requests so far, the first one first.
+    /// Returns all requests so far, oldest first.
     pub(crate) fn requests(&self) -> Vec<StubRequest> {
         self.requests.lock().unwrap().clone()
     }

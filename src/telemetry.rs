@@ -1,4 +1,4 @@
-//! Destination and format of log lines, and the data that never gets logged.
+//! Logging: destination, format and filter of log lines, which never quote users.
 
 use std::error::Error;
 use std::io::{self, IsTerminal};
@@ -19,7 +19,7 @@ pub const DEFAULT_FILTER: &str =
 #[derive(Debug, Clone)]
 pub struct LogSettings {
     pub format: LogFormat,
-    /// Directives that `tracing-subscriber` has accepted.
+    /// Valid directives of `tracing-subscriber`.
     pub filter: String,
 }
 
@@ -30,13 +30,13 @@ pub enum LogFormat {
     Json,
 }
 
-/// Starts to log to standard error, for the whole process. Standard output belongs to the commands.
+/// Starts logging to standard error for the whole process. Standard output is used by the commands.
 pub fn start_logging(log: &LogSettings) -> anyhow::Result<()> {
     let subscriber = build_subscriber(log).context("read the log filter")?;
     subscriber.try_init().context("start logging")
 }
 
-/// Formats an error with all its causes on one line, as anyhow formats its own errors with `{:#}`.
+/// Formats an error with all its causes on one line, as anyhow does with `{:#}`.
 pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
     let causes = iter::successors(Some(error), |&error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
@@ -53,12 +53,12 @@ fn build_subscriber(log: &LogSettings) -> Result<impl Subscriber + Send + Sync +
         LogFormat::Pretty => lines.with_ansi(io::stderr().is_terminal()).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
-    Ok(Registry::default().with(lines.with_filter(parse_filter(&log.filter)?.and(filter_fn(quotes_nobody)))))
+    Ok(Registry::default().with(lines.with_filter(parse_filter(&log.filter)?.and(filter_fn(quotes_no_user)))))
 }
 
-/// Returns whether a log line quotes no user: async-openai logs whole responses that it cannot parse, and those quote
-/// users' messages.
-fn quotes_nobody(metadata: &Metadata<'_>) -> bool {
+/// Returns whether a log line quotes no user. async-openai logs responses that it cannot parse, which may quote
+/// messages.
+fn quotes_no_user(metadata: &Metadata<'_>) -> bool {
     !metadata.target().starts_with("async_openai")
 }
 

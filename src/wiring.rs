@@ -1,4 +1,4 @@
-//! Conversion of a configuration to the blueprint of the program.
+//! Conversion of the configuration to a blueprint.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use crate::outbound_clients::{build_embedder, build_library, build_model, build_
 use crate::store::database::db::Db;
 use crate::web::TwilioVerification;
 
-/// Limit of concurrent model calls if none is configured: the keyword responder needs no limit.
-const MODEL_CALLS: usize = 8;
+/// Maximum number of concurrent model calls if no model is configured. The keyword responder needs no limit.
+const DEFAULT_MODEL_CALLS: usize = 8;
 
 pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
     let http = HttpClient::network().context("set up the HTTP client; hint: install ca-certificates")?;
@@ -48,10 +48,10 @@ pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
             terminal: Arc::new(TerminalChannel),
             console: Arc::new(ConsoleChannel),
         },
-        trust: config.twilio.as_ref().map(|twilio| Arc::new(twilio_trust(twilio))),
-        report_secret: config.notifications.secret.clone(),
+        twilio_verification: config.twilio.as_ref().map(|twilio| Arc::new(build_twilio_verification(twilio))),
+        arr_secret: config.notifications.secret.clone(),
         config: Some(Arc::new(config.clone())),
-        missed: twilio.zip(config.twilio.as_ref()).map(|(twilio, account)| MissedMessageSource {
+        missed_messages: twilio.zip(config.twilio.as_ref()).map(|(twilio, account)| MissedMessageSource {
             twilio,
             number: Address::new(account.phone_number.as_str()),
         }),
@@ -60,13 +60,13 @@ pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
     })
 }
 
-/// Logs once at the start the features that this installation lacks, and the reasons.
-pub(crate) fn log_missing_connections(config: &Config) {
+/// Logs the warnings of the configuration, and the connections that are not configured.
+pub(crate) fn log_configuration_warnings(config: &Config) {
     for misspelling in &config.misspelt {
         tracing::warn!("{misspelling}");
     }
-    for cut in &config.cut {
-        tracing::warn!("{cut}");
+    for cut_value in &config.cut {
+        tracing::warn!("{cut_value}");
     }
     if config.twilio.is_none() {
         tracing::warn!("no Twilio account is configured: users cannot send messages");
@@ -102,7 +102,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
             .filter_map(|code| ReplyLanguage::parse(code))
             .collect(),
         limits: TurnLimits::STANDARD,
-        max_model_calls: config.llm.as_ref().map_or(MODEL_CALLS, |llm| llm.max_concurrent),
+        max_model_calls: config.llm.as_ref().map_or(DEFAULT_MODEL_CALLS, |llm| llm.max_concurrent),
         quotas: Quotas { movies: config.limits.quota_movies, seasons: config.limits.quota_seasons },
         rate_limit: config.limits.rate,
         prices: config.llm.as_ref().map(|llm| llm.prices).unwrap_or_default(),
@@ -110,7 +110,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
         triage_level: conversation.routing,
         reactions: conversation.reactions,
         quiet_hours: config.notifications.quiet,
-        // The terminal shows the addresses of pictures to every user.
+        // Without Twilio, pictures are shown as URLs in the terminal.
         pictures: config.twilio.as_ref().map_or(PicturePolicy::Sent, |twilio| twilio.pictures),
         metadata_source: conversation.notes,
         number: config.twilio.as_ref().map(|twilio| Address::new(twilio.phone_number.as_str())),
@@ -122,7 +122,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
     })
 }
 
-fn twilio_trust(twilio: &config::Twilio) -> TwilioVerification {
+fn build_twilio_verification(twilio: &config::Twilio) -> TwilioVerification {
     TwilioVerification {
         verifier: SignatureVerifier { tokens: twilio.auth_tokens.clone(), shared_keys: BTreeMap::new() },
         public_url: twilio.public_url.as_str().to_owned(),

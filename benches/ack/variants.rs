@@ -37,7 +37,7 @@ use tokio_util::sync::CancellationToken;
 use crate::load::TEXTS;
 
 pub(crate) const PUBLIC_URL: &str = "https://sms.example.org";
-const AT_ONCE: DebouncePolicy = DebouncePolicy { quiet_ms: 0, at_most_ms: 0 };
+const AT_ONCE: DebouncePolicy = DebouncePolicy { quiet_ms: 0, max_delay_ms: 0 };
 const EMPTY_TWIML: &str = r#"<?xml version="1.0" encoding="UTF-8"?><Response/>"#;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -201,7 +201,7 @@ async fn program(path: &str) -> Result<App> {
     let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, PUBLIC_URL);
     let mut blueprint =
         peers.blueprint(Db::open(path)?, simulation::simulation_settings(TimeZone::UTC), None)?;
-    blueprint.trust = Some(trust());
+    blueprint.twilio_verification = Some(trust());
     Ok(App::start(blueprint).await?)
 }
 

@@ -68,7 +68,7 @@ async fn fill(stage: &Stage, phones: &[String]) {
                 inbound_messages::admit_message(
                     conn,
                     &received,
-                    DebouncePolicy { quiet_ms: 0, at_most_ms: 0 },
+                    DebouncePolicy { quiet_ms: 0, max_delay_ms: 0 },
                 )?;
             }
         }

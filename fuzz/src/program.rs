@@ -127,12 +127,12 @@ impl Running {
         let mut blueprint = peers.blueprint(db, settings, None).expect("a blueprint");
         let tokens = Vec::from_iter(Signed::ByTwilio.token());
         let verifier = SignatureVerifier { tokens, shared_keys: BTreeMap::new() };
-        blueprint.trust = Some(Arc::new(TwilioVerification {
+        blueprint.twilio_verification = Some(Arc::new(TwilioVerification {
             verifier,
             public_url: PUBLIC_URL.to_owned(),
             account_sid: simulation::ACCOUNT.to_owned(),
         }));
-        blueprint.report_secret = Some(REPORT_SECRET.into());
+        blueprint.arr_secret = Some(REPORT_SECRET.into());
         let app = App::start(blueprint).await.expect("the program starts");
         let door = web::in_process(web::webhook_router(app.webhooks.clone()));
         let url = signature::signed_url(PUBLIC_URL, WEBHOOK_PATH);

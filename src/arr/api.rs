@@ -33,10 +33,10 @@ const WRITE_BOUNDS: ResponseBounds = ResponseBounds::for_whole_response(WRITE_TI
 /// Bounds of a list of everything: an instance assembles 20,000 movies before it sends the first of them. Only one
 /// record is in memory at any moment.
 const LIST_BOUNDS: ResponseBounds =
-    ResponseBounds { timeout: Duration::from_secs(60), bytes: 1 << 30, held: MAX_ITEM_BYTES };
+    ResponseBounds { timeout: Duration::from_secs(60), bytes: 1 << 30, reserved_bytes: MAX_ITEM_BYTES };
 /// Bounds of a list such as the episodes of a series, of which a part of each record is stored.
 const COLLECT_BOUNDS: ResponseBounds =
-    ResponseBounds { timeout: READ_TIMEOUT, bytes: 64 << 20, held: MAX_ITEM_BYTES };
+    ResponseBounds { timeout: READ_TIMEOUT, bytes: 64 << 20, reserved_bytes: MAX_ITEM_BYTES };
 /// Bounds of a list of one record, or of all records if the instance ignores the query.
 const FIND_BOUNDS: ResponseBounds = ResponseBounds { timeout: READ_TIMEOUT, ..LIST_BOUNDS };
 /// Maximum number of bytes that are read of the error response to a list request.
@@ -151,7 +151,7 @@ impl ApiClient {
         };
         let mut elements = JsonArrayReader::default();
         elements.push_bytes(&begin, &mut visit).map_err(ArrError::Unreadable)?;
-        while let Some(piece) = answer.next_piece().await.map_err(ArrError::NoAnswer)? {
+        while let Some(piece) = answer.next_chunk().await.map_err(ArrError::NoAnswer)? {
             elements.push_bytes(&piece, &mut visit).map_err(ArrError::Unreadable)?;
         }
         elements.finish_reading().map_err(ArrError::Unreadable)
@@ -254,11 +254,11 @@ impl ApiClient {
     ) -> Result<(Bytes, StreamedResponse), ArrError> {
         let mut answer =
             self.http.open_response(self.build_request(call)?, bounds).await.map_err(transport_error)?;
-        let mut begin = answer.next_piece().await.map_err(transport_error)?.unwrap_or_default();
+        let mut begin = answer.next_chunk().await.map_err(transport_error)?.unwrap_or_default();
         if !answer.head.status.is_success() {
             let mut complaint = begin.to_vec();
             while complaint.len() < MAX_COMPLAINT_BYTES
-                && let Some(piece) = answer.next_piece().await.map_err(transport_error)?
+                && let Some(piece) = answer.next_chunk().await.map_err(transport_error)?
             {
                 complaint.extend_from_slice(&piece);
             }

@@ -21,9 +21,9 @@ pub(super) async fn run_chat(config: &Config) -> anyhow::Result<()> {
     )?;
     let mut blueprint = wiring::build_blueprint(config)?;
     // The service fetches the messages that it missed; in this command only the terminal sends messages.
-    blueprint.missed = None;
+    blueprint.missed_messages = None;
     let app = App::start(blueprint).await?;
-    wiring::log_missing_connections(config);
+    wiring::log_configuration_warnings(config);
     eprintln!("Talk to Dialarr. Ctrl-D ends, \"commands\" tells what you can say.");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut signals = StopSignals::listen()?;

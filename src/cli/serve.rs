@@ -34,7 +34,7 @@ pub(super) async fn run_service(config: &Config) -> anyhow::Result<()> {
         Some(bind) => tracing::info!(address = %console::console_address(bind), "the console is open"),
         None => tracing::info!("there is no console, since CONSOLE_BIND is empty"),
     }
-    wiring::log_missing_connections(config);
+    wiring::log_configuration_warnings(config);
     signals.wait_for_signal().await;
     tracing::info!("stopping");
     // Messages are accepted until the very end: the next start answers those that arrive while turns end.

@@ -54,10 +54,10 @@ pub fn recovery_delays() -> RecoveryDelays {
 pub fn recovery_delays() -> RecoveryDelays {
     RecoveryDelays {
         grace: Duration::from_millis(250),
-        looks: [Duration::from_millis(300), Duration::from_millis(1_500)],
-        list_every: Duration::from_secs(1),
-        list_soon: Duration::from_millis(400),
-        too_young: jiff::SignedDuration::from_millis(1_500),
+        lookup_delays: [Duration::from_millis(300), Duration::from_millis(1_500)],
+        poll_interval: Duration::from_secs(1),
+        short_poll_interval: Duration::from_millis(400),
+        min_message_age: jiff::SignedDuration::from_millis(1_500),
     }
 }
 

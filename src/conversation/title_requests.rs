@@ -102,7 +102,7 @@ impl QueuedRequest {
             }
             ToolArguments::Malformed(_) => None,
         };
-        self.wanted.names_the_seasons_of(&later.wanted)
+        self.wanted.has_same_seasons_as(&later.wanted)
             && (self.wanted.seasons.is_some() || self.argument("seasons") == later.argument("seasons"))
             && other_arguments(self) == other_arguments(later)
     }
@@ -173,7 +173,7 @@ impl RequestedTitle {
     }
 
     /// Returns whether both name the same seasons, in any order.
-    pub fn names_the_seasons_of(&self, other: &Self) -> bool {
+    pub fn has_same_seasons_as(&self, other: &Self) -> bool {
         let lists = (self.seasons.as_deref(), other.seasons.as_deref());
         Self::includes_seasons(lists) && Self::includes_seasons((lists.1, lists.0))
     }

@@ -44,7 +44,7 @@ impl ClockStepAdoption {
         let applied = self.db.write_in_order(adopt, apply).await;
         let step = adopted.unwrap_or_default();
         if let Err(error) = applied {
-            self.clock.take_back_step(step);
+            self.clock.revert_step(step);
             return Err(error);
         }
         Ok(step)

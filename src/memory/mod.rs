@@ -1,4 +1,4 @@
-//! In-memory data for fast search of stored answers: vectors of texts, and scans over these vectors.
+//! In-memory search of stored answers by vectors: the vectors of texts, and an index that scans them.
 
 pub mod index;
 pub mod vector;

@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use crate::conversation::retry_policy::FailureClass;
 use crate::conversation::routing::verification::MessageFields;
 use crate::conversation::transcript::{Address, OutboxId};
-use crate::store::queue::callbacks::CallbackWord;
+use crate::store::queue::callbacks::CallbackToken;
 
 /// Channel that sends messages and looks up their records.
 #[async_trait]
@@ -56,7 +56,7 @@ pub struct OutboundMessage {
     pub body: String,
     pub media: Vec<String>,
     /// Random token with which status callbacks refer to the row.
-    pub callback_token: CallbackWord,
+    pub callback_token: CallbackToken,
 }
 
 /// Receipt of a message that the carrier has accepted.

@@ -211,12 +211,12 @@ impl OutboxRelay {
         let due = match self.parts.db.write(move |conn| outbox::claim_message(conn, id, &policy, now)).await?
         {
             SendClaim::Send(due) => due,
-            SendClaim::Dropped | SendClaim::AlreadyClaimed => return Ok(()),
+            SendClaim::Dropped | SendClaim::NotReady => return Ok(()),
         };
         failpoint::reached("outbox.claimed");
         let attempt = due.attempt;
         if attempt > 1 {
-            self.parts.metrics.text_tried_again();
+            self.parts.metrics.text_retried();
         }
         let outcome = self.send_through_channel(&due).await;
         failpoint::reached("outbox.sent");
@@ -273,7 +273,7 @@ impl OutboxRelay {
         else {
             return Ok(());
         };
-        let (attempt, lookups_before) = (unresolved.due.attempt, unresolved.looks);
+        let (attempt, lookups_before) = (unresolved.due.attempt, unresolved.unsuccessful_lookups);
         if let Some(sid) = unresolved.reported {
             return self.record_attempt(id, attempt, Ok(CarrierReceipt { sid, created_at: None })).await;
         }
@@ -282,7 +282,7 @@ impl OutboxRelay {
             Ok(None) => {
                 let now = self.parts.clock.now();
                 let count =
-                    LookupCount { before: lookups_before, enough: self.parts.timeouts.lookup_delays.len() };
+                    LookupCount { earlier: lookups_before, required: self.parts.timeouts.lookup_delays.len() };
                 let record = move |conn: &mut _| lookups::record_unsuccessful_lookup(conn, id, count, now);
                 self.parts.db.write(record).await.map(|outcome| {
                     tracing::info!(outbox = %id, ?outcome, "message is not in the carrier's list");
@@ -361,6 +361,6 @@ impl OutboxRelay {
 }
 
 fn outbound_message(due: &DueMessage) -> OutboundMessage {
-    let DueMessage { id, attempt, to, from, body, media, word } = due.clone();
-    OutboundMessage { id, attempt, to, from, body, media: media.into_iter().collect(), callback_token: word }
+    let DueMessage { id, attempt, to, from, body, media, token } = due.clone();
+    OutboundMessage { id, attempt, to, from, body, media: media.into_iter().collect(), callback_token: word: token }
 }

@@ -48,7 +48,7 @@ mod tests {
     use super::print_message;
     use crate::conversation::transcript::{Address, OutboxId};
     use crate::messaging::OutboundMessage;
-    use crate::store::queue::callbacks::CallbackWord;
+    use crate::store::queue::callbacks::CallbackToken;
 
     #[test]
     fn message_is_printed_with_its_media_last() {
@@ -59,7 +59,7 @@ mod tests {
             from: Address::new("+15550100000"),
             body: "Added Dune.\nReply MORE".into(),
             media: vec!["https://sms.example/poster.jpg".into()],
-            callback_token: CallbackWord::from_stored("0123"),
+            callback_token: CallbackToken::from_stored("0123"),
         };
         let mut out = Vec::new();
         print_message(&message, &mut out).unwrap();

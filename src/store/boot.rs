@@ -10,7 +10,7 @@ use super::queue::outbox::{OPEN as OPEN_MESSAGE, OutboxState};
 use super::schema::{instance, outbox, tool_call_items, tool_calls, turns};
 use super::turns::{daily_budget, model_steps};
 use super::{Conn, clock_step};
-use crate::clock::SMALLEST_STEP;
+use crate::clock::MIN_STEP;
 use crate::conversation::stream_events::CallPhase;
 use crate::conversation::transcript::EffectLevel;
 
@@ -32,7 +32,7 @@ const COUNTED_START_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<Downtime> {
     let elapsed = clock_step::load_last_stored_time(conn)?.map(|last| now.duration_since(last));
     let downtime = match elapsed {
-        Some(step) if step <= -SMALLEST_STEP => Downtime::Uncertain(step),
+        Some(step) if step <= -MIN_STEP => Downtime::Uncertain(step),
         Some(_) | None => Downtime::Known,
     };
     if let Downtime::Uncertain(step) = downtime {

@@ -348,7 +348,7 @@ mod tests {
     fn write_with_a_possible_effect_is_unknown() {
         check(
             &ArrError::NoAnswer(HttpError::TimedOut(READ_PATIENCE)),
-            "unknown: radarr-4k: failed to get its answer: get an answer within 8 s",
+            "unknown: radarr-4k: failed to get its answer: get a response within 8 s",
         );
         check(
             &ArrError::Server { status: 500, message: "boom".to_owned() },

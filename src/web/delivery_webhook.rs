@@ -33,7 +33,7 @@ async fn record_callback(webhooks: &WebhookState, request: Request) -> Result<()
         Ok(ReportOutcome::New(acceptance, delivery)) => {
             webhooks.metrics.text_accepted(acceptance);
             if let Some(delivery) = delivery {
-                webhooks.metrics.text_over(delivery);
+                webhooks.metrics.text_delivery_ended(delivery);
             }
         }
         Ok(ReportOutcome::Known) => {}

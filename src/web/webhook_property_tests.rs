@@ -63,12 +63,12 @@ impl WebhookHarness {
         let mut blueprint =
             peers.blueprint(db, simulation::simulation_settings(TimeZone::UTC), None).unwrap();
         let verifier = SignatureVerifier { tokens: vec!["the-token".into()], shared_keys: BTreeMap::new() };
-        blueprint.trust = Some(Arc::new(TwilioVerification {
+        blueprint.twilio_verification = Some(Arc::new(TwilioVerification {
             verifier,
             public_url: PUBLIC_URL.to_owned(),
             account_sid: simulation::ACCOUNT.to_owned(),
         }));
-        blueprint.report_secret = Some(ARR_WEBHOOK_SECRET.into());
+        blueprint.arr_secret = Some(ARR_WEBHOOK_SECRET.into());
         let app = runtime.block_on(App::start(blueprint)).unwrap();
         runtime.block_on(app.engine.drain(Duration::ZERO));
         let webhooks = in_process(webhook_router(app.webhooks.clone()));

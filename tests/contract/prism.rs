@@ -10,7 +10,7 @@ use dialarr::conversation::transcript::{Address, OutboxId};
 use dialarr::http::{HttpClient, install_tls};
 use dialarr::messaging::twilio::{Twilio, TwilioAccount, TwilioCredentials, TwilioSender};
 use dialarr::messaging::{MessageChannel, OutboundMessage, SendError};
-use dialarr::store::queue::callbacks::CallbackWord;
+use dialarr::store::queue::callbacks::CallbackToken;
 use http::header::AUTHORIZATION;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
@@ -62,7 +62,7 @@ fn text() -> OutboundMessage {
         from: Address::new("+15550100000"),
         body: "Added Dune (2021) & more.".to_owned(),
         media: Vec::new(),
-        callback_token: CallbackWord::from_stored("0123"),
+        callback_token: CallbackToken::from_stored("0123"),
     }
 }
 

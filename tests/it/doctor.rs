@@ -11,7 +11,7 @@ use dialarr::store::memory::facts::{self, FactSource};
 use dialarr::store::memory::indexing_queue;
 use dialarr::store::memory::responses::{self, AnswerOwner};
 use dialarr::store::people::users::{self, FirstContactRole};
-use dialarr::store::queue::callbacks::CallbackWord;
+use dialarr::store::queue::callbacks::CallbackToken;
 use jiff::Timestamp;
 
 use crate::harness::cli::Ended;
@@ -273,7 +273,7 @@ async fn doctor_reports_messages_that_failed_for_missing_registration() {
         from: Address::new("+15550100000"),
         body: "Added Dune (2021).".to_owned(),
         media: Vec::new(),
-        callback_token: CallbackWord::from_stored("0123"),
+        callback_token: CallbackToken::from_stored("0123"),
     };
     carrier.send(&text).await.unwrap();
     peers.twilio.status_callback(&peers.twilio.sent_messages()[0], FakeDelivery::Undelivered(30034)).unwrap();

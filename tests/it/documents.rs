@@ -97,11 +97,11 @@ fn samples() -> BTreeMap<String, BTreeSet<String>> {
     metrics.text_received(ChannelKind::Twilio);
     metrics.text_accepted(AcceptanceOutcome::First {
         kind: OutboundKind::Reply,
-        way: MessageTransport::Carrier,
+        transport: MessageTransport::Carrier,
         segments: 1,
     });
     metrics.text_refused();
-    metrics.text_tried_again();
+    metrics.text_retried();
     for run in [1, 2] {
         let calls = vec![("add_movie".to_owned(), CallEnd::Complete)];
         let account = TurnStats {
@@ -116,12 +116,13 @@ fn samples() -> BTreeMap<String, BTreeSet<String>> {
         metrics.turn_ended(&account);
     }
     metrics.model_answered(Responder::Model, Some(TokenUsage { input: 1, cached: 1, output: 1 }));
-    metrics.model_tried_again();
+    metrics.model_retried();
     metrics.webhook_answered("/health".to_owned(), 200);
     metrics.webhook_refused("texts", "odd_name");
     metrics.text_verified(VerificationOutcome::Agreed);
     let none = QueueDepth { length: 0, oldest: None };
-    let backlog = Backlog { waiting: none, unsent: none, live_turns: 0, assistant: AssistantState::Running };
+    let backlog =
+        Backlog { waiting: none, unsent: none, running_turns: 0, assistant: AssistantState::Running };
     let metrics_text = metrics.render(&backlog, now).unwrap();
     let registered = source(&["src"]).matches("registry.register(").count();
     assert_eq!(

@@ -16,7 +16,7 @@ use dialarr::messaging::signature::{
 };
 use dialarr::messaging::twilio::{Twilio, TwilioSender};
 use dialarr::messaging::{CarrierReceipt, MessageChannel, OutboundMessage, SendError};
-use dialarr::store::queue::callbacks::CallbackWord;
+use dialarr::store::queue::callbacks::CallbackToken;
 
 const OURS: &str = "+15550100000";
 const ADA: &str = "+15550100001";
@@ -52,7 +52,7 @@ fn outgoing(id: i64, body: &str) -> OutboundMessage {
         from: Address::new(OURS),
         body: body.into(),
         media: vec![],
-        callback_token: CallbackWord::from_stored("0123"),
+        callback_token: CallbackToken::from_stored("0123"),
     }
 }
 

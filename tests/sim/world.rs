@@ -149,7 +149,7 @@ impl World {
     /// Sets the wall clock forward or back, and records the moment from which the program follows it.
     pub(crate) fn set_clock(&self, by: SignedDuration) {
         self.journal.note(format!("the clock is set by {by}"));
-        self.peers.clock.set_wall(by);
+        self.peers.clock.shift_wall_clock(by);
         let (clock, true_clock, timeline) =
             (self.peers.clock.clone(), self.true_clock.clone(), self.timeline.clone());
         tokio::spawn(async move {
@@ -267,7 +267,7 @@ impl World {
                 terminal: Arc::new(TerminalChannel),
                 console: Arc::new(ConsoleChannel),
             },
-            missed: Some(MissedMessageSource { twilio: carrier, number: Address::new(OUR_NUMBER) }),
+            missed_messages: Some(MissedMessageSource { twilio: carrier, number: Address::new(OUR_NUMBER) }),
             ..usual
         }
     }

@@ -147,7 +147,7 @@ impl ScenarioStage {
             }
         }
         if passed >= MAINTENANCE_INTERVAL {
-            self.app.keep_up_once().await;
+            self.app.run_maintenance_once().await;
         }
         self.world.take_writes();
         self.model.take_activity();

@@ -122,7 +122,7 @@ impl AdditionRetrier {
         let load = move |conn: &mut _| {
             let Some(addition) = title_requests::load_open_addition(conn, id)? else { return Ok(None) };
             let group = request_groups::load_request_group(conn, addition)?;
-            Ok(Some((load_turn_context(conn, &group.whole)?, group)))
+            Ok(Some((load_turn_context(conn, &group.merged)?, group)))
         };
         let loaded = match self.db.read(load).await {
             Err(error) if error.is_unreadable() => return self.recorder.give_up_unreadable(id, &error).await,
@@ -130,25 +130,25 @@ impl AdditionRetrier {
         };
         let Some((context, group)) = loaded else { return Ok(()) };
         if context.user.status != UserStatus::Active || context.user.opted_out {
-            let (user, now) = (group.whole.user, self.clock.now());
+            let (user, now) = (group.merged.user, self.clock.now());
             return Ok(self
                 .db
                 .write(move |conn| title_requests::withdraw_additions(conn, user, now))
                 .await?);
         }
-        let Some(tool) = self.tools.registry().get(tool_name(group.whole.wanted.kind)).cloned() else {
-            let message = format_refused(&group.whole.wanted, None);
+        let Some(tool) = self.tools.registry().get(tool_name(group.merged.title.kind)).cloned() else {
+            let message = format_refused(&group.merged.title, None);
             let abandoned = AbandonedAddition::with_shared_message(message, FailureCode::NoSuchTool);
             return self.recorder.record_abandoned(&context, &group, abandoned).await;
         };
-        let outcome = match group.whole.state {
+        let outcome = match group.merged.state {
             DeferredAdditionState::Waiting => self.try_addition(&context, &group, &tool).await?,
-            DeferredAdditionState::InProgress => self.check_addition(&context, &group.whole, &tool).await?,
+            DeferredAdditionState::InProgress => self.check_addition(&context, &group.merged, &tool).await?,
         };
         match outcome {
             RetryOutcome::Refused(failure) if group.parts().len() > 1 => {
                 self.requeue_additions(&group).await?;
-                match group.by_seasons().as_slice() {
+                match group.split_by_seasons().as_slice() {
                     [same_seasons] => self.retry_without_newest(same_seasons, failure, &tool).await,
                     parts => self.retry_parts(parts, &tool).await,
                 }
@@ -160,7 +160,7 @@ impl AdditionRetrier {
     /// Retries the parts of a refused group one by one, each with its own outcome.
     async fn retry_parts(&self, parts: &[RequestGroup], tool: &Arc<dyn Tool>) -> anyhow::Result<()> {
         for part in parts {
-            let context = self.load_turn_context(&part.whole).await?;
+            let context = self.load_turn_context(&part.merged).await?;
             match self.try_addition(&context, part, tool).await? {
                 RetryOutcome::Refused(failure) if part.parts().len() > 1 => {
                     self.requeue_additions(part).await?;
@@ -183,8 +183,8 @@ impl AdditionRetrier {
         let (mut refused, mut failure) = (group.clone(), failure);
         while let Some(earlier) = refused.without_newest(failure.for_user.as_deref()) {
             let entry = failed_addition_entry(
-                &self.load_turn_context(&refused.whole).await?,
-                &refused.whole,
+                &self.load_turn_context(&refused.merged).await?,
+                &refused.merged,
                 &failure.code,
             );
             let now = self.clock.now();
@@ -193,7 +193,7 @@ impl AdditionRetrier {
                 Ok(())
             };
             self.db.write(record).await?;
-            let context = self.load_turn_context(&earlier.whole).await?;
+            let context = self.load_turn_context(&earlier.merged).await?;
             match self.try_addition(&context, &earlier, tool).await? {
                 RetryOutcome::Refused(next_failure) if earlier.parts().len() > 1 => {
                     self.requeue_additions(&earlier).await?;
@@ -224,7 +224,7 @@ impl AdditionRetrier {
         group: &RequestGroup,
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<RetryOutcome> {
-        let call = rebuild_call(&group.whole);
+        let call = rebuild_call(&group.merged);
         let references = match tool.check_arguments(&call.arguments) {
             Ok(references) => references,
             Err(failure) => return Ok(RetryOutcome::Refused(failure)),
@@ -253,7 +253,7 @@ impl AdditionRetrier {
             Ok(Err(ToolError::CallFailed(failure))) => RetryOutcome::Refused(failure),
             Ok(Err(ToolError::Fatal(error))) => return Err(error),
             Ok(Err(ToolError::Unknown(reason))) => {
-                tracing::warn!(request = group.whole.id, reason, "addition outcome is unknown");
+                tracing::warn!(request = group.merged.id, reason, "addition outcome is unknown");
                 RetryOutcome::Unknown
             }
             Err(_) => RetryOutcome::Unknown,
@@ -318,7 +318,7 @@ fn rebuild_call(addition: &DeferredAddition) -> ToolCall {
         row: addition.call,
         id: CallId::from_stored(""),
         step: 0,
-        name: tool_name(addition.wanted.kind).to_owned(),
+        name: tool_name(addition.title.kind).to_owned(),
         arguments: addition.arguments.clone(),
         effect_level: EffectLevel::Write,
         state: CallState::Created,

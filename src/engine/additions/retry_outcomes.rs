@@ -59,11 +59,11 @@ impl RetryRecorder {
         group: &RequestGroup,
         outcome: RetryOutcome,
     ) -> anyhow::Result<()> {
-        let (id, addition) = (group.whole.id, &group.whole);
+        let (id, addition) = (group.merged.id, &group.merged);
         // The clock may have been set during the attempt, which shifts the stored times.
         let current = self.db.read(move |conn| title_requests::load_open_addition(conn, id)).await?;
         let now = self.clock.now();
-        let requested_at = current.map_or(addition.asked_at, |current| current.asked_at);
+        let requested_at = current.map_or(addition.requested_at, |current| current.requested_at);
         let attempts = match addition.state {
             DeferredAdditionState::Waiting => addition.tries + 1,
             DeferredAdditionState::InProgress => addition.tries,
@@ -86,11 +86,11 @@ impl RetryRecorder {
             }
             (RetryOutcome::Refused(failure), _) => AbandonedAddition::from_refusal(group, failure),
             (RetryOutcome::NotAdded, None) => {
-                let message = request_messages::format_given_up(&addition.wanted);
+                let message = request_messages::format_given_up(&addition.title);
                 AbandonedAddition::with_shared_message(message, FailureCode::NotReachedForADay)
             }
             (RetryOutcome::Unknown, None) => {
-                let message = request_messages::format_outcome_unknown(&addition.wanted);
+                let message = request_messages::format_outcome_unknown(&addition.title);
                 AbandonedAddition::with_shared_message(message, FailureCode::OutcomeUnknown)
             }
         };
@@ -105,7 +105,7 @@ impl RetryRecorder {
         output: ToolOutput,
     ) -> anyhow::Result<()> {
         let ToolOutput { result, effects } = output;
-        let title = requested_title(&effects).unwrap_or(&group.whole.wanted).clone();
+        let title = requested_title(&effects).unwrap_or(&group.merged.title).clone();
         let was_added = effects.iter().any(|effect| matches!(effect, ToolEffect::Count(_)));
         let sentence = match was_added {
             true => request_messages::format_added(&title),
@@ -119,10 +119,10 @@ impl RetryRecorder {
             change_record::outcome_entry(context, part.call, OutcomeSource::Response, tool, &result)
         };
         let entries: Vec<audit::NewAuditEntry> = group.parts().iter().map(audit_entry).collect();
-        let source = EffectSource::from_call(context, group.whole.call);
+        let source = EffectSource::from_call(context, group.merged.call);
         let (group, settings, now) = (group.clone(), self.settings.clone(), self.clock.now());
         let end = move |conn: &mut Conn| {
-            let CloseGroupOutcome::Into(id) =
+            let CloseGroupOutcome::MergedInto(id) =
                 request_groups::close_group(conn, &group, &TitleRequestOutcome::Added(&title), now)?
             else {
                 // If the user was erased meanwhile, no title is stored, but the quota usage still counts.
@@ -146,7 +146,7 @@ impl RetryRecorder {
             }
             notify_followers(
                 conn,
-                (id, &group.whole),
+                (id, &group.merged),
                 &settings,
                 &request_messages::format_ready(&title),
                 now,
@@ -172,17 +172,17 @@ impl RetryRecorder {
             .collect();
         let (group, now) = (group.clone(), self.clock.now());
         let end = move |conn: &mut _| {
-            let CloseGroupOutcome::Into(id) =
+            let CloseGroupOutcome::MergedInto(id) =
                 request_groups::close_group(conn, &group, &TitleRequestOutcome::GivenUp, now)?
             else {
                 return Ok(());
             };
             entries.iter().for_each(|entry| audit::record_outcome(conn, entry, now));
             notify_requester(conn, &user, &settings, (id, &abandoned.requester_message), now)?;
-            if title_requests::may_still_arrive(conn, &group.whole.wanted)? {
+            if title_requests::may_still_arrive(conn, &group.merged.title)? {
                 return Ok(());
             }
-            notify_followers(conn, (id, &group.whole), &settings, &abandoned.follower_message, now)
+            notify_followers(conn, (id, &group.merged), &settings, &abandoned.follower_message, now)
         };
         self.db.write(end).await?;
         self.outbox.notify();
@@ -194,13 +194,13 @@ impl RetryRecorder {
         tracing::error!(request = id, %error, "gave up an unreadable addition");
         let (settings, now) = (self.settings.clone(), self.clock.now());
         let end = move |conn: &mut Conn| {
-            let Some(request) = title_requests::unreadable_request(conn, id)? else { return Ok(()) };
+            let Some(request) = title_requests::load_unreadable_request(conn, id)? else { return Ok(()) };
             title_requests::settle_title_request(conn, id, &TitleRequestOutcome::GivenUp, now)?;
             let user = users::load_user(conn, request.user)?;
             if user.status != UserStatus::Active || user.opted_out {
                 return Ok(());
             }
-            let message = request_messages::unreadable(&request.wanted, request.trying);
+            let message = request_messages::unreadable(&request.title, request.state);
             notify_requester(conn, &user, &settings, (id, &message), now)
         };
         self.db.write(end).await?;
@@ -244,7 +244,7 @@ impl AbandonedAddition {
     }
 
     fn from_refusal(group: &RequestGroup, failure: CallFailure) -> Self {
-        let title = &group.whole.wanted;
+        let title = &group.merged.title;
         let reason = group.refusal.as_deref().or(failure.for_user.as_deref());
         Self {
             requester_message: request_messages::format_refused(title, reason),
@@ -261,7 +261,7 @@ pub(super) fn failed_addition_entry(
     addition: &DeferredAddition,
     reason: &FailureCode,
 ) -> audit::NewAuditEntry {
-    change_record::failed_write_entry(context, addition.call, tool_name(addition.wanted.kind), reason)
+    change_record::failed_write_entry(context, addition.call, tool_name(addition.title.kind), reason)
 }
 
 /// Notifies a user once of the outcome of their request, outside their quiet hours. Users who turned notifications off
@@ -292,7 +292,7 @@ fn notify_followers(
     now: Timestamp,
 ) -> QueryResult<()> {
     let mut followers = Vec::new();
-    for title in tool_effects::followed_titles(&addition.wanted) {
+    for title in tool_effects::followed_titles(&addition.title) {
         followers.extend(follows::end_follows(conn, &title, now)?);
     }
     followers.sort_unstable_by_key(|user| user.0);

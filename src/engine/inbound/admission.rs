@@ -100,7 +100,7 @@ impl Admission {
             | MessageUrgency::OptsOut
             | MessageUrgency::CancelsTurnOrAnswers => 0,
         };
-        AdmissionPlan { urgency, debounce: DebouncePolicy { quiet_ms, at_most_ms: MAX_DEBOUNCE_MS } }
+        AdmissionPlan { urgency, debounce: DebouncePolicy { quiet_ms, max_delay_ms: MAX_DEBOUNCE_MS } }
     }
 
     fn finish_admission(&self, admission: AdmissionOutcome, channel: ChannelKind) {

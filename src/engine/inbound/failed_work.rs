@@ -89,7 +89,7 @@ pub(super) fn count_failed_start(
     if failures < max_attempts {
         return Ok(());
     }
-    inbound_messages::end_message(conn, event, MessageOutcome::FailedNotified, now)?;
+    inbound_messages::finish_message(conn, event, MessageOutcome::FailedNotified, now)?;
     // A malformed confirmation prompt would also fail the start of every later message.
     if pending_action::load_pending_action(conn, user).is_err() {
         pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;

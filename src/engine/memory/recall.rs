@@ -94,7 +94,7 @@ impl AnswerRecall {
                 None => (Vec::new(), None),
             };
             let text_matches =
-                search::find_by_words(conn, &owners, &content_words(&query), CANDIDATES_PER_RANKING)?;
+                search::find_answers_by_words(conn, &owners, &content_words(&query), CANDIDATES_PER_RANKING)?;
             ids.extend(&text_matches);
             let vector_query = embedding
                 .as_ref()

@@ -74,7 +74,7 @@ impl Notifier {
     pub(crate) async fn send_due_notifications(&self) -> anyhow::Result<Option<Timestamp>> {
         // The time is taken before the read, so that a group that is due contains all of its events.
         let now = self.clock.now();
-        let events = self.db.read(|conn| arr_events::load_unreported_events(conn, EVENT_BATCH)).await?;
+        let events = self.db.read(|conn| arr_events::load_pending_events(conn, EVENT_BATCH)).await?;
         let groups = group_events(events);
         // Groups that need no request come first, so that an unresponsive Sonarr does not delay movies.
         let (series, others): (Vec<_>, Vec<_>) =

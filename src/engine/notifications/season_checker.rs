@@ -20,7 +20,7 @@ use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::QueryResult;
 use crate::store::database::db::Db;
 use crate::store::library::arr_events;
-use crate::store::library::follows::{self, ShowFollow};
+use crate::store::library::follows::{self, SeriesFollow};
 use crate::store::queue::notifications;
 use crate::telemetry;
 use crate::tools::library::{ArrInstances, Instance};
@@ -65,7 +65,7 @@ impl SeasonChecker {
 
     async fn check_instance(&self, instance: &Instance<Sonarr>) -> anyhow::Result<()> {
         let name = instance.name;
-        let mut follows = self.db.read(move |conn| follows::of_shows(conn, name)).await?;
+        let mut follows = self.db.read(move |conn| follows::load_series_follows(conn, name)).await?;
         follows.sort_by_key(|follow| follow.catalog_id);
         for series_follows in follows.chunk_by(|one, other| one.catalog_id == other.catalog_id) {
             match self.fetch_complete_seasons(&instance.client, series_follows).await {
@@ -88,7 +88,7 @@ impl SeasonChecker {
     async fn fetch_complete_seasons(
         &self,
         sonarr: &Sonarr,
-        follows: &[ShowFollow],
+        follows: &[SeriesFollow],
     ) -> Result<Option<CompleteSeasons>, ArrError> {
         let Some(first) = follows.first() else { return Ok(None) };
         let Some(series) = sonarr.series_by_tvdb(first.catalog_id).await? else { return Ok(None) };
@@ -127,7 +127,7 @@ struct CompleteSeasons {
 }
 
 /// Returns the followed seasons: all seasons if the whole series is followed.
-fn followed_seasons(series: &Series, follows: &[ShowFollow]) -> Vec<u32> {
+fn followed_seasons(series: &Series, follows: &[SeriesFollow]) -> Vec<u32> {
     let is_followed =
         |number: u32| follows.iter().any(|follow| follow.season.is_none_or(|season| season == number));
     series.all_seasons().map(|season| season.number).filter(|number| is_followed(*number)).collect()
@@ -151,12 +151,12 @@ impl NotificationFanout<'_> {
     /// events cause the notification.
     fn notify_of_seasons(&mut self, news: &SeriesNews, episodes: &[Episode]) -> QueryResult<()> {
         let is_of_series = |event: &ArrEvent| matches!(event, ArrEvent::EpisodeImported { show, .. } if show.id == news.title.id);
-        let unreported = arr_events::load_unreported_events(self.conn, MAX_EVENTS)?;
+        let unreported = arr_events::load_pending_events(self.conn, MAX_EVENTS)?;
         if unreported.iter().any(|event| event.instance == news.instance && is_of_series(&event.event)) {
             return Ok(());
         }
         let mut user_news: Vec<UserNews> = Vec::new();
-        for follow in follows::of_shows(self.conn, &news.instance)? {
+        for follow in follows::load_series_follows(self.conn, &news.instance)? {
             if follow.catalog_id != news.title.catalog_id {
                 continue;
             }
@@ -173,7 +173,7 @@ impl NotificationFanout<'_> {
     fn is_awaited(
         &mut self,
         news: &SeriesNews,
-        follow: &ShowFollow,
+        follow: &SeriesFollow,
         (season, episodes): (u32, &[Episode]),
     ) -> QueryResult<bool> {
         if let Some(followed) = follow.season {

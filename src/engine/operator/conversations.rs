@@ -29,7 +29,7 @@ use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult};
 
 /// Debounce policy of an operator's answer, which is processed at once.
-const NO_DEBOUNCE: DebouncePolicy = DebouncePolicy { quiet_ms: 0, at_most_ms: 0 };
+const NO_DEBOUNCE: DebouncePolicy = DebouncePolicy { quiet_ms: 0, max_delay_ms: 0 };
 
 /// Outcome of starting a test conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -261,7 +261,7 @@ fn queue_approve_message(
         provider_at: now,
         received_at: now,
     };
-    match inbound_messages::admit_message(conn, &message, DebouncePolicy { quiet_ms: 0, at_most_ms: 0 })? {
+    match inbound_messages::admit_message(conn, &message, DebouncePolicy { quiet_ms: 0, max_delay_ms: 0 })? {
         AdmissionOutcome::New { user, .. } => {
             audit::record_change(conn, &entry, now)?;
             Ok(ApproveMessageOutcome::SentBy(user))

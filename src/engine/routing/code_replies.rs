@@ -33,7 +33,7 @@ impl TurnStart<'_> {
         event: &InboundEvent,
         reason: &'static str,
     ) -> QueryResult<TurnStartOutcome> {
-        inbound_messages::end_message(self.conn, event.id, MessageOutcome::Skipped(reason), self.now)?;
+        inbound_messages::finish_message(self.conn, event.id, MessageOutcome::Skipped(reason), self.now)?;
         Ok(TurnStartOutcome::Answered)
     }
 
@@ -54,7 +54,7 @@ impl TurnStart<'_> {
     ) -> QueryResult<TurnStartOutcome> {
         let active_turn =
             self.open_turn(user, TurnKind::Command, &TurnPlan::for_responder(Responder::Keyword), events)?;
-        let end = TurnEnd::without_message(active_turn.id, MessageOutcome::Remembered);
+        let end = TurnEnd::without_message(active_turn.id, MessageOutcome::NoAnswerNeeded);
         turn_lifecycle::finish_turn(self.conn, &end, self.now)?;
         Ok(TurnStartOutcome::Answered)
     }

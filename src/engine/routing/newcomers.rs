@@ -47,7 +47,7 @@ impl TurnStart<'_> {
         join_requests::record_name_prompt(self.conn, user.id, self.now)?;
         let message = ReplyAddress::from_message(user, event).reply_message(text.to_owned());
         outbox::queue_message(self.conn, &message, self.now)?;
-        inbound_messages::end_message(self.conn, event.id, MessageOutcome::Replied, self.now)?;
+        inbound_messages::finish_message(self.conn, event.id, MessageOutcome::Replied, self.now)?;
         Ok(TurnStartOutcome::Answered)
     }
 

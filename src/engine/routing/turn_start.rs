@@ -195,7 +195,7 @@ impl TurnStart<'_> {
             return Ok(over_limit);
         };
         let languages = &self.settings.languages;
-        let earlier = inbound_messages::load_counted_before(self.conn, user, first, rate.max)?;
+        let earlier = inbound_messages::load_messages_counted_toward_limit(self.conn, user, first, rate.max)?;
         for allowance in TextAllowance::ALL {
             let uses_allowance = |body: &str| TextAllowance::from_text(body, languages) == allowance;
             let counted =

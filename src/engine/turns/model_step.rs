@@ -85,7 +85,7 @@ impl ModelStepRunner {
             return Ok(TurnProgress::Reload);
         }
         if plan.attempt > 1 {
-            metrics.model_tried_again();
+            metrics.model_retried();
         }
         failpoint::reached("step.started");
         let result = tokio::select! {

@@ -76,11 +76,8 @@ fn load_title_requests(conn: &mut Conn, user: &User) -> QueryResult<Vec<TitleReq
         Some(User { name: Some(name), .. }) => Requester::Named(name.clone()),
         Some(_) | None => Requester::Unnamed,
     };
-    let requests = recent.into_iter().map(|RecentTitleRequest { user, wanted, stage, at }| TitleRequest {
-        requester: requester(user),
-        wanted,
-        status: stage,
-        requested_at: at,
+    let requests = recent.into_iter().map(|RecentTitleRequest { user, title, status, requested_at }| {
+        TitleRequest { requester: requester(user), wanted: title, status, requested_at }
     });
     Ok(requests.collect())
 }

@@ -120,7 +120,7 @@ fn queue_addition(
     if let Some(shown) = calls::find_shown_title(conn, conversation, title.kind, title.catalog_id)? {
         (title.title, title.year) = shown;
     }
-    let addition = NewDeferredAddition { user: source.user.id, call: source.call, wanted: &title, arguments };
+    let addition = NewDeferredAddition { user: source.user.id, call: source.call, title: &title, arguments };
     title_requests::queue_addition(conn, &addition, now)
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use super::fields::FieldFormat::{Address as AddressOf, Digits, Sid, Text, Version, Word};
 use super::fields::{CheckedFields, DecodedForm, DocumentedField, FormFault, optional_field, required_field};
 use crate::conversation::transcript::{Address, OutboxId};
-use crate::store::queue::callbacks::{CallbackKey, CallbackWord};
+use crate::store::queue::callbacks::{CallbackKey, CallbackToken};
 use crate::store::queue::delivery_reports::DeliveryReport;
 
 /// Documented fields of a status callback
@@ -48,7 +48,7 @@ fn parse_key(query: &str) -> Option<CallbackKey> {
     Some(CallbackKey {
         outbox: OutboxId(parse_number(value("out")?)?),
         attempt: parse_number(value("n")?)?,
-        word: CallbackWord::from_stored(value("word")?),
+        token: CallbackToken::from_stored(value("word")?),
     })
 }
 

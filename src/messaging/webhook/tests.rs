@@ -15,7 +15,7 @@ use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessa
 use crate::conversation::routing::verification::{FieldAuthority, MessageFields};
 use crate::conversation::transcript::{Address, OptWord, OutboxId};
 use crate::messaging::twilio::STATUS_PATH;
-use crate::store::queue::callbacks::{CallbackKey, CallbackWord};
+use crate::store::queue::callbacks::{CallbackKey, CallbackToken};
 
 const ACCOUNT: &str = "AC0123456789abcdef0123456789abcdef";
 const SID: &str = "SM00000000000000000000000000000001";
@@ -222,7 +222,7 @@ proptest! {
         code in proptest::option::of("[1-9][0-9]{4}"),
         message in proptest::option::of(crafted_value()),
     ) {
-        let key = CallbackKey { outbox: OutboxId(out), attempt, word: CallbackWord::from_stored("0123456789abcdef0123456789abcdef") };
+        let key = CallbackKey { outbox: OutboxId(out), attempt, token: CallbackToken::from_stored("0123456789abcdef0123456789abcdef") };
         let mut fields = CALLBACK.to_vec();
         fields.extend(code.as_deref().map(|code| ("ErrorCode", code)));
         fields.extend(message.as_deref().map(|message| ("ChannelStatusMessage", message)));
@@ -234,7 +234,7 @@ proptest! {
         for border in (start..content.len()).filter(|border| content.is_char_boundary(*border)) {
             for other in find_splits(&content[border..], &CALLBACK_FIELDS) {
                 let Ok(report) = parse(&content[start..border], &other) else { continue };
-                if report.key.as_ref().is_some_and(|named| named.word == key.word) {
+                if report.key.as_ref().is_some_and(|named| named.token == key.token) {
                     assert_eq!((report.key.as_ref(), report.sid.as_str()), (Some(&key), SID));
                     assert_eq!((report.to.as_str(), report.status.as_str()), (MEMBER, "delivered"));
                     // A form whose values contain `ErrorCode` is rejected, so no split can hide the error code.

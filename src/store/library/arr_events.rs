@@ -1,5 +1,5 @@
-//! Events from Sonarr and Radarr, each stored once and until every user is notified, and the history cursor of each
-//! instance: the time up to which its history was read.
+//! Events from Sonarr and Radarr, deduplicated by their matter, and the history cursor of each instance: the time up to
+//! which its history was read.
 
 use diesel::connection::DefaultLoadingMode;
 use diesel::prelude::*;
@@ -20,25 +20,25 @@ const OPEN: LiteralSql = LiteralSql("arr_events.handled_at IS NULL");
 pub fn store_arr_events(
     conn: &mut Conn,
     instance: &str,
-    reported: &[KeyedArrEvent],
+    events: &[KeyedArrEvent],
     now: Timestamp,
 ) -> QueryResult<usize> {
-    let mut new = 0;
-    for KeyedArrEvent { matter, event: report } in reported {
-        new += diesel::insert_into(arr_events::table)
+    let mut new_count = 0;
+    for KeyedArrEvent { matter, event } in events {
+        new_count += diesel::insert_into(arr_events::table)
             .values((
                 arr_events::instance.eq(instance),
                 arr_events::matter.eq(matter),
-                arr_events::event.eq(to_json(&StoredEvent::from(report))?),
+                arr_events::event.eq(to_json(&StoredEvent::from(event))?),
                 arr_events::received_at.eq(ms(now)),
             ))
             .on_conflict_do_nothing()
             .execute(conn)?;
     }
-    Ok(new)
+    Ok(new_count)
 }
 
-/// Returns whether an event was reported before, through any channel.
+/// Returns whether an event is already stored, from a webhook or from the history.
 pub fn is_event_known(conn: &mut Conn, instance: &str, matter: &str) -> QueryResult<bool> {
     let known: Option<i64> = arr_events::table
         .filter(arr_events::instance.eq(instance).and(arr_events::matter.eq(matter)))
@@ -59,21 +59,21 @@ struct ArrEventRow {
 
 /// Loads the oldest events for which no notification was sent yet. An event that cannot be read does not block the
 /// others.
-pub fn load_unreported_events(conn: &mut Conn, limit: i64) -> QueryResult<Vec<PendingArrEvent>> {
+pub fn load_pending_events(conn: &mut Conn, limit: i64) -> QueryResult<Vec<PendingArrEvent>> {
     let rows = arr_events::table
         .filter(OPEN)
         .order(arr_events::id)
         .limit(limit)
         .select(ArrEventRow::as_select())
         .load_iter::<ArrEventRow, DefaultLoadingMode>(conn)?;
-    let read = |row: ArrEventRow| {
-        let event = from_json::<StoredEvent>("report", &row.event)?.into();
+    let into_event = |row: ArrEventRow| {
+        let event = from_json::<StoredEvent>("event", &row.event)?.into();
         Ok(PendingArrEvent { id: row.id, instance: row.instance, event, received_at: row.received_at })
     };
-    rows.filter_map(|row| none_if_unreadable(row.and_then(read)).transpose()).collect()
+    rows.filter_map(|row| none_if_unreadable(row.and_then(into_event)).transpose()).collect()
 }
 
-/// Outcome of claiming events.
+/// Outcome of claiming a set of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventClaimOutcome {
     Claimed,
@@ -81,7 +81,7 @@ pub enum EventClaimOutcome {
     Lost,
 }
 
-/// Claims events for notification in the same transaction: all of them or none.
+/// Claims events, whose notifications are queued in the same transaction: all of them or none.
 pub fn claim_events(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryResult<EventClaimOutcome> {
     for id in ids {
         let open: Option<i64> =
@@ -97,9 +97,9 @@ pub fn claim_events(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryResult
 }
 
 /// Deletes events that were received before `before` and whose notifications were sent.
-pub fn delete_reported_events(conn: &mut Conn, before: Timestamp) -> QueryResult<usize> {
-    let old = arr_events::received_at.lt(ms(before)).and(arr_events::handled_at.is_not_null());
-    diesel::delete(arr_events::table.filter(old)).execute(conn)
+pub fn delete_handled_events(conn: &mut Conn, before: Timestamp) -> QueryResult<usize> {
+    let is_expired = arr_events::received_at.lt(ms(before)).and(arr_events::handled_at.is_not_null());
+    diesel::delete(arr_events::table.filter(is_expired)).execute(conn)
 }
 
 /// Returns the time up to which the history of an instance was read; `None` if it never was.
@@ -125,58 +125,89 @@ struct StoredTitle {
     year: u16,
 }
 
+/// Stored form of an [`ArrEvent`].
 #[derive(Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(tag = "kind")]
 enum StoredEvent {
-    Movie { of: StoredTitle, better: bool },
-    Episode { of: StoredTitle, season: u32, number: u32, better: bool },
-    Stuck { of: String },
-    Failed { of: String },
-    Ill { check: String, message: String },
-    Well { check: String },
+    #[serde(rename = "movie")]
+    MovieImported {
+        #[serde(rename = "of")]
+        movie: StoredTitle,
+        #[serde(rename = "better")]
+        is_upgrade: bool,
+    },
+    #[serde(rename = "episode")]
+    EpisodeImported {
+        #[serde(rename = "of")]
+        series: StoredTitle,
+        season: u32,
+        number: u32,
+        #[serde(rename = "better")]
+        is_upgrade: bool,
+    },
+    #[serde(rename = "stuck")]
+    ImportBlocked {
+        #[serde(rename = "of")]
+        title: String,
+    },
+    #[serde(rename = "failed")]
+    DownloadFailed {
+        #[serde(rename = "of")]
+        title: String,
+    },
+    #[serde(rename = "ill")]
+    HealthIssue { check: String, message: String },
+    #[serde(rename = "well")]
+    HealthRestored { check: String },
 }
 
 impl From<&ArrEvent> for StoredEvent {
-    fn from(report: &ArrEvent) -> Self {
+    fn from(event: &ArrEvent) -> Self {
         let stored = |ArrTitle { id, catalog_id, title, year }: &ArrTitle| StoredTitle {
             id: *id,
             catalog_id: *catalog_id,
             title: title.clone(),
             year: *year,
         };
-        match report {
+        match event {
             ArrEvent::MovieImported(movie, copy) => {
-                Self::Movie { of: stored(movie), better: *copy == ImportKind::Upgrade }
+                Self::MovieImported { movie: stored(movie), is_upgrade: *copy == ImportKind::Upgrade }
             }
-            ArrEvent::EpisodeImported { show, season, number, copy } => Self::Episode {
-                of: stored(show),
+            ArrEvent::EpisodeImported { show, season, number, copy } => Self::EpisodeImported {
+                series: stored(show),
                 season: *season,
                 number: *number,
-                better: *copy == ImportKind::Upgrade,
+                is_upgrade: *copy == ImportKind::Upgrade,
             },
-            ArrEvent::ImportBlocked(of) => Self::Stuck { of: of.clone() },
-            ArrEvent::DownloadFailed(of) => Self::Failed { of: of.clone() },
+            ArrEvent::ImportBlocked(title) => Self::ImportBlocked { title: title.clone() },
+            ArrEvent::DownloadFailed(title) => Self::DownloadFailed { title: title.clone() },
             ArrEvent::HealthIssue { check, message } => {
-                Self::Ill { check: check.clone(), message: message.clone() }
+                Self::HealthIssue { check: check.clone(), message: message.clone() }
             }
-            ArrEvent::HealthRestored { check } => Self::Well { check: check.clone() },
+            ArrEvent::HealthRestored { check } => Self::HealthRestored { check: check.clone() },
         }
     }
 }
 
 impl From<StoredEvent> for ArrEvent {
     fn from(stored: StoredEvent) -> Self {
-        let title = |StoredTitle { id, catalog_id, title, year }| ArrTitle { id, catalog_id, title, year };
-        let copy = |better| if better { ImportKind::Upgrade } else { ImportKind::First };
+        let arr_title =
+            |StoredTitle { id, catalog_id, title, year }| ArrTitle { id, catalog_id, title, year };
+        let import_kind = |is_upgrade| if is_upgrade { ImportKind::Upgrade } else { ImportKind::First };
         match stored {
-            StoredEvent::Movie { of, better } => Self::MovieImported(title(of), copy(better)),
-            StoredEvent::Episode { of, season, number, better } => {
-                Self::EpisodeImported { show: title(of), season, number, copy: copy(better) }
+            StoredEvent::MovieImported { movie, is_upgrade } => {
+                Self::MovieImported(arr_title(movie), import_kind(is_upgrade))
             }
-            StoredEvent::Stuck { of } => Self::ImportBlocked(of),
-            StoredEvent::Failed { of } => Self::DownloadFailed(of),
-            StoredEvent::Ill { check, message } => Self::HealthIssue { check, message },
-            StoredEvent::Well { check } => Self::HealthRestored { check },
+            StoredEvent::EpisodeImported { series, season, number, is_upgrade } => Self::EpisodeImported {
+                show: arr_title(series),
+                season,
+                number,
+                copy: import_kind(is_upgrade),
+            },
+            StoredEvent::ImportBlocked { title } => Self::ImportBlocked(title),
+            StoredEvent::DownloadFailed { title } => Self::DownloadFailed(title),
+            StoredEvent::HealthIssue { check, message } => Self::HealthIssue { check, message },
+            StoredEvent::HealthRestored { check } => Self::HealthRestored { check },
         }
     }
 }
@@ -188,9 +219,9 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-    fn reports() -> Vec<KeyedArrEvent> {
+    fn all_event_kinds() -> Vec<KeyedArrEvent> {
         let title = |id| ArrTitle { id, catalog_id: 9, title: "Dune".into(), year: 2021 };
-        let reports = [
+        let events = [
             ArrEvent::MovieImported(title(1), ImportKind::First),
             ArrEvent::MovieImported(title(2), ImportKind::Upgrade),
             ArrEvent::EpisodeImported { show: title(3), season: 2, number: 4, copy: ImportKind::First },
@@ -199,35 +230,35 @@ mod tests {
             ArrEvent::HealthIssue { check: "Indexer".into(), message: "down".into() },
             ArrEvent::HealthRestored { check: "Indexer".into() },
         ];
-        reports.into_iter().map(|report| KeyedArrEvent::new(report, "abc", NOW)).collect()
+        events.into_iter().map(|event| KeyedArrEvent::new(event, "abc", NOW)).collect()
     }
 
     #[test]
-    fn matter_is_stored_once_per_library_and_loaded_unchanged() {
+    fn event_is_stored_once_per_instance_and_loaded_unchanged() {
         let mut conn = scratch();
-        let reports = reports();
-        assert_eq!(store_arr_events(&mut conn, "radarr", &reports, NOW), Ok(7));
-        assert_eq!(store_arr_events(&mut conn, "radarr", &reports, NOW), Ok(0));
-        assert_eq!(store_arr_events(&mut conn, "radarr-4k", &reports[..1], NOW), Ok(1));
-        let untold = load_unreported_events(&mut conn, 100).unwrap();
-        let read: Vec<ArrEvent> = untold[..7].iter().map(|one| one.event.clone()).collect();
-        let stored: Vec<ArrEvent> = reports.into_iter().map(|one| one.event).collect();
-        assert_eq!(read, stored);
+        let events = all_event_kinds();
+        assert_eq!(store_arr_events(&mut conn, "radarr", &events, NOW), Ok(7));
+        assert_eq!(store_arr_events(&mut conn, "radarr", &events, NOW), Ok(0));
+        assert_eq!(store_arr_events(&mut conn, "radarr-4k", &events[..1], NOW), Ok(1));
+        let pending = load_pending_events(&mut conn, 100).unwrap();
+        let loaded: Vec<ArrEvent> = pending[..7].iter().map(|pending| pending.event.clone()).collect();
+        let stored: Vec<ArrEvent> = events.into_iter().map(|keyed| keyed.event).collect();
+        assert_eq!(loaded, stored);
     }
 
     #[test]
     fn events_are_claimed_together_once_and_deleted_when_old() {
         let mut conn = scratch();
-        store_arr_events(&mut conn, "radarr", &reports(), NOW).unwrap();
+        store_arr_events(&mut conn, "radarr", &all_event_kinds(), NOW).unwrap();
         assert_eq!(claim_events(&mut conn, &[1, 2], NOW), Ok(EventClaimOutcome::Claimed));
         assert_eq!(claim_events(&mut conn, &[2, 3], NOW), Ok(EventClaimOutcome::Lost));
-        assert_eq!(load_unreported_events(&mut conn, 100).unwrap().len(), 5);
-        assert_eq!(delete_reported_events(&mut conn, NOW), Ok(0));
-        assert_eq!(delete_reported_events(&mut conn, NOW + jiff::SignedDuration::from_secs(1)), Ok(2));
+        assert_eq!(load_pending_events(&mut conn, 100).unwrap().len(), 5);
+        assert_eq!(delete_handled_events(&mut conn, NOW), Ok(0));
+        assert_eq!(delete_handled_events(&mut conn, NOW + jiff::SignedDuration::from_secs(1)), Ok(2));
     }
 
     #[test]
-    fn history_cursor_is_stored_per_library() {
+    fn history_cursor_is_stored_per_instance() {
         let mut conn = scratch();
         assert_eq!(load_history_cursor(&mut conn, "radarr"), Ok(None));
         let later = NOW + jiff::SignedDuration::from_secs(60);

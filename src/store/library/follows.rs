@@ -1,4 +1,4 @@
-//! Follows of titles by users, who are notified when the title is ready.
+//! Follows: users who are notified when a title is ready.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -16,30 +16,30 @@ const OPEN: LiteralSql = LiteralSql("follows.ended_at IS NULL");
 pub enum FollowReason {
     /// The user requested the title.
     Request,
-    /// The user asked to be notified of the title, which applies even while the user's notifications are off.
+    /// The user asked to be notified about the title: the follow applies even while the user's notifications are off.
     Notification,
 }
 
-/// A title in one library, by the id that its catalog gives it.
+/// Title in one instance, by its catalog id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FollowedTitle {
     pub instance: String,
     pub kind: MediaKind,
-    /// Id at TMDB for a movie, at TheTVDB for a show.
+    /// TMDB id of a movie, TheTVDB id of a series.
     pub catalog_id: i64,
-    /// `None` for a movie, and for every season of a show.
+    /// `None` for a movie and for all seasons of a series.
     pub season: Option<u32>,
 }
 
-/// Active follow of a show or of one of its seasons.
+/// Active follow of a series or of one of its seasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShowFollow {
+pub struct SeriesFollow {
     pub user: UserId,
-    /// Id of the show at TheTVDB.
+    /// TheTVDB id of the series.
     pub catalog_id: i64,
-    /// `None` for every season.
+    /// `None` for all seasons.
     pub season: Option<u32>,
-    /// Time of the last request to follow.
+    /// Time of the user's last request to follow the series.
     pub since: Timestamp,
 }
 
@@ -48,22 +48,22 @@ pub struct ShowFollow {
 pub fn follow_title(
     conn: &mut Conn,
     user: UserId,
-    what: &FollowedTitle,
+    title: &FollowedTitle,
     reason: FollowReason,
     now: Timestamp,
 ) -> QueryResult<()> {
     let open = follows::table
-        .filter(OPEN.and(follows::kind.eq(what.kind)))
-        .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
-        .filter(follows::user_id.eq(user).and(follows::season.is(what.season.map(i64::from))));
+        .filter(OPEN.and(follows::kind.eq(title.kind)))
+        .filter(follows::catalog_id.eq(title.catalog_id).and(follows::instance.eq(&title.instance)))
+        .filter(follows::user_id.eq(user).and(follows::season.is(title.season.map(i64::from))));
     if diesel::update(open).set(follows::created_at.eq(ms(now))).execute(conn)? == 0 {
         diesel::insert_into(follows::table)
             .values((
                 follows::user_id.eq(user),
-                follows::instance.eq(&what.instance),
-                follows::kind.eq(what.kind),
-                follows::catalog_id.eq(what.catalog_id),
-                follows::season.eq(what.season.map(i64::from)),
+                follows::instance.eq(&title.instance),
+                follows::kind.eq(title.kind),
+                follows::catalog_id.eq(title.catalog_id),
+                follows::season.eq(title.season.map(i64::from)),
                 follows::created_at.eq(ms(now)),
             ))
             .execute(conn)?;
@@ -74,87 +74,86 @@ pub fn follow_title(
     Ok(())
 }
 
-/// Loads the users to notify of a movie, or of this season of a show: each once, in the order in which they began to
-/// follow. A user who turned notifications off is included only for titles that the user asked to be notified of since
-/// then.
-pub fn load_followers(conn: &mut Conn, what: &FollowedTitle) -> QueryResult<Vec<UserId>> {
-    let season = what.season.map(i64::from);
-    let mut ids: Vec<UserId> = follows::table
+/// Loads the users to notify about a movie or a season, without duplicates, in the order of their follows. A user who
+/// turned notifications off is included only for titles that the user has explicitly followed since then.
+pub fn load_followers(conn: &mut Conn, title: &FollowedTitle) -> QueryResult<Vec<UserId>> {
+    let season = title.season.map(i64::from);
+    let mut followers: Vec<UserId> = follows::table
         .inner_join(users::table)
-        .filter(OPEN.and(follows::kind.eq(what.kind)))
-        .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
+        .filter(OPEN.and(follows::kind.eq(title.kind)))
+        .filter(follows::catalog_id.eq(title.catalog_id).and(follows::instance.eq(&title.instance)))
         .filter(follows::season.is_null().or(follows::season.is(season)))
         .filter(users::notify.eq(true).or(follows::explicit.eq(true)))
         .order(follows::id)
         .select(follows::user_id)
         .load(conn)?;
     let mut seen = Vec::new();
-    ids.retain(|id| {
+    followers.retain(|id| {
         !seen.contains(id) && {
             seen.push(*id);
             true
         }
     });
-    Ok(ids)
+    Ok(followers)
 }
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = follows)]
-struct ShowFollowRow {
+struct SeriesFollowRow {
     user_id: UserId,
     catalog_id: i64,
     season: Option<i64>,
     created_at: Timestamp,
 }
 
-/// Loads the follows of shows in one library, for the users to notify, as in [`load_followers`].
-pub fn of_shows(conn: &mut Conn, instance: &str) -> QueryResult<Vec<ShowFollow>> {
-    let rows: Vec<ShowFollowRow> = follows::table
+/// Loads the follows of series in one instance, by users who are to be notified as in [`load_followers`].
+pub fn load_series_follows(conn: &mut Conn, instance: &str) -> QueryResult<Vec<SeriesFollow>> {
+    let rows: Vec<SeriesFollowRow> = follows::table
         .inner_join(users::table)
         .filter(OPEN.and(follows::kind.eq(MediaKind::Series)).and(follows::instance.eq(instance)))
         .filter(users::notify.eq(true).or(follows::explicit.eq(true)))
         .order(follows::id)
-        .select(ShowFollowRow::as_select())
+        .select(SeriesFollowRow::as_select())
         .load(conn)?;
-    let read = |row: ShowFollowRow| {
+    let into_follow = |row: SeriesFollowRow| {
         let season = row.season.map(convert_integer).transpose()?;
-        Ok(ShowFollow { user: row.user_id, catalog_id: row.catalog_id, season, since: row.created_at })
+        Ok(SeriesFollow { user: row.user_id, catalog_id: row.catalog_id, season, since: row.created_at })
     };
-    rows.into_iter().map(read).collect()
+    rows.into_iter().map(into_follow).collect()
 }
 
-/// Returns the time since which a user follows a movie, or this season of a show: the time of the user's last request.
+/// Returns the time of a user's last request to follow a movie or a season; `None` without an active follow.
 pub fn load_follow_time(
     conn: &mut Conn,
     user: UserId,
-    what: &FollowedTitle,
+    title: &FollowedTitle,
 ) -> QueryResult<Option<Timestamp>> {
-    let season = what.season.map(i64::from);
+    let season = title.season.map(i64::from);
     follows::table
-        .filter(OPEN.and(follows::kind.eq(what.kind)))
-        .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
+        .filter(OPEN.and(follows::kind.eq(title.kind)))
+        .filter(follows::catalog_id.eq(title.catalog_id).and(follows::instance.eq(&title.instance)))
         .filter(follows::user_id.eq(user).and(follows::season.is_null().or(follows::season.is(season))))
         .select(diesel::dsl::max(follows::created_at))
         .first(conn)
 }
 
-/// Ends every follow of exactly this title and season. Returns the users to notify, as in [`load_followers`].
-pub fn end_follows(conn: &mut Conn, what: &FollowedTitle, now: Timestamp) -> QueryResult<Vec<UserId>> {
-    let season = what.season.map(i64::from);
+/// Ends every follow of exactly this title and season, and returns the users to notify as in [`load_followers`].
+pub fn end_follows(conn: &mut Conn, title: &FollowedTitle, now: Timestamp) -> QueryResult<Vec<UserId>> {
+    let season = title.season.map(i64::from);
     let open = follows::table
-        .filter(OPEN.and(follows::kind.eq(what.kind)))
-        .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
+        .filter(OPEN.and(follows::kind.eq(title.kind)))
+        .filter(follows::catalog_id.eq(title.catalog_id).and(follows::instance.eq(&title.instance)))
         .filter(follows::season.is(season));
-    let notified = open
+    let followers = open
         .inner_join(users::table)
         .filter(users::notify.eq(true).or(follows::explicit.eq(true)))
         .select(follows::user_id)
         .load(conn)?;
     diesel::update(open).set(follows::ended_at.eq(ms(now))).execute(conn)?;
-    Ok(notified)
+    Ok(followers)
 }
 
-/// Mutes every follow of a user while the user's notifications are off.
+/// Mutes every follow of a user whose notifications are off, including explicit follows.
 pub fn mute_follows(conn: &mut Conn, user: UserId) -> QueryResult<()> {
     diesel::update(follows::table.filter(OPEN.and(follows::user_id.eq(user))))
         .set(follows::explicit.eq(false))
@@ -162,19 +161,19 @@ pub fn mute_follows(conn: &mut Conn, user: UserId) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Ends a user's follow of a season; without a season, every follow of the title.
+/// Ends a user's follow of a season, or without a season every follow of the title.
 pub fn unfollow_title(
     conn: &mut Conn,
     user: UserId,
-    what: &FollowedTitle,
+    title: &FollowedTitle,
     now: Timestamp,
 ) -> QueryResult<()> {
     let open = follows::table
-        .filter(OPEN.and(follows::kind.eq(what.kind)))
-        .filter(follows::catalog_id.eq(what.catalog_id).and(follows::instance.eq(&what.instance)))
+        .filter(OPEN.and(follows::kind.eq(title.kind)))
+        .filter(follows::catalog_id.eq(title.catalog_id).and(follows::instance.eq(&title.instance)))
         .filter(follows::user_id.eq(user));
     let ended = follows::ended_at.eq(ms(now));
-    match what.season {
+    match title.season {
         Some(season) => {
             diesel::update(open.filter(follows::season.eq(i64::from(season)))).set(ended).execute(conn)
         }
@@ -193,95 +192,104 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-    fn person(conn: &mut Conn, phone: &str) -> UserId {
+    fn create_member(conn: &mut Conn, phone: &str) -> UserId {
         users::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Member, NOW).unwrap();
         users::find_user_by_phone(conn, &PhoneNumber::parse(phone).unwrap()).unwrap().unwrap().id
     }
 
-    fn season(season: Option<u32>) -> FollowedTitle {
+    fn followed_series(season: Option<u32>) -> FollowedTitle {
         FollowedTitle { instance: "sonarr".into(), kind: MediaKind::Series, catalog_id: 371_980, season }
     }
 
     #[test]
-    fn season_notifies_its_followers_and_those_of_the_show() {
+    fn season_notifies_its_followers_and_those_of_the_series() {
         let mut conn = scratch();
-        let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
-        for (user, what) in [(ann, None), (ann, Some(2)), (bob, Some(2)), (bob, Some(2))] {
-            follow_title(&mut conn, user, &season(what), FollowReason::Request, NOW).unwrap();
+        let (ann, bob) = (create_member(&mut conn, "+15550100001"), create_member(&mut conn, "+15550100002"));
+        for (user, season) in [(ann, None), (ann, Some(2)), (bob, Some(2)), (bob, Some(2))] {
+            follow_title(&mut conn, user, &followed_series(season), FollowReason::Request, NOW).unwrap();
         }
-        assert_eq!(load_followers(&mut conn, &season(Some(2))).unwrap(), [ann, bob]);
-        assert_eq!(load_followers(&mut conn, &season(Some(1))).unwrap(), [ann]);
+        assert_eq!(load_followers(&mut conn, &followed_series(Some(2))).unwrap(), [ann, bob]);
+        assert_eq!(load_followers(&mut conn, &followed_series(Some(1))).unwrap(), [ann]);
         assert_eq!(
-            load_followers(&mut conn, &FollowedTitle { instance: "sonarr-4k".into(), ..season(Some(2)) }),
+            load_followers(
+                &mut conn,
+                &FollowedTitle { instance: "sonarr-4k".into(), ..followed_series(Some(2)) }
+            ),
             Ok(vec![])
         );
     }
 
     #[test]
-    fn unfollowing_a_show_ends_the_seasons_of_that_user_only() {
+    fn unfollowing_a_series_ends_only_that_users_follows_of_its_seasons() {
         let mut conn = scratch();
-        let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
-        for (user, what) in [(ann, None), (ann, Some(1)), (ann, Some(2)), (bob, Some(2))] {
-            follow_title(&mut conn, user, &season(what), FollowReason::Request, NOW).unwrap();
+        let (ann, bob) = (create_member(&mut conn, "+15550100001"), create_member(&mut conn, "+15550100002"));
+        for (user, season) in [(ann, None), (ann, Some(1)), (ann, Some(2)), (bob, Some(2))] {
+            follow_title(&mut conn, user, &followed_series(season), FollowReason::Request, NOW).unwrap();
         }
-        unfollow_title(&mut conn, ann, &season(Some(1)), NOW).unwrap();
-        assert_eq!(load_followers(&mut conn, &season(Some(2))).unwrap(), [ann, bob]);
-        unfollow_title(&mut conn, ann, &season(None), NOW).unwrap();
-        assert_eq!(load_followers(&mut conn, &season(Some(2))).unwrap(), [bob]);
+        unfollow_title(&mut conn, ann, &followed_series(Some(1)), NOW).unwrap();
+        assert_eq!(load_followers(&mut conn, &followed_series(Some(2))).unwrap(), [ann, bob]);
+        unfollow_title(&mut conn, ann, &followed_series(None), NOW).unwrap();
+        assert_eq!(load_followers(&mut conn, &followed_series(Some(2))).unwrap(), [bob]);
     }
 
     #[test]
     fn ended_follow_has_no_followers_and_can_be_renewed() {
         let mut conn = scratch();
-        let ann = person(&mut conn, "+15550100001");
-        follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
-        end_follows(&mut conn, &season(Some(2)), NOW).unwrap();
-        assert_eq!(load_followers(&mut conn, &season(Some(2))), Ok(vec![]));
-        follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
-        assert_eq!(load_followers(&mut conn, &season(Some(2))), Ok(vec![ann]));
+        let ann = create_member(&mut conn, "+15550100001");
+        follow_title(&mut conn, ann, &followed_series(Some(2)), FollowReason::Request, NOW).unwrap();
+        end_follows(&mut conn, &followed_series(Some(2)), NOW).unwrap();
+        assert_eq!(load_followers(&mut conn, &followed_series(Some(2))), Ok(vec![]));
+        follow_title(&mut conn, ann, &followed_series(Some(2)), FollowReason::Request, NOW).unwrap();
+        assert_eq!(load_followers(&mut conn, &followed_series(Some(2))), Ok(vec![ann]));
     }
 
     #[test]
-    fn follows_of_shows_are_those_of_users_to_be_notified() {
+    fn series_follows_exclude_movies_ended_follows_and_muted_users() {
         let mut conn = scratch();
-        let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
-        let movie = FollowedTitle { kind: MediaKind::Movie, ..season(None) };
-        for (user, what) in
-            [(ann, season(None)), (ann, movie), (bob, season(Some(2))), (bob, season(Some(3)))]
-        {
-            follow_title(&mut conn, user, &what, FollowReason::Request, NOW).unwrap();
+        let (ann, bob) = (create_member(&mut conn, "+15550100001"), create_member(&mut conn, "+15550100002"));
+        let movie = FollowedTitle { kind: MediaKind::Movie, ..followed_series(None) };
+        for (user, title) in [
+            (ann, followed_series(None)),
+            (ann, movie),
+            (bob, followed_series(Some(2))),
+            (bob, followed_series(Some(3))),
+        ] {
+            follow_title(&mut conn, user, &title, FollowReason::Request, NOW).unwrap();
         }
-        end_follows(&mut conn, &season(Some(3)), NOW).unwrap();
-        let follow = |user, season| ShowFollow { user, catalog_id: 371_980, season, since: NOW };
-        assert_eq!(of_shows(&mut conn, "sonarr"), Ok(vec![follow(ann, None), follow(bob, Some(2))]));
-        assert_eq!(of_shows(&mut conn, "sonarr-4k"), Ok(vec![]));
-        let bob_is_silent = users_table::table.find(bob);
-        diesel::update(bob_is_silent).set(users_table::notify.eq(false)).execute(&mut conn).unwrap();
-        assert_eq!(of_shows(&mut conn, "sonarr"), Ok(vec![follow(ann, None)]));
+        end_follows(&mut conn, &followed_series(Some(3)), NOW).unwrap();
+        let follow = |user, season| SeriesFollow { user, catalog_id: 371_980, season, since: NOW };
+        assert_eq!(
+            load_series_follows(&mut conn, "sonarr"),
+            Ok(vec![follow(ann, None), follow(bob, Some(2))])
+        );
+        assert_eq!(load_series_follows(&mut conn, "sonarr-4k"), Ok(vec![]));
+        let bob_row = users_table::table.find(bob);
+        diesel::update(bob_row).set(users_table::notify.eq(false)).execute(&mut conn).unwrap();
+        assert_eq!(load_series_follows(&mut conn, "sonarr"), Ok(vec![follow(ann, None)]));
     }
 
     #[test]
-    fn repeated_follow_counts_from_the_last_time() {
+    fn repeated_follow_counts_from_the_last_request() {
         let mut conn = scratch();
-        let ann = person(&mut conn, "+15550100001");
+        let ann = create_member(&mut conn, "+15550100001");
         let later = NOW + jiff::SignedDuration::from_hours(1);
-        follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
-        follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Request, later).unwrap();
-        assert_eq!(load_follow_time(&mut conn, ann, &season(Some(2))), Ok(Some(later)));
-        assert_eq!(load_followers(&mut conn, &season(Some(2))), Ok(vec![ann]));
+        follow_title(&mut conn, ann, &followed_series(Some(2)), FollowReason::Request, NOW).unwrap();
+        follow_title(&mut conn, ann, &followed_series(Some(2)), FollowReason::Request, later).unwrap();
+        assert_eq!(load_follow_time(&mut conn, ann, &followed_series(Some(2))), Ok(Some(later)));
+        assert_eq!(load_followers(&mut conn, &followed_series(Some(2))), Ok(vec![ann]));
     }
 
     #[test]
-    fn explicit_follow_is_notified_without_notifications_until_they_are_turned_off_again() {
+    fn explicit_follow_overrides_muted_notifications_until_muted_again() {
         let mut conn = scratch();
-        let ann = person(&mut conn, "+15550100001");
-        follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
+        let ann = create_member(&mut conn, "+15550100001");
+        follow_title(&mut conn, ann, &followed_series(Some(2)), FollowReason::Request, NOW).unwrap();
         diesel::update(users_table::table).set(users_table::notify.eq(false)).execute(&mut conn).unwrap();
-        assert_eq!(load_followers(&mut conn, &season(Some(2))), Ok(vec![]));
-        follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Notification, NOW).unwrap();
-        follow_title(&mut conn, ann, &season(Some(2)), FollowReason::Request, NOW).unwrap();
-        assert_eq!(load_followers(&mut conn, &season(Some(2))), Ok(vec![ann]));
+        assert_eq!(load_followers(&mut conn, &followed_series(Some(2))), Ok(vec![]));
+        follow_title(&mut conn, ann, &followed_series(Some(2)), FollowReason::Notification, NOW).unwrap();
+        follow_title(&mut conn, ann, &followed_series(Some(2)), FollowReason::Request, NOW).unwrap();
+        assert_eq!(load_followers(&mut conn, &followed_series(Some(2))), Ok(vec![ann]));
         mute_follows(&mut conn, ann).unwrap();
-        assert_eq!(end_follows(&mut conn, &season(Some(2)), NOW), Ok(vec![]));
+        assert_eq!(end_follows(&mut conn, &followed_series(Some(2)), NOW), Ok(vec![]));
     }
 }

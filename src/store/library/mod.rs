@@ -1,4 +1,4 @@
-//! Household requests and the events of Sonarr and Radarr: titles, waiting additions, follows and arr events.
+//! Title requests, deferred additions, quotas, follows and arr events.
 
 pub mod arr_events;
 pub mod follows;

@@ -1,4 +1,4 @@
-//! Recent additions by members, counted towards their quota.
+//! Quotas of users, and the recent additions that count towards them.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -8,42 +8,42 @@ use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms};
 use crate::store::schema::{additions, users};
 
-/// Counts the additions of a call. A repeated count of the same call has no effect.
+/// Counts the additions of a tool call. A second count for the same call has no effect.
 pub fn count_additions(
     conn: &mut Conn,
     user: UserId,
     call: CallRow,
-    added: QuotaUse,
+    usage: QuotaUse,
     now: Timestamp,
 ) -> QueryResult<()> {
-    insert_addition(conn, user, Some(call), added, now)
+    insert_addition(conn, user, Some(call), usage, now)
 }
 
-/// Counts additions for which no call is known.
+/// Counts additions that no tool call is known for.
 pub fn count_additions_without_call(
     conn: &mut Conn,
     user: UserId,
-    added: QuotaUse,
+    usage: QuotaUse,
     now: Timestamp,
 ) -> QueryResult<()> {
-    insert_addition(conn, user, None, added, now)
+    insert_addition(conn, user, None, usage, now)
 }
 
 fn insert_addition(
     conn: &mut Conn,
     user: UserId,
     call: Option<CallRow>,
-    added: QuotaUse,
+    usage: QuotaUse,
     now: Timestamp,
 ) -> QueryResult<()> {
-    if added.amount == 0 {
+    if usage.amount == 0 {
         return Ok(());
     }
     diesel::insert_into(additions::table)
         .values((
             additions::user_id.eq(user),
-            additions::kind.eq(added.kind),
-            additions::amount.eq(i64::from(added.amount)),
+            additions::kind.eq(usage.kind),
+            additions::amount.eq(i64::from(usage.amount)),
             additions::tool_call_id.eq(call),
             additions::at.eq(ms(now)),
         ))
@@ -52,15 +52,15 @@ fn insert_addition(
         .map(drop)
 }
 
-/// Loads the additions after `since`, oldest first.
+/// Loads the counted additions of one kind after `since`, oldest first.
 pub fn load_counted_additions(
     conn: &mut Conn,
     user: UserId,
-    what: QuotaKind,
+    kind: QuotaKind,
     since: Timestamp,
 ) -> QueryResult<Vec<(Timestamp, u32)>> {
     let rows: Vec<(Timestamp, i64)> = additions::table
-        .filter(additions::user_id.eq(user).and(additions::kind.eq(what)))
+        .filter(additions::user_id.eq(user).and(additions::kind.eq(kind)))
         .filter(additions::at.gt(ms(since)))
         .order(additions::at)
         .select((additions::at, additions::amount))
@@ -68,7 +68,7 @@ pub fn load_counted_additions(
     rows.into_iter().map(|(at, amount)| Ok((at, convert_integer(amount)?))).collect()
 }
 
-/// Quota of one user, which replaces the household's quota.
+/// Quota of one user in place of the household's quota; `None` applies the household's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QuotaOverride {
     pub movies: Option<u32>,
@@ -87,13 +87,13 @@ pub fn load_quota_override(conn: &mut Conn, user: UserId) -> QueryResult<QuotaOv
 pub fn store_quota_override(
     conn: &mut Conn,
     user: UserId,
-    own: QuotaOverride,
+    quota: QuotaOverride,
     now: Timestamp,
 ) -> QueryResult<()> {
     diesel::update(users::table.find(user))
         .set((
-            users::movie_limit.eq(own.movies.map(i64::from)),
-            users::season_limit.eq(own.seasons.map(i64::from)),
+            users::movie_limit.eq(quota.movies.map(i64::from)),
+            users::season_limit.eq(quota.seasons.map(i64::from)),
             users::updated_at.eq(ms(now)),
         ))
         .execute(conn)

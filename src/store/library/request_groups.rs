@@ -1,11 +1,11 @@
-//! Groups of waiting additions: the requests of one user for one title, tried as one addition and closed with one
+//! Groups of deferred additions of one user for one title, which are tried as one addition and closed with one
 //! notification.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::title_requests::{
-    self as rows, DeferredAddition, RequestState, SettleRequestOutcome, TitleRequestOutcome,
+    self, DeferredAddition, RequestState, SettleRequestOutcome, TitleRequestOutcome,
 };
 use crate::conversation::title_requests::{DeferredAdditionState, QueuedRequest};
 use crate::store::Conn;
@@ -13,11 +13,11 @@ use crate::store::codec::ms;
 use crate::store::schema::requests;
 use crate::store::turns::calls::CallStartOutcome;
 
-/// Waiting additions of one user for one title that are tried together.
+/// Deferred additions of one user for one title that are tried together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestGroup {
-    /// The newest request, merged with everything that the others want.
-    pub whole: DeferredAddition,
+    /// The newest request, extended by the seasons and arguments of the others.
+    pub merged: DeferredAddition,
     /// The requests as they were made, oldest first.
     parts: Vec<DeferredAddition>,
     /// Newer requests for the same seasons that were refused. They are closed with the group.
@@ -28,17 +28,17 @@ pub struct RequestGroup {
 
 impl RequestGroup {
     pub fn from_single(open: DeferredAddition) -> Self {
-        Self { parts: vec![open.clone()], whole: open, refused: Vec::new(), refusal: None }
+        Self { parts: vec![open.clone()], merged: open, refused: Vec::new(), refusal: None }
     }
 
     /// Builds the group of these requests; `None` if there are none, or if they cannot be merged.
     fn from_parts(mut parts: Vec<DeferredAddition>) -> Option<Self> {
         parts.sort_by_key(|part| part.id);
         let requests: Vec<QueuedRequest> = parts.iter().map(DeferredAddition::request).collect();
-        let QueuedRequest { wanted, arguments } = QueuedRequest::merge_all(&requests)?;
+        let QueuedRequest { wanted: title, arguments } = QueuedRequest::merge_all(&requests)?;
         let tries = parts.iter().map(|part| part.tries).max()?;
-        let whole = DeferredAddition { wanted, arguments, tries, ..parts.last()?.clone() };
-        Some(Self { whole, parts, refused: Vec::new(), refusal: None })
+        let merged = DeferredAddition { title, arguments, tries, ..parts.last()?.clone() };
+        Some(Self { merged, parts, refused: Vec::new(), refusal: None })
     }
 
     /// Returns the ids of the additions that are tried.
@@ -46,7 +46,7 @@ impl RequestGroup {
         self.parts.iter().map(|part| part.id).collect()
     }
 
-    /// Returns the ids of the additions that wait and end together, including refused ones.
+    /// Returns the ids of all additions that are closed with the group, including refused ones.
     pub fn all_ids(&self) -> Vec<i64> {
         self.parts.iter().chain(&self.refused).map(|part| part.id).collect()
     }
@@ -56,16 +56,15 @@ impl RequestGroup {
     }
 
     /// Splits the group into one group for each list of seasons, in the order of their oldest requests.
-    pub fn by_seasons(&self) -> Vec<Self> {
+    pub fn split_by_seasons(&self) -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
         for part in &self.parts {
-            let same = |group: &&mut Self| group.whole.wanted.names_the_seasons_of(&part.wanted);
-            let joined = groups.iter_mut().find(same).and_then(|group| {
-                let joined = Self::from_parts([group.parts.clone(), vec![part.clone()]].concat())?;
-                *group = joined;
+            let has_same_seasons = |group: &&mut Self| group.merged.title.has_same_seasons_as(&part.title);
+            let extended = groups.iter_mut().find(has_same_seasons).and_then(|group| {
+                *group = Self::from_parts([group.parts.clone(), vec![part.clone()]].concat())?;
                 Some(())
             });
-            if joined.is_none() {
+            if extended.is_none() {
                 groups.push(Self::from_single(part.clone()));
             }
         }
@@ -81,23 +80,23 @@ impl RequestGroup {
     }
 }
 
-/// Loads the additions that are tried together with `due`. A try with an unknown outcome is checked alone.
-pub fn load_request_group(conn: &mut Conn, due: DeferredAddition) -> QueryResult<RequestGroup> {
-    let mut group = RequestGroup::from_single(due);
-    if group.whole.state == DeferredAdditionState::InProgress {
+/// Loads the additions that are tried together with `addition`. An addition with an unknown outcome is checked alone.
+pub fn load_request_group(conn: &mut Conn, addition: DeferredAddition) -> QueryResult<RequestGroup> {
+    let mut group = RequestGroup::from_single(addition);
+    if group.merged.state == DeferredAdditionState::InProgress {
         return Ok(group);
     }
-    for other in rows::load_waiting_additions(conn, group.whole.user, &group.whole.wanted)? {
+    for other in title_requests::load_waiting_additions(conn, group.merged.user, &group.merged.title)? {
         if other.state == DeferredAdditionState::InProgress || group.request_ids().contains(&other.id) {
             continue;
         }
-        let together = RequestGroup::from_parts([group.parts.clone(), vec![other]].concat());
-        group = together.unwrap_or(group);
+        let extended = RequestGroup::from_parts([group.parts.clone(), vec![other]].concat());
+        group = extended.unwrap_or(group);
     }
     Ok(group)
 }
 
-/// Writes the intent to add. If one of the additions is no longer waiting, none is started.
+/// Writes the intent to add. If one of the additions is no longer queued, none is started.
 pub fn start_addition(conn: &mut Conn, ids: &[i64]) -> QueryResult<CallStartOutcome> {
     let waiting =
         || requests::table.filter(requests::id.eq_any(ids)).filter(requests::state.eq(RequestState::Queued));
@@ -111,32 +110,32 @@ pub fn start_addition(conn: &mut Conn, ids: &[i64]) -> QueryResult<CallStartOutc
     Ok(CallStartOutcome::Started)
 }
 
-/// Schedules another try at `at`, for additions that were certainly not made.
-pub fn schedule_next_try(conn: &mut Conn, ids: &[i64], at: Timestamp) -> QueryResult<()> {
+/// Schedules another try for additions that certainly failed.
+pub fn schedule_next_try(conn: &mut Conn, ids: &[i64], next_try_at: Timestamp) -> QueryResult<()> {
     diesel::update(
         requests::table.filter(requests::id.eq_any(ids)).filter(requests::next_try_at.is_not_null()),
     )
-    .set((requests::state.eq(RequestState::Queued), requests::next_try_at.eq(ms(at))))
+    .set((requests::state.eq(RequestState::Queued), requests::next_try_at.eq(ms(next_try_at))))
     .execute(conn)
     .map(drop)
 }
 
-/// Schedules the next check at `at`. The states of the additions do not change until then.
-pub fn schedule_next_check(conn: &mut Conn, ids: &[i64], at: Timestamp) -> QueryResult<()> {
+/// Schedules the next check. The states of the additions do not change until then.
+pub fn schedule_next_check(conn: &mut Conn, ids: &[i64], next_check_at: Timestamp) -> QueryResult<()> {
     diesel::update(
         requests::table.filter(requests::id.eq_any(ids)).filter(requests::next_try_at.is_not_null()),
     )
-    .set(requests::next_try_at.eq(ms(at)))
+    .set(requests::next_try_at.eq(ms(next_check_at)))
     .execute(conn)
     .map(drop)
 }
 
-/// Outcome of closing a group.
+/// Outcome of closing a group of additions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseGroupOutcome {
     /// The rows are merged into the one with this id.
-    Into(i64),
-    /// The user has left, or already has the title: no user waits for a notification.
+    MergedInto(i64),
+    /// The additions were withdrawn or settled earlier: no user waits for a notification.
     Withdrawn,
 }
 
@@ -144,7 +143,7 @@ pub enum CloseGroupOutcome {
 pub fn close_group(
     conn: &mut Conn,
     group: &RequestGroup,
-    end: &TitleRequestOutcome<'_>,
+    outcome: &TitleRequestOutcome<'_>,
     now: Timestamp,
 ) -> QueryResult<CloseGroupOutcome> {
     let open: Vec<(i64, i64)> = requests::table
@@ -153,20 +152,20 @@ pub fn close_group(
         .select((requests::id, requests::tries))
         .load(conn)?;
     let ids: Vec<i64> = open.iter().map(|(id, _)| *id).collect();
-    let Some((last, merged)) = ids.split_last() else { return Ok(CloseGroupOutcome::Withdrawn) };
-    if rows::settle_title_request(conn, *last, end, now)? == SettleRequestOutcome::Withdrawn {
+    let Some((last, earlier)) = ids.split_last() else { return Ok(CloseGroupOutcome::Withdrawn) };
+    if title_requests::settle_title_request(conn, *last, outcome, now)? == SettleRequestOutcome::Withdrawn {
         return Ok(CloseGroupOutcome::Withdrawn);
     }
-    if !merged.is_empty() {
-        diesel::delete(requests::table.filter(requests::id.eq_any(merged))).execute(conn)?;
-        let wanted = match end {
-            TitleRequestOutcome::Added(wanted) => *wanted,
-            TitleRequestOutcome::GivenUp => &group.whole.wanted,
+    if !earlier.is_empty() {
+        diesel::delete(requests::table.filter(requests::id.eq_any(earlier))).execute(conn)?;
+        let title = match outcome {
+            TitleRequestOutcome::Added(title) => *title,
+            TitleRequestOutcome::GivenUp => &group.merged.title,
         };
         let tries = open.iter().map(|(_, tries)| *tries).max().unwrap_or_default();
         diesel::update(requests::table.find(*last))
-            .set((requests::seasons.eq(rows::seasons_json(wanted)?), requests::tries.eq(tries)))
+            .set((requests::seasons.eq(title_requests::seasons_json(title)?), requests::tries.eq(tries)))
             .execute(conn)?;
     }
-    Ok(CloseGroupOutcome::Into(*last))
+    Ok(CloseGroupOutcome::MergedInto(*last))
 }

@@ -1,4 +1,4 @@
-//! Title requests of users, and the additions that are retried until they are made or given up.
+//! Title requests of users, and the deferred additions that are retried until they succeed or are given up.
 
 use diesel::dsl::max;
 use diesel::prelude::*;
@@ -28,35 +28,35 @@ stored_enum! {
     }
 }
 
-/// Condition of the index of additions that are still to be tried.
-const DUE: LiteralSql = LiteralSql("requests.next_try_at IS NOT NULL");
+/// Condition of deferred additions, matched by a partial index.
+const OPEN: LiteralSql = LiteralSql("requests.next_try_at IS NOT NULL");
 /// Number of recent requests that a tool receives.
-const LATELY: i64 = 500;
+const RECENT_REQUEST_LIMIT: i64 = 500;
 
-/// Records the request of a user for a title that is in the library. The request settles the user's waiting additions
-/// of the title, except for seasons and episodes that it does not cover.
+/// Records a request for a title that is already in the library. The request settles the user's deferred additions of
+/// the same title, as far as it covers their seasons.
 pub fn record_title_request(
     conn: &mut Conn,
     user: UserId,
     call: CallRow,
-    (wanted, coverage): (&RequestedTitle, Coverage),
+    (title, coverage): (&RequestedTitle, Coverage),
     now: Timestamp,
 ) -> QueryResult<()> {
     let covered = match coverage {
-        Coverage::Whole => load_waiting_additions(conn, user, wanted)?,
+        Coverage::Whole => load_waiting_additions(conn, user, title)?,
         Coverage::SomeEpisodes => Vec::new(),
     };
     for open in covered {
-        if RequestedTitle::includes_seasons((wanted.seasons.as_deref(), open.wanted.seasons.as_deref())) {
-            settle_title_request(conn, open.id, &TitleRequestOutcome::Added(wanted), now)?;
+        if RequestedTitle::includes_seasons((title.seasons.as_deref(), open.title.seasons.as_deref())) {
+            settle_title_request(conn, open.id, &TitleRequestOutcome::Added(title), now)?;
         }
     }
     diesel::insert_into(requests::table)
         .values((
             (requests::user_id.eq(user), requests::tool_call_id.eq(call)),
-            (requests::instance.eq(&wanted.instance), requests::kind.eq(wanted.kind)),
-            (requests::catalog_id.eq(wanted.catalog_id), requests::title.eq(&wanted.title)),
-            (requests::year.eq(i64::from(wanted.year)), requests::seasons.eq(seasons_json(wanted)?)),
+            (requests::instance.eq(&title.instance), requests::kind.eq(title.kind)),
+            (requests::catalog_id.eq(title.catalog_id), requests::title.eq(&title.title)),
+            (requests::year.eq(i64::from(title.year)), requests::seasons.eq(seasons_json(title)?)),
             (requests::state.eq(RequestState::Added), requests::tries.eq(0)),
             (requests::created_at.eq(ms(now)), requests::settled_at.eq(ms(now))),
         ))
@@ -65,44 +65,44 @@ pub fn record_title_request(
         .map(drop)
 }
 
-/// New addition that is to be tried later.
+/// Addition to be queued and tried later.
 #[derive(Debug, Clone, Copy)]
 pub struct NewDeferredAddition<'a> {
     pub user: UserId,
     pub call: CallRow,
-    pub wanted: &'a RequestedTitle,
+    pub title: &'a RequestedTitle,
     pub arguments: &'a ToolArguments,
 }
 
-/// Queues an addition. The row stores the request as it was made, so that the request can be tried without the others.
-/// A repeat of the same request renews its row.
+/// Queues an addition in a row of its own, so that it can be tried separately from the user's other additions. A repeat
+/// of the same request renews its row.
 pub fn queue_addition(conn: &mut Conn, new: &NewDeferredAddition<'_>, now: Timestamp) -> QueryResult<()> {
-    let later = QueuedRequest { wanted: new.wanted.clone(), arguments: new.arguments.clone() };
-    for open in load_waiting_additions(conn, new.user, new.wanted)? {
-        if !open.request().is_repeated_by(&later) {
+    let request = QueuedRequest { wanted: new.title.clone(), arguments: new.arguments.clone() };
+    for open in load_waiting_additions(conn, new.user, new.title)? {
+        if !open.request().is_repeated_by(&request) {
             continue;
         }
         return match open.state {
             DeferredAdditionState::InProgress => Ok(()),
             DeferredAdditionState::Waiting => {
                 let row = requests::table.find(open.id);
-                diesel::update(row).set(addition_columns(new, &later, now)?).execute(conn).map(drop)
+                diesel::update(row).set(addition_columns(new, &request, now)?).execute(conn).map(drop)
             }
         };
     }
-    let NewDeferredAddition { user, wanted, .. } = *new;
+    let NewDeferredAddition { user, title, .. } = *new;
     diesel::insert_into(requests::table)
         .values((
-            addition_columns(new, &later, now)?,
-            (requests::user_id.eq(user), requests::instance.eq(&wanted.instance)),
-            (requests::kind.eq(wanted.kind), requests::catalog_id.eq(wanted.catalog_id)),
+            addition_columns(new, &request, now)?,
+            (requests::user_id.eq(user), requests::instance.eq(&title.instance)),
+            (requests::kind.eq(title.kind), requests::catalog_id.eq(title.catalog_id)),
             (requests::state.eq(RequestState::Queued), requests::next_try_at.eq(ms(now + retry_pause(0)))),
         ))
         .execute(conn)
         .map(drop)
 }
 
-/// Columns that a call writes into its row, whether or not the row exists.
+/// Columns that are set when an addition is queued, and again when it is renewed.
 #[derive(AsChangeset, Insertable)]
 #[diesel(table_name = requests)]
 struct DeferredAdditionColumns {
@@ -120,49 +120,50 @@ fn addition_columns(
     request: &QueuedRequest,
     now: Timestamp,
 ) -> QueryResult<DeferredAdditionColumns> {
-    let QueuedRequest { wanted, arguments } = request;
+    let QueuedRequest { wanted: title, arguments } = request;
     Ok(DeferredAdditionColumns {
         tool_call_id: new.call,
-        title: wanted.title.clone(),
-        year: i64::from(wanted.year),
-        seasons: seasons_json(wanted)?,
+        title: title.title.clone(),
+        year: i64::from(title.year),
+        seasons: seasons_json(title)?,
         arguments: arguments_json(arguments),
         created_at: ms(now),
     })
 }
 
-/// Loads the waiting additions of a user for a title, for any seasons, oldest first.
+/// Loads the deferred additions of a user for a title, for any seasons, oldest first.
 pub(in crate::store) fn load_waiting_additions(
     conn: &mut Conn,
     user: UserId,
-    wanted: &RequestedTitle,
+    title: &RequestedTitle,
 ) -> QueryResult<Vec<DeferredAddition>> {
     let rows: Vec<TitleRequestRow> = requests::table
-        .filter(requests::kind.eq(wanted.kind).and(requests::catalog_id.eq(wanted.catalog_id)))
-        .filter(requests::instance.eq(&wanted.instance).and(requests::user_id.eq(user)))
+        .filter(requests::kind.eq(title.kind).and(requests::catalog_id.eq(title.catalog_id)))
+        .filter(requests::instance.eq(&title.instance).and(requests::user_id.eq(user)))
         .filter(requests::next_try_at.is_not_null())
         .order(requests::id)
         .select(TitleRequestRow::as_select())
         .load(conn)?;
-    let open = |row: TitleRequestRow| none_if_unreadable(row.into_deferred_addition()).map(Option::flatten);
-    rows.into_iter().filter_map(|row| open(row).transpose()).collect()
+    let into_addition = |row: TitleRequestRow| none_if_unreadable(row.into_deferred_addition()).map(Option::flatten);
+    rows.into_iter().filter_map(|row| into_addition(row).transpose()).collect()
 }
 
-/// Returns whether a title that was given up, or a season of it, may still arrive: another user waits for it, or has
-/// received it before.
-pub fn may_still_arrive(conn: &mut Conn, wanted: &RequestedTitle) -> QueryResult<bool> {
+/// Returns whether a title that was given up, or a season of it, may still arrive, because another request for it is
+/// open or was added.
+pub fn may_still_arrive(conn: &mut Conn, title: &RequestedTitle) -> QueryResult<bool> {
     let others: Vec<TitleRequestRow> = requests::table
-        .filter(requests::kind.eq(wanted.kind).and(requests::catalog_id.eq(wanted.catalog_id)))
-        .filter(requests::instance.eq(&wanted.instance).and(requests::state.ne(RequestState::GivenUp)))
+        .filter(requests::kind.eq(title.kind).and(requests::catalog_id.eq(title.catalog_id)))
+        .filter(requests::instance.eq(&title.instance).and(requests::state.ne(RequestState::GivenUp)))
         .select(TitleRequestRow::as_select())
         .load(conn)?;
     for other in others {
         // A request that cannot be read may be for any season.
-        let Some(other) = none_if_unreadable(other.requested_title())? else { return Ok(true) };
-        let other = other.seasons;
-        let (theirs, ours) = (other.as_deref(), wanted.seasons.as_deref());
-        let shares = |ours: &[u32], theirs: &[u32]| ours.iter().any(|season| theirs.contains(season));
-        if theirs.zip(ours).is_none_or(|(theirs, ours)| shares(ours, theirs)) {
+        let Some(other) = none_if_unreadable(other.to_requested_title())? else { return Ok(true) };
+        // A request without a list of seasons is for all of them.
+        let season_lists = title.seasons.as_deref().zip(other.seasons.as_deref());
+        let overlaps =
+            |(given_up, other): (&[u32], &[u32])| given_up.iter().any(|season| other.contains(season));
+        if season_lists.is_none_or(overlaps) {
             return Ok(true);
         }
     }
@@ -171,29 +172,29 @@ pub fn may_still_arrive(conn: &mut Conn, wanted: &RequestedTitle) -> QueryResult
 
 /// Loads the id of the next addition to try, with its time.
 pub fn load_next_addition(conn: &mut Conn) -> QueryResult<Option<(i64, Timestamp)>> {
-    let next = requests::table.filter(DUE).order((requests::next_try_at, requests::id));
+    let next = requests::table.filter(OPEN).order((requests::next_try_at, requests::id));
     let Some(id) = next.select(requests::id).first(conn).optional()? else { return Ok(None) };
-    let at = none_if_unreadable(next.select(requests::next_try_at.assume_not_null()).first(conn))?;
+    let next_try_at = none_if_unreadable(next.select(requests::next_try_at.assume_not_null()).first(conn))?;
     // A row whose time cannot be read counts as due, so that it does not block the others.
-    Ok(Some((id, at.unwrap_or(Timestamp::MIN))))
+    Ok(Some((id, next_try_at.unwrap_or(Timestamp::MIN))))
 }
 
-/// Addition that is retried until it is made or given up.
+/// Addition that is retried until it succeeds or is given up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeferredAddition {
     pub id: i64,
     pub user: UserId,
     pub call: CallRow,
-    pub wanted: RequestedTitle,
+    pub title: RequestedTitle,
     pub arguments: ToolArguments,
     pub state: DeferredAdditionState,
     pub tries: u32,
-    pub asked_at: Timestamp,
+    pub requested_at: Timestamp,
 }
 
 impl DeferredAddition {
     pub fn request(&self) -> QueuedRequest {
-        QueuedRequest { wanted: self.wanted.clone(), arguments: self.arguments.clone() }
+        QueuedRequest { wanted: self.title.clone(), arguments: self.arguments.clone() }
     }
 }
 
@@ -216,7 +217,7 @@ struct TitleRequestRow {
 }
 
 impl TitleRequestRow {
-    fn requested_title(&self) -> QueryResult<RequestedTitle> {
+    fn to_requested_title(&self) -> QueryResult<RequestedTitle> {
         Ok(RequestedTitle {
             instance: self.instance.clone(),
             kind: self.kind,
@@ -228,17 +229,17 @@ impl TitleRequestRow {
     }
 
     fn into_deferred_addition(self) -> QueryResult<Option<DeferredAddition>> {
-        let Some(state) = self.state.deferred() else { return Ok(None) };
+        let Some(state) = self.state.to_deferred_state() else { return Ok(None) };
         let missing = || unreadable_column("request");
         Ok(Some(DeferredAddition {
-            wanted: self.requested_title()?,
+            title: self.to_requested_title()?,
             id: self.id,
             user: self.user_id,
             call: self.tool_call_id.ok_or_else(missing)?,
             arguments: parse_arguments(&self.arguments.ok_or_else(missing)?)?,
             state,
             tries: convert_integer(self.tries)?,
-            asked_at: self.created_at,
+            requested_at: self.created_at,
         }))
     }
 }
@@ -252,7 +253,7 @@ pub fn load_open_addition(conn: &mut Conn, id: i64) -> QueryResult<Option<Deferr
 
 impl RequestState {
     /// Returns the state of an open addition; `None` for a settled request.
-    fn deferred(self) -> Option<DeferredAdditionState> {
+    fn to_deferred_state(self) -> Option<DeferredAdditionState> {
         match self {
             Self::Queued => Some(DeferredAdditionState::Waiting),
             Self::Adding => Some(DeferredAdditionState::InProgress),
@@ -265,23 +266,23 @@ impl RequestState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableRequest {
     pub user: UserId,
-    /// The title without its seasons.
-    pub wanted: RequestedTitle,
-    pub trying: DeferredAdditionState,
+    /// Title without its seasons.
+    pub title: RequestedTitle,
+    pub state: DeferredAdditionState,
 }
 
 /// Loads the columns of an addition that remain readable if others are not; `None` after the addition is settled.
-pub fn unreadable_request(conn: &mut Conn, id: i64) -> QueryResult<Option<UnreadableRequest>> {
+pub fn load_unreadable_request(conn: &mut Conn, id: i64) -> QueryResult<Option<UnreadableRequest>> {
     let row: Option<TitleRequestRow> =
         requests::table.find(id).select(TitleRequestRow::as_select()).first(conn).optional()?;
     let Some(row) = row else { return Ok(None) };
-    let Some(trying) = row.state.deferred() else { return Ok(None) };
+    let Some(state) = row.state.to_deferred_state() else { return Ok(None) };
     let year: u16 = none_if_unreadable(convert_integer(row.year))?.unwrap_or_default();
     let row = TitleRequestRow { seasons: None, year: i64::from(year), ..row };
-    Ok(Some(UnreadableRequest { user: row.user_id, wanted: row.requested_title()?, trying }))
+    Ok(Some(UnreadableRequest { user: row.user_id, title: row.to_requested_title()?, state }))
 }
 
-/// Outcome of a request.
+/// Final outcome of a deferred addition.
 #[derive(Debug, Clone, Copy)]
 pub enum TitleRequestOutcome<'a> {
     /// The title is in the library, under this name.
@@ -293,42 +294,42 @@ pub enum TitleRequestOutcome<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettleRequestOutcome {
     Settled,
-    /// The user has left, or already has the title: no user waits for a notification.
+    /// The addition was withdrawn or settled earlier: no user waits for a notification.
     Withdrawn,
 }
 
 pub fn settle_title_request(
     conn: &mut Conn,
     id: i64,
-    end: &TitleRequestOutcome<'_>,
+    outcome: &TitleRequestOutcome<'_>,
     now: Timestamp,
 ) -> QueryResult<SettleRequestOutcome> {
     let open = requests::table.find(id).filter(requests::next_try_at.is_not_null());
-    let settled = (
+    let settled_columns = (
         requests::next_try_at.eq(None::<Timestamp>),
         requests::arguments.eq(None::<String>),
         requests::settled_at.eq(ms(now)),
     );
-    let changed = match end {
-        TitleRequestOutcome::Added(wanted) => diesel::update(open)
+    let updated_rows = match outcome {
+        TitleRequestOutcome::Added(title) => diesel::update(open)
             .set((
-                settled,
-                (requests::state.eq(RequestState::Added), requests::title.eq(&wanted.title)),
-                (requests::year.eq(i64::from(wanted.year)), requests::seasons.eq(seasons_json(wanted)?)),
+                settled_columns,
+                (requests::state.eq(RequestState::Added), requests::title.eq(&title.title)),
+                (requests::year.eq(i64::from(title.year)), requests::seasons.eq(seasons_json(title)?)),
             ))
             .execute(conn)?,
-        TitleRequestOutcome::GivenUp => {
-            diesel::update(open).set((settled, requests::state.eq(RequestState::GivenUp))).execute(conn)?
-        }
+        TitleRequestOutcome::GivenUp => diesel::update(open)
+            .set((settled_columns, requests::state.eq(RequestState::GivenUp)))
+            .execute(conn)?,
     };
-    Ok(if changed == 1 { SettleRequestOutcome::Settled } else { SettleRequestOutcome::Withdrawn })
+    Ok(if updated_rows == 1 { SettleRequestOutcome::Settled } else { SettleRequestOutcome::Withdrawn })
 }
 
-/// Gives up all waiting additions of a user, without a notification.
+/// Withdraws all deferred additions of a user, without a notification.
 pub fn withdraw_additions(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    // A user has only a few waiting additions.
+    // A user has only a few deferred additions.
     let waiting: Vec<i64> =
-        requests::table.filter(DUE.and(requests::user_id.eq(user))).select(requests::id).load(conn)?;
+        requests::table.filter(OPEN.and(requests::user_id.eq(user))).select(requests::id).load(conn)?;
     for id in waiting {
         settle_title_request(conn, id, &TitleRequestOutcome::GivenUp, now)?;
     }
@@ -339,38 +340,38 @@ pub fn withdraw_additions(conn: &mut Conn, user: UserId, now: Timestamp) -> Quer
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecentTitleRequest {
     pub user: UserId,
-    pub wanted: RequestedTitle,
-    pub stage: RequestStatus,
-    pub at: Timestamp,
+    pub title: RequestedTitle,
+    pub status: RequestStatus,
+    pub requested_at: Timestamp,
 }
 
 /// Loads the household's recent requests for titles that are in the library or waiting, oldest first.
 pub fn load_recent_title_requests(conn: &mut Conn) -> QueryResult<Vec<RecentTitleRequest>> {
-    let last: Option<i64> = requests::table.select(max(requests::id)).first(conn)?;
+    let last_id: Option<i64> = requests::table.select(max(requests::id)).first(conn)?;
     let rows: Vec<TitleRequestRow> = requests::table
-        .filter(requests::id.gt(last.unwrap_or(0) - LATELY))
+        .filter(requests::id.gt(last_id.unwrap_or(0) - RECENT_REQUEST_LIMIT))
         .filter(requests::state.ne(RequestState::GivenUp))
         .order(requests::id)
         .select(TitleRequestRow::as_select())
         .load(conn)?;
-    let read = |row: TitleRequestRow| {
-        let stage = match row.state.deferred() {
+    let into_request = |row: TitleRequestRow| {
+        let status = match row.state.to_deferred_state() {
             Some(_) => RequestStatus::Waiting,
             None => RequestStatus::InLibrary,
         };
         Ok(RecentTitleRequest {
             user: row.user_id,
-            wanted: row.requested_title()?,
-            stage,
-            at: row.created_at,
+            title: row.to_requested_title()?,
+            status,
+            requested_at: row.created_at,
         })
     };
     // Every tool receives these requests, so an unreadable request must not fail the tools.
-    rows.into_iter().filter_map(|row| none_if_unreadable(read(row)).transpose()).collect()
+    rows.into_iter().filter_map(|row| none_if_unreadable(into_request(row)).transpose()).collect()
 }
 
-pub(in crate::store) fn seasons_json(wanted: &RequestedTitle) -> QueryResult<Option<String>> {
-    wanted.seasons.as_ref().map(to_json).transpose()
+pub(in crate::store) fn seasons_json(title: &RequestedTitle) -> QueryResult<Option<String>> {
+    title.seasons.as_ref().map(to_json).transpose()
 }
 
 #[cfg(test)]
@@ -384,11 +385,11 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-    fn person(conn: &mut Conn, phone: &str) -> UserId {
+    fn create_member(conn: &mut Conn, phone: &str) -> UserId {
         users::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Member, NOW).unwrap()
     }
 
-    fn wanted(title: &str) -> RequestedTitle {
+    fn requested_movie(title: &str) -> RequestedTitle {
         RequestedTitle {
             instance: "radarr".into(),
             kind: MediaKind::Movie,
@@ -399,31 +400,32 @@ mod tests {
         }
     }
 
-    fn seasons(listed: &[u32]) -> RequestedTitle {
-        let severance = RequestedTitle { instance: "sonarr".into(), kind: MediaKind::Series, ..wanted("") };
-        RequestedTitle { seasons: Some(listed.to_vec()), ..severance }
+    fn requested_seasons(numbers: &[u32]) -> RequestedTitle {
+        let series =
+            RequestedTitle { instance: "sonarr".into(), kind: MediaKind::Series, ..requested_movie("") };
+        RequestedTitle { seasons: Some(numbers.to_vec()), ..series }
     }
 
     fn waiting_seasons(conn: &mut Conn) -> Vec<(RequestState, Option<String>)> {
         requests::table
-            .filter(DUE)
+            .filter(OPEN)
             .order(requests::id)
             .select((requests::state, requests::seasons))
             .load(conn)
             .unwrap()
     }
 
-    fn queues(conn: &mut Conn, user: UserId, call: i64, wanted: &RequestedTitle) {
+    fn queue_title(conn: &mut Conn, user: UserId, call: i64, title: &RequestedTitle) {
         // This test creates no rows for the calls.
         diesel::sql_query("PRAGMA foreign_keys=OFF").execute(conn).unwrap();
-        let arguments = match &wanted.seasons {
-            Some(seasons) => serde_json::json!({ "tvdb": wanted.catalog_id, "seasons": seasons }),
+        let arguments = match &title.seasons {
+            Some(seasons) => serde_json::json!({ "tvdb": title.catalog_id, "seasons": seasons }),
             None => serde_json::json!({ "tmdb": 438_631 }),
         };
         let arguments = ToolArguments::parse(arguments);
         queue_addition(
             conn,
-            &NewDeferredAddition { user, call: CallRow(call), wanted, arguments: &arguments },
+            &NewDeferredAddition { user, call: CallRow(call), title, arguments: &arguments },
             NOW,
         )
         .unwrap();
@@ -440,28 +442,28 @@ mod tests {
     #[test]
     fn title_waits_once_per_user_with_the_latest_request() {
         let mut conn = scratch();
-        let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
+        let (ann, bob) = (create_member(&mut conn, "+15550100001"), create_member(&mut conn, "+15550100002"));
         for (user, call, title) in [(ann, 1, ""), (ann, 2, "Dune"), (bob, 3, "")] {
-            queues(&mut conn, user, call, &wanted(title));
+            queue_title(&mut conn, user, call, &requested_movie(title));
         }
-        let one = |user: UserId, title: &str| (user, RequestState::Queued, title.to_owned());
-        assert_eq!(states(&mut conn), [one(ann, "Dune"), one(bob, "")]);
+        let queued = |user: UserId, title: &str| (user, RequestState::Queued, title.to_owned());
+        assert_eq!(states(&mut conn), [queued(ann, "Dune"), queued(bob, "")]);
         assert_eq!(load_next_addition(&mut conn).unwrap(), Some((1, NOW + retry_pause(0))));
     }
 
     #[test]
     fn attempt_starts_once_and_stays_open_until_its_outcome() {
         let mut conn = scratch();
-        let ann = person(&mut conn, "+15550100001");
-        queues(&mut conn, ann, 1, &wanted(""));
+        let ann = create_member(&mut conn, "+15550100001");
+        queue_title(&mut conn, ann, 1, &requested_movie(""));
         assert_eq!(
             [(); 2].map(|()| request_groups::start_addition(&mut conn, &[1]).unwrap()),
             [CallStartOutcome::Started, CallStartOutcome::NotStartable]
         );
-        let under_way = load_open_addition(&mut conn, 1).unwrap().unwrap();
-        assert_eq!((under_way.state, under_way.tries), (DeferredAdditionState::InProgress, 1));
-        let end = TitleRequestOutcome::Added(&wanted("Dune"));
-        assert_eq!(settle_title_request(&mut conn, 1, &end, NOW).unwrap(), SettleRequestOutcome::Settled);
+        let addition = load_open_addition(&mut conn, 1).unwrap().unwrap();
+        assert_eq!((addition.state, addition.tries), (DeferredAdditionState::InProgress, 1));
+        let outcome = TitleRequestOutcome::Added(&requested_movie("Dune"));
+        assert_eq!(settle_title_request(&mut conn, 1, &outcome, NOW).unwrap(), SettleRequestOutcome::Settled);
         assert_eq!(
             settle_title_request(&mut conn, 1, &TitleRequestOutcome::GivenUp, NOW).unwrap(),
             SettleRequestOutcome::Withdrawn
@@ -474,34 +476,38 @@ mod tests {
     }
 
     #[test]
-    fn title_obtained_otherwise_ends_the_waiting_request() {
+    fn request_for_an_available_title_settles_the_queued_one() {
         let mut conn = scratch();
-        let ann = person(&mut conn, "+15550100001");
-        queues(&mut conn, ann, 1, &wanted(""));
-        record_title_request(&mut conn, ann, CallRow(2), (&wanted("Dune"), Coverage::Whole), NOW).unwrap();
+        let ann = create_member(&mut conn, "+15550100001");
+        queue_title(&mut conn, ann, 1, &requested_movie(""));
+        record_title_request(&mut conn, ann, CallRow(2), (&requested_movie("Dune"), Coverage::Whole), NOW)
+            .unwrap();
         assert_eq!(load_next_addition(&mut conn).unwrap(), None);
-        let asked = load_recent_title_requests(&mut conn).unwrap();
+        let recent = load_recent_title_requests(&mut conn).unwrap();
         assert_eq!(
-            asked.iter().map(|asked| (asked.user, asked.wanted.catalog_id)).collect::<Vec<_>>(),
+            recent.iter().map(|request| (request.user, request.title.catalog_id)).collect::<Vec<_>>(),
             [(ann, 438_631), (ann, 438_631)]
         );
     }
 
     fn due_group(conn: &mut Conn) -> RequestGroup {
         let (id, _) = load_next_addition(conn).unwrap().unwrap();
-        let due = load_open_addition(conn, id).unwrap().unwrap();
-        request_groups::load_request_group(conn, due).unwrap()
+        let addition = load_open_addition(conn, id).unwrap().unwrap();
+        request_groups::load_request_group(conn, addition).unwrap()
     }
 
     #[test]
-    fn queued_seasons_of_one_show_are_tried_and_closed_as_one() {
+    fn queued_seasons_of_one_series_are_tried_and_closed_together() {
         let mut conn = scratch();
-        let ann = person(&mut conn, "+15550100001");
-        queues(&mut conn, ann, 1, &seasons(&[1]));
-        queues(&mut conn, ann, 2, &seasons(&[2]));
+        let ann = create_member(&mut conn, "+15550100001");
+        queue_title(&mut conn, ann, 1, &requested_seasons(&[1]));
+        queue_title(&mut conn, ann, 2, &requested_seasons(&[2]));
         let group = due_group(&mut conn);
-        let both = serde_json::json!({ "tvdb": 438_631, "seasons": [1, 2] });
-        assert_eq!((group.whole.call, &group.whole.arguments), (CallRow(2), &ToolArguments::parse(both)));
+        let both_seasons = serde_json::json!({ "tvdb": 438_631, "seasons": [1, 2] });
+        assert_eq!(
+            (group.merged.call, &group.merged.arguments),
+            (CallRow(2), &ToolArguments::parse(both_seasons))
+        );
         assert_eq!(
             request_groups::start_addition(&mut conn, &group.request_ids()).unwrap(),
             CallStartOutcome::Started
@@ -511,64 +517,65 @@ mod tests {
 
         let closed =
             request_groups::close_group(&mut conn, &group, &TitleRequestOutcome::GivenUp, NOW).unwrap();
-        assert_eq!(closed, CloseGroupOutcome::Into(2));
-        let kept: Vec<Option<String>> = requests::table.select(requests::seasons).load(&mut conn).unwrap();
-        assert_eq!(kept, [Some("[1,2]".to_owned())]);
+        assert_eq!(closed, CloseGroupOutcome::MergedInto(2));
+        let remaining: Vec<Option<String>> =
+            requests::table.select(requests::seasons).load(&mut conn).unwrap();
+        assert_eq!(remaining, [Some("[1,2]".to_owned())]);
     }
 
     #[test]
     fn group_with_a_withdrawn_addition_does_not_start() {
         let mut conn = scratch();
-        let ann = person(&mut conn, "+15550100001");
-        queues(&mut conn, ann, 1, &seasons(&[1]));
-        queues(&mut conn, ann, 2, &seasons(&[2]));
+        let ann = create_member(&mut conn, "+15550100001");
+        queue_title(&mut conn, ann, 1, &requested_seasons(&[1]));
+        queue_title(&mut conn, ann, 2, &requested_seasons(&[2]));
         let group = due_group(&mut conn);
-        record_title_request(&mut conn, ann, CallRow(3), (&seasons(&[1]), Coverage::Whole), NOW).unwrap();
+        record_title_request(&mut conn, ann, CallRow(3), (&requested_seasons(&[1]), Coverage::Whole), NOW)
+            .unwrap();
         assert_eq!(
             request_groups::start_addition(&mut conn, &group.request_ids()).unwrap(),
             CallStartOutcome::NotStartable
         );
-        let end = TitleRequestOutcome::Added(&group.whole.wanted);
+        let outcome = TitleRequestOutcome::Added(&group.merged.title);
         assert_eq!(
-            request_groups::close_group(&mut conn, &group, &end, NOW).unwrap(),
-            CloseGroupOutcome::Into(2)
+            request_groups::close_group(&mut conn, &group, &outcome, NOW).unwrap(),
+            CloseGroupOutcome::MergedInto(2)
         );
         assert_eq!(
-            request_groups::close_group(&mut conn, &group, &end, NOW).unwrap(),
+            request_groups::close_group(&mut conn, &group, &outcome, NOW).unwrap(),
             CloseGroupOutcome::Withdrawn
         );
     }
 
     #[test]
-    fn refused_group_falls_apart_by_seasons_and_then_by_age() {
+    fn refused_group_is_split_by_seasons_and_then_by_age() {
         let mut conn = scratch();
-        let ann = person(&mut conn, "+15550100001");
-        for (call, listed) in [(1, [1]), (2, [9]), (3, [1])] {
-            let wanted = seasons(&listed);
+        let ann = create_member(&mut conn, "+15550100001");
+        for (call, numbers) in [(1, [1]), (2, [9]), (3, [1])] {
+            let title = requested_seasons(&numbers);
             let quality = (call == 3).then_some("4K");
-            let arguments = serde_json::json!({ "tvdb": 438_631, "seasons": listed, "quality": quality });
+            let arguments = serde_json::json!({ "tvdb": 438_631, "seasons": numbers, "quality": quality });
             let arguments = ToolArguments::parse(arguments);
             diesel::sql_query("PRAGMA foreign_keys=OFF").execute(&mut conn).unwrap();
-            let new = NewDeferredAddition {
-                user: ann,
-                call: CallRow(call),
-                wanted: &wanted,
-                arguments: &arguments,
-            };
+            let new =
+                NewDeferredAddition { user: ann, call: CallRow(call), title: &title, arguments: &arguments };
             queue_addition(&mut conn, &new, NOW).unwrap();
         }
-        let parts = due_group(&mut conn).by_seasons();
+        let parts = due_group(&mut conn).split_by_seasons();
         assert_eq!(parts.iter().map(RequestGroup::request_ids).collect::<Vec<_>>(), [vec![1, 3], vec![2]]);
-        let earlier = parts[0].without_newest(Some("Not in 4K.")).unwrap();
-        assert_eq!((earlier.request_ids(), earlier.all_ids()), (vec![1], vec![1, 3]));
-        assert_eq!((earlier.refusal.as_deref(), parts[1].without_newest(None)), (Some("Not in 4K."), None));
+        let without_newest = parts[0].without_newest(Some("Not in 4K.")).unwrap();
+        assert_eq!((without_newest.request_ids(), without_newest.all_ids()), (vec![1], vec![1, 3]));
+        assert_eq!(
+            (without_newest.refusal.as_deref(), parts[1].without_newest(None)),
+            (Some("Not in 4K."), None)
+        );
     }
 
     #[test]
     fn addition_with_an_unreadable_time_is_due() {
         let mut conn = scratch();
-        let ann = person(&mut conn, "+15550100001");
-        queues(&mut conn, ann, 1, &wanted(""));
+        let ann = create_member(&mut conn, "+15550100001");
+        queue_title(&mut conn, ann, 1, &requested_movie(""));
         diesel::sql_query("UPDATE requests SET next_try_at = 9223372036854775807")
             .execute(&mut conn)
             .unwrap();
@@ -578,10 +585,12 @@ mod tests {
     #[test]
     fn request_for_some_episodes_settles_no_waiting_season() {
         let mut conn = scratch();
-        let ann = person(&mut conn, "+15550100001");
-        queues(&mut conn, ann, 1, &seasons(&[1]));
-        for (call, wanted) in [(2, seasons(&[1])), (3, RequestedTitle { seasons: None, ..seasons(&[]) })] {
-            record_title_request(&mut conn, ann, CallRow(call), (&wanted, Coverage::SomeEpisodes), NOW)
+        let ann = create_member(&mut conn, "+15550100001");
+        queue_title(&mut conn, ann, 1, &requested_seasons(&[1]));
+        for (call, title) in
+            [(2, requested_seasons(&[1])), (3, RequestedTitle { seasons: None, ..requested_seasons(&[]) })]
+        {
+            record_title_request(&mut conn, ann, CallRow(call), (&title, Coverage::SomeEpisodes), NOW)
                 .unwrap();
         }
         assert_eq!(waiting_seasons(&mut conn).len(), 1);
@@ -590,11 +599,11 @@ mod tests {
     #[test]
     fn season_queued_during_an_attempt_waits_in_its_own_row() {
         let mut conn = scratch();
-        let ann = person(&mut conn, "+15550100001");
-        queues(&mut conn, ann, 1, &seasons(&[1]));
+        let ann = create_member(&mut conn, "+15550100001");
+        queue_title(&mut conn, ann, 1, &requested_seasons(&[1]));
         request_groups::start_addition(&mut conn, &[1]).unwrap();
-        queues(&mut conn, ann, 2, &seasons(&[1]));
-        queues(&mut conn, ann, 3, &seasons(&[2]));
+        queue_title(&mut conn, ann, 2, &requested_seasons(&[1]));
+        queue_title(&mut conn, ann, 3, &requested_seasons(&[2]));
         let row = |state: RequestState, seasons: &str| (state, Some(seasons.to_owned()));
         assert_eq!(
             waiting_seasons(&mut conn),
@@ -605,32 +614,35 @@ mod tests {
     #[test]
     fn added_season_leaves_other_queued_seasons_waiting() {
         let mut conn = scratch();
-        let ann = person(&mut conn, "+15550100001");
-        queues(&mut conn, ann, 1, &seasons(&[1]));
-        record_title_request(&mut conn, ann, CallRow(2), (&seasons(&[2]), Coverage::Whole), NOW).unwrap();
+        let ann = create_member(&mut conn, "+15550100001");
+        queue_title(&mut conn, ann, 1, &requested_seasons(&[1]));
+        record_title_request(&mut conn, ann, CallRow(2), (&requested_seasons(&[2]), Coverage::Whole), NOW)
+            .unwrap();
         assert_eq!(waiting_seasons(&mut conn).len(), 1);
-        record_title_request(&mut conn, ann, CallRow(3), (&seasons(&[1, 3]), Coverage::Whole), NOW).unwrap();
+        record_title_request(&mut conn, ann, CallRow(3), (&requested_seasons(&[1, 3]), Coverage::Whole), NOW)
+            .unwrap();
         assert_eq!(waiting_seasons(&mut conn), []);
     }
 
     #[test]
-    fn only_a_request_for_the_same_season_may_still_bring_it() {
+    fn title_may_arrive_only_through_a_request_for_the_same_season() {
         let mut conn = scratch();
-        let ann = person(&mut conn, "+15550100001");
+        let ann = create_member(&mut conn, "+15550100001");
         diesel::sql_query("PRAGMA foreign_keys=OFF").execute(&mut conn).unwrap();
-        record_title_request(&mut conn, ann, CallRow(1), (&seasons(&[1]), Coverage::Whole), NOW).unwrap();
-        let whole = RequestedTitle { seasons: None, ..seasons(&[]) };
-        let may = [seasons(&[2]), seasons(&[1, 2]), whole]
-            .map(|wanted| may_still_arrive(&mut conn, &wanted).unwrap());
-        assert_eq!(may, [false, true, true]);
+        record_title_request(&mut conn, ann, CallRow(1), (&requested_seasons(&[1]), Coverage::Whole), NOW)
+            .unwrap();
+        let all_seasons = RequestedTitle { seasons: None, ..requested_seasons(&[]) };
+        let may_arrive = [requested_seasons(&[2]), requested_seasons(&[1, 2]), all_seasons]
+            .map(|title| may_still_arrive(&mut conn, &title).unwrap());
+        assert_eq!(may_arrive, [false, true, true]);
     }
 
     #[test]
     fn withdrawn_addition_is_not_attempted() {
         let mut conn = scratch();
-        let (ann, bob) = (person(&mut conn, "+15550100001"), person(&mut conn, "+15550100002"));
-        queues(&mut conn, ann, 1, &wanted(""));
-        queues(&mut conn, bob, 2, &wanted(""));
+        let (ann, bob) = (create_member(&mut conn, "+15550100001"), create_member(&mut conn, "+15550100002"));
+        queue_title(&mut conn, ann, 1, &requested_movie(""));
+        queue_title(&mut conn, bob, 2, &requested_movie(""));
         withdraw_additions(&mut conn, ann, NOW).unwrap();
         assert_eq!(load_next_addition(&mut conn).unwrap().map(|(id, _)| id), Some(2));
     }

@@ -1,4 +1,4 @@
-//! Groups of users who received the same text. Only the members of a group find its exchanges.
+//! Groups of users who received the same messages. Only the members of a group can find them.
 
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -14,24 +14,24 @@ use crate::store::{Conn, QueryResult};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupId(pub i64);
 
-/// Text that several users received.
+/// Message that several users received.
 #[derive(Debug, Clone, Copy)]
 pub struct SharedMessage<'a> {
     pub text: &'a str,
     pub recipients: &'a [UserId],
-    /// Author of the text, if it was a user.
+    /// Author of the message, if it was a user.
     pub author: Option<UserId>,
 }
 
-/// Remembers a text that was sent to several users at once. A text with fewer than two recipients belongs to no group.
-/// `source` identifies its origin and prevents a second copy.
+/// Stores a message that was sent to several users at once. A message with fewer than two recipients is not stored.
+/// `source` identifies the origin of the message and prevents a second copy.
 pub fn remember_shared_message(
     conn: &mut Conn,
     source: &str,
-    heard: &SharedMessage<'_>,
+    message: &SharedMessage<'_>,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let mut members = heard.recipients.to_vec();
+    let mut members = message.recipients.to_vec();
     members.sort_unstable();
     members.dedup();
     if members.len() < 2 {
@@ -41,23 +41,23 @@ pub fn remember_shared_message(
     let new = NewAnswer {
         source: source.to_owned(),
         owner: AnswerOwner::Group(group),
-        user: heard.author,
+        user: message.author,
         turn: None,
         agent: "code".to_owned(),
         question: String::new(),
-        answer: heard.text.to_owned(),
+        answer: message.text.to_owned(),
     };
     responses::store_answer(conn, &new, now)
 }
 
 fn ensure_group(conn: &mut Conn, members: &[UserId]) -> QueryResult<GroupId> {
     let key = members.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-    let known: Option<GroupId> = memory_groups::table
+    let existing: Option<GroupId> = memory_groups::table
         .filter(memory_groups::members.eq(&key))
         .select(memory_groups::id)
         .first(conn)
         .optional()?;
-    if let Some(id) = known {
+    if let Some(id) = existing {
         return Ok(id);
     }
     let id: GroupId = diesel::insert_into(memory_groups::table)
@@ -78,7 +78,7 @@ struct GroupRow {
     group_id: GroupId,
 }
 
-/// Loads a user's groups, beginning with the one that received something most recently.
+/// Loads a user's groups, most recently active first.
 pub(super) fn load_user_groups(conn: &mut Conn, user: UserId) -> QueryResult<Vec<GroupId>> {
     let groups: Vec<GroupRow> = diesel::sql_query(
         "SELECT group_id FROM memory_group_members WHERE user_id = ? ORDER BY \
@@ -90,14 +90,14 @@ pub(super) fn load_user_groups(conn: &mut Conn, user: UserId) -> QueryResult<Vec
     Ok(groups.into_iter().map(|row| row.group_id).collect())
 }
 
-/// Removes the user from all groups. The other members can still find texts that they received together with this user;
-/// the next text to the same recipients starts another group.
+/// Removes the user from all groups. The other members can still find the messages of these groups; the next message to
+/// the same recipients creates a new group.
 pub fn leave_groups(conn: &mut Conn, user: UserId) -> QueryResult<()> {
     for group in load_user_groups(conn, user)? {
         diesel::update(memory_groups::table.find(group))
             .set(memory_groups::members.eq(format!("left:{}", group.0)))
             .execute(conn)?;
     }
-    let theirs = memory_group_members::table.filter(memory_group_members::user_id.eq(user));
-    diesel::delete(theirs).execute(conn).map(drop)
+    let memberships = memory_group_members::table.filter(memory_group_members::user_id.eq(user));
+    diesel::delete(memberships).execute(conn).map(drop)
 }

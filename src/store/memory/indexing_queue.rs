@@ -1,5 +1,5 @@
-//! Processing of remembered answers: each is claimed for work, annotated once, embedded, and embedded again when the
-//! model changes. The table itself is the queue.
+//! Queue of stored answers to be annotated and embedded. The table of answers is itself the queue. An answer is
+//! embedded again when the embedding model changes.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -18,14 +18,14 @@ use crate::store::schema::{agent_responses, tool_calls};
 use crate::store::{Conn, QueryResult};
 
 /// Delay before a row is retried after a failure or a crash.
-const PAUSE: SignedDuration = SignedDuration::from_mins(5);
-/// Maximum number of embedding attempts for a row, after errors that a retry cannot fix.
+const RETRY_DELAY: SignedDuration = SignedDuration::from_mins(5);
+/// Maximum number of attempts to embed a row with one model.
 const MAX_EMBED_ATTEMPTS: i64 = 3;
 
 pub(in crate::store) const PENDING: LiteralSql = LiteralSql("agent_responses.state = 'pending'");
 const DONE: LiteralSql = LiteralSql("agent_responses.state = 'done'");
 
-/// Answer that was claimed for processing.
+/// Stored answer that was claimed for indexing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexingJob {
     pub id: i64,
@@ -39,7 +39,7 @@ pub struct IndexingJob {
 }
 
 stored_enum! {
-    /// Source of the notes on an answer.
+    /// Source of the metadata of an answer.
     pub enum AnnotationSource {
         Model = "model",
         Code = "code",
@@ -54,21 +54,21 @@ pub struct EmbeddedAnswer {
     pub response: UnitVector,
 }
 
-/// Result of processing an answer.
+/// Result of indexing an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexingResult {
-    pub extraction: AnswerMetadata,
+    pub metadata: AnswerMetadata,
     pub source: AnnotationSource,
     /// True if the answer may be suggested to an admin for sharing with everyone.
     pub is_shareable: bool,
     pub vectors: Option<EmbeddedAnswer>,
 }
 
-/// Outcome of recording a result.
+/// Outcome of writing to a row of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexingOutcome {
     Recorded,
-    /// The row was already processed or erased.
+    /// The row was already indexed or erased.
     NotPending,
 }
 
@@ -83,23 +83,26 @@ struct IndexingJobRow {
     attempts: i64,
 }
 
-/// Claims the oldest rows that are due. The attempt is counted before it is made, so that a row that crashes the
-/// program is not retried forever.
-pub fn claim_indexing_jobs(conn: &mut Conn, most: i64, now: Timestamp) -> QueryResult<Vec<IndexingJob>> {
+/// Claims the due rows, longest due first. The attempt is counted in advance, so that a row that crashes the program is
+/// not retried forever.
+pub fn claim_indexing_jobs(conn: &mut Conn, limit: i64, now: Timestamp) -> QueryResult<Vec<IndexingJob>> {
     let rows: Vec<IndexingJobRow> = agent_responses::table
         .filter(PENDING.and(agent_responses::not_before.le(ms(now))))
         .order((agent_responses::not_before, agent_responses::id))
-        .limit(most)
+        .limit(limit)
         .select(IndexingJobRow::as_select())
         .load(conn)?;
-    let mut taken = Vec::new();
+    let mut jobs = Vec::new();
     for row in rows {
         let attempt = row.attempts + 1;
         diesel::update(agent_responses::table.find(row.id))
-            .set((agent_responses::attempts.eq(attempt), agent_responses::not_before.eq(ms(now + PAUSE))))
+            .set((
+                agent_responses::attempts.eq(attempt),
+                agent_responses::not_before.eq(ms(now + RETRY_DELAY)),
+            ))
             .cached()
             .execute(conn)?;
-        taken.push(IndexingJob {
+        jobs.push(IndexingJob {
             id: row.id,
             user: row.user_id,
             turn: row.turn_id,
@@ -109,16 +112,16 @@ pub fn claim_indexing_jobs(conn: &mut Conn, most: i64, now: Timestamp) -> QueryR
             attempt: convert_integer(attempt)?,
         });
     }
-    Ok(taken)
+    Ok(jobs)
 }
 
 /// Returns the most significant effect of a turn's tools.
 fn load_turn_effect(conn: &mut Conn, turn: Option<TurnId>) -> QueryResult<TurnEffect> {
     let Some(turn) = turn else { return Ok(TurnEffect::NoToolCall) };
     // A confirmed deletion was called in an earlier turn and ran in this one.
-    let of_turn = tool_calls::turn_id.eq(turn).or(tool_calls::run_turn_id.eq(turn));
+    let called_or_run_in_turn = tool_calls::turn_id.eq(turn).or(tool_calls::run_turn_id.eq(turn));
     let calls: Vec<(String, EffectLevel, CallPhase)> = tool_calls::table
-        .filter(of_turn)
+        .filter(called_or_run_in_turn)
         .select((tool_calls::tool_name, tool_calls::effect, tool_calls::state))
         .load(conn)?;
     let changed =
@@ -132,13 +135,13 @@ fn load_turn_effect(conn: &mut Conn, turn: Option<TurnId>) -> QueryResult<TurnEf
     })
 }
 
-/// Returns a claimed row to the queue without counting the attempt, which a temporary problem prevented: the row is
-/// retried after a pause.
+/// Returns a claimed row to the queue without counting the attempt, because a temporary problem prevented it. The row
+/// is retried after a delay.
 pub fn release_indexing_job(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
     diesel::update(agent_responses::table.find(id).filter(PENDING.and(agent_responses::attempts.gt(0))))
         .set((
             agent_responses::attempts.eq(agent_responses::attempts - 1),
-            agent_responses::not_before.eq(ms(now + PAUSE)),
+            agent_responses::not_before.eq(ms(now + RETRY_DELAY)),
         ))
         .cached()
         .execute(conn)
@@ -147,11 +150,11 @@ pub fn release_indexing_job(conn: &mut Conn, id: i64, now: Timestamp) -> QueryRe
 
 /// Excludes a row, such as a greeting or a bare reply, from search.
 pub fn exclude_answer(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<IndexingOutcome> {
-    let skipped = diesel::update(agent_responses::table.find(id).filter(PENDING))
+    let updated_rows = diesel::update(agent_responses::table.find(id).filter(PENDING))
         .set((agent_responses::state.eq(AnswerState::Skipped), agent_responses::processed_at.eq(ms(now))))
         .cached()
         .execute(conn)?;
-    Ok(if skipped == 0 { IndexingOutcome::NotPending } else { IndexingOutcome::Recorded })
+    Ok(if updated_rows == 0 { IndexingOutcome::NotPending } else { IndexingOutcome::Recorded })
 }
 
 #[derive(Queryable, Selectable)]
@@ -163,11 +166,11 @@ struct PendingAnswerRow {
     response_text: String,
 }
 
-/// Records the result for a row, with vectors and state in one update.
+/// Records the metadata and the vectors of a row, and retires earlier copies of the same exchange.
 pub fn complete_indexing_job(
     conn: &mut Conn,
     id: i64,
-    learned: &IndexingResult,
+    result: &IndexingResult,
     now: Timestamp,
 ) -> QueryResult<IndexingOutcome> {
     let row: Option<PendingAnswerRow> = agent_responses::table
@@ -177,10 +180,10 @@ pub fn complete_indexing_job(
         .first(conn)
         .optional()?;
     let Some(row) = row else { return Ok(IndexingOutcome::NotPending) };
-    let before = retire_earlier_copies(conn, &row.owner, row.likeness, now)?;
+    let earlier_copies = retire_earlier_copies(conn, &row.owner, row.likeness, now)?;
     let revision = next_revision(conn)?;
-    let AnswerMetadata { summary, topics, keywords, kind, importance, .. } = &learned.extraction;
-    let vectors = learned.vectors.as_ref();
+    let AnswerMetadata { summary, topics, keywords, kind, importance, .. } = &result.metadata;
+    let vectors = result.vectors.as_ref();
     diesel::update(agent_responses::table.find(id))
         .set((
             (
@@ -190,9 +193,9 @@ pub fn complete_indexing_job(
                 agent_responses::keywords.eq(to_json(keywords)?),
                 agent_responses::response_type.eq(*kind),
                 agent_responses::importance.eq(importance),
-                agent_responses::extracted_by.eq(learned.source),
-                agent_responses::times.eq(before.times + 1),
-                before.refused.then_some(agent_responses::for_everyone.eq(SharingState::Refused)),
+                agent_responses::extracted_by.eq(result.source),
+                agent_responses::times.eq(earlier_copies.times + 1),
+                earlier_copies.is_refused.then_some(agent_responses::for_everyone.eq(SharingState::Refused)),
             ),
             (
                 agent_responses::embed_model.eq(vectors.map(|vectors| vectors.model.as_str())),
@@ -205,7 +208,7 @@ pub fn complete_indexing_job(
         ))
         .cached()
         .execute(conn)?;
-    if learned.is_shareable {
+    if result.is_shareable {
         shared_answers::suggest_answer(conn, id, &row.trigger_text, &row.response_text)?;
     }
     Ok(IndexingOutcome::Recorded)
@@ -217,25 +220,24 @@ struct EarlierCopies {
     /// Number of times the exchange occurred.
     times: i64,
     /// True if an admin refused to share the exchange with everyone.
-    refused: bool,
+    is_refused: bool,
 }
 
-/// Retires earlier copies of the same exchange, word for word, so that it is found only once: the newer one replaces
-/// the older.
+/// Retires earlier copies of the same exchange, so that a search finds only the newest one.
 fn retire_earlier_copies(
     conn: &mut Conn,
     owner: &str,
-    likeness: i64,
+    text_hash: i64,
     now: Timestamp,
 ) -> QueryResult<EarlierCopies> {
-    let same: Vec<(i64, i64, SharingState)> = agent_responses::table
-        .filter(DONE.and(agent_responses::likeness.eq(likeness)).and(agent_responses::owner.eq(owner)))
+    let copies: Vec<(i64, i64, SharingState)> = agent_responses::table
+        .filter(DONE.and(agent_responses::likeness.eq(text_hash)).and(agent_responses::owner.eq(owner)))
         .select((agent_responses::id, agent_responses::times, agent_responses::for_everyone))
         .load(conn)?;
-    let mut before = EarlierCopies::default();
-    for (id, said, for_everyone) in same {
-        before.times += said;
-        before.refused |= for_everyone == SharingState::Refused;
+    let mut earlier_copies = EarlierCopies::default();
+    for (id, times, sharing) in copies {
+        earlier_copies.times += times;
+        earlier_copies.is_refused |= sharing == SharingState::Refused;
         let revision = next_revision(conn)?;
         diesel::update(agent_responses::table.find(id))
             .set((
@@ -249,46 +251,47 @@ fn retire_earlier_copies(
             .cached()
             .execute(conn)?;
     }
-    Ok(before)
+    Ok(earlier_copies)
 }
 
 /// Loads answers whose vectors are missing or come from another model, oldest first.
 pub fn load_answers_without_vectors(
     conn: &mut Conn,
     model: &str,
-    most: i64,
+    limit: i64,
 ) -> QueryResult<Vec<(i64, String, String)>> {
-    let worth_a_try = || {
-        let few = agent_responses::embed_attempts.lt(MAX_EMBED_ATTEMPTS);
-        DONE.and(few.or(agent_responses::embed_failed_by.assume_not_null().ne(model)))
+    let needs_vectors = || {
+        let has_attempts_left = agent_responses::embed_attempts.lt(MAX_EMBED_ATTEMPTS);
+        DONE.and(has_attempts_left.or(agent_responses::embed_failed_by.assume_not_null().ne(model)))
     };
     let columns = (agent_responses::id, agent_responses::trigger_text, agent_responses::response_text);
     let mut rows: Vec<(i64, String, String)> = agent_responses::table
-        .filter(worth_a_try().and(agent_responses::embed_model.is_null()))
+        .filter(needs_vectors().and(agent_responses::embed_model.is_null()))
         .order(agent_responses::id)
-        .limit(most)
+        .limit(limit)
         .select(columns)
         .load(conn)?;
-    // Separate queries for smaller and for larger names, so that each uses the index, which does not support a
+    // Separate queries for model names that sort before and after this one, because the index does not support a
     // not-equal condition.
-    let (before, after) = (agent_responses::embed_model.lt(model), agent_responses::embed_model.gt(model));
-    let left = |rows: &Vec<_>| most.saturating_sub(i64::try_from(rows.len()).unwrap_or(i64::MAX));
-    let limit = left(&rows);
-    let older: Vec<_> = agent_responses::table
-        .filter(worth_a_try().and(before))
+    let (sorts_before, sorts_after) =
+        (agent_responses::embed_model.lt(model), agent_responses::embed_model.gt(model));
+    let remaining_limit = |rows: &Vec<_>| limit.saturating_sub(i64::try_from(rows.len()).unwrap_or(i64::MAX));
+    let rest = remaining_limit(&rows);
+    let embedded_before: Vec<_> = agent_responses::table
+        .filter(needs_vectors().and(sorts_before))
         .order((agent_responses::embed_model, agent_responses::id))
-        .limit(limit)
+        .limit(rest)
         .select(columns)
         .load(conn)?;
-    rows.extend(older);
-    let limit = left(&rows);
-    let newer: Vec<_> = agent_responses::table
-        .filter(worth_a_try().and(after))
+    rows.extend(embedded_before);
+    let rest = remaining_limit(&rows);
+    let embedded_after: Vec<_> = agent_responses::table
+        .filter(needs_vectors().and(sorts_after))
         .order((agent_responses::embed_model, agent_responses::id))
-        .limit(limit)
+        .limit(rest)
         .select(columns)
         .load(conn)?;
-    rows.extend(newer);
+    rows.extend(embedded_after);
     Ok(rows)
 }
 
@@ -300,7 +303,7 @@ pub fn store_vectors(
     now: Timestamp,
 ) -> QueryResult<IndexingOutcome> {
     let revision = next_revision(conn)?;
-    let changed = diesel::update(agent_responses::table.find(id).filter(DONE))
+    let updated_rows = diesel::update(agent_responses::table.find(id).filter(DONE))
         .set((
             agent_responses::embed_model.eq(&vectors.model),
             agent_responses::trigger_vec.eq(vectors.trigger.as_ref().map(UnitVector::to_bytes)),
@@ -312,20 +315,20 @@ pub fn store_vectors(
         ))
         .cached()
         .execute(conn)?;
-    Ok(if changed == 0 { IndexingOutcome::NotPending } else { IndexingOutcome::Recorded })
+    Ok(if updated_rows == 0 { IndexingOutcome::NotPending } else { IndexingOutcome::Recorded })
 }
 
-/// Counts a failed embedding of this row by this model. Another model may succeed, and vectors from another model are
-/// not changed.
+/// Counts a failed attempt to embed a row with this model. The count starts again for another model, and existing
+/// vectors of another model do not change.
 pub fn count_failed_embedding(conn: &mut Conn, id: i64, model: &str) -> QueryResult<()> {
-    let before: Option<(i64, Option<String>)> = agent_responses::table
+    let failures: Option<(i64, Option<String>)> = agent_responses::table
         .find(id)
         .filter(DONE)
         .select((agent_responses::embed_attempts, agent_responses::embed_failed_by))
         .first(conn)
         .optional()?;
-    let Some((attempts, by)) = before else { return Ok(()) };
-    let attempts = if by.as_deref() == Some(model) { attempts + 1 } else { 1 };
+    let Some((attempts, failed_model)) = failures else { return Ok(()) };
+    let attempts = if failed_model.as_deref() == Some(model) { attempts + 1 } else { 1 };
     diesel::update(agent_responses::table.find(id).filter(DONE))
         .set((agent_responses::embed_attempts.eq(attempts), agent_responses::embed_failed_by.eq(model)))
         .cached()

@@ -1,4 +1,4 @@
-//! Memory in the database: facts about users, and answers, each visible only to the users who may find it.
+//! Database side of the memory: facts about users, and stored answers that only their owners can find.
 
 pub mod facts;
 pub mod groups;

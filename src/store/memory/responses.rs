@@ -1,4 +1,4 @@
-//! Writer of remembered answers: each is stored once, with the reply, in the transaction of the reply.
+//! Storage of answers that can be recalled later. The answer of a turn is stored in the transaction of its reply.
 
 use diesel::dsl::{count_star, max};
 use diesel::prelude::*;
@@ -19,18 +19,19 @@ use crate::store::schema::{agent_responses, inbound_events, llm_steps, tool_call
 use crate::store::turns::turn_lifecycle::TurnKind;
 use crate::store::{Conn, QueryResult};
 
-/// Maximum length of the stored texts of an exchange, in characters.
+/// Maximum lengths of a stored question and of a stored answer, in characters.
 const MAX_QUESTION_CHARS: usize = 1_000;
 const MAX_ANSWER_CHARS: usize = 2_000;
 
-/// Agent of the answers that the operator added by hand.
+/// Value of `agent` for answers that the operator added manually.
 pub const OPERATOR: &str = "operator";
 
 stored_enum! {
     /// State of a stored answer.
     pub enum AnswerState {
-        /// The answer waits for its metadata. Its words can be found.
+        /// The answer waits for its metadata, and is found only by its words.
         Pending = "pending",
+        /// The answer is indexed.
         Done = "done",
         /// The answer is excluded from search.
         Skipped = "skipped",
@@ -40,11 +41,11 @@ stored_enum! {
     }
 }
 
-/// States of the answers that can be found.
+/// States of the answers that a search can find.
 pub(super) const FINDABLE: [AnswerState; 2] = [AnswerState::Pending, AnswerState::Done];
 
 stored_enum! {
-    /// Decision whether an answer is shared with everyone.
+    /// Progress of the decision whether an answer is shared with everyone.
     pub enum SharingState {
         No = "no",
         Suggested = "suggested",
@@ -62,7 +63,7 @@ pub enum AnswerOwner {
 }
 
 impl AnswerOwner {
-    /// Returns the owner in the form of the column `owner`.
+    /// Returns the value of the column `owner`.
     pub fn column_value(self) -> String {
         match self {
             Self::User(user) => format!("u{user}"),
@@ -80,13 +81,13 @@ impl AnswerOwner {
     }
 }
 
-/// Exchange to be remembered.
+/// Question and answer to be stored.
 #[derive(Debug, Clone)]
 pub struct NewAnswer {
-    /// Origin of the exchange, such as `turn:7`. An exchange with a known source is not remembered twice.
+    /// Origin of the exchange, such as `turn:7`. An exchange with a known source is not stored again.
     pub source: String,
     pub owner: AnswerOwner,
-    /// User who asked the question or wrote the text; `None` for notifications.
+    /// User who asked the question or wrote the shared message; `None` for notifications.
     pub user: Option<UserId>,
     pub turn: Option<TurnId>,
     /// Agent that answered: the name of a model, `keyword`, `code` or `operator`.
@@ -95,11 +96,11 @@ pub struct NewAnswer {
     pub answer: String,
 }
 
-/// Stores an exchange, to be indexed later. Its words can be found immediately.
+/// Stores an exchange, to be indexed later. It can be found by its words immediately.
 pub fn store_answer(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryResult<()> {
     let (question, answer) =
         (truncate_chars(&new.question, MAX_QUESTION_CHARS), truncate_chars(&new.answer, MAX_ANSWER_CHARS));
-    let approved = if new.owner == AnswerOwner::Everyone { SharingState::Approved } else { SharingState::No };
+    let sharing = if new.owner == AnswerOwner::Everyone { SharingState::Approved } else { SharingState::No };
     let group = match new.owner {
         AnswerOwner::Group(group) => Some(group),
         AnswerOwner::User(_) | AnswerOwner::Everyone => None,
@@ -117,7 +118,7 @@ pub fn store_answer(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryRe
             agent_responses::trigger_text.eq(question),
             agent_responses::response_text.eq(answer),
             agent_responses::likeness.eq(text_hash(question, answer)),
-            agent_responses::for_everyone.eq(approved),
+            agent_responses::for_everyone.eq(sharing),
             agent_responses::state.eq(AnswerState::Pending),
             agent_responses::revision.eq(revision),
             agent_responses::created_at.eq(ms(now)),
@@ -143,9 +144,9 @@ pub fn add_operator_answer(
     agent_responses::table.filter(agent_responses::source.eq(source)).select(agent_responses::id).first(conn)
 }
 
-/// Stores the answer of a turn that ends, in the transaction that ends it. Replies by code to commands are not
-/// remembered, because they may contain codes and phone numbers of others; nor are confirmation prompts and fallback
-/// replies, which are not answers.
+/// Stores the answer of a turn, in the transaction that finishes the turn. Replies to commands are not stored, because
+/// they may contain approval codes and phone numbers of other users; confirmation prompts and fallback replies are not
+/// stored, because they are not answers.
 pub(in crate::store) fn store_turn_answer(
     conn: &mut Conn,
     turn: TurnId,
@@ -154,31 +155,31 @@ pub(in crate::store) fn store_turn_answer(
 ) -> QueryResult<()> {
     let (user, kind): (UserId, TurnKind) =
         turns::table.find(turn).select((turns::user_id, turns::kind)).first(conn)?;
-    let asks: i64 = tool_calls::table
+    let prompt_count: i64 = tool_calls::table
         .filter(tool_calls::turn_id.eq(turn).and(tool_calls::state.eq(CallPhase::Held)))
         .select(count_star())
         .first(conn)?;
-    // A fact that the turn recorded is stored with the user's facts, and must be erased when the user has it forgotten.
-    let of_facts: i64 = tool_calls::table
+    // Facts are stored separately: a copy in an answer would remain after the user has the fact forgotten.
+    let fact_call_count: i64 = tool_calls::table
         .filter(tool_calls::turn_id.eq(turn).and(tool_calls::tool_name.eq_any([REMEMBER, FORGET])))
         .select(count_star())
         .first(conn)?;
     let is_answer = matches!(kind, TurnKind::Chat | TurnKind::Confirm) && is_informative(answer);
-    if !is_answer || asks > 0 || of_facts > 0 {
+    if !is_answer || prompt_count > 0 || fact_call_count > 0 {
         return Ok(());
     }
-    let texts: Vec<String> = inbound_events::table
+    let questions: Vec<String> = inbound_events::table
         .filter(inbound_events::turn_id.eq(turn))
         .order((inbound_events::provider_at, inbound_events::id))
         .select(inbound_events::body)
         .load(conn)?;
-    let step: Option<(Responder, String)> = llm_steps::table
+    let last_step: Option<(Responder, String)> = llm_steps::table
         .filter(llm_steps::turn_id.eq(turn).and(llm_steps::state.eq(AttemptState::Complete)))
         .order(llm_steps::step.desc())
         .select((llm_steps::brain, llm_steps::model))
         .first(conn)
         .optional()?;
-    let agent = match step {
+    let agent = match last_step {
         Some((Responder::Keyword, _)) => Responder::Keyword.as_text().to_owned(),
         Some((Responder::Model, model)) => model,
         None => "code".to_owned(),
@@ -189,25 +190,26 @@ pub(in crate::store) fn store_turn_answer(
         user: Some(user),
         turn: Some(turn),
         agent,
-        question: texts.join("\n"),
+        question: questions.join("\n"),
         answer: answer.to_owned(),
     };
     store_answer(conn, &new, now)
 }
 
-/// Returns a revision larger than all earlier ones: incremental readers use it as their cursor.
+/// Returns the next revision. Incremental readers use the revision of a row as their cursor.
 pub(in crate::store) fn next_revision(conn: &mut Conn) -> QueryResult<i64> {
-    let last: Option<i64> = agent_responses::table.select(max(agent_responses::revision)).first(conn)?;
-    Ok(last.unwrap_or(0) + 1)
+    let last_revision: Option<i64> =
+        agent_responses::table.select(max(agent_responses::revision)).first(conn)?;
+    Ok(last_revision.unwrap_or(0) + 1)
 }
 
-/// Returns a hash that is equal for equal words, regardless of case and punctuation.
+/// Returns a hash of the exchange that ignores case and punctuation.
 fn text_hash(question: &str, answer: &str) -> i64 {
-    let words = format!("{}\n{}", normalize_title(question), normalize_title(answer));
-    let digest = Sha256::digest(words.as_bytes());
-    i64::from_le_bytes(std::array::from_fn(|at| digest[at]))
+    let normalized = format!("{}\n{}", normalize_title(question), normalize_title(answer));
+    let digest = Sha256::digest(normalized.as_bytes());
+    i64::from_le_bytes(std::array::from_fn(|index| digest[index]))
 }
 
-fn truncate_chars(text: &str, chars: usize) -> &str {
-    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
+fn truncate_chars(text: &str, max_chars: usize) -> &str {
+    text.char_indices().nth(max_chars).map_or(text, |(end, _)| &text[..end])
 }

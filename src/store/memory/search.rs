@@ -1,4 +1,4 @@
-//! Answers that a user may find: every statement filters by owner before it ranks anything.
+//! Search in the stored answers. Every query filters by owner before it ranks.
 
 use std::collections::HashMap;
 
@@ -17,13 +17,12 @@ use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::agent_responses;
 use crate::store::{Conn, QueryResult};
 
-/// Maximum number of groups of one user that are searched, beginning with the one that received something most
-/// recently.
-const GROUPS_SEARCHED: usize = 32;
-/// Number of index rows from which a word is too common to be useful. An answer has one or two rows.
-const COMMON: usize = 1_000;
+/// Maximum number of a user's groups that are searched, most recently active first.
+const MAX_SEARCHED_GROUPS: usize = 32;
+/// Number of index rows at which a word counts as too common to rank by. An answer has one or two rows.
+const COMMON_WORD_ROWS: usize = 1_000;
 
-/// Owners whose answers a user may find.
+/// Owners whose answers a user may find, as values of the column `owner`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VisibleOwners(Vec<String>);
 
@@ -36,7 +35,7 @@ impl VisibleOwners {
 pub fn load_visible_owners(conn: &mut Conn, viewer: UserId) -> QueryResult<VisibleOwners> {
     let groups = groups::load_user_groups(conn, viewer)?;
     let groups =
-        groups.into_iter().take(GROUPS_SEARCHED).map(|group| AnswerOwner::Group(group).column_value());
+        groups.into_iter().take(MAX_SEARCHED_GROUPS).map(|group| AnswerOwner::Group(group).column_value());
     Ok(VisibleOwners(
         [AnswerOwner::User(viewer).column_value(), AnswerOwner::Everyone.column_value()]
             .into_iter()
@@ -45,47 +44,47 @@ pub fn load_visible_owners(conn: &mut Conn, viewer: UserId) -> QueryResult<Visib
     ))
 }
 
-/// Finds the answers of these owners that contain any of `words`, best first: a rarer word has more weight. `words`
-/// contain only letters and digits.
-pub fn find_by_words(
+/// Returns the ids of the answers of these owners that contain any of `words`, best first: rarer words weigh more. The
+/// words contain only letters and digits.
+pub fn find_answers_by_words(
     conn: &mut Conn,
     owners: &VisibleOwners,
     words: &[String],
-    most: usize,
+    limit: usize,
 ) -> QueryResult<Vec<i64>> {
-    // FTS5's own ranking reads every row of each word and of each owner, for all users, on each search.
-    let mut weights: HashMap<i64, f64> = HashMap::new();
-    let mut common = Vec::new();
+    // FTS5's own ranking would read every row of each word, including the rows of other owners.
+    let mut row_weights: HashMap<i64, f64> = HashMap::new();
+    let mut common_words = Vec::new();
     for word in words {
-        let rows = load_matching_rows(conn, &owner_filter(owners, &quote_word(word)), COMMON)?;
-        if rows.len() == COMMON {
-            common.push(word);
+        let rows = load_matching_rows(conn, &owner_filter(owners, &quote_word(word)), COMMON_WORD_ROWS)?;
+        if rows.len() == COMMON_WORD_ROWS {
+            common_words.push(word);
             continue;
         }
-        let weight = (COMMON as f64 / rows.len() as f64).ln_1p();
-        rows.into_iter().for_each(|row| *weights.entry(row).or_default() += weight);
+        let weight = (COMMON_WORD_ROWS as f64 / rows.len() as f64).ln_1p();
+        rows.into_iter().for_each(|row| *row_weights.entry(row).or_default() += weight);
     }
-    // If only common words match, answers that contain two of them are worth returning, the newest first.
-    if let ([one, other, ..], true) = (common.as_slice(), weights.is_empty()) {
-        let both = format!("({} AND {})", quote_word(one), quote_word(other));
-        let rows = load_matching_rows(conn, &owner_filter(owners, &both), 2 * most)?;
-        weights.extend(rows.into_iter().map(|row| (row, 1.0)));
+    // If only common words match, the newest answers that contain the first two of them are returned.
+    if let ([first, second, ..], true) = (common_words.as_slice(), row_weights.is_empty()) {
+        let both = format!("({} AND {})", quote_word(first), quote_word(second));
+        let rows = load_matching_rows(conn, &owner_filter(owners, &both), 2 * limit)?;
+        row_weights.extend(rows.into_iter().map(|row| (row, 1.0)));
     }
-    Ok(rank_matches(weights, most))
+    Ok(rank_matches(row_weights, limit))
 }
 
-/// Ranks answers by the weight of their matches. A text and its notes are stored in two rows, 2 * id and 2 * id + 1;
-/// notes have half the weight.
-fn rank_matches(weights: HashMap<i64, f64>, most: usize) -> Vec<i64> {
-    let mut answers: HashMap<i64, f64> = HashMap::new();
-    for (row, weight) in weights {
+/// Ranks answers by the weight of their better row. The text of an answer is in index row 2 * id and its metadata in
+/// row 2 * id + 1, which has half the weight.
+fn rank_matches(row_weights: HashMap<i64, f64>, limit: usize) -> Vec<i64> {
+    let mut answer_weights: HashMap<i64, f64> = HashMap::new();
+    for (row, weight) in row_weights {
         let weight = if row % 2 == 0 { weight } else { weight / 2.0 };
-        let best = answers.entry(row / 2).or_default();
-        *best = best.max(weight);
+        let best_weight = answer_weights.entry(row / 2).or_default();
+        *best_weight = best_weight.max(weight);
     }
-    let mut answers: Vec<(i64, f64)> = answers.into_iter().collect();
-    answers.sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
-    answers.into_iter().take(most).map(|(id, _)| id).collect()
+    let mut ranked: Vec<(i64, f64)> = answer_weights.into_iter().collect();
+    ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+    ranked.into_iter().take(limit).map(|(id, _)| id).collect()
 }
 
 #[derive(QueryableByName)]
@@ -94,30 +93,30 @@ struct WordMatchRow {
     rowid: i64,
 }
 
-/// Loads the newest matching rows of the index.
-fn load_matching_rows(conn: &mut Conn, sought: &str, most: usize) -> QueryResult<Vec<i64>> {
+/// Loads the ids of the newest index rows that match an FTS5 query.
+fn load_matching_rows(conn: &mut Conn, query: &str, limit: usize) -> QueryResult<Vec<i64>> {
     let rows: Vec<WordMatchRow> = diesel::sql_query(
         "SELECT rowid FROM response_words WHERE response_words MATCH ? ORDER BY rowid DESC LIMIT ?",
     )
-    .bind::<Text, _>(sought)
-    .bind::<BigInt, _>(i64::try_from(most).unwrap_or(i64::MAX))
+    .bind::<Text, _>(query)
+    .bind::<BigInt, _>(i64::try_from(limit).unwrap_or(i64::MAX))
     .cached()
     .load(conn)?;
     Ok(rows.into_iter().map(|row| row.rowid).collect())
 }
 
-/// Restricts a query to the rows that these owners may find.
-fn owner_filter(owners: &VisibleOwners, sought: &str) -> String {
+/// Restricts an FTS5 query to the rows of these owners.
+fn owner_filter(owners: &VisibleOwners, query: &str) -> String {
     let owners: Vec<String> = owners.0.iter().map(|owner| quote_word(owner)).collect();
-    format!("owner:({}) AND {{said told}}:{sought}", owners.join(" OR "))
+    format!("owner:({}) AND {{said told}}:{query}", owners.join(" OR "))
 }
 
-/// Quotes a word, so that FTS5 treats it only as a word.
+/// Quotes a word, so that FTS5 does not interpret it as an operator.
 fn quote_word(word: &str) -> String {
     format!("\"{}\"", word.replace('"', "\"\""))
 }
 
-/// Query vector for the similarity of candidates.
+/// Vector of the search text, and the model that computed it.
 #[derive(Debug, Clone, Copy)]
 pub struct VectorQuery<'a> {
     pub model: &'a str,
@@ -141,28 +140,28 @@ struct AnswerRow {
     response_vec: Option<Vec<u8>>,
 }
 
-/// Loads those of these answers that the owners may find, with their similarity by their stored vectors. Answers of
-/// turns from `but_from` on are excluded: the reader already has them in the conversation.
+/// Loads those of these answers that belong to the owners, with the similarity of their stored vectors to `query`. Only
+/// answers of turns before `before_turn` are loaded, because the prompt already contains the later turns.
 pub fn load_candidates(
     conn: &mut Conn,
     owners: &VisibleOwners,
     ids: &[i64],
-    sought: Option<VectorQuery<'_>>,
-    but_from: Option<TurnId>,
+    query: Option<VectorQuery<'_>>,
+    before_turn: Option<TurnId>,
 ) -> QueryResult<Vec<RecallCandidate>> {
     let findable =
         agent_responses::owner.eq_any(pad_list(owners.keys())).and(agent_responses::state.eq_any(FINDABLE));
-    let but_from = but_from.map_or(i64::MAX, |turn| turn.0);
-    let elsewhere = agent_responses::turn_id.is_null().or(agent_responses::turn_id.lt(but_from));
+    let before_turn = before_turn.map_or(i64::MAX, |turn| turn.0);
+    let is_outside_prompt = agent_responses::turn_id.is_null().or(agent_responses::turn_id.lt(before_turn));
     let rows: Vec<AnswerRow> = agent_responses::table
-        .filter(agent_responses::id.eq_any(pad_list(ids)).and(findable).and(elsewhere))
+        .filter(agent_responses::id.eq_any(pad_list(ids)).and(findable).and(is_outside_prompt))
         .select(AnswerRow::as_select())
         .cached()
         .load(conn)?;
-    Ok(rows.into_iter().map(|row| build_candidate(row, sought)).collect())
+    Ok(rows.into_iter().map(|row| build_candidate(row, query)).collect())
 }
 
-/// Pads a list with copies of its last value: with few list lengths there are few statements to cache.
+/// Pads a list with copies of its last value to a power of two, so that only few distinct statements are cached.
 fn pad_list<T: Clone>(values: &[T]) -> Vec<T> {
     let mut padded = values.to_vec();
     if let Some(last) = values.last() {
@@ -171,12 +170,12 @@ fn pad_list<T: Clone>(values: &[T]) -> Vec<T> {
     padded
 }
 
-fn build_candidate(row: AnswerRow, sought: Option<VectorQuery<'_>>) -> RecallCandidate {
+fn build_candidate(row: AnswerRow, query: Option<VectorQuery<'_>>) -> RecallCandidate {
     // Vectors of different models are never compared.
-    let sought = sought.filter(|sought| row.embed_model.as_deref() == Some(sought.model));
-    let likeness = |stored: Option<&Vec<u8>>| {
-        let (sought, stored) = (sought?, stored?);
-        UnitVector::from_bytes(stored).map(|stored| stored.cosine(sought.vector))
+    let query = query.filter(|query| row.embed_model.as_deref() == Some(query.model));
+    let similarity = |stored: Option<&Vec<u8>>| {
+        let (query, stored) = (query?, stored?);
+        UnitVector::from_bytes(stored).map(|stored| stored.cosine(query.vector))
     };
     RecallCandidate {
         id: row.id,
@@ -184,8 +183,8 @@ fn build_candidate(row: AnswerRow, sought: Option<VectorQuery<'_>>) -> RecallCan
         kind: row.response_type,
         importance: row.importance,
         answered_at: row.created_at,
-        question_similarity: likeness(row.trigger_vec.as_ref()),
-        answer_similarity: likeness(row.response_vec.as_ref()),
+        question_similarity: similarity(row.trigger_vec.as_ref()),
+        answer_similarity: similarity(row.response_vec.as_ref()),
         question: row.trigger_text,
         answer: row.response_text,
         summary: row.summary,
@@ -203,26 +202,26 @@ struct VectorChangeRow {
     response_vec: Option<Vec<u8>>,
 }
 
-/// Loads the changes to an owner's rows after a revision, in order, for an index of this model's vectors.
+/// Loads at most `limit` changes to an owner's rows after a revision, in order, for an index of this model's vectors.
 pub fn load_vector_changes(
     conn: &mut Conn,
     owner: &str,
     model: &str,
-    after: i64,
-    most: i64,
+    after_revision: i64,
+    limit: i64,
 ) -> QueryResult<Vec<VectorChange>> {
     let rows: Vec<VectorChangeRow> = agent_responses::table
-        .filter(agent_responses::owner.eq(owner).and(agent_responses::revision.gt(after)))
+        .filter(agent_responses::owner.eq(owner).and(agent_responses::revision.gt(after_revision)))
         .order(agent_responses::revision)
-        .limit(most)
+        .limit(limit)
         .select(VectorChangeRow::as_select())
         .load(conn)?;
-    let read = |row: VectorChangeRow| {
+    let into_change = |row: VectorChangeRow| {
         let response = row.response_vec.filter(|_| row.embed_model.as_deref() == Some(model));
         let response = response.as_deref().and_then(UnitVector::from_bytes);
         let trigger = row.trigger_vec.as_deref().and_then(UnitVector::from_bytes);
         let vectors = response.map(|response| RowVectors { trigger, response });
         VectorChange { id: row.id, revision: row.revision, vectors }
     };
-    Ok(rows.into_iter().map(read).collect())
+    Ok(rows.into_iter().map(into_change).collect())
 }

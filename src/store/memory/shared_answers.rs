@@ -1,5 +1,5 @@
-//! Answers that may be shared with everyone: suggested by the model, filtered by code, and then approved by an admin or
-//! given to two users who asked the same question, word for word.
+//! Sharing of answers with everyone. The model suggests an answer; it is shared once an admin approves it, or once a
+//! second user has got the same answer to the same question.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -16,8 +16,8 @@ use crate::store::{Conn, QueryResult};
 const SUGGESTED: LiteralSql =
     LiteralSql("agent_responses.for_everyone = 'suggested' AND agent_responses.state = 'done'");
 const DONE: LiteralSql = LiteralSql("agent_responses.state = 'done'");
-/// Maximum number of suggestions that are loaded; an admin with this many open needs no more.
-const LOOKED_AT: i64 = 200;
+/// Maximum number of answers that one query loads.
+const ANSWER_LIMIT: i64 = 200;
 
 /// Answer that waits for an admin's decision, or that everyone may find.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
@@ -32,7 +32,7 @@ pub struct SharedAnswer {
     pub answered_at: Timestamp,
 }
 
-/// Outcome of an admin's decision.
+/// Outcome of deciding on a suggested answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewOutcome {
     Applied,
@@ -42,7 +42,7 @@ pub enum ReviewOutcome {
 
 pub fn load_suggested_answers(conn: &mut Conn) -> QueryResult<Vec<SharedAnswer>> {
     let suggested = agent_responses::table.filter(SUGGESTED).order(agent_responses::id.desc());
-    suggested.limit(LOOKED_AT).select(SharedAnswer::as_select()).load(conn)
+    suggested.limit(ANSWER_LIMIT).select(SharedAnswer::as_select()).load(conn)
 }
 
 /// Loads the answers that everyone may find, most recently changed first.
@@ -51,54 +51,58 @@ pub fn load_shared_answers(conn: &mut Conn) -> QueryResult<Vec<SharedAnswer>> {
     let shared = agent_responses::table
         .filter(agent_responses::owner.eq(AnswerOwner::Everyone.column_value()).and(findable))
         .order(agent_responses::revision.desc());
-    shared.limit(LOOKED_AT).select(SharedAnswer::as_select()).load(conn)
+    shared.limit(ANSWER_LIMIT).select(SharedAnswer::as_select()).load(conn)
 }
 
-/// Suggests an answer to the admins. If another user asked the same question and got the same answer, word for word, it
-/// is shared with everyone from then on. An answer to a test user is never shared.
+/// Suggests an answer to the admins. If another user has asked the same question and got the same answer, it is shared
+/// with everyone immediately. An answer to a test user is never suggested.
 pub(super) fn suggest_answer(conn: &mut Conn, id: i64, question: &str, answer: &str) -> QueryResult<()> {
-    let (user, likeness): (Option<UserId>, i64) = agent_responses::table
+    let (user, text_hash): (Option<UserId>, i64) = agent_responses::table
         .find(id)
         .select((agent_responses::user_id, agent_responses::likeness))
         .first(conn)?;
     if user.map(|user| users::load_user(conn, user)).transpose()?.is_some_and(|user| user.test) {
         return Ok(());
     }
-    let same_words = DONE.and(agent_responses::likeness.eq(likeness));
-    let shared = agent_responses::owner.eq(AnswerOwner::Everyone.column_value());
-    let settled: i64 = agent_responses::table
-        .filter(same_words.and(agent_responses::for_everyone.eq(SharingState::Refused).or(shared)))
+    let has_same_text = DONE.and(agent_responses::likeness.eq(text_hash));
+    let is_shared = agent_responses::owner.eq(AnswerOwner::Everyone.column_value());
+    let decided_count: i64 = agent_responses::table
+        .filter(has_same_text.and(agent_responses::for_everyone.eq(SharingState::Refused).or(is_shared)))
         .count()
         .get_result(conn)?;
-    // The decision of an admin applies to this wording, for every user who receives it later.
-    if settled > 0 {
+    // The decision of an admin also applies to later copies of the same text.
+    if decided_count > 0 {
         return Ok(());
     }
     let others: Vec<(Option<UserId>, String, String)> = agent_responses::table
         .filter(SUGGESTED.and(agent_responses::id.ne(id)))
         .order(agent_responses::id.desc())
-        .limit(LOOKED_AT)
+        .limit(ANSWER_LIMIT)
         .select((agent_responses::user_id, agent_responses::trigger_text, agent_responses::response_text))
         .load(conn)?;
-    let same = |one: &str, other: &str| normalize_title(one) == normalize_title(other);
-    let agreed = others.iter().any(|(other, asked, told)| {
-        *other != user && other.is_some() && user.is_some() && same(asked, question) && same(told, answer)
+    let is_same_text = |a: &str, b: &str| normalize_title(a) == normalize_title(b);
+    let is_confirmed = others.iter().any(|(other_user, other_question, other_answer)| {
+        *other_user != user
+            && other_user.is_some()
+            && user.is_some()
+            && is_same_text(other_question, question)
+            && is_same_text(other_answer, answer)
     });
-    let suggested =
+    let undecided =
         agent_responses::table.find(id).filter(agent_responses::for_everyone.eq(SharingState::No));
-    diesel::update(suggested).set(agent_responses::for_everyone.eq(SharingState::Suggested)).execute(conn)?;
-    if agreed {
+    diesel::update(undecided).set(agent_responses::for_everyone.eq(SharingState::Suggested)).execute(conn)?;
+    if is_confirmed {
         approve_answer(conn, id)?;
     }
     Ok(())
 }
 
-/// Approves an answer: everyone may find it from then on, and the same wording for other users needs no further
-/// decision. The answer still belongs to the user who asked: erasing that user's text also erases the answer.
+/// Approves an answer: everyone may find it from then on, and copies of the same text need no further decision. The
+/// answer still belongs to the user who asked: erasing that user's text also erases the answer.
 pub fn approve_answer(conn: &mut Conn, id: i64) -> QueryResult<ReviewOutcome> {
     let revision = next_revision(conn)?;
     let row = agent_responses::table.find(id).filter(SUGGESTED);
-    let changed = diesel::update(row)
+    let updated_rows = diesel::update(row)
         .set((
             agent_responses::for_everyone.eq(SharingState::Approved),
             agent_responses::scope.eq(RecallScope::Global),
@@ -106,50 +110,50 @@ pub fn approve_answer(conn: &mut Conn, id: i64) -> QueryResult<ReviewOutcome> {
             agent_responses::revision.eq(revision),
         ))
         .execute(conn)?;
-    if changed == 0 {
+    if updated_rows == 0 {
         return Ok(ReviewOutcome::TooLate);
     }
     settle_copies(conn, id, SharingState::Approved)?;
     Ok(ReviewOutcome::Applied)
 }
 
-/// Refuses future copies of a shared answer that is about to be erased: the same wording is not shared again
+/// Refuses future copies of a shared answer that is about to be erased, so that the same text is not shared again
 /// automatically.
 pub fn refuse_future_copies(conn: &mut Conn, id: i64) -> QueryResult<()> {
-    let shared: i64 = agent_responses::table
+    let shared_count: i64 = agent_responses::table
         .filter(
             agent_responses::id.eq(id).and(agent_responses::owner.eq(AnswerOwner::Everyone.column_value())),
         )
         .count()
         .get_result(conn)?;
-    if shared > 0 { settle_copies(conn, id, SharingState::Refused) } else { Ok(()) }
+    if shared_count > 0 { settle_copies(conn, id, SharingState::Refused) } else { Ok(()) }
 }
 
-/// Applies the decision on one answer to copies in the same wording that only their own users find.
-fn settle_copies(conn: &mut Conn, id: i64, settled: SharingState) -> QueryResult<()> {
-    let likeness: i64 = agent_responses::table.find(id).select(agent_responses::likeness).first(conn)?;
-    let same =
-        DONE.and(agent_responses::likeness.eq(likeness)).and(agent_responses::scope.eq(RecallScope::User));
-    let open = agent_responses::for_everyone.eq_any([SharingState::Suggested, SharingState::Approved]);
-    diesel::update(agent_responses::table.filter(same.and(open)))
-        .set(agent_responses::for_everyone.eq(settled))
+/// Applies the decision on one answer to the private copies of the same text.
+fn settle_copies(conn: &mut Conn, id: i64, decision: SharingState) -> QueryResult<()> {
+    let text_hash: i64 = agent_responses::table.find(id).select(agent_responses::likeness).first(conn)?;
+    let is_private_copy =
+        DONE.and(agent_responses::likeness.eq(text_hash)).and(agent_responses::scope.eq(RecallScope::User));
+    let is_open = agent_responses::for_everyone.eq_any([SharingState::Suggested, SharingState::Approved]);
+    diesel::update(agent_responses::table.filter(is_private_copy.and(is_open)))
+        .set(agent_responses::for_everyone.eq(decision))
         .execute(conn)
         .map(drop)
 }
 
 pub fn refuse_answer(conn: &mut Conn, id: i64) -> QueryResult<ReviewOutcome> {
-    let changed = diesel::update(agent_responses::table.find(id).filter(SUGGESTED))
+    let updated_rows = diesel::update(agent_responses::table.find(id).filter(SUGGESTED))
         .set(agent_responses::for_everyone.eq(SharingState::Refused))
         .execute(conn)?;
-    if changed == 0 {
+    if updated_rows == 0 {
         return Ok(ReviewOutcome::TooLate);
     }
     settle_copies(conn, id, SharingState::Refused)?;
     Ok(ReviewOutcome::Applied)
 }
 
-/// Loads the user who asked the suggested question, for the reviewer of the suggestion.
+/// Loads the user who asked the question of a suggested answer, for its reviewer.
 pub fn load_asking_user(conn: &mut Conn, id: i64) -> QueryResult<Option<UserId>> {
-    let asking = agent_responses::table.find(id).select(agent_responses::user_id);
-    Ok(asking.first(conn).optional()?.flatten())
+    let user_id = agent_responses::table.find(id).select(agent_responses::user_id);
+    Ok(user_id.first(conn).optional()?.flatten())
 }

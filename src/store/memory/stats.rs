@@ -14,7 +14,7 @@ use crate::store::column_types::StoredEnum;
 use crate::store::schema::{agent_responses, user_facts};
 use crate::store::{Conn, QueryResult};
 
-/// Number of answers by several criteria, each in the order of the names.
+/// Numbers of stored answers by several criteria, each sorted by name, and of facts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoredAnswerStats {
     /// By state: `pending`, `done`, `skipped`, `repeated`, `erased`.
@@ -23,7 +23,7 @@ pub struct StoredAnswerStats {
     pub by_scope: BTreeMap<String, i64>,
     /// Findable answers by type, if their type is known.
     pub by_type: BTreeMap<String, i64>,
-    /// Findable answers by the model of their vectors; those without vectors are listed under "".
+    /// Findable answers by the model of their vectors; answers without vectors have the key "".
     pub by_model: BTreeMap<String, i64>,
     /// Number of answers that could not be annotated or embedded on the last attempt.
     pub failing: i64,
@@ -31,7 +31,8 @@ pub struct StoredAnswerStats {
     pub facts: i64,
     /// Size of the vectors in the database, in bytes.
     pub vector_bytes: i64,
-    pub last_worked_at: Option<Timestamp>,
+    /// Time at which an answer was last indexed.
+    pub last_indexed_at: Option<Timestamp>,
 }
 
 #[derive(Queryable, Selectable)]
@@ -76,8 +77,8 @@ pub fn load_answer_stats(conn: &mut Conn) -> QueryResult<StoredAnswerStats> {
         .first(conn)?;
     stats.facts =
         user_facts::table.filter(user_facts::state.eq(FactState::Active)).select(count_star()).first(conn)?;
-    // An erased answer keeps its time and gets a new revision.
-    let last: Option<Option<Timestamp>> = agent_responses::table
+    // An erased answer gets a new revision but keeps its time, so erased answers are excluded.
+    let last_indexed_at: Option<Option<Timestamp>> = agent_responses::table
         .filter(
             agent_responses::processed_at.is_not_null().and(agent_responses::state.ne(AnswerState::Erased)),
         )
@@ -85,7 +86,7 @@ pub fn load_answer_stats(conn: &mut Conn) -> QueryResult<StoredAnswerStats> {
         .select(agent_responses::processed_at)
         .first(conn)
         .optional()?;
-    stats.last_worked_at = last.flatten();
+    stats.last_indexed_at = last_indexed_at.flatten();
     Ok(stats)
 }
 

@@ -4,7 +4,7 @@ use diesel::dsl::count_star;
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
-use super::users as people;
+use super::users::set_name;
 use crate::conversation::people::first_request::{FirstRequest, RETENTION};
 use crate::conversation::people::naming::UserName;
 use crate::conversation::people::onboarding::{DISMISS_AFTER, Newcomer, WaitingRoom};
@@ -16,9 +16,9 @@ use crate::store::database::literal_sql::LiteralSql;
 use crate::store::schema::users;
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
-const WAITS: LiteralSql = LiteralSql("users.waiting_since IS NOT NULL");
-const ASKED_FIRST: LiteralSql = LiteralSql("users.first_request_at IS NOT NULL");
-const WAS_ANSWERED: LiteralSql = LiteralSql("users.answered_at IS NOT NULL");
+const WAITING: LiteralSql = LiteralSql("users.waiting_since IS NOT NULL");
+const HAS_FIRST_REQUEST: LiteralSql = LiteralSql("users.first_request_at IS NOT NULL");
+const ANSWERED: LiteralSql = LiteralSql("users.answered_at IS NOT NULL");
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = users)]
@@ -43,21 +43,19 @@ pub fn load_newcomer(conn: &mut Conn, id: UserId) -> QueryResult<Newcomer> {
     })
 }
 
-/// Loads the occupancy of the waiting room. Each newcomer is answered at most once a day, so the number of answers
-/// equals the number of answered newcomers.
+/// Loads the occupancy of the waiting room. Each newcomer is answered at most once a day, so the number of recent
+/// answers equals the number of recently answered newcomers.
 pub fn load_waiting_room(conn: &mut Conn, now: Timestamp) -> QueryResult<WaitingRoom> {
     Ok(WaitingRoom {
-        taken_slots: users::table.filter(WAITS).select(count_star()).first(conn)?,
+        taken_slots: users::table.filter(WAITING).select(count_star()).first(conn)?,
         recent_answers: users::table
-            .filter(
-                WAS_ANSWERED.and(users::answered_at.gt(ms(now - DAY))).and(users::answered_at.le(ms(now))),
-            )
+            .filter(ANSWERED.and(users::answered_at.gt(ms(now - DAY))).and(users::answered_at.le(ms(now))))
             .select(count_star())
             .first(conn)?,
     })
 }
 
-/// Records that a newcomer was asked for their name. The newcomer has a slot from now on.
+/// Records that a newcomer was asked for their name. From then on the newcomer occupies a slot of the waiting room.
 pub fn record_name_prompt(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(users::table.find(id).filter(users::waiting_since.is_null()))
         .set(users::waiting_since.eq(ms(now)))
@@ -87,16 +85,16 @@ pub fn store_first_request(
 
 /// Loads the title request in a newcomer's first message, if it is still stored.
 pub fn load_first_request(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<Option<FirstRequest>> {
-    let title: Option<Option<String>> = users::table
+    let request: Option<Option<String>> = users::table
         .find(id)
         .filter(users::first_request_at.gt(ms(now - RETENTION)))
         .select(users::first_request)
         .first(conn)
         .optional()?;
-    Ok(title.flatten().map(FirstRequest::from_stored))
+    Ok(request.flatten().map(FirstRequest::from_stored))
 }
 
-/// Erases the first request of a newcomer, after the request was answered or the newcomer was blocked or forgotten.
+/// Erases the first request of a newcomer.
 pub fn erase_first_request(conn: &mut Conn, id: UserId) -> QueryResult<()> {
     diesel::update(users::table.find(id))
         .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<Timestamp>)))
@@ -106,10 +104,12 @@ pub fn erase_first_request(conn: &mut Conn, id: UserId) -> QueryResult<()> {
 
 /// Erases first requests that have exceeded their retention period.
 pub fn erase_old_first_requests(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
-    diesel::update(users::table.filter(ASKED_FIRST.and(users::first_request_at.le(ms(now - RETENTION)))))
-        .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<Timestamp>)))
-        .execute(conn)
-        .map(drop)
+    diesel::update(
+        users::table.filter(HAS_FIRST_REQUEST.and(users::first_request_at.le(ms(now - RETENTION)))),
+    )
+    .set((users::first_request.eq(None::<String>), users::first_request_at.eq(None::<Timestamp>)))
+    .execute(conn)
+    .map(drop)
 }
 
 /// Restarts the wait of a newcomer when the admins are asked again.
@@ -117,13 +117,13 @@ pub fn restart_wait(conn: &mut Conn, id: UserId, now: Timestamp) -> QueryResult<
     diesel::update(users::table.find(id)).set(users::waiting_since.eq(ms(now))).execute(conn).map(drop)
 }
 
-/// Records the name of a newcomer, who now waits for an admin.
+/// Records the name of a newcomer, whose wait for an admin starts now.
 pub fn record_introduction(conn: &mut Conn, id: UserId, name: &UserName, now: Timestamp) -> QueryResult<()> {
-    people::set_name(conn, id, name, now)?;
+    set_name(conn, id, name, now)?;
     restart_wait(conn, id, now)
 }
 
-/// Ends the wait of a newcomer who was admitted or refused.
+/// Ends the wait of a newcomer who was admitted or blocked.
 pub fn end_wait(conn: &mut Conn, id: UserId, status: UserStatus, now: Timestamp) -> QueryResult<()> {
     diesel::update(users::table.find(id))
         .set((
@@ -135,14 +135,14 @@ pub fn end_wait(conn: &mut Conn, id: UserId, status: UserStatus, now: Timestamp)
         .map(drop)
 }
 
-/// Dismisses newcomers a week after their last contact, to make room, unless a join request for them is open. The
-/// number of times that they were asked for their name is not reset.
+/// Frees the slots of newcomers whose wait is older than [`DISMISS_AFTER`], unless an approval for them is open. The
+/// number of name prompts is not reset.
 pub fn dismiss_idle_newcomers(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
-    let long: Vec<UserId> = users::table
-        .filter(WAITS.and(users::waiting_since.le(ms(now - DISMISS_AFTER))))
+    let idle: Vec<UserId> = users::table
+        .filter(WAITING.and(users::waiting_since.le(ms(now - DISMISS_AFTER))))
         .select(users::id)
         .load(conn)?;
-    for id in long {
+    for id in idle {
         if approvals::load_open_approvals_about(conn, id)?.is_empty() {
             diesel::update(users::table.find(id))
                 .set((users::waiting_since.eq(None::<Timestamp>), users::updated_at.eq(ms(now))))
@@ -152,10 +152,10 @@ pub fn dismiss_idle_newcomers(conn: &mut Conn, now: Timestamp) -> QueryResult<()
     Ok(())
 }
 
-/// Loads the waiting newcomers who have given their name, longest wait first.
+/// Loads the waiting newcomers whose name is known, longest wait first.
 pub fn load_named_newcomers(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
     users::table
-        .filter(WAITS.and(users::display_name.is_not_null()).and(users::status.eq(UserStatus::Pending)))
+        .filter(WAITING.and(users::display_name.is_not_null()).and(users::status.eq(UserStatus::Pending)))
         .order(users::waiting_since)
         .select(users::id)
         .load(conn)

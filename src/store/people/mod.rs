@@ -1,4 +1,4 @@
-//! Users of the household: permissions, quotas, pauses and join requests.
+//! Users, test users, join requests, and pauses of the household.
 
 pub mod join_requests;
 pub mod pauses;

@@ -1,4 +1,4 @@
-//! Pauses of the assistant for the whole household.
+//! Household-wide pauses of the replies.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -13,7 +13,7 @@ use crate::store::schema::pauses;
 
 const OPEN: LiteralSql = LiteralSql("pauses.ended_at IS NULL");
 
-/// Loads the id of the current pause.
+/// Loads the id of the current pause; `None` if replies are not paused.
 pub fn load_current_pause(conn: &mut Conn) -> QueryResult<Option<i64>> {
     pauses::table.filter(OPEN).select(pauses::id).first(conn).optional()
 }
@@ -25,29 +25,29 @@ pub enum PauseOutcome {
     Unchanged,
 }
 
-pub fn start_pause(conn: &mut Conn, by: UserId, now: Timestamp) -> QueryResult<PauseOutcome> {
+pub fn start_pause(conn: &mut Conn, admin: UserId, now: Timestamp) -> QueryResult<PauseOutcome> {
     if load_current_pause(conn)?.is_some() {
         return Ok(PauseOutcome::Unchanged);
     }
     diesel::insert_into(pauses::table)
-        .values((pauses::begun_at.eq(ms(now)), pauses::begun_by.eq(by)))
+        .values((pauses::begun_at.eq(ms(now)), pauses::begun_by.eq(admin)))
         .execute(conn)?;
     Ok(PauseOutcome::Changed)
 }
 
-/// Ends the pause. Users who were not notified of the pause yet no longer need a notification.
-pub fn end_pause(conn: &mut Conn, by: Actor, now: Timestamp) -> QueryResult<PauseOutcome> {
+/// Ends the pause, and suppresses the notifications of it that are not sent yet.
+pub fn end_pause(conn: &mut Conn, actor: Actor, now: Timestamp) -> QueryResult<PauseOutcome> {
     if let Some(pause) = load_current_pause(conn)? {
         outbox::suppress_messages_by_key(conn, &format!("pause:{pause}"), now)?;
     }
     let ended = diesel::update(pauses::table.filter(OPEN))
-        .set((pauses::ended_at.eq(ms(now)), pauses::ended_by.eq(by.user())))
+        .set((pauses::ended_at.eq(ms(now)), pauses::ended_by.eq(actor.user())))
         .execute(conn)?;
     Ok(if ended == 0 { PauseOutcome::Unchanged } else { PauseOutcome::Changed })
 }
 
-/// Returns the time at which the last pause ended.
+/// Returns the end of the last pause; `None` if there was no pause or it has not ended.
 pub fn load_resumed_at(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
-    let last = pauses::table.order(pauses::id.desc()).select(pauses::ended_at);
-    Ok(last.first(conn).optional()?.flatten())
+    let ended_at = pauses::table.order(pauses::id.desc()).select(pauses::ended_at);
+    Ok(ended_at.first(conn).optional()?.flatten())
 }

@@ -1,4 +1,4 @@
-//! Test users: fictional users that are created in the console to try things out, with numbers that no phone has.
+//! Test users: fictional users with fictional phone numbers, created in the console to try out conversations.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -8,19 +8,19 @@ use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::schema::{conversations, users};
 
-/// Range of the fictional numbers: `+1 555 010 0110` to `0199`. The numbers before this range are the phones of the
-/// demo.
-const NUMBERS: std::ops::Range<u8> = 10..100;
+/// Last two digits of the fictional numbers `+1 555 010 0110` to `0199`. The demo uses the numbers before them.
+const NUMBER_SUFFIXES: std::ops::Range<u8> = 10..100;
 
-/// Returns a test user who is in no conversation, and creates one if there is none; `None` if every number is in use.
+/// Returns a test user without an open conversation, and creates one if there is none; `None` if all numbers are in
+/// use.
 pub fn find_free_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserId>> {
-    let busy = conversations::table
+    let open_conversation = conversations::table
         .filter(conversations::user_id.eq(users::id).and(conversations::ended_at.is_null()))
         .select(conversations::id);
     let free: Option<UserId> = users::table
         .filter(users::test.eq(true).and(users::status.eq(UserStatus::Active)))
         .filter(users::forgotten_at.is_null().and(users::opted_out_at.is_null()))
-        .filter(diesel::dsl::not(diesel::dsl::exists(busy)))
+        .filter(diesel::dsl::not(diesel::dsl::exists(open_conversation)))
         .order(users::id)
         .select(users::id)
         .first(conn)
@@ -31,13 +31,13 @@ pub fn find_free_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Optio
     }
 }
 
-/// Creates a test user with permission to add and delete, so that everything can be tried.
+/// Creates a test user with permission to add and delete; `None` if all numbers are in use.
 fn create_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserId>> {
-    for (place, number) in (1..).zip(NUMBERS) {
-        let made: Option<UserId> = diesel::insert_into(users::table)
+    for (index, suffix) in (1..).zip(NUMBER_SUFFIXES) {
+        let created: Option<UserId> = diesel::insert_into(users::table)
             .values((
-                users::phone.eq(format!("+155501001{number:02}")),
-                users::display_name.eq(format!("Test user {place}")),
+                users::phone.eq(format!("+155501001{suffix:02}")),
+                users::display_name.eq(format!("Test user {index}")),
                 users::status.eq(UserStatus::Active),
                 users::role.eq(UserRole::Member),
                 users::can_add.eq(true),
@@ -51,8 +51,8 @@ fn create_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserI
             .returning(users::id)
             .get_result(conn)
             .optional()?;
-        if made.is_some() {
-            return Ok(made);
+        if created.is_some() {
+            return Ok(created);
         }
     }
     Ok(None)
@@ -60,27 +60,27 @@ fn create_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserI
 
 #[cfg(test)]
 mod tests {
-    use super::super::users::{self as people, FirstContactRole};
+    use super::super::users::{self as user_rows, FirstContactRole};
     use super::*;
     use crate::conversation::transcript::PhoneNumber;
-    use crate::store::conversation::conversations as talks;
+    use crate::store::conversation::conversations::start_conversation;
     use crate::store::scratch;
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
     #[test]
-    fn free_test_user_is_reused_and_real_numbers_never() {
+    fn free_test_user_is_reused_and_a_real_users_number_is_skipped() {
         let mut conn = scratch();
         let real = PhoneNumber::parse("+15550100110").unwrap();
-        people::ensure_user(&mut conn, &real, FirstContactRole::Admin, NOW).unwrap();
+        user_rows::ensure_user(&mut conn, &real, FirstContactRole::Admin, NOW).unwrap();
         let first = find_free_test_user(&mut conn, NOW).unwrap().unwrap();
         assert_eq!(find_free_test_user(&mut conn, NOW).unwrap(), Some(first));
-        let user = people::load_user(&mut conn, first).unwrap();
+        let user = user_rows::load_user(&mut conn, first).unwrap();
         assert_eq!(
             (user.phone.as_str(), user.name.as_deref(), user.test),
             ("+15550100111", Some("Test user 2"), true)
         );
-        talks::start_conversation(&mut conn, first, "Nov 20", NOW).unwrap();
+        start_conversation(&mut conn, first, "Nov 20", NOW).unwrap();
         let second = find_free_test_user(&mut conn, NOW).unwrap().unwrap();
         assert_ne!(second, first);
     }
@@ -90,16 +90,16 @@ mod tests {
         let mut conn = scratch();
         let id = find_free_test_user(&mut conn, NOW).unwrap().unwrap();
         diesel::update(users::table).set(users::role.eq(UserRole::Admin)).execute(&mut conn).unwrap();
-        assert_eq!(people::load_user(&mut conn, id).unwrap().rights.role, UserRole::Member);
-        assert_eq!(people::load_admins(&mut conn).unwrap(), []);
+        assert_eq!(user_rows::load_user(&mut conn, id).unwrap().rights.role, UserRole::Member);
+        assert_eq!(user_rows::load_admins(&mut conn).unwrap(), []);
     }
 
     #[test]
-    fn numbers_of_test_users_run_out() {
+    fn no_test_user_is_found_when_all_numbers_are_in_use() {
         let mut conn = scratch();
-        for _ in NUMBERS {
+        for _ in NUMBER_SUFFIXES {
             let user = find_free_test_user(&mut conn, NOW).unwrap().unwrap();
-            talks::start_conversation(&mut conn, user, "Nov 20", NOW).unwrap();
+            start_conversation(&mut conn, user, "Nov 20", NOW).unwrap();
         }
         assert_eq!(find_free_test_user(&mut conn, NOW).unwrap(), None);
     }

@@ -1,10 +1,10 @@
-//! Users as listed and changed by the operator.
+//! Administration of users by the operator: lists, limits, recent conversations and changes.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::users as people;
+use super::users as user_rows;
 use crate::conversation::people::naming::UserName;
 use crate::conversation::transcript::{ConversationId, PhoneNumber, User, UserId, UserRights, UserRole};
 use crate::store::Conn;
@@ -15,7 +15,7 @@ use crate::store::conversation::conversations::EndReason;
 use crate::store::library::quotas::{self, QuotaOverride};
 use crate::store::schema::{conversations, inbound_events, turns, users};
 
-/// User with the data that only the operator needs.
+/// User, with the fields that only the operator sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserAccount {
     pub user: User,
@@ -28,14 +28,15 @@ pub struct UserAccount {
 /// Maximum number of movies or seasons that a user may add within the household's period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserLimit {
+    /// The household's limit applies.
     Household,
     Own(u32),
 }
 
-/// Loads all users who are not forgotten, longest known first.
+/// Loads the accounts of all users who are not forgotten, longest known first.
 pub fn load_user_accounts(conn: &mut Conn) -> QueryResult<Vec<UserAccount>> {
-    let known = people::load_known_users(conn)?;
-    known.into_iter().map(|user| account_with_limits(conn, user)).collect()
+    let users = user_rows::load_known_users(conn)?;
+    users.into_iter().map(|user| load_account_details(conn, user)).collect()
 }
 
 pub fn find_user_id_by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<UserId>> {
@@ -48,39 +49,39 @@ pub fn find_user_id_by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResul
 
 /// Loads a user; `None` if the user is unknown or forgotten.
 pub fn find_known_user(conn: &mut Conn, id: UserId) -> QueryResult<Option<User>> {
-    let known: Option<UserId> = users::table
+    let id: Option<UserId> = users::table
         .filter(users::id.eq(id).and(users::forgotten_at.is_null()))
         .select(users::id)
         .first(conn)
         .optional()?;
-    known.map(|id| people::load_user(conn, id)).transpose()
+    id.map(|id| user_rows::load_user(conn, id)).transpose()
 }
 
 pub fn load_user_account(conn: &mut Conn, id: UserId) -> QueryResult<UserAccount> {
-    let user = people::load_user(conn, id)?;
-    account_with_limits(conn, user)
+    let user = user_rows::load_user(conn, id)?;
+    load_account_details(conn, user)
 }
 
-fn account_with_limits(conn: &mut Conn, user: User) -> QueryResult<UserAccount> {
-    let own = quotas::load_quota_override(conn, user.id)?;
-    let last_text: Option<Timestamp> = inbound_events::table
+fn load_account_details(conn: &mut Conn, user: User) -> QueryResult<UserAccount> {
+    let quota = quotas::load_quota_override(conn, user.id)?;
+    let last_message_at: Option<Timestamp> = inbound_events::table
         .filter(inbound_events::user_id.eq(user.id))
         .order(inbound_events::id.desc())
         .select(inbound_events::received_at)
         .first(conn)
         .optional()?;
-    let limit = |own: Option<u32>| own.map_or(UserLimit::Household, UserLimit::Own);
+    let user_limit = |limit: Option<u32>| limit.map_or(UserLimit::Household, UserLimit::Own);
     let code_misses = code_misses::load_code_misses(conn, user.id)?;
     Ok(UserAccount {
         code_misses,
         user,
-        movies: limit(own.movies),
-        seasons: limit(own.seasons),
-        last_message_at: last_text,
+        movies: user_limit(quota.movies),
+        seasons: user_limit(quota.seasons),
+        last_message_at,
     })
 }
 
-/// Conversation without its messages.
+/// Conversation in the list of a user's conversations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationOverview {
     pub name: String,
@@ -101,7 +102,7 @@ struct ConversationOverviewRow {
     end_reason: Option<EndReason>,
 }
 
-/// Loads the last conversations of a user, newest first.
+/// Loads at most `limit` conversations of a user, newest first.
 pub fn load_recent_conversations(
     conn: &mut Conn,
     user: UserId,
@@ -113,9 +114,9 @@ pub fn load_recent_conversations(
         .limit(limit)
         .select(ConversationOverviewRow::as_select())
         .load(conn)?;
-    let talk = |row: ConversationOverviewRow| {
+    let into_overview = |row: ConversationOverviewRow| {
         let turns = turns::table.filter(turns::conversation_id.eq(row.id)).select(turns::id);
-        let texts: i64 = inbound_events::table
+        let message_count: i64 = inbound_events::table
             .filter(inbound_events::turn_id.eq_any(turns.nullable()))
             .count()
             .get_result(conn)?;
@@ -124,13 +125,13 @@ pub fn load_recent_conversations(
             started_at: row.started_at,
             ended_at: row.ended_at,
             end_reason: row.end_reason.map(StoredEnum::as_text),
-            message_count: texts,
+            message_count,
         })
     };
-    rows.into_iter().map(talk).collect()
+    rows.into_iter().map(into_overview).collect()
 }
 
-/// Changes that the operator makes to a user. Other fields of the user do not change.
+/// Changes of a user by the operator; `None` leaves a field as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UserChanges {
     pub role: Option<UserRole>,
@@ -146,7 +147,7 @@ pub struct UserChanges {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeUserOutcome {
     Changed,
-    /// The user is the last admin: no admin would be left to let users in.
+    /// The user is the last admin: no admin would be left to admit newcomers.
     LastAdmin,
 }
 
@@ -154,54 +155,55 @@ pub fn change_user(
     conn: &mut Conn,
     user: UserId,
     changes: &UserChanges,
-    by: Actor,
+    actor: Actor,
     now: Timestamp,
 ) -> QueryResult<ChangeUserOutcome> {
-    if changes.role == Some(UserRole::Member) && people::is_last_admin(conn, user)? {
+    if changes.role == Some(UserRole::Member) && user_rows::is_last_admin(conn, user)? {
         return Ok(ChangeUserOutcome::LastAdmin);
     }
     let entry = NewAuditEntry {
-        actor: by,
+        actor,
         kind: "set",
         subject: AuditSubject::User(user),
         detail: changes.audit_detail(),
     };
     audit::record_change(conn, &entry, now)?;
-    let known = people::load_user(conn, user)?.rights;
+    let current = user_rows::load_user(conn, user)?.rights;
     let rights = UserRights {
-        role: changes.role.unwrap_or(known.role),
-        add: changes.add.unwrap_or(known.add),
-        delete: changes.delete.unwrap_or(known.delete),
-        four_k: changes.four_k.unwrap_or(known.four_k),
+        role: changes.role.unwrap_or(current.role),
+        add: changes.add.unwrap_or(current.add),
+        delete: changes.delete.unwrap_or(current.delete),
+        four_k: changes.four_k.unwrap_or(current.four_k),
     };
-    people::set_rights(conn, user, rights, now)?;
+    user_rows::set_rights(conn, user, rights, now)?;
     if let Some(name) = &changes.name {
-        people::set_name(conn, user, name, now)?;
+        user_rows::set_name(conn, user, name, now)?;
     }
-    let known = quotas::load_quota_override(conn, user)?;
-    let own = QuotaOverride {
-        movies: changes.movies.map_or(known.movies, UserLimit::override_value),
-        seasons: changes.seasons.map_or(known.seasons, UserLimit::override_value),
+    let current = quotas::load_quota_override(conn, user)?;
+    let quota = QuotaOverride {
+        movies: changes.movies.map_or(current.movies, UserLimit::override_value),
+        seasons: changes.seasons.map_or(current.seasons, UserLimit::override_value),
     };
-    quotas::store_quota_override(conn, user, own, now)?;
+    quotas::store_quota_override(conn, user, quota, now)?;
     Ok(ChangeUserOutcome::Changed)
 }
 
 impl UserChanges {
-    /// The audit log contains no names: it records only that the name was changed.
+    /// Returns the changed fields for the audit log, which contains no names: a name is recorded only as changed.
     fn audit_detail(&self) -> Value {
-        let limit = |limit: UserLimit| limit.override_value().map_or(json!("household"), |own| json!(own));
-        let changed = [
+        let limit_json =
+            |limit: UserLimit| limit.override_value().map_or(json!("household"), |own| json!(own));
+        let fields = [
             ("role", self.role.map(|role| json!(role.as_text()))),
             ("name", self.name.as_ref().map(|_| json!("changed"))),
             ("add", self.add.map(Value::from)),
             ("delete", self.delete.map(Value::from)),
             ("four_k", self.four_k.map(Value::from)),
-            ("movies", self.movies.map(limit)),
-            ("seasons", self.seasons.map(limit)),
+            ("movies", self.movies.map(limit_json)),
+            ("seasons", self.seasons.map(limit_json)),
         ];
-        let told = changed.into_iter().filter_map(|(what, to)| Some((what.to_owned(), to?)));
-        Value::Object(told.collect::<Map<_, _>>())
+        let changed = fields.into_iter().filter_map(|(field, value)| Some((field.to_owned(), value?)));
+        Value::Object(changed.collect::<Map<_, _>>())
     }
 }
 
@@ -209,7 +211,7 @@ impl UserLimit {
     fn override_value(self) -> Option<u32> {
         match self {
             Self::Household => None,
-            Self::Own(most) => Some(most),
+            Self::Own(limit) => Some(limit),
         }
     }
 }
@@ -224,8 +226,9 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-    fn admin(conn: &mut Conn, phone: &str) -> UserId {
-        people::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Admin, NOW).unwrap()
+    fn create_admin(conn: &mut Conn, phone: &str) -> UserId {
+        user_rows::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Admin, NOW)
+            .unwrap()
     }
 
     fn demotion() -> UserChanges {
@@ -233,9 +236,9 @@ mod tests {
     }
 
     #[test]
-    fn change_is_audited_with_old_values_except_the_name() {
+    fn change_is_audited_with_new_values_except_the_name() {
         let mut conn = scratch();
-        let sam = admin(&mut conn, "+15550100001");
+        let sam = create_admin(&mut conn, "+15550100001");
         let changes = UserChanges {
             name: Some(UserName::parse("Sam").unwrap()),
             delete: Some(true),
@@ -247,10 +250,10 @@ mod tests {
             change_user(&mut conn, sam, &changes, Actor::Shell, NOW).unwrap(),
             ChangeUserOutcome::Changed
         );
-        let person = load_user_account(&mut conn, sam).unwrap();
-        assert_eq!(person.user.name.as_deref(), Some("Sam"));
+        let account = load_user_account(&mut conn, sam).unwrap();
+        assert_eq!(account.user.name.as_deref(), Some("Sam"));
         assert_eq!(
-            (person.user.rights.delete, person.movies, person.seasons),
+            (account.user.rights.delete, account.movies, account.seasons),
             (true, UserLimit::Own(3), UserLimit::Household)
         );
         let recorded: Vec<(Option<i64>, String, String)> = audit_log::table
@@ -264,13 +267,14 @@ mod tests {
     #[test]
     fn last_active_admin_cannot_be_demoted() {
         let mut conn = scratch();
-        let (first, second) = (admin(&mut conn, "+15550100001"), admin(&mut conn, "+15550100002"));
-        people::set_status(&mut conn, second, UserStatus::Blocked, NOW).unwrap();
+        let (first, second) =
+            (create_admin(&mut conn, "+15550100001"), create_admin(&mut conn, "+15550100002"));
+        user_rows::set_status(&mut conn, second, UserStatus::Blocked, NOW).unwrap();
         assert_eq!(
             change_user(&mut conn, first, &demotion(), Actor::Shell, NOW).unwrap(),
             ChangeUserOutcome::LastAdmin
         );
-        people::set_status(&mut conn, second, UserStatus::Active, NOW).unwrap();
+        user_rows::set_status(&mut conn, second, UserStatus::Active, NOW).unwrap();
         assert_eq!(
             change_user(&mut conn, first, &demotion(), Actor::Shell, NOW).unwrap(),
             ChangeUserOutcome::Changed

@@ -35,8 +35,8 @@ impl From<UserRow> for User {
             name: row.display_name,
             status: row.status,
             rights: UserRights {
-                // A test user is always a member, even if another role is stored: a fictional user must not decide
-                // anything for real users.
+                // A test user is always a member, whatever role is stored, because a fictional user must not make
+                // decisions for real users.
                 role: if row.test { UserRole::Member } else { row.role },
                 add: row.can_add,
                 delete: row.can_delete,
@@ -48,7 +48,7 @@ impl From<UserRow> for User {
     }
 }
 
-/// Role and status of a user at the first contact.
+/// Role and status that a user gets at the first contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirstContactRole {
     Newcomer,
@@ -65,19 +65,19 @@ pub fn find_user_by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<O
     Ok(user.first(conn).optional()?.map(User::from))
 }
 
-/// Returns the user with this number, and creates the user if the number is unknown. The role and status of a known
+/// Returns the user with this number, and creates the user if the number is unknown. The role and status of an existing
 /// user do not change.
 pub fn ensure_user(
     conn: &mut Conn,
     phone: &PhoneNumber,
-    newcomer: FirstContactRole,
+    role: FirstContactRole,
     now: Timestamp,
 ) -> QueryResult<UserId> {
-    // Nearly every sender is known and needs one query and no write.
-    if let Some(known) = find_user_id(conn, phone)? {
-        return Ok(known);
+    // Nearly every sender exists, which needs one query and no write.
+    if let Some(id) = find_user_id(conn, phone)? {
+        return Ok(id);
     }
-    let (status, role) = match newcomer {
+    let (status, role) = match role {
         FirstContactRole::Newcomer => (UserStatus::Pending, UserRole::Member),
         FirstContactRole::Member => (UserStatus::Active, UserRole::Member),
         FirstContactRole::Admin => (UserStatus::Active, UserRole::Admin),
@@ -97,13 +97,14 @@ pub fn ensure_user(
         .get_result(conn)
 }
 
-/// Loads the names of all users who are not forgotten, to distinguish text about a user from text about no user.
+/// Loads the names of all users, by which a text about a user is recognized.
 pub fn load_user_names(conn: &mut Conn) -> QueryResult<Vec<String>> {
     let names: Vec<Option<String>> =
         users::table.filter(users::display_name.is_not_null()).select(users::display_name).load(conn)?;
     Ok(names.into_iter().flatten().collect())
 }
 
+/// Loads all users who are not forgotten, longest known first.
 pub fn load_known_users(conn: &mut Conn) -> QueryResult<Vec<User>> {
     let rows: Vec<UserRow> = users::table
         .filter(users::forgotten_at.is_null())
@@ -128,13 +129,13 @@ pub fn load_admins(conn: &mut Conn) -> QueryResult<Vec<User>> {
     Ok(rows.into_iter().map(User::from).collect())
 }
 
-/// Returns whether this user is the only admin who can let users in.
+/// Returns whether this user is the only active admin.
 pub fn is_last_admin(conn: &mut Conn, id: UserId) -> QueryResult<bool> {
     let admins = load_admins(conn)?;
     Ok(matches!(admins.as_slice(), [only] if only.id == id))
 }
 
-/// Returns Dialarr's number to which the user last sent a message by phone: messages to the user are sent from it.
+/// Returns Dialarr's number to which the user last sent a message by phone. Messages to the user are sent from it.
 pub fn load_last_address(conn: &mut Conn, id: UserId) -> QueryResult<Option<Address>> {
     inbound_events::table
         .filter(inbound_events::user_id.eq(id).and(inbound_events::channel.eq(ChannelKind::Twilio)))
@@ -175,42 +176,46 @@ pub fn set_status(conn: &mut Conn, id: UserId, status: UserStatus, now: Timestam
         .map(drop)
 }
 
-/// Outcome of applying a keyword that opts a user in or out.
+/// Outcome of applying an opt-out or opt-in keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptOutcome {
     Changed,
-    /// A keyword that was sent later was received earlier: messages can overtake each other.
+    /// A keyword that was sent later has already been applied.
     Overtaken,
 }
 
-/// Opts a user out, and gives up the user's waiting additions. `said_at` is the time at which the keyword was sent,
+/// Opts a user out, and withdraws the user's deferred additions. `sent_at` is the time at which the keyword was sent,
 /// which may be long before it was received.
-pub fn opt_out(conn: &mut Conn, id: UserId, said_at: Timestamp, now: Timestamp) -> QueryResult<OptOutcome> {
-    let change = set_opted_out(conn, id, Some(now), (said_at, now))?;
-    if change == OptOutcome::Changed {
+pub fn opt_out(conn: &mut Conn, id: UserId, sent_at: Timestamp, now: Timestamp) -> QueryResult<OptOutcome> {
+    let outcome = set_opted_out(conn, id, Some(now), (sent_at, now))?;
+    if outcome == OptOutcome::Changed {
         title_requests::withdraw_additions(conn, id, now)?;
     }
-    Ok(change)
+    Ok(outcome)
 }
 
-pub fn opt_in(conn: &mut Conn, id: UserId, said_at: Timestamp, now: Timestamp) -> QueryResult<OptOutcome> {
-    set_opted_out(conn, id, None, (said_at, now))
+pub fn opt_in(conn: &mut Conn, id: UserId, sent_at: Timestamp, now: Timestamp) -> QueryResult<OptOutcome> {
+    set_opted_out(conn, id, None, (sent_at, now))
 }
 
 fn set_opted_out(
     conn: &mut Conn,
     id: UserId,
-    at: Option<Timestamp>,
-    (said_at, now): (Timestamp, Timestamp),
+    opted_out_at: Option<Timestamp>,
+    (sent_at, now): (Timestamp, Timestamp),
 ) -> QueryResult<OptOutcome> {
-    // The sender's time comes from the carrier. If Dialarr's clock is behind it, later keywords would count as earlier
-    // ones.
-    let said_at = ms(said_at.min(now));
-    let latest = users::opt_word_at.is_null().or(users::opt_word_at.le(said_at));
-    let changed = diesel::update(users::table.find(id).filter(latest))
-        .set((users::opted_out_at.eq(at), users::opt_word_at.eq(said_at), users::updated_at.eq(ms(now))))
+    // The sent time comes from the carrier. It is limited to `now`, because keywords received after one with a future
+    // time would otherwise count as older.
+    let sent_at = ms(sent_at.min(now));
+    let is_latest = users::opt_word_at.is_null().or(users::opt_word_at.le(sent_at));
+    let updated_rows = diesel::update(users::table.find(id).filter(is_latest))
+        .set((
+            users::opted_out_at.eq(opted_out_at),
+            users::opt_word_at.eq(sent_at),
+            users::updated_at.eq(ms(now)),
+        ))
         .execute(conn)?;
-    Ok(if changed == 1 { OptOutcome::Changed } else { OptOutcome::Overtaken })
+    Ok(if updated_rows == 1 { OptOutcome::Changed } else { OptOutcome::Overtaken })
 }
 
 #[cfg(test)]
@@ -221,7 +226,7 @@ mod tests {
     use crate::store::scratch;
 
     #[test]
-    fn keyword_from_a_future_clock_is_overridden_by_the_next() {
+    fn keyword_with_a_future_time_is_overridden_by_the_next() {
         let mut conn = scratch();
         let phone = PhoneNumber::parse("+15550100001").unwrap();
         let now = Timestamp::UNIX_EPOCH;
@@ -235,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn restart_never_undoes_a_block_or_a_promotion() {
+    fn existing_user_keeps_status_and_role_at_a_restart() {
         let mut conn = scratch();
         let phone = PhoneNumber::parse("+15550100001").unwrap();
         let now = Timestamp::UNIX_EPOCH;

@@ -1,4 +1,4 @@
-//! All data stored about a user, as one JSON object for the user to read.
+//! Export of all data stored about a user, as one JSON object.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::export_rows::{
 use crate::conversation::stream_events::BlockKind;
 use crate::conversation::transcript::{CallRow, ConversationId, UserId};
 use crate::store::conversation::record::conversations::{
-    self as talks, ConversationRecord, PendingActionRecord,
+    self as conversation_records, ConversationRecord, PendingActionRecord,
 };
 use crate::store::conversation::record::messages::{self, InboundRecord, OutboundRecord};
 use crate::store::conversation::record::steps::{
@@ -31,7 +31,7 @@ use crate::store::{Conn, QueryResult};
 pub struct UserExport {
     person: ExportUserRow,
     conversations: Vec<ExportedConversation>,
-    /// Messages that no turn processed, such as those of a newcomer.
+    /// Messages that no turn processed, such as the messages of a newcomer.
     other_texts_received: Vec<InboundRecord>,
     /// Messages that no turn wrote, such as notifications.
     other_texts_sent: Vec<OutboundRecord>,
@@ -93,7 +93,7 @@ macro_rules! user_rows {
     };
 }
 
-/// Exports the data of a user. Each conversation is read once, so that the time grows only linearly with the length of
+/// Exports the data of a user. Each conversation is read only once, so that the time grows linearly with the length of
 /// the history.
 pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
     let (other_texts_received, other_texts_sent) = messages::load_user_messages_without_turn(conn, user)?;
@@ -102,7 +102,7 @@ pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
         conversations: export_conversations(conn, user)?,
         other_texts_received,
         other_texts_sent,
-        open_question: talks::load_user_pending_action(conn, user)?,
+        open_question: conversation_records::load_user_pending_action(conn, user)?,
         reactions: user_rows!(conn, user, reactions)?,
         requests_to_admins: user_rows!(conn, user, approvals)?,
         titles_asked_for: user_rows!(conn, user, requests)?,
@@ -136,11 +136,11 @@ fn export_conversations(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Export
 }
 
 fn export_turn(turn: TurnRecord, user: UserId, items: &mut DeletionItems) -> ExportedTurn {
-    let TurnRecord { row, mut received, steps: recorded, mut sent, executed_calls: _ } = turn;
-    received.sort_by_key(|text| text.id);
-    sent.retain(|text| text.user == user);
+    let TurnRecord { row, mut received, steps: step_records, mut sent, executed_calls: _ } = turn;
+    received.sort_by_key(|message| message.id);
+    sent.retain(|message| message.user == user);
     let (mut steps, mut other_tool_calls) = (Vec::new(), Vec::new());
-    for StepRecord { attempts, calls, .. } in recorded {
+    for StepRecord { attempts, calls, .. } in step_records {
         let mut calls: Vec<ExportedCall> = calls
             .into_iter()
             .map(|call| ExportedCall { items: items.remove(&call.id).unwrap_or_default(), call })

@@ -1,4 +1,4 @@
-//! Rows of an export outside conversations: columns under readable names, with times and JSON in their own types.
+//! Rows of an export that are not messages or turns. Field names are the keys of the exported JSON.
 
 use diesel::prelude::*;
 use jiff::Timestamp;

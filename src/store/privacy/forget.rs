@@ -10,7 +10,7 @@ use crate::conversation::transcript::{PhoneNumber, UserId, UserRole, UserStatus}
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::codec::ms;
 use crate::store::confirmation::approvals;
-use crate::store::people::users as people;
+use crate::store::people::users as user_rows;
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
 use crate::store::queue::outbox as outbox_rows;
 use crate::store::queue::outbox::{OPEN, OutboxState};
@@ -22,36 +22,40 @@ use crate::store::{Conn, QueryResult};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErasureOutcome {
     Erased,
-    /// The user is the last admin, without whom newcomers could not be let in.
+    /// The user is the last admin, without whom no newcomer could be admitted.
     LastAdmin,
-    /// A turn of the user is running, and the results of the turn would be written after the erasure.
+    /// A turn of the user is running, which would write its results after the erasure.
     Busy,
 }
 
-/// Forgets a user. Outbound messages that are waiting for the user are suppressed, and the user's requests are
-/// withdrawn. Messages to others that contain the user's number are erased too. A second call has no effect.
-pub fn forget_user(conn: &mut Conn, user: UserId, by: Actor, now: Timestamp) -> QueryResult<ErasureOutcome> {
+/// Forgets a user. The user's unsent messages are suppressed, and the user's approvals are withdrawn. Messages to
+/// others that contain the user's number are erased too. A second call erases nothing more.
+pub fn forget_user(
+    conn: &mut Conn,
+    user: UserId,
+    actor: Actor,
+    now: Timestamp,
+) -> QueryResult<ErasureOutcome> {
     if turn_lifecycle::load_active_turn(conn, user)?.is_some() {
         return Ok(ErasureOutcome::Busy);
     }
-    if people::is_last_admin(conn, user)? {
+    if user_rows::is_last_admin(conn, user)? {
         return Ok(ErasureOutcome::LastAdmin);
     }
-    let entry =
-        NewAuditEntry { actor: by, kind: "forget", subject: AuditSubject::User(user), detail: json!({}) };
+    let entry = NewAuditEntry { actor, kind: "forget", subject: AuditSubject::User(user), detail: json!({}) };
     audit::record_change(conn, &entry, now)?;
-    let phone = people::load_user(conn, user)?.phone;
+    let phone = user_rows::load_user(conn, user)?.phone;
     approvals::withdraw_approvals(conn, user, now)?;
-    // Withdraws the messages that asked admins about the user, and the user's announcements to everyone.
+    // Withdraws the messages that asked admins for a decision about the user, and the user's announcements to everyone.
     for approval in approvals::load_approval_ids_about(conn, user)? {
         outbox_rows::withdraw_messages_by_key(conn, &format!("approval:{approval}"), now)?;
     }
     outbox_rows::withdraw_messages_by_key(conn, &format!("told:{user}"), now)?;
-    // No limit is needed: a user has few waiting messages, since each is processed or skipped when it is received.
-    for text in inbound_messages::load_waiting_messages(conn, user, i64::MAX)? {
-        inbound_messages::end_message(conn, text.id, MessageOutcome::Skipped("forgotten"), now)?;
+    // No limit is needed: a user has only a few waiting messages.
+    for message in inbound_messages::load_waiting_messages(conn, user, i64::MAX)? {
+        inbound_messages::finish_message(conn, message.id, MessageOutcome::Skipped("forgotten"), now)?;
     }
-    suppress_user_texts(conn, user, now)?;
+    anonymize_outbound_messages(conn, user, now)?;
     erase_conversations(conn, user, now)?;
     erase_phone_number(conn, &phone)?;
     diesel::update(audit_log::table.filter(audit_log::user_id.eq(user)))
@@ -61,9 +65,9 @@ pub fn forget_user(conn: &mut Conn, user: UserId, by: Actor, now: Timestamp) -> 
     Ok(ErasureOutcome::Erased)
 }
 
-/// Suppresses the user's outbound messages, including those being sent: the delivery of such a message no longer
-/// matters, and a suppressed row is neither looked up nor resent.
-fn suppress_user_texts(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+/// Replaces the recipient of the user's outbound messages by a placeholder, and suppresses the open ones, including
+/// those being sent. A suppressed message is neither looked up nor resent.
+fn anonymize_outbound_messages(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(outbox::table.filter(OPEN.and(outbox::user_id.eq(user))))
         .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
         .execute(conn)?;
@@ -73,50 +77,53 @@ fn suppress_user_texts(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryRe
         .map(drop)
 }
 
-/// Erases all text that contains the number, in any grouping of the digits: an admin may have received or written it.
+/// Erases every text that contains the number, with any separators, because an admin may have received or written it.
 fn erase_phone_number(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<()> {
     let digits = phone.as_str().trim_start_matches('+');
-    for (table, column, settled) in [
+    for (table, column, is_settled) in [
         ("outbox", "body", "state NOT IN ('queued','attempting','unknown')"),
         ("turns", "response_text", "finished_at IS NOT NULL"),
         ("inbound_events", "body", "state <> 'pending'"),
         ("blocks", "content", "type <> 'tool_call'"),
         ("conversations", "name", "ended_at IS NOT NULL"),
     ] {
-        let bare = [" ", "-", ".", "(", ")"]
-            .iter()
-            .fold(column.to_owned(), |text, mark| format!("replace({text}, '{mark}', '')"));
-        let erase = format!("UPDATE {table} SET {column} = '' WHERE {settled} AND instr({bare}, ?) > 0");
-        diesel::sql_query(erase).bind::<Text, _>(digits).execute(conn)?;
+        let digits_sql = without_separators_sql(column);
+        let statement =
+            format!("UPDATE {table} SET {column} = '' WHERE {is_settled} AND instr({digits_sql}, ?) > 0");
+        diesel::sql_query(statement).bind::<Text, _>(digits).execute(conn)?;
     }
     erase_phone_number_in_memory(conn, digits)
 }
 
-/// Erases the remembered answers that contain the number, as whole rows, and the facts that do.
+/// Erases the stored answers and the facts that contain the number.
 fn erase_phone_number_in_memory(conn: &mut Conn, digits: &str) -> QueryResult<()> {
-    let bare = |text: &str| {
-        let marks = [" ", "-", ".", "(", ")"];
-        marks.iter().fold(text.to_owned(), |text, mark| format!("replace({text}, '{mark}', '')"))
-    };
     let answers = format!(
         "UPDATE agent_responses SET state = 'erased', trigger_text = '', response_text = '', summary = '', \
          topics = '[]', keywords = '[]', likeness = 0, embed_model = NULL, trigger_vec = NULL, response_vec = NULL, \
          processed_at = coalesce(processed_at, created_at), \
          revision = id + (SELECT max(revision) + 1 FROM agent_responses) \
          WHERE state <> 'erased' AND instr({}, ?) > 0",
-        bare("(trigger_text || ' ' || response_text || ' ' || summary || ' ' || keywords)")
+        without_separators_sql("(trigger_text || ' ' || response_text || ' ' || summary || ' ' || keywords)")
     );
     diesel::sql_query(answers).bind::<Text, _>(digits).execute(conn)?;
     let facts = format!(
         "UPDATE user_facts SET state = 'forgotten', key = '', value = '', number = NULL, \
          ended_at = coalesce(ended_at, created_at) WHERE state <> 'forgotten' AND instr({}, ?) > 0",
-        bare("(key || ' ' || value)")
+        without_separators_sql("(key || ' ' || value)")
     );
     diesel::sql_query(facts).bind::<Text, _>(digits).execute(conn).map(drop)
 }
 
-/// Returns a placeholder phone number. `+999` is not a country code, so no message is ever sent from such a number.
-/// Each row gets its own number.
+/// Returns an SQL expression for a text without the separators that group the digits of phone numbers.
+fn without_separators_sql(expression: &str) -> String {
+    let separators = [" ", "-", ".", "(", ")"];
+    separators
+        .iter()
+        .fold(expression.to_owned(), |text, separator| format!("replace({text}, '{separator}', '')"))
+}
+
+/// Returns the placeholder phone number of a forgotten user. `+999` is not a country code, so no message ever comes
+/// from such a number.
 fn placeholder_number(user: UserId) -> String {
     format!("+999{:04}", user.0)
 }

@@ -1,6 +1,6 @@
-//! Data stored about a user, and its erasure: text is erased automatically after its retention period, or all at once
-//! when the user or the operator requests it. Rows remain, so that keys and counts remain consistent, except the rows
-//! of title requests, follows and notifications, which are deleted.
+//! Export and erasure of the data of a user. Text is erased automatically after its retention period, or all at once
+//! when the user or the operator requests it. The rows of title requests, follows and notifications are deleted; all
+//! other rows remain without their text, so that keys and counts stay consistent.
 
 mod erase;
 pub mod export;

@@ -1,5 +1,5 @@
-//! Automatic erasure of text after its retention period: oldest first, a few rows per run, each run continuing where
-//! the previous one ended.
+//! Automatic erasure of text after its retention period. Each run erases a batch of the oldest rows and continues where
+//! the previous run ended.
 
 use std::collections::HashSet;
 
@@ -21,37 +21,38 @@ use crate::store::schema::{
 };
 use crate::store::{Conn, QueryResult};
 
-/// Progress of a retention run: more may be left to erase.
+/// Progress of erasure by batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetentionProgress {
+    /// More text may be left to erase.
     More,
     Done,
 }
 
-/// Erases text from before `before` in at most `limit` rows of each table.
+/// Erases text from before `before`, in at most `limit` rows of each table.
 pub fn erase_expired_text(
     conn: &mut Conn,
     before: Timestamp,
     limit: i64,
     now: Timestamp,
 ) -> QueryResult<RetentionProgress> {
-    // Runs first, because this text should already be removed.
+    // Runs first, because the text in these indexes was erased earlier.
     if text_index::rebuild_due_index(conn, now)? == RetentionProgress::More {
         return Ok(RetentionProgress::More);
     }
     join_requests::erase_old_first_requests(conn, now)?;
-    close_overdue_prompts(conn, before)?;
-    let mut swept = delete_ended_follows(conn, before, limit)?;
-    // Ended facts are also found by their end time, since a fact may be active for years.
+    close_overdue_actions(conn, before)?;
+    let mut progress = delete_ended_follows(conn, before, limit)?;
+    // Ended facts are found by their end time, because a fact may be active for years.
     if facts::erase_ended_facts(conn, before, limit, now)? >= limit {
-        swept = RetentionProgress::More;
+        progress = RetentionProgress::More;
     }
     for table in RetentionTable::ALL {
         let after = load_sweep_cursor(conn, table.name())?.unwrap_or(0);
         let rows = table.load_rows(conn, after, limit)?;
-        // An unsettled row blocks the rows after it, so that no row is skipped permanently.
-        let ready = rows.iter().take_while(|row| row.over_at.is_some_and(|at| at < before));
-        let (count, last) = ready.fold((0, None), |(count, _), row| (count + 1, Some(row.id)));
+        // An unsettled row blocks the rows after it, so that the cursor skips no row.
+        let expired = rows.iter().take_while(|row| row.settled_at.is_some_and(|at| at < before));
+        let (count, last) = expired.fold((0, None), |(count, _), row| (count + 1, Some(row.id)));
         let Some(up_to) = last else { continue };
         table.erase_rows(conn, ErasureScope::Rows { after, up_to })?;
         if table.is_indexed() {
@@ -59,15 +60,15 @@ pub fn erase_expired_text(
         }
         store_sweep_cursor(conn, table.name(), up_to, now)?;
         if count >= limit {
-            swept = RetentionProgress::More;
+            progress = RetentionProgress::More;
         }
     }
-    Ok(swept)
+    Ok(progress)
 }
 
-/// Closes the confirmation prompts that expired before `before`, and those created before then whose message failed or
-/// was suppressed.
-fn close_overdue_prompts(conn: &mut Conn, before: Timestamp) -> QueryResult<()> {
+/// Closes the pending actions that expired before `before`, and those created before then whose confirmation prompt
+/// failed or was suppressed.
+fn close_overdue_actions(conn: &mut Conn, before: Timestamp) -> QueryResult<()> {
     let open: Vec<(UserId, Option<Timestamp>, Timestamp, OutboxState)> = pending_actions::table
         .inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))
         .select((
@@ -78,20 +79,20 @@ fn close_overdue_prompts(conn: &mut Conn, before: Timestamp) -> QueryResult<()> 
         ))
         .load(conn)?;
     for (user, expires_at, created_at, state) in open {
-        let over_at = match (expires_at, state) {
+        let overdue_since = match (expires_at, state) {
             (Some(at), _) => Some(at),
             (None, OutboxState::Failed | OutboxState::Suppressed) => Some(created_at),
             (None, _) => None,
         };
-        if let Some(at) = over_at.filter(|at| *at < before) {
+        if let Some(at) = overdue_since.filter(|at| *at < before) {
             pending_action::close_pending_action(conn, user, CloseReason::Expired, at)?;
         }
     }
     Ok(())
 }
 
-/// Deletes the follows that ended before `before`. The rows are found by their end time: a follow may be open for
-/// years, and would block all rows that began later.
+/// Deletes the follows that ended before `before`. The rows are found by their end time, because a follow may be open
+/// for years and would block all later rows.
 fn delete_ended_follows(conn: &mut Conn, before: Timestamp, limit: i64) -> QueryResult<RetentionProgress> {
     let ended: Vec<i64> = follows::table
         .filter(follows::ended_at.lt(ms(before)))
@@ -99,89 +100,92 @@ fn delete_ended_follows(conn: &mut Conn, before: Timestamp, limit: i64) -> Query
         .limit(limit)
         .select(follows::id)
         .load(conn)?;
-    let full = i64::try_from(ended.len()).is_ok_and(|count| count >= limit);
+    let reached_limit = i64::try_from(ended.len()).is_ok_and(|count| count >= limit);
     for id in ended {
         diesel::delete(follows::table.find(id)).execute(conn)?;
     }
-    Ok(if full { RetentionProgress::More } else { RetentionProgress::Done })
+    Ok(if reached_limit { RetentionProgress::More } else { RetentionProgress::Done })
 }
 
+/// Table whose rows are erased in the order of their ids.
 #[derive(Debug, Clone, Copy)]
 enum RetentionTable {
-    Received,
+    InboundMessages,
     Turns,
-    Sent,
+    OutboundMessages,
     Reactions,
-    Requests,
-    Titles,
-    Notices,
-    Remembered,
+    Approvals,
+    TitleRequests,
+    Notifications,
+    StoredAnswers,
 }
 
 /// Row of a table, with the time since which the row is settled.
 #[derive(Queryable)]
 struct RetentionRow {
     id: i64,
-    over_at: Option<Timestamp>,
+    settled_at: Option<Timestamp>,
 }
 
 impl RetentionTable {
     const ALL: [Self; 8] = [
-        Self::Received,
+        Self::InboundMessages,
         Self::Turns,
-        Self::Sent,
+        Self::OutboundMessages,
         Self::Reactions,
-        Self::Requests,
-        Self::Titles,
-        Self::Notices,
-        Self::Remembered,
+        Self::Approvals,
+        Self::TitleRequests,
+        Self::Notifications,
+        Self::StoredAnswers,
     ];
 
     fn name(self) -> &'static str {
         match self {
-            Self::Received => "inbound_events",
+            Self::InboundMessages => "inbound_events",
             Self::Turns => "turns",
-            Self::Sent => "outbox",
+            Self::OutboundMessages => "outbox",
             Self::Reactions => "reactions",
-            Self::Requests => "approvals",
-            Self::Titles => "requests",
-            Self::Notices => "notices",
-            Self::Remembered => "agent_responses",
+            Self::Approvals => "approvals",
+            Self::TitleRequests => "requests",
+            Self::Notifications => "notices",
+            Self::StoredAnswers => "agent_responses",
         }
     }
 
     /// Loads the next rows after an id, in order.
     fn load_rows(self, conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
         match self {
-            Self::Received => load_inbound_rows(conn, after, limit),
+            Self::InboundMessages => load_inbound_rows(conn, after, limit),
             Self::Turns => load_turn_rows(conn, after, limit),
-            Self::Sent => load_outbound_rows(conn, after, limit),
+            Self::OutboundMessages => load_outbound_rows(conn, after, limit),
             Self::Reactions => load_reaction_rows(conn, after, limit),
-            Self::Requests => load_approval_rows(conn, after, limit),
-            Self::Titles => load_title_request_rows(conn, after, limit),
-            Self::Notices => load_notification_rows(conn, after, limit),
-            Self::Remembered => load_answer_rows(conn, after, limit),
+            Self::Approvals => load_approval_rows(conn, after, limit),
+            Self::TitleRequests => load_title_request_rows(conn, after, limit),
+            Self::Notifications => load_notification_rows(conn, after, limit),
+            Self::StoredAnswers => load_answer_rows(conn, after, limit),
         }
     }
 
     /// Returns whether the rows of the table are in a full-text index.
     fn is_indexed(self) -> bool {
         match self {
-            Self::Received | Self::Sent | Self::Remembered => true,
-            Self::Turns | Self::Reactions | Self::Requests | Self::Titles | Self::Notices => false,
+            Self::InboundMessages | Self::OutboundMessages | Self::StoredAnswers => true,
+            Self::Turns | Self::Reactions | Self::Approvals | Self::TitleRequests | Self::Notifications => {
+                false
+            }
         }
     }
 
     fn erase_rows(self, conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
         match self {
-            Self::Received => erase::erase_inbound_messages(conn, scope),
+            Self::InboundMessages => erase::erase_inbound_messages(conn, scope),
             Self::Turns => erase::erase_turns(conn, scope),
-            Self::Sent => erase::erase_outbound_messages(conn, scope),
+            Self::OutboundMessages => erase::erase_outbound_messages(conn, scope),
             Self::Reactions => erase::erase_reactions(conn, scope),
-            Self::Requests => erase::erase_approval_titles(conn, scope),
-            Self::Titles => erase::delete_title_requests(conn, scope),
-            Self::Notices => erase::delete_notifications(conn, scope),
-            Self::Remembered => erase::erase_remembered_answers(conn, scope),
+            Self::Approvals => erase::erase_approval_titles(conn, scope),
+            Self::TitleRequests => erase::delete_title_requests(conn, scope),
+            Self::Notifications => erase::delete_notifications(conn, scope),
+            Self::StoredAnswers => erase::erase_stored_answers(conn, scope),
         }
     }
 }
@@ -193,22 +197,25 @@ fn load_inbound_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec
         .limit(limit)
         .select((inbound_events::id, inbound_events::received_at, inbound_events::outcome))
         .load(conn)?;
-    Ok(rows.into_iter().map(|(id, at, outcome)| RetentionRow { id, over_at: outcome.map(|_| at) }).collect())
+    Ok(rows
+        .into_iter()
+        .map(|(id, at, outcome)| RetentionRow { id, settled_at: outcome.map(|_| at) })
+        .collect())
 }
 
 /// Loads turns with the time they finished. A turn is unsettled while its confirmation prompt is open, or while a later
 /// turn executes the deletion.
 fn load_turn_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<RetentionRow>> {
-    // Separate queries: a join would read every tool call ever made.
-    let held = pending_actions::table.select(pending_actions::tool_call_id);
-    let asking: Vec<i64> =
-        tool_calls::table.filter(tool_calls::id.eq_any(held)).select(tool_calls::turn_id).load(conn)?;
-    let live = turns::table.filter(turns::finished_at.is_null()).select(turns::id.nullable());
+    // Separate queries, because a join would read every tool call.
+    let held_calls = pending_actions::table.select(pending_actions::tool_call_id);
+    let prompting: Vec<i64> =
+        tool_calls::table.filter(tool_calls::id.eq_any(held_calls)).select(tool_calls::turn_id).load(conn)?;
+    let running = turns::table.filter(turns::finished_at.is_null()).select(turns::id.nullable());
     let deleting: Vec<i64> = tool_calls::table
-        .filter(tool_calls::run_turn_id.eq_any(live))
+        .filter(tool_calls::run_turn_id.eq_any(running))
         .select(tool_calls::turn_id)
         .load(conn)?;
-    let unsettled: HashSet<i64> = asking.into_iter().chain(deleting).collect();
+    let unsettled: HashSet<i64> = prompting.into_iter().chain(deleting).collect();
     let mut rows: Vec<RetentionRow> = turns::table
         .filter(turns::id.gt(after))
         .order(turns::id)
@@ -216,7 +223,7 @@ fn load_turn_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<Re
         .select((turns::id, turns::finished_at))
         .load(conn)?;
     for row in &mut rows {
-        row.over_at = row.over_at.filter(|_| !unsettled.contains(&row.id));
+        row.settled_at = row.settled_at.filter(|_| !unsettled.contains(&row.id));
     }
     Ok(rows)
 }
@@ -230,7 +237,7 @@ fn load_outbound_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Ve
         .load(conn)?;
     let row = |(id, at, state): (i64, Timestamp, OutboxState)| RetentionRow {
         id,
-        over_at: SETTLED.contains(&state).then_some(at),
+        settled_at: SETTLED.contains(&state).then_some(at),
     };
     Ok(rows.into_iter().map(row).collect())
 }
@@ -280,17 +287,23 @@ fn load_answer_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<
         .load(conn)
 }
 
-/// Returns the id of the last row that the retention run has processed.
+/// Returns the cursor of a table: the id of the last row that was erased. For an index, the cursor is the time at which
+/// its rebuild is due.
 pub(super) fn load_sweep_cursor(conn: &mut Conn, name: &str) -> QueryResult<Option<i64>> {
     sweeps::table.find(name).select(sweeps::last_id).first(conn).optional()
 }
 
-pub(super) fn store_sweep_cursor(conn: &mut Conn, name: &str, last: i64, now: Timestamp) -> QueryResult<()> {
+pub(super) fn store_sweep_cursor(
+    conn: &mut Conn,
+    name: &str,
+    cursor: i64,
+    now: Timestamp,
+) -> QueryResult<()> {
     diesel::insert_into(sweeps::table)
-        .values((sweeps::name.eq(name), sweeps::last_id.eq(last), sweeps::updated_at.eq(ms(now))))
+        .values((sweeps::name.eq(name), sweeps::last_id.eq(cursor), sweeps::updated_at.eq(ms(now))))
         .on_conflict(sweeps::name)
         .do_update()
-        .set((sweeps::last_id.eq(last), sweeps::updated_at.eq(ms(now))))
+        .set((sweeps::last_id.eq(cursor), sweeps::updated_at.eq(ms(now))))
         .execute(conn)
         .map(drop)
 }

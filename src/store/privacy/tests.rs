@@ -1,4 +1,4 @@
-//! Tests of the text that is left after the erasure of a user whose every stored word is "walrus".
+//! Tests of erasure, retention and export. Every stored text of the user contains "walrus".
 
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
@@ -24,9 +24,9 @@ use crate::conversation::turn::StepFailure;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::ended_prompt;
 use crate::store::confirmation::pending_action::{self, NewPendingAction};
-use crate::store::conversation::{conversations as talks, history};
+use crate::store::conversation::{conversations as conversation_rows, history};
 use crate::store::database::migration::MIGRATIONS;
-use crate::store::people::users::{self as people, FirstContactRole};
+use crate::store::people::users::{self as user_rows, FirstContactRole};
 use crate::store::queue::delivery_reports::AcceptancePolicy;
 use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy, MessageOutcome};
 use crate::store::queue::outbox::{self, AcceptedMessage, NewOutboundMessage, OutboundKind};
@@ -41,7 +41,7 @@ use crate::store::{Conn, scratch};
 
 const SAM: &str = "+15550100077";
 const ANN: &str = "+15550100002";
-const EVERYWHERE: [&str; 30] = [
+const ALL_TEXT_COLUMNS: [&str; 30] = [
     "agent_responses.keywords",
     "agent_responses.response_text",
     "agent_responses.summary",
@@ -74,41 +74,41 @@ const EVERYWHERE: [&str; 30] = [
     "users.first_request",
 ];
 
-fn at(day: i64) -> Timestamp {
+fn day_time(day: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * (100 + day))
 }
 
-fn person(conn: &mut Conn, phone: &str, newcomer: FirstContactRole) -> UserId {
-    people::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), newcomer, at(0)).unwrap()
+fn create_user(conn: &mut Conn, phone: &str, newcomer: FirstContactRole) -> UserId {
+    user_rows::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), newcomer, day_time(0)).unwrap()
 }
 
-/// Creates Sam, a member, and Ann, the admin who was notified of Sam.
-fn household(conn: &mut Conn) -> (UserId, UserId) {
+/// Creates Sam, a member, and Ann, the admin who was notified about Sam.
+fn create_household(conn: &mut Conn) -> (UserId, UserId) {
     let (ann, sam) =
-        (person(conn, ANN, FirstContactRole::Admin), person(conn, SAM, FirstContactRole::Member));
-    run(
+        (create_user(conn, ANN, FirstContactRole::Admin), create_user(conn, SAM, FirstContactRole::Member));
+    execute(
         conn,
         "UPDATE users SET display_name = 'Walrus', first_request = 'Walrus', first_request_at = 1 WHERE role = 'member'",
     );
     let body = "New number +1 555 010 0077, \"Walrus\"".into();
-    let told = NewOutboundMessage { body, media: None, ..reply(ann, ANN, None) };
-    let told = outbox::queue_message(conn, &told, at(0)).unwrap();
+    let notification = NewOutboundMessage { body, media: None, ..reply(ann, ANN, None) };
+    let notification = outbox::queue_message(conn, &notification, day_time(0)).unwrap();
     outbox::record_acceptance(
         conn,
-        told,
+        notification,
         &AcceptedMessage { sid: "SM-ann", created_at: None },
-        &terms(),
-        at(0),
+        &acceptance_policy(),
+        day_time(0),
     )
     .unwrap();
     (sam, ann)
 }
 
-fn terms() -> AcceptancePolicy {
+fn acceptance_policy() -> AcceptancePolicy {
     AcceptancePolicy { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC, quiet: None }
 }
 
-fn run(conn: &mut Conn, statement: &str) {
+fn execute(conn: &mut Conn, statement: &str) {
     diesel::connection::SimpleConnection::batch_execute(conn, statement).unwrap();
 }
 
@@ -126,8 +126,13 @@ fn reply(user: UserId, phone: &str, turn: Option<TurnId>) -> NewOutboundMessage 
     }
 }
 
-fn texts(conn: &mut Conn, sid: &str, now: Timestamp) -> (UserId, crate::conversation::transcript::EventId) {
-    let text = ReceivedMessage {
+/// Admits a message from Sam.
+fn admit_text(
+    conn: &mut Conn,
+    sid: &str,
+    now: Timestamp,
+) -> (UserId, crate::conversation::transcript::EventId) {
+    let message = ReceivedMessage {
         channel: ChannelKind::Twilio,
         external_id: sid.into(),
         from: PhoneNumber::parse(SAM).unwrap(),
@@ -140,19 +145,19 @@ fn texts(conn: &mut Conn, sid: &str, now: Timestamp) -> (UserId, crate::conversa
         received_at: now,
         carrier_word: None,
     };
-    let debounce = DebouncePolicy { quiet_ms: 0, at_most_ms: 0 };
-    match inbound_messages::admit_message(conn, &text, debounce).unwrap() {
+    let debounce = DebouncePolicy { quiet_ms: 0, max_delay_ms: 0 };
+    match inbound_messages::admit_message(conn, &message, debounce).unwrap() {
         AdmissionOutcome::New { user, event } => (user, event),
-        AdmissionOutcome::Duplicate | AdmissionOutcome::NoUser => panic!("the text is not taken in"),
+        AdmissionOutcome::Duplicate | AdmissionOutcome::NoUser => panic!("the message was not admitted"),
     }
 }
 
-/// Receives a message from Sam and begins its turn.
-fn begins(conn: &mut Conn, sid: &str, now: Timestamp) -> (UserId, ConversationId, TurnId) {
-    let (user, event) = texts(conn, sid, now);
-    let conversation = match talks::load_open_conversation(conn, user).unwrap() {
+/// Receives a message from Sam and starts its turn.
+fn start_turn(conn: &mut Conn, sid: &str, now: Timestamp) -> (UserId, ConversationId, TurnId) {
+    let (user, event) = admit_text(conn, sid, now);
+    let conversation = match conversation_rows::load_open_conversation(conn, user).unwrap() {
         Some(open) => open.id,
-        None => talks::start_conversation(conn, user, "Walrus", now).unwrap(),
+        None => conversation_rows::start_conversation(conn, user, "Walrus", now).unwrap(),
     };
     let plan = TurnPlan {
         notes: vec!["a walrus was kept".into()],
@@ -165,21 +170,21 @@ fn begins(conn: &mut Conn, sid: &str, now: Timestamp) -> (UserId, ConversationId
     (user, conversation, turn)
 }
 
-fn call(name: &str, effect: EffectLevel) -> NewCall {
+fn new_call(name: &str, effect: EffectLevel) -> NewCall {
     NewCall { name: name.into(), arguments: ToolArguments::parse(json!({ "query": "walrus" })), effect }
 }
 
-/// Adds a step that failed once, with three calls.
-fn steps_of(conn: &mut Conn, turn: TurnId, now: Timestamp) {
+/// Records a step with three calls, after a failed attempt.
+fn record_step(conn: &mut Conn, turn: TurnId, now: Timestamp) {
     let first = AttemptId { turn, step: 0, attempt: 1 };
     model_steps::start_attempt(conn, first, Responder::Model, "a-model", now).unwrap();
-    let piece = BlockChunk { kind: BlockKind::Text, ord: 0, text: "A walrus".into() };
-    delta_writer::append_chunks(conn, first, &[piece], now).unwrap();
-    let (why, message) = (StepFailure::Lasting, "no walrus served".to_owned());
+    let chunk = BlockChunk { kind: BlockKind::Text, ord: 0, text: "A walrus".into() };
+    delta_writer::append_chunks(conn, first, &[chunk], now).unwrap();
+    let (failure, message) = (StepFailure::Lasting, "no walrus served".to_owned());
     model_steps::abandon_attempt(
         conn,
         first,
-        AbandonedAttempt { failure: why, message, charge: ModelCharge::Nothing },
+        AbandonedAttempt { failure, message, charge: ModelCharge::Nothing },
         now,
     )
     .unwrap();
@@ -190,16 +195,16 @@ fn steps_of(conn: &mut Conn, turn: TurnId, now: Timestamp) {
         thinking: "Which walrus?".into(),
         stop: StopReason::Done,
         calls: vec![
-            call("search_media", EffectLevel::Read),
-            call("add_movie", EffectLevel::Write),
-            call("check_status", EffectLevel::Read),
+            new_call("search_media", EffectLevel::Read),
+            new_call("add_movie", EffectLevel::Write),
+            new_call("check_status", EffectLevel::Read),
         ],
         tokens: Some(TokenUsage { input: 10, cached: 0, output: 5 }),
         charge: ModelCharge::Nothing,
         response_id: None,
     };
     model_steps::complete_attempt(conn, second, &response, now).unwrap();
-    let of_turn = steps_with_calls(conn, turn);
+    let call_rows = load_call_rows(conn, turn);
     let found = CallResult {
         for_model: json!({ "title": "Walrus" }),
         for_user: "Found Walrus.".into(),
@@ -210,26 +215,26 @@ fn steps_of(conn: &mut Conn, turn: TurnId, now: Timestamp) {
         for_model: json!({ "error": "no walrus" }),
         for_user: Some("No walrus.".into()),
     };
-    calls::finish_call(conn, of_turn[0], &CallState::Done(found), now).unwrap();
-    calls::finish_call(conn, of_turn[1], &CallState::Failed(refused), now).unwrap();
+    calls::finish_call(conn, call_rows[0], &CallState::Done(found), now).unwrap();
+    calls::finish_call(conn, call_rows[1], &CallState::Failed(refused), now).unwrap();
 }
 
-fn steps_with_calls(conn: &mut Conn, turn: TurnId) -> Vec<crate::conversation::transcript::CallRow> {
-    let conversation = conversation_of(conn, turn);
-    let live = ActiveTurn { id: turn, kind: TurnKind::Chat, conversation };
-    let loaded = turn_rows::load_turn(conn, live).unwrap();
+fn load_call_rows(conn: &mut Conn, turn: TurnId) -> Vec<crate::conversation::transcript::CallRow> {
+    let conversation = load_conversation_id(conn, turn);
+    let active_turn = ActiveTurn { id: turn, kind: TurnKind::Chat, conversation };
+    let loaded = turn_rows::load_turn(conn, active_turn).unwrap();
     loaded.turn.steps.iter().flat_map(|step| &step.calls).map(|call| call.row).collect()
 }
 
-fn conversation_of(conn: &mut Conn, turn: TurnId) -> ConversationId {
+fn load_conversation_id(conn: &mut Conn, turn: TurnId) -> ConversationId {
     use crate::store::schema::turns;
     turns::table.find(turn).select(turns::conversation_id).first(conn).unwrap()
 }
 
-/// Answers a message from Sam, with every kind of row that a turn may create.
-fn talks(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
-    let (user, _, turn) = begins(conn, sid, now);
-    steps_of(conn, turn, now);
+/// Answers a message from Sam, with every kind of row that a turn creates.
+fn run_turn(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
+    let (user, _, turn) = start_turn(conn, sid, now);
+    record_step(conn, turn, now);
     let texts = vec![NewOutboundMessage { key: sid.into(), ..reply(user, SAM, Some(turn)) }];
     let end = TurnEnd {
         turn,
@@ -239,16 +244,22 @@ fn talks(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
     };
     turn_rows::finish_turn(conn, &end, now).unwrap();
     let due = outbox_schedule::load_outbox_schedule(conn, &[], now).unwrap().due;
-    for (id, _) in due.into_iter().filter(|(_, todo)| *todo == OutboxTask::Send) {
-        outbox::record_acceptance(conn, id, &AcceptedMessage { sid, created_at: None }, &terms(), now)
-            .unwrap();
+    for (id, _) in due.into_iter().filter(|(_, task)| *task == OutboxTask::Send) {
+        outbox::record_acceptance(
+            conn,
+            id,
+            &AcceptedMessage { sid, created_at: None },
+            &acceptance_policy(),
+            now,
+        )
+        .unwrap();
     }
     turn
 }
 
-/// Queues a confirmation prompt that asks Sam whether to delete Walrus.
-fn is_asked(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
-    let (user, conversation, turn) = begins(conn, sid, now);
+/// Holds a deletion of Walrus until Sam confirms it.
+fn hold_deletion(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
+    let (user, conversation, turn) = start_turn(conn, sid, now);
     let row = model_steps::add_call(conn, turn, "remove_media", now).unwrap();
     let fingerprint = TargetFingerprint {
         title: "Walrus".into(),
@@ -265,25 +276,19 @@ fn is_asked(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
         scope: DeletionScope::Whole,
         fingerprint,
     };
-    let words = "Delete Walrus (2021)?".to_owned();
-    let text = NewOutboundMessage { body: words.clone(), key: sid.into(), ..reply(user, SAM, Some(turn)) };
-    let question = NewPendingAction {
-        turn,
-        user,
-        conversation,
-        items: vec![item],
-        summary: words,
-        code: None,
-        prompt: text,
-    };
-    pending_action::hold_deletion(conn, row, &question, now).unwrap();
+    let summary = "Delete Walrus (2021)?".to_owned();
+    let prompt =
+        NewOutboundMessage { body: summary.clone(), key: sid.into(), ..reply(user, SAM, Some(turn)) };
+    let action =
+        NewPendingAction { turn, user, conversation, items: vec![item], summary, code: None, prompt };
+    pending_action::hold_deletion(conn, row, &action, now).unwrap();
     turn
 }
 
 /// Adds a removal request from Sam that an admin has decided, a title that Sam requested and was notified of, a
 /// reaction, current and former facts about Sam, and an entry in the audit log.
-fn reacts_and_asks_an_admin(conn: &mut Conn, user: UserId) {
-    run(
+fn insert_rows_outside_turns(conn: &mut Conn, user: UserId) {
+    execute(
         conn,
         "INSERT INTO reactions (user_id, author, said_in, emoji, created_at)
          SELECT user_id, 'user', id, 'walrus', received_at FROM inbound_events LIMIT 1;
@@ -317,13 +322,13 @@ fn reacts_and_asks_an_admin(conn: &mut Conn, user: UserId) {
     let detail = json!({ "tool": "add_movie", "arguments": { "query": "walrus" } });
     let entry =
         NewAuditEntry { actor: Actor::User(user), kind: "write", subject: AuditSubject::User(user), detail };
-    audit::record_change(conn, &entry, at(0)).unwrap();
+    audit::record_change(conn, &entry, day_time(0)).unwrap();
 }
 
 #[derive(QueryableByName)]
-struct Column {
+struct ColumnPath {
     #[diesel(sql_type = Text)]
-    place: String,
+    path: String,
 }
 
 #[derive(QueryableByName)]
@@ -336,30 +341,33 @@ fn count(conn: &mut Conn, query: &str) -> i64 {
     diesel::sql_query(query).get_result::<Count>(conn).unwrap().n
 }
 
-/// Returns every column of every table that contains a word, in any case and with any grouping of digits.
-fn places(conn: &mut Conn, word: &str) -> Vec<String> {
-    let columns: Vec<Column> = diesel::sql_query(
-        "SELECT m.name || '.' || c.name AS place FROM sqlite_master m, pragma_table_info(m.name) c
-         WHERE m.type = 'table' AND c.type = 'TEXT' ORDER BY place",
+/// Returns the columns of all tables that contain a lower-case word, ignoring case and spaces.
+fn columns_containing(conn: &mut Conn, word: &str) -> Vec<String> {
+    let columns: Vec<ColumnPath> = diesel::sql_query(
+        "SELECT m.name || '.' || c.name AS path FROM sqlite_master m, pragma_table_info(m.name) c
+         WHERE m.type = 'table' AND c.type = 'TEXT' ORDER BY path",
     )
     .load(conn)
     .unwrap();
     assert!(columns.len() > 60, "{} columns", columns.len());
-    let holds = |place: &String| {
-        let (table, column) = place.split_once('.').unwrap();
-        let bare = format!("replace(lower(\"{column}\"), ' ', '')");
-        count(conn, &format!("SELECT count(*) AS n FROM \"{table}\" WHERE instr({bare}, '{word}') > 0")) > 0
+    let contains_word = |path: &String| {
+        let (table, column) = path.split_once('.').unwrap();
+        let without_spaces = format!("replace(lower(\"{column}\"), ' ', '')");
+        count(
+            conn,
+            &format!("SELECT count(*) AS n FROM \"{table}\" WHERE instr({without_spaces}, '{word}') > 0"),
+        ) > 0
     };
-    columns.into_iter().map(|column| column.place).filter(holds).collect()
+    columns.into_iter().map(|column| column.path).filter(contains_word).collect()
 }
 
-/// Reads everything that a later turn would read.
-fn reads_back(conn: &mut Conn, turn: TurnId) {
-    let conversation = conversation_of(conn, turn);
+/// Checks that all data that a later turn reads can be loaded.
+fn check_turn_is_readable(conn: &mut Conn, turn: TurnId) {
+    let conversation = load_conversation_id(conn, turn);
     turn_rows::load_turn(conn, ActiveTurn { id: turn, kind: TurnKind::Chat, conversation }).unwrap();
     history::load_conversation_window(conn, conversation).unwrap();
     calls::load_shown_media(conn, conversation).unwrap();
-    for call in steps_with_calls(conn, turn) {
+    for call in load_call_rows(conn, turn) {
         pending_action::load_deletion_items(conn, call).unwrap();
     }
 }
@@ -367,28 +375,28 @@ fn reads_back(conn: &mut Conn, turn: TurnId) {
 #[test]
 fn erased_conversation_has_no_text_and_stays_readable() {
     let mut conn = scratch();
-    let (sam, _) = household(&mut conn);
-    let told = talks(&mut conn, "SM1", at(0));
-    reacts_and_asks_an_admin(&mut conn, sam);
-    let asked = is_asked(&mut conn, "SM2", at(1));
-    assert_eq!(places(&mut conn, "walrus"), EVERYWHERE);
-    let rows = "SELECT (SELECT count(*) FROM turns) + (SELECT count(*) FROM blocks) \
+    let (sam, _) = create_household(&mut conn);
+    let answered = run_turn(&mut conn, "SM1", day_time(0));
+    insert_rows_outside_turns(&mut conn, sam);
+    let held = hold_deletion(&mut conn, "SM2", day_time(1));
+    assert_eq!(columns_containing(&mut conn, "walrus"), ALL_TEXT_COLUMNS);
+    let count_rows = "SELECT (SELECT count(*) FROM turns) + (SELECT count(*) FROM blocks) \
          + (SELECT count(*) FROM tool_calls) + (SELECT count(*) FROM outbox) AS n";
-    let before = count(&mut conn, rows);
+    let before = count(&mut conn, count_rows);
 
-    erase_conversations(&mut conn, sam, at(1)).unwrap();
+    erase_conversations(&mut conn, sam, day_time(1)).unwrap();
 
-    // The confirmation prompt is closed but in transit; the messages to Ann belong to Ann.
-    let left = ["audit_log.detail", "outbox.body", "outbox.media_url", "users.display_name"];
-    assert_eq!(places(&mut conn, "walrus"), left);
+    // The confirmation prompt is closed, but its message is not settled; the message to Ann is not erased.
+    let remaining = ["audit_log.detail", "outbox.body", "outbox.media_url", "users.display_name"];
+    assert_eq!(columns_containing(&mut conn, "walrus"), remaining);
     assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM outbox WHERE user_id = 2 AND body <> ''"), 1);
-    assert_eq!(count(&mut conn, rows), before);
-    assert_eq!(talks::load_open_conversation(&mut conn, sam).unwrap(), None);
+    assert_eq!(count(&mut conn, count_rows), before);
+    assert_eq!(conversation_rows::load_open_conversation(&mut conn, sam).unwrap(), None);
     assert_eq!(pending_action::load_pending_action(&mut conn, sam).unwrap(), None);
-    assert_eq!(ended_prompt::load_ended_prompt(&mut conn, sam, at(1)).unwrap(), None);
-    for turn in [told, asked] {
-        reads_back(&mut conn, turn);
-        let conversation = conversation_of(&mut conn, turn);
+    assert_eq!(ended_prompt::load_ended_prompt(&mut conn, sam, day_time(1)).unwrap(), None);
+    for turn in [answered, held] {
+        check_turn_is_readable(&mut conn, turn);
+        let conversation = load_conversation_id(&mut conn, turn);
         assert_eq!(history::load_conversation_window(&mut conn, conversation).unwrap().turns.len(), 0);
     }
 }
@@ -396,51 +404,59 @@ fn erased_conversation_has_no_text_and_stays_readable() {
 #[test]
 fn message_waiting_for_its_turn_keeps_its_text() {
     let mut conn = scratch();
-    let (sam, _) = household(&mut conn);
-    talks(&mut conn, "SM1", at(0));
-    texts(&mut conn, "SM2", at(0));
-    erase_conversations(&mut conn, sam, at(0)).unwrap();
+    let (sam, _) = create_household(&mut conn);
+    run_turn(&mut conn, "SM1", day_time(0));
+    admit_text(&mut conn, "SM2", day_time(0));
+    erase_conversations(&mut conn, sam, day_time(0)).unwrap();
     let waiting = inbound_messages::load_waiting_messages(&mut conn, sam, 10).unwrap();
-    assert_eq!(waiting.iter().map(|text| text.body.as_str()).collect::<Vec<_>>(), ["find the walrus"]);
+    assert_eq!(waiting.iter().map(|message| message.body.as_str()).collect::<Vec<_>>(), ["find the walrus"]);
 }
 
 #[test]
 fn erased_user_leaves_no_value_in_any_column() {
     let mut conn = scratch();
-    let (sam, _) = household(&mut conn);
-    let told = talks(&mut conn, "SM1", at(0));
-    reacts_and_asks_an_admin(&mut conn, sam);
-    is_asked(&mut conn, "SM2", at(1));
-    texts(&mut conn, "SM3", at(1));
-    assert_eq!(places(&mut conn, "walrus"), EVERYWHERE);
-    assert_eq!(places(&mut conn, "15550100077"), ["outbox.body", "outbox.to_addr", "users.phone"]);
+    let (sam, _) = create_household(&mut conn);
+    let answered = run_turn(&mut conn, "SM1", day_time(0));
+    insert_rows_outside_turns(&mut conn, sam);
+    hold_deletion(&mut conn, "SM2", day_time(1));
+    admit_text(&mut conn, "SM3", day_time(1));
+    assert_eq!(columns_containing(&mut conn, "walrus"), ALL_TEXT_COLUMNS);
+    assert_eq!(
+        columns_containing(&mut conn, "15550100077"),
+        ["outbox.body", "outbox.to_addr", "users.phone"]
+    );
 
-    assert_eq!(forget_user(&mut conn, sam, Actor::Shell, at(2)).unwrap(), ErasureOutcome::Erased);
+    assert_eq!(forget_user(&mut conn, sam, Actor::Shell, day_time(2)).unwrap(), ErasureOutcome::Erased);
 
-    assert_eq!(places(&mut conn, "walrus"), Vec::<String>::new());
-    assert_eq!(places(&mut conn, "15550100077"), Vec::<String>::new());
-    reads_back(&mut conn, told);
-    assert_eq!(people::load_user(&mut conn, sam).unwrap().phone.as_str(), "+9990002");
+    assert_eq!(columns_containing(&mut conn, "walrus"), Vec::<String>::new());
+    assert_eq!(columns_containing(&mut conn, "15550100077"), Vec::<String>::new());
+    check_turn_is_readable(&mut conn, answered);
+    assert_eq!(user_rows::load_user(&mut conn, sam).unwrap().phone.as_str(), "+9990002");
     assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM approvals WHERE state = 'open'"), 0);
     assert_eq!(inbound_messages::load_waiting_messages(&mut conn, sam, 10).unwrap(), []);
     assert_eq!(
-        outbox_schedule::load_outbox_schedule(&mut conn, &[], at(2)).unwrap(),
+        outbox_schedule::load_outbox_schedule(&mut conn, &[], day_time(2)).unwrap(),
         outbox_schedule::OutboxSchedule::default()
     );
-    let stranger = person(&mut conn, SAM, FirstContactRole::Newcomer);
-    assert_ne!(stranger, sam);
+    let newcomer = create_user(&mut conn, SAM, FirstContactRole::Newcomer);
+    assert_ne!(newcomer, sam);
 }
 
-/// First migration after which no row of the audit log names others.
-const AUDIT: &str = "20261123120000";
+/// Migration that removes the names of other users from the audit log.
+const AUDIT_NAMES_MIGRATION: &str = "20261123120000";
 
 #[test]
-fn upgrade_removes_names_of_others_from_audit_rows() {
+fn migration_removes_names_of_others_from_the_audit_log() {
     let mut conn = scratch();
-    while conn.applied_migrations().unwrap().iter().any(|version| version.to_string().as_str() >= AUDIT) {
+    while conn
+        .applied_migrations()
+        .unwrap()
+        .iter()
+        .any(|version| version.to_string().as_str() >= AUDIT_NAMES_MIGRATION)
+    {
         conn.revert_last_migration(MIGRATIONS).unwrap();
     }
-    run(
+    execute(
         &mut conn,
         "INSERT INTO users (id, phone, status, role, created_at, updated_at)
          VALUES (1, '+15550100002', 'active', 'admin', 1, 1);
@@ -448,45 +464,45 @@ fn upgrade_removes_names_of_others_from_audit_rows() {
            (1, 1, 1, 'write_done', 'tool_call:1', '{\"tool\":\"add_movie\",\"title\":\"Dune (2021)\",
              \"asked_by\":\"Walrus on Nov 20\"}')",
     );
-    assert_eq!(places(&mut conn, "walrus"), ["audit_log.detail"]);
+    assert_eq!(columns_containing(&mut conn, "walrus"), ["audit_log.detail"]);
 
     conn.run_pending_migrations(MIGRATIONS).unwrap();
 
-    assert_eq!(places(&mut conn, "walrus"), Vec::<String>::new());
-    assert_eq!(places(&mut conn, "dune"), ["audit_log.detail"]);
+    assert_eq!(columns_containing(&mut conn, "walrus"), Vec::<String>::new());
+    assert_eq!(columns_containing(&mut conn, "dune"), ["audit_log.detail"]);
 }
 
 #[test]
 fn second_erasure_changes_nothing() {
     let mut conn = scratch();
-    let (sam, _) = household(&mut conn);
-    talks(&mut conn, "SM1", at(0));
+    let (sam, _) = create_household(&mut conn);
+    run_turn(&mut conn, "SM1", day_time(0));
     for _ in 0..2 {
-        assert_eq!(forget_user(&mut conn, sam, Actor::Shell, at(2)).unwrap(), ErasureOutcome::Erased);
+        assert_eq!(forget_user(&mut conn, sam, Actor::Shell, day_time(2)).unwrap(), ErasureOutcome::Erased);
     }
-    assert_eq!(people::load_user(&mut conn, sam).unwrap().phone.as_str(), "+9990002");
+    assert_eq!(user_rows::load_user(&mut conn, sam).unwrap().phone.as_str(), "+9990002");
     assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM users"), 2);
 }
 
 #[test]
 fn last_admin_cannot_be_erased() {
     let mut conn = scratch();
-    let (_, ann) = household(&mut conn);
-    assert_eq!(forget_user(&mut conn, ann, Actor::Shell, at(0)).unwrap(), ErasureOutcome::LastAdmin);
-    person(&mut conn, "+15550100003", FirstContactRole::Admin);
-    assert_eq!(forget_user(&mut conn, ann, Actor::Shell, at(0)).unwrap(), ErasureOutcome::Erased);
+    let (_, ann) = create_household(&mut conn);
+    assert_eq!(forget_user(&mut conn, ann, Actor::Shell, day_time(0)).unwrap(), ErasureOutcome::LastAdmin);
+    create_user(&mut conn, "+15550100003", FirstContactRole::Admin);
+    assert_eq!(forget_user(&mut conn, ann, Actor::Shell, day_time(0)).unwrap(), ErasureOutcome::Erased);
 }
 
 #[test]
 fn user_with_a_running_turn_is_not_erased() {
     let mut conn = scratch();
-    let (sam, _) = household(&mut conn);
-    begins(&mut conn, "SM1", at(0));
-    assert_eq!(forget_user(&mut conn, sam, Actor::Shell, at(0)).unwrap(), ErasureOutcome::Busy);
+    let (sam, _) = create_household(&mut conn);
+    start_turn(&mut conn, "SM1", day_time(0));
+    assert_eq!(forget_user(&mut conn, sam, Actor::Shell, day_time(0)).unwrap(), ErasureOutcome::Busy);
 }
 
-/// Returns the days on which the turns that still hold text began, and the same for inbound and outbound messages.
-fn days_left(conn: &mut Conn) -> [Vec<i64>; 3] {
+/// Returns the days of the turns, of the inbound messages and of the outbound messages that still have text.
+fn days_with_text(conn: &mut Conn) -> [Vec<i64>; 3] {
     [
         "SELECT (created_at / 86400000) - 100 AS n FROM turns WHERE response_text IS NOT NULL ORDER BY id",
         "SELECT (received_at / 86400000) - 100 AS n FROM inbound_events WHERE body <> '' ORDER BY id",
@@ -498,34 +514,40 @@ fn days_left(conn: &mut Conn) -> [Vec<i64>; 3] {
 #[test]
 fn retention_erases_old_texts_in_batches() {
     let mut conn = scratch();
-    household(&mut conn);
-    let oldest = talks(&mut conn, "SM0", at(0));
+    create_household(&mut conn);
+    let oldest = run_turn(&mut conn, "SM0", day_time(0));
     for day in 1..6 {
-        talks(&mut conn, &format!("SM{day}x"), at(day));
+        run_turn(&mut conn, &format!("SM{day}x"), day_time(day));
     }
-    assert_eq!(erase_expired_text(&mut conn, at(4), 2, at(9)).unwrap(), RetentionProgress::More);
+    assert_eq!(erase_expired_text(&mut conn, day_time(4), 2, day_time(9)).unwrap(), RetentionProgress::More);
     // The first row of the outbox is Ann's.
-    assert_eq!(days_left(&mut conn), [vec![2, 3, 4, 5], vec![2, 3, 4, 5], vec![1, 2, 3, 4, 5]]);
-    assert_eq!(erase_expired_text(&mut conn, at(4), 2, at(9)).unwrap(), RetentionProgress::More);
-    assert_eq!(days_left(&mut conn), [vec![4, 5], vec![4, 5], vec![3, 4, 5]]);
-    assert_eq!(erase_expired_text(&mut conn, at(4), 2, at(9)).unwrap(), RetentionProgress::Done);
-    assert_eq!(days_left(&mut conn), [vec![4, 5], vec![4, 5], vec![4, 5]]);
-    reads_back(&mut conn, oldest);
-    assert_eq!(erase_expired_text(&mut conn, at(9), 100, at(9)).unwrap(), RetentionProgress::Done);
-    let kept = ["audit_log.detail", "users.display_name"];
-    assert_eq!(places(&mut conn, "walrus"), kept[1..]);
+    assert_eq!(days_with_text(&mut conn), [vec![2, 3, 4, 5], vec![2, 3, 4, 5], vec![1, 2, 3, 4, 5]]);
+    assert_eq!(erase_expired_text(&mut conn, day_time(4), 2, day_time(9)).unwrap(), RetentionProgress::More);
+    assert_eq!(days_with_text(&mut conn), [vec![4, 5], vec![4, 5], vec![3, 4, 5]]);
+    assert_eq!(erase_expired_text(&mut conn, day_time(4), 2, day_time(9)).unwrap(), RetentionProgress::Done);
+    assert_eq!(days_with_text(&mut conn), [vec![4, 5], vec![4, 5], vec![4, 5]]);
+    check_turn_is_readable(&mut conn, oldest);
+    assert_eq!(
+        erase_expired_text(&mut conn, day_time(9), 100, day_time(9)).unwrap(),
+        RetentionProgress::Done
+    );
+    let remaining = ["audit_log.detail", "users.display_name"];
+    assert_eq!(columns_containing(&mut conn, "walrus"), remaining[1..]);
 }
 
 #[test]
-fn retention_erases_every_text_of_finished_work() {
+fn retention_erases_the_text_of_settled_rows_in_every_table() {
     let mut conn = scratch();
-    let (sam, _) = household(&mut conn);
-    talks(&mut conn, "SM1", at(0));
-    reacts_and_asks_an_admin(&mut conn, sam);
-    assert_eq!(erase_expired_text(&mut conn, at(9), 100, at(9)).unwrap(), RetentionProgress::Done);
+    let (sam, _) = create_household(&mut conn);
+    run_turn(&mut conn, "SM1", day_time(0));
+    insert_rows_outside_turns(&mut conn, sam);
+    assert_eq!(
+        erase_expired_text(&mut conn, day_time(9), 100, day_time(9)).unwrap(),
+        RetentionProgress::Done
+    );
     // Facts about Sam remain until they are changed or forgotten.
-    let kept = ["audit_log.detail", "user_facts.key", "user_facts.value", "users.display_name"];
-    assert_eq!(places(&mut conn, "walrus"), kept);
+    let remaining = ["audit_log.detail", "user_facts.key", "user_facts.value", "users.display_name"];
+    assert_eq!(columns_containing(&mut conn, "walrus"), remaining);
     assert_eq!(
         count(&mut conn, "SELECT count(*) AS n FROM user_facts WHERE value <> '' AND ended_at IS NOT NULL"),
         0
@@ -536,46 +558,46 @@ fn retention_erases_every_text_of_finished_work() {
 #[test]
 fn open_requests_and_follows_survive_retention_but_not_erasure() {
     let mut conn = scratch();
-    let (sam, _) = household(&mut conn);
-    run(
+    let (sam, _) = create_household(&mut conn);
+    execute(
         &mut conn,
         "INSERT INTO requests (user_id, instance, kind, catalog_id, title, year, state, arguments, next_try_at, created_at)
          SELECT id, 'radarr', 'movie', 1, 'Walrus', 2021, 'queued', '{}', 1, 0 FROM users WHERE role = 'member';
          INSERT INTO follows (user_id, instance, kind, catalog_id, created_at)
          SELECT id, 'radarr', 'movie', 1, 0 FROM users WHERE role = 'member';",
     );
-    let open = "SELECT (SELECT count(*) FROM requests) + (SELECT count(*) FROM follows) AS n";
-    erase_expired_text(&mut conn, at(9), 100, at(9)).unwrap();
-    assert_eq!(count(&mut conn, open), 2);
-    erase_conversations(&mut conn, sam, at(9)).unwrap();
-    assert_eq!(count(&mut conn, open), 0);
+    let count_open = "SELECT (SELECT count(*) FROM requests) + (SELECT count(*) FROM follows) AS n";
+    erase_expired_text(&mut conn, day_time(9), 100, day_time(9)).unwrap();
+    assert_eq!(count(&mut conn, count_open), 2);
+    erase_conversations(&mut conn, sam, day_time(9)).unwrap();
+    assert_eq!(count(&mut conn, count_open), 0);
 }
 
 #[test]
-fn open_turn_and_later_texts_survive_retention() {
+fn retention_keeps_unsettled_messages_and_all_later_ones() {
     let mut conn = scratch();
-    household(&mut conn);
-    talks(&mut conn, "SM0", at(0));
-    is_asked(&mut conn, "SM1", at(1));
-    run(&mut conn, "UPDATE outbox SET state = 'unknown', unknown_at = 0 WHERE state = 'queued'");
-    let (_, last) = (texts(&mut conn, "SM2", at(2)), talks(&mut conn, "SM3", at(3)));
-    erase_expired_text(&mut conn, at(9), 100, at(9)).unwrap();
-    assert_eq!(days_left(&mut conn), [vec![1, 3], vec![2, 3], vec![1, 3]]);
+    create_household(&mut conn);
+    run_turn(&mut conn, "SM0", day_time(0));
+    hold_deletion(&mut conn, "SM1", day_time(1));
+    execute(&mut conn, "UPDATE outbox SET state = 'unknown', unknown_at = 0 WHERE state = 'queued'");
+    let (_, last) = (admit_text(&mut conn, "SM2", day_time(2)), run_turn(&mut conn, "SM3", day_time(3)));
+    erase_expired_text(&mut conn, day_time(9), 100, day_time(9)).unwrap();
+    assert_eq!(days_with_text(&mut conn), [vec![1, 3], vec![2, 3], vec![1, 3]]);
 
-    run(&mut conn, "UPDATE outbox SET state = 'failed' WHERE state IN ('unknown','queued')");
-    run(&mut conn, "UPDATE inbound_events SET state = 'completed', outcome = 'skipped'");
-    erase_expired_text(&mut conn, at(9), 100, at(9)).unwrap();
-    assert_eq!(days_left(&mut conn), [const { Vec::<i64>::new() }; 3]);
-    reads_back(&mut conn, last);
+    execute(&mut conn, "UPDATE outbox SET state = 'failed' WHERE state IN ('unknown','queued')");
+    execute(&mut conn, "UPDATE inbound_events SET state = 'completed', outcome = 'skipped'");
+    erase_expired_text(&mut conn, day_time(9), 100, day_time(9)).unwrap();
+    assert_eq!(days_with_text(&mut conn), [const { Vec::<i64>::new() }; 3]);
+    check_turn_is_readable(&mut conn, last);
 }
 
 #[test]
 fn export_contains_all_data_of_a_user() {
     let mut conn = scratch();
-    let (sam, _) = household(&mut conn);
-    talks(&mut conn, "SM1", at(0));
-    reacts_and_asks_an_admin(&mut conn, sam);
-    is_asked(&mut conn, "SM2", at(1));
-    texts(&mut conn, "SM3", at(1));
+    let (sam, _) = create_household(&mut conn);
+    run_turn(&mut conn, "SM1", day_time(0));
+    insert_rows_outside_turns(&mut conn, sam);
+    hold_deletion(&mut conn, "SM2", day_time(1));
+    admit_text(&mut conn, "SM3", day_time(1));
     insta::assert_json_snapshot!(serde_json::to_value(export_user(&mut conn, sam).unwrap()).unwrap());
 }

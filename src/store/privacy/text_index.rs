@@ -1,7 +1,7 @@
-//! Full-text indexes. Text that is removed from an index is overwritten word by word, which takes milliseconds per
-//! message, but single words may remain where the index stores the order of its pages. If much text is removed at once,
-//! it is only marked as deleted, so that no user waits for the overwriting. In both cases the text can no longer be
-//! found, and it is completely removed after [`rebuild_due_index`] has rebuilt the index.
+//! Erasure of text from the full-text indexes. Text that is removed from an index is overwritten, which takes
+//! milliseconds per message, but single words may remain in the terms that order the pages of the index. If much text
+//! is removed at once, it is only marked as deleted, so that no user waits for the overwriting. In both cases the text
+//! can no longer be found, and [`rebuild_due_index`] removes the rest of it.
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -12,16 +12,16 @@ use crate::conversation::transcript::UserId;
 use crate::store::schema::{agent_responses, inbound_events, outbox, sweeps};
 use crate::store::{Conn, QueryResult};
 
-const INDEXES: [&str; 3] = ["words_in", "words_out", ANSWERS];
-/// Full-text index of the remembered answers.
-const ANSWERS: &str = "response_words";
-/// Maximum number of messages that are overwritten while a user waits.
-const FEW: i64 = 300;
-/// Interval between rebuilds after retention. Text at the end of its retention period is overwritten; the single words
-/// that may remain do not justify more frequent rebuilds.
-const SELDOM: SignedDuration = SignedDuration::from_hours(24 * 7);
+const INDEXES: [&str; 3] = ["words_in", "words_out", ANSWER_INDEX];
+/// Full-text index of the stored answers.
+const ANSWER_INDEX: &str = "response_words";
+/// Number of messages from which erased text is only marked as deleted.
+const BULK_ERASURE_MESSAGES: i64 = 300;
+/// Delay of the rebuild after a retention run. Expired text is overwritten immediately, and the single words that may
+/// remain do not justify more frequent rebuilds.
+const RETENTION_REBUILD_DELAY: SignedDuration = SignedDuration::from_hours(24 * 7);
 
-/// Erases a user's text from the indexes by running `erase`.
+/// Runs `erase`, which removes a user's text from the indexed tables, and schedules a rebuild of all indexes.
 pub(super) fn erase_indexed_user_text(
     conn: &mut Conn,
     user: UserId,
@@ -40,22 +40,24 @@ pub(super) fn erase_indexed_user_text(
 
 /// Schedules a rebuild after an answer was removed from its index.
 pub(super) fn schedule_answer_index_rebuild(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
-    schedule_index_rebuild(conn, ANSWERS, now, now)
+    schedule_index_rebuild(conn, ANSWER_INDEX, now, now)
 }
 
 /// Schedules rebuilds after text was erased at the end of its retention period.
 pub(super) fn schedule_index_rebuilds(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
-    INDEXES.iter().try_for_each(|index| schedule_index_rebuild(conn, index, now + SELDOM, now))
+    INDEXES
+        .iter()
+        .try_for_each(|index| schedule_index_rebuild(conn, index, now + RETENTION_REBUILD_DELAY, now))
 }
 
-/// Schedules the rebuild of an index for `due`, or for the earlier time at which it was already due. The time is stored
-/// in the index's row of `sweeps`.
+/// Schedules the rebuild of an index at `due`, unless an earlier rebuild is already scheduled. The time is stored in
+/// the index's row of `sweeps`.
 fn schedule_index_rebuild(conn: &mut Conn, index: &str, due: Timestamp, now: Timestamp) -> QueryResult<()> {
-    let known = retention::load_sweep_cursor(conn, index)?;
+    let scheduled = retention::load_sweep_cursor(conn, index)?;
     retention::store_sweep_cursor(
         conn,
         index,
-        known.map_or(due.as_millisecond(), |known| known.min(due.as_millisecond())),
+        scheduled.map_or(due.as_millisecond(), |scheduled| scheduled.min(due.as_millisecond())),
         now,
     )
 }
@@ -65,24 +67,24 @@ fn has_few_messages(conn: &mut Conn, user: UserId) -> QueryResult<bool> {
         ($table:ident) => {
             $table::table
                 .filter($table::user_id.eq(user))
-                .limit(FEW)
+                .limit(BULK_ERASURE_MESSAGES)
                 .select($table::id)
                 .load::<i64>(conn)?
                 .len()
         };
     }
-    let texts = count!(inbound_events) + count!(outbox) + count!(agent_responses);
-    Ok(i64::try_from(texts).is_ok_and(|texts| texts < FEW))
+    let message_count = count!(inbound_events) + count!(outbox) + count!(agent_responses);
+    Ok(i64::try_from(message_count).is_ok_and(|count| count < BULK_ERASURE_MESSAGES))
 }
 
-fn set_secure_delete(conn: &mut Conn, on: &str) -> QueryResult<()> {
+fn set_secure_delete(conn: &mut Conn, value: &str) -> QueryResult<()> {
     INDEXES.iter().try_for_each(|index| {
-        conn.batch_execute(&format!("INSERT INTO {index}({index}, rank) VALUES ('secure-delete', {on})"))
+        conn.batch_execute(&format!("INSERT INTO {index}({index}, rank) VALUES ('secure-delete', {value})"))
     })
 }
 
-/// Rebuilds an index that is due, so that no erased text is left in it. One index per call: incoming messages wait for
-/// the rebuild, about 0.03 ms for each stored message.
+/// Rebuilds at most one index that is due, so that no erased text is left in it. A rebuild blocks incoming messages for
+/// about 0.03 ms per stored message.
 pub fn rebuild_due_index(conn: &mut Conn, now: Timestamp) -> QueryResult<RetentionProgress> {
     for index in INDEXES {
         if retention::load_sweep_cursor(conn, index)?.is_some_and(|due| due <= now.as_millisecond()) {
@@ -94,8 +96,7 @@ pub fn rebuild_due_index(conn: &mut Conn, now: Timestamp) -> QueryResult<Retenti
     Ok(RetentionProgress::Done)
 }
 
-/// Returns the SQL that rebuilds an index. Merging the parts of an index would be less work, but leaves marks with
-/// erased words in it if the parts are unfavorably arranged.
+/// Returns the SQL that rebuilds an index. FTS5's cheaper merge can leave erased words in the index.
 fn rebuild_index_sql(index: &str) -> &'static str {
     match index {
         "words_in" => {

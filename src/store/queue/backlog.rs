@@ -1,12 +1,12 @@
-//! Size of the work that is due now, and the age of its oldest part. Each number is computed from an index of open rows
-//! alone, so the query may run every second.
+//! Backlog: number and age of the messages that wait, and number of running turns. Each value is read from a partial
+//! index of open rows, so the queries may run every second.
 
 use diesel::dsl::{count_star, min};
 use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::inbound_messages::PENDING;
-use super::outbox::{OPEN, OutboundKind, SEND_WITHIN};
+use super::outbox::{MAX_SEND_AGE, OPEN, OutboundKind};
 use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::people::pauses;
@@ -16,10 +16,10 @@ use crate::store::schema::{inbound_events, outbox, turns};
 pub struct Backlog {
     /// Received messages that no turn has processed.
     pub waiting: QueueDepth,
-    /// Messages that are due for sending, without those that wait for their time.
+    /// Outbound messages that are due, without those that wait for their send time.
     pub unsent: QueueDepth,
     /// Number of running turns.
-    pub live_turns: i64,
+    pub running_turns: i64,
     pub assistant: AssistantState,
 }
 
@@ -42,19 +42,20 @@ pub fn load_backlog(conn: &mut Conn, now: Timestamp) -> QueryResult<Backlog> {
         .select((count_star(), min(inbound_events::received_at)))
         .first(conn)?;
     let waiting = QueueDepth { length, oldest };
-    // A notification may wait for the morning or for a reply. After the first try it counts like any other message.
-    let due = outbox::not_before.le(ms(now)).and(outbox::kind.ne(OutboundKind::Notice));
+    // A notification may wait for the end of the quiet hours or for a reply. After the first attempt it counts like any
+    // other message.
+    let is_due = outbox::not_before.le(ms(now)).and(outbox::kind.ne(OutboundKind::Notice));
     let (length, deadline): (i64, Option<Timestamp>) = outbox::table
-        .filter(OPEN.and(due.or(outbox::attempts.gt(0))))
+        .filter(OPEN.and(is_due.or(outbox::attempts.gt(0))))
         .select((count_star(), min(outbox::deadline_at)))
         .first(conn)?;
-    // The age counts from the due time: a notification may have been written the evening before.
-    let unsent = QueueDepth { length, oldest: deadline.map(|deadline| deadline - SEND_WITHIN) };
-    let live_turns = turns::table.filter(turns::finished_at.is_null()).count().get_result(conn)?;
+    // The age counts from the due time, because a notification may have been queued long before it.
+    let unsent = QueueDepth { length, oldest: deadline.map(|deadline| deadline - MAX_SEND_AGE) };
+    let running_turns = turns::table.filter(turns::finished_at.is_null()).count().get_result(conn)?;
     let assistant = if pauses::load_current_pause(conn)?.is_some() {
         AssistantState::Paused
     } else {
         AssistantState::Running
     };
-    Ok(Backlog { waiting, unsent, live_turns, assistant })
+    Ok(Backlog { waiting, unsent, running_turns, assistant })
 }

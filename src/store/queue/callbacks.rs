@@ -1,5 +1,5 @@
-//! Binding of a status callback to one outbound message. The URL of the callback contains a random word of the
-//! message's row, so that a party who recorded the callback of another message cannot forge one for this message.
+//! Binding of a status callback to one outbound message. The URL of the callback contains a random token from the row
+//! of the message, so that a recorded callback cannot be replayed for another message.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use subtle::ConstantTimeEq;
 
 use crate::conversation::transcript::OutboxId;
 
-/// Random word of an outbox row: 32 hexadecimal digits.
+/// Random token of an outbox row: 32 hexadecimal digits.
 #[derive(Clone, Eq)]
-pub struct CallbackWord(String);
+pub struct CallbackToken(String);
 
-impl CallbackWord {
+impl CallbackToken {
     pub(in crate::store) fn random() -> Self {
         Self(format!("{:032x}", rand::random::<u128>()))
     }
@@ -25,46 +25,46 @@ impl CallbackWord {
     }
 }
 
-/// Compares in constant time: the duration must not reveal how much of a guess is correct.
-impl PartialEq for CallbackWord {
+/// Compares in constant time, so that the duration does not reveal how much of a guess is correct.
+impl PartialEq for CallbackToken {
     fn eq(&self, other: &Self) -> bool {
         self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
     }
 }
 
-/// Omits the word, so that no log contains it.
-impl fmt::Debug for CallbackWord {
+/// Omits the token, so that no log contains it.
+impl fmt::Debug for CallbackToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CallbackWord")
+        f.write_str("CallbackToken")
     }
 }
 
-/// Query of a callback URL, unique for each attempt at each message.
+/// Parameters of a callback URL, unique for each attempt to send a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallbackKey {
     pub outbox: OutboxId,
     pub attempt: u32,
-    pub word: CallbackWord,
+    pub token: CallbackToken,
 }
 
 impl CallbackKey {
-    /// Formats the query. The word is last, so that a truncated URL loses a part of the word.
+    /// Formats the query string. The token is last, so that a truncated URL is never valid.
     pub fn to_query(&self) -> String {
-        format!("out={}&n={}&word={}", self.outbox, self.attempt, self.word.as_str())
+        format!("out={}&n={}&word={}", self.outbox, self.attempt, self.token.as_str())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::CallbackWord;
+    use super::CallbackToken;
 
     #[test]
-    fn callback_word_has_32_digits_and_equals_only_itself() {
-        let (one, two) = (CallbackWord::random(), CallbackWord::random());
-        assert!(one.as_str().len() == 32 && one.as_str().bytes().all(|byte| byte.is_ascii_hexdigit()));
-        assert_eq!(one, CallbackWord::from_stored(one.as_str()));
-        assert_ne!(one, two);
-        assert_ne!(one, CallbackWord::from_stored(&one.as_str()[..31]));
-        assert_eq!(format!("{one:?}"), "CallbackWord");
+    fn callback_token_has_32_digits_and_equals_only_itself() {
+        let (token, other) = (CallbackToken::random(), CallbackToken::random());
+        assert!(token.as_str().len() == 32 && token.as_str().bytes().all(|byte| byte.is_ascii_hexdigit()));
+        assert_eq!(token, CallbackToken::from_stored(token.as_str()));
+        assert_ne!(token, other);
+        assert_ne!(token, CallbackToken::from_stored(&token.as_str()[..31]));
+        assert_eq!(format!("{token:?}"), "CallbackToken");
     }
 }

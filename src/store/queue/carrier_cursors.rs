@@ -1,4 +1,4 @@
-//! Cursor in a carrier's list of received messages.
+//! Cursors in the carriers' lists of received messages.
 
 use diesel::prelude::*;
 use diesel::upsert::excluded;
@@ -13,10 +13,19 @@ pub fn load_carrier_cursor(conn: &mut Conn, source: &str) -> QueryResult<Option<
     offsets::table.find(source).select(offsets::cursor_at).first(conn).optional()
 }
 
-/// Stores the cursor. Call this function only after every message up to `at` was admitted.
-pub fn store_carrier_cursor(conn: &mut Conn, source: &str, at: Timestamp, now: Timestamp) -> QueryResult<()> {
+/// Stores the cursor. Call this function only after every message up to `cursor` was admitted.
+pub fn store_carrier_cursor(
+    conn: &mut Conn,
+    source: &str,
+    cursor: Timestamp,
+    now: Timestamp,
+) -> QueryResult<()> {
     diesel::insert_into(offsets::table)
-        .values((offsets::source.eq(source), offsets::cursor_at.eq(ms(at)), offsets::updated_at.eq(ms(now))))
+        .values((
+            offsets::source.eq(source),
+            offsets::cursor_at.eq(ms(cursor)),
+            offsets::updated_at.eq(ms(now)),
+        ))
         .on_conflict(offsets::source)
         .do_update()
         .set((
@@ -27,7 +36,7 @@ pub fn store_carrier_cursor(conn: &mut Conn, source: &str, at: Timestamp, now: T
         .map(drop)
 }
 
-/// Writes a row without lasting effect, to check that the disk accepts a write.
+/// Inserts and deletes a row, to check that the disk accepts writes.
 pub fn probe_write(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     const SOURCE: &str = "probe";
     diesel::insert_into(offsets::table)

@@ -1,11 +1,11 @@
-//! Delivery reports of the carrier about accepted messages. Reports may arrive late, twice and in any order, so a
-//! delivery state only moves forward.
+//! Delivery reports of the carrier about accepted messages. Reports may arrive late, twice and in any order, so the
+//! delivery status only advances.
 
 use diesel::prelude::*;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use super::callbacks::{CallbackKey, CallbackWord};
+use super::callbacks::{CallbackKey, CallbackToken};
 use super::outbox::{self, AcceptanceOutcome, AcceptedMessage};
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::notifications::quiet_hours::QuietHours;
@@ -16,12 +16,12 @@ use crate::store::codec::ms;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{delivery_events, outbox as rows};
 
-/// Policy that applies from the moment a message is accepted.
+/// Household settings that apply when messages are sent and accepted.
 #[derive(Debug, Clone)]
 pub struct AcceptancePolicy {
     /// Period for which a confirmation prompt stays open.
     pub confirm_for: SignedDuration,
-    /// Time zone of the household, whose days are used to count segments.
+    /// Time zone of the household, which determines the day that segments count towards.
     pub zone: TimeZone,
     /// Quiet hours of the household.
     pub quiet: Option<QuietHours>,
@@ -42,7 +42,7 @@ pub struct DeliveryReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportOutcome {
     /// The report is new. The fields are the acceptance that the report proves, and the final status if this report is
-    /// the first to show one.
+    /// the first one with a final status.
     New(AcceptanceOutcome, Option<DeliveryStatus>),
     Known,
     /// The report matches no outbound message: nothing was changed.
@@ -59,23 +59,23 @@ struct ReportedMessageRow {
 }
 
 impl ReportedMessageRow {
-    /// Returns whether a report is about this message. The report must name an attempt that was made, the word of the
-    /// row, the same recipient and, if the message has a carrier id, that id. No report matches a row without a word.
+    /// Returns whether a report is about this message. The report must name an attempt that was made, the token of the
+    /// row, the same recipient and, if the message has a carrier id, that id. No report matches a row without a token.
     fn matches_report(&self, report: &DeliveryReport, key: &CallbackKey) -> bool {
-        let word =
-            self.callback_word.as_deref().is_some_and(|word| CallbackWord::from_stored(word) == key.word);
-        let attempt = (1..=self.attempts).contains(&i64::from(key.attempt));
-        let receiver = is_same_party(&self.to_addr, &report.to);
-        let sid = self.provider_sid.as_ref().is_none_or(|sid| *sid == report.sid);
-        word && attempt && receiver && sid
+        let token_matches =
+            self.callback_word.as_deref().is_some_and(|token| CallbackToken::from_stored(token) == key.token);
+        let attempt_matches = (1..=self.attempts).contains(&i64::from(key.attempt));
+        let recipient_matches = is_same_party(&self.to_addr, &report.to);
+        let sid_matches = self.provider_sid.as_ref().is_none_or(|sid| *sid == report.sid);
+        token_matches && attempt_matches && recipient_matches && sid_matches
     }
 }
 
-/// Records a report for the message that its callback URL names, and the acceptance that the report proves.
+/// Records a report about the message that its callback URL names, and the acceptance that the report proves.
 pub fn record_delivery_report(
     conn: &mut Conn,
     report: &DeliveryReport,
-    terms: &AcceptancePolicy,
+    policy: &AcceptancePolicy,
     now: Timestamp,
 ) -> QueryResult<ReportOutcome> {
     let Some(key) = &report.key else { return Ok(ReportOutcome::Unbound) };
@@ -99,13 +99,13 @@ pub fn record_delivery_report(
         return Ok(ReportOutcome::Known);
     }
     // Any report proves that the message was accepted, whether or not the response to the request arrived.
-    let taken = AcceptedMessage { sid: &report.sid, created_at: None };
-    let acceptance = outbox::record_reported_acceptance(conn, key.outbox, &taken, terms, now)?;
-    let fate = advance_delivery(conn, key.outbox, &report.sid, &report.status, now)?;
-    Ok(ReportOutcome::New(acceptance, fate))
+    let accepted = AcceptedMessage { sid: &report.sid, created_at: None };
+    let acceptance = outbox::record_reported_acceptance(conn, key.outbox, &accepted, policy, now)?;
+    let final_status = advance_delivery(conn, key.outbox, &report.sid, &report.status, now)?;
+    Ok(ReportOutcome::New(acceptance, final_status))
 }
 
-/// Advances the delivery state of the message with this carrier id, never backwards. Returns the status if it is the
+/// Advances the delivery status of the message with this carrier id, never backwards. Returns the status if it is the
 /// first final one.
 pub(in crate::store) fn advance_delivery(
     conn: &mut Conn,
@@ -115,20 +115,20 @@ pub(in crate::store) fn advance_delivery(
     now: Timestamp,
 ) -> QueryResult<Option<DeliveryStatus>> {
     let Some(reported) = DeliveryStatus::from_carrier_word(status) else { return Ok(None) };
-    let known: Option<Option<DeliveryStatus>> = rows::table
+    let current: Option<Option<DeliveryStatus>> = rows::table
         .find(id)
         .filter(rows::provider_sid.eq(sid))
         .select(rows::delivery)
         .first(conn)
         .optional()?;
-    let Some(known) = known else { return Ok(None) };
-    if known.is_some_and(|known| known.carrier_progress() >= reported.carrier_progress()) {
+    let Some(current) = current else { return Ok(None) };
+    if current.is_some_and(|current| current.carrier_progress() >= reported.carrier_progress()) {
         return Ok(None);
     }
     diesel::update(rows::table.find(id))
         .set((rows::delivery.eq(reported), rows::updated_at.eq(ms(now))))
         .cached()
         .execute(conn)?;
-    let was_over = known.is_some_and(DeliveryStatus::is_final_report);
-    Ok((reported.is_final_report() && !was_over).then_some(reported))
+    let was_final = current.is_some_and(DeliveryStatus::is_final_report);
+    Ok((reported.is_final_report() && !was_final).then_some(reported))
 }

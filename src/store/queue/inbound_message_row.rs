@@ -28,9 +28,9 @@ pub(super) struct InboundMessageRow {
     wants_answer: bool,
 }
 
-/// Returns the keyword that the carrier reports; the carrier reports only these three.
-pub(super) fn carrier_word(word: Option<OptWord>) -> Option<&'static str> {
-    match word? {
+/// Returns the value of the column `carrier_word`. Carriers report only these three keywords.
+pub(super) fn carrier_word_column_value(keyword: Option<OptWord>) -> Option<&'static str> {
+    match keyword? {
         OptWord::Out => Some("stop"),
         OptWord::In => Some("start"),
         OptWord::Help => Some("help"),

@@ -1,12 +1,12 @@
-//! Log of received messages. Admission is the promise to answer: after admission Dialarr is responsible for the
-//! message.
+//! Log of received messages. An admitted message is processed even after a crash, so a carrier may be acknowledged once
+//! its message is admitted.
 
 use diesel::connection::DefaultLoadingMode;
 use diesel::dsl::min;
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
-use super::inbound_message_row::{InboundMessageRow, carrier_word};
+use super::inbound_message_row::{InboundMessageRow, carrier_word_column_value};
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::{InboundEvent, ReceivedMessage};
 use crate::conversation::routing::message_origin::BUTTON;
@@ -28,15 +28,17 @@ pub enum AdmissionOutcome {
     },
     /// The channel and external id of the message are known: nothing was changed.
     Duplicate,
-    /// The message was written in the console in the name of a user who is no longer known.
+    /// The message was written in the console in the name of a user who has been forgotten since.
     NoUser,
 }
 
-/// Delay for which a user's message waits for the next message before work starts.
+/// Delays by which consecutive messages of a user are collected into one turn, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DebouncePolicy {
+    /// Delay after the last message.
     pub quiet_ms: i64,
-    pub at_most_ms: i64,
+    /// Maximum delay after the first message.
+    pub max_delay_ms: i64,
 }
 
 pub fn admit_message(
@@ -52,8 +54,7 @@ pub fn admit_message(
     Ok(admission)
 }
 
-/// Admits a message that is only stored and gets no answer. The message waits for no other message, and no other
-/// message waits for it.
+/// Admits a message that needs no answer. The message is not debounced, and does not delay other messages.
 pub fn admit_unanswered_message(
     conn: &mut Conn,
     received: &ReceivedMessage,
@@ -64,19 +65,19 @@ pub fn admit_unanswered_message(
 fn insert_inbound_message(
     conn: &mut Conn,
     received: &ReceivedMessage,
-    wants: TriageDecision,
+    triage: TriageDecision,
     not_before: Timestamp,
 ) -> QueryResult<AdmissionOutcome> {
     let user = match received.channel {
-        // Newcomers arrive through the channels that users have. A console message is written in the name of a known
-        // user, who may have been forgotten since. In that case no user has the number, and no user is created.
+        // A message by phone or terminal may come from a newcomer. A console message is written in the name of an
+        // existing user; if that user has been forgotten since, no user is created.
         ChannelKind::Console => users::find_user_by_phone(conn, &received.from)?.map(|user| user.id),
         ChannelKind::Twilio | ChannelKind::Local => {
             Some(users::ensure_user(conn, &received.from, FirstContactRole::Newcomer, received.received_at)?)
         }
     };
     let Some(user) = user else { return Ok(AdmissionOutcome::NoUser) };
-    let at = ms(received.received_at);
+    let received_at = ms(received.received_at);
     let event: Option<EventId> = diesel::insert_into(inbound_events::table)
         .values((
             inbound_events::channel.eq(received.channel),
@@ -86,14 +87,14 @@ fn insert_inbound_message(
             inbound_events::body.eq(&received.body),
             inbound_events::media.eq(media_json(&received.media)?),
             inbound_events::provider_at.eq(ms(received.provider_at)),
-            inbound_events::received_at.eq(at),
+            inbound_events::received_at.eq(received_at),
             inbound_events::via.eq(received.via),
             inbound_events::authority.eq(received.authority),
-            inbound_events::carrier_word.eq(carrier_word(received.carrier_word)),
+            inbound_events::carrier_word.eq(carrier_word_column_value(received.carrier_word)),
             inbound_events::state.eq(InboundState::Pending),
             inbound_events::not_before.eq(ms(not_before)),
-            inbound_events::wants_answer.eq(wants == TriageDecision::Answer),
-            inbound_events::updated_at.eq(at),
+            inbound_events::wants_answer.eq(triage == TriageDecision::Answer),
+            inbound_events::updated_at.eq(received_at),
         ))
         .on_conflict_do_nothing()
         .returning(inbound_events::id)
@@ -107,25 +108,29 @@ pub fn filter_unadmitted(
     conn: &mut Conn,
     received: Vec<ReceivedMessage>,
 ) -> QueryResult<Vec<ReceivedMessage>> {
-    let mut unknown = Vec::new();
+    let mut unadmitted = Vec::new();
     // Each message is a separate query on the unique index: a statement with a list is prepared again at each use.
-    for text in received {
-        let same =
-            inbound_events::channel.eq(text.channel).and(inbound_events::external_id.eq(&text.external_id));
-        let known: Option<i64> =
-            inbound_events::table.filter(same).select(inbound_events::id).first(conn).optional()?;
+    for message in received {
+        let is_same_message = inbound_events::channel
+            .eq(message.channel)
+            .and(inbound_events::external_id.eq(&message.external_id));
+        let known: Option<i64> = inbound_events::table
+            .filter(is_same_message)
+            .select(inbound_events::id)
+            .first(conn)
+            .optional()?;
         if known.is_none() {
-            unknown.push(text);
+            unadmitted.push(message);
         }
     }
-    Ok(unknown)
+    Ok(unadmitted)
 }
 
-/// Condition of messages that were admitted and that no turn has processed.
+/// Condition of admitted messages that no turn has started to process.
 pub(in crate::store) const PENDING: LiteralSql = LiteralSql("inbound_events.state = 'pending'");
 
-/// Sets the start time of messages that were sent to the same address, which are processed together. Each further
-/// message postpones all of them, up to a limit from the first.
+/// Postpones the waiting messages that were sent to the same address, so that they are processed together. The delay is
+/// limited from the first message.
 fn debounce_messages(
     conn: &mut Conn,
     user: UserId,
@@ -137,14 +142,18 @@ fn debounce_messages(
         .filter(inbound_events::to_addr.eq(received.to.as_str()).and(inbound_events::wants_answer.eq(true)));
     let times: Vec<Timestamp> = waiting.select(inbound_events::received_at).limit(2).load(conn)?;
     if times.len() < 2 {
-        // No other message waits, and this message already has its start time.
+        // No other message waits, and the start time of this message is already set.
         return Ok(());
     }
     let first: Option<Timestamp> = waiting.select(min(inbound_events::received_at)).first(conn)?;
-    let at = received.received_at;
-    let latest = first.unwrap_or(at) + SignedDuration::from_millis(debounce.at_most_ms);
-    let begin = latest.min(at + SignedDuration::from_millis(debounce.quiet_ms));
-    diesel::update(waiting).set(inbound_events::not_before.eq(ms(begin))).cached().execute(conn).map(drop)
+    let received_at = received.received_at;
+    let latest = first.unwrap_or(received_at) + SignedDuration::from_millis(debounce.max_delay_ms);
+    let not_before = latest.min(received_at + SignedDuration::from_millis(debounce.quiet_ms));
+    diesel::update(waiting)
+        .set(inbound_events::not_before.eq(ms(not_before)))
+        .cached()
+        .execute(conn)
+        .map(drop)
 }
 
 /// Loads a user's messages that no turn has processed, in the order they were sent; at most `limit`.
@@ -158,9 +167,9 @@ pub fn load_waiting_messages(conn: &mut Conn, user: UserId, limit: i64) -> Query
     InboundMessageRow::into_events(rows)
 }
 
-/// Loads the messages of the user's next work, in the order they were sent; at most `limit`. Each of Dialarr's
-/// addresses is answered separately: all returned messages were sent to the same address, at which a message has waited
-/// long enough. A message that wants no answer is returned alone.
+/// Loads the messages that the user's next turn processes, in the order they were sent; at most `limit`. Messages to
+/// different addresses are answered separately: all returned messages have the same recipient, and the first due
+/// message decides which. A message that needs no answer is returned alone.
 pub fn load_due_messages(
     conn: &mut Conn,
     user: UserId,
@@ -185,16 +194,16 @@ pub fn load_due_messages(
         .limit(limit)
         .select(InboundMessageRow::as_select())
         .load_iter::<InboundMessageRow, DefaultLoadingMode>(conn)?;
-    let mut texts = Vec::new();
+    let mut messages = Vec::new();
     for row in rows {
         match row.and_then(InboundMessageRow::into_event) {
-            Ok(text) => texts.push(text),
-            Err(error) if texts.is_empty() => return Err(error),
+            Ok(message) => messages.push(message),
+            Err(error) if messages.is_empty() => return Err(error),
             // The readable messages before an unreadable one are still processed.
             Err(_) => break,
         }
     }
-    Ok(texts)
+    Ok(messages)
 }
 
 /// Returns the time from which the first of the user's waiting messages may be processed.
@@ -257,7 +266,7 @@ pub fn is_message_finished(conn: &mut Conn, event: EventId) -> QueryResult<bool>
     Ok(outcome.is_some())
 }
 
-/// Assigns messages to a turn. The messages end with the turn.
+/// Assigns messages to a turn, which finishes them when it ends.
 pub fn assign_to_turn(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Timestamp) -> QueryResult<()> {
     // Each message is a separate update: a statement with a list is prepared again at each use.
     events.iter().try_for_each(|event| {
@@ -273,17 +282,17 @@ pub fn assign_to_turn(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Ti
     })
 }
 
-/// Message whose work failed to begin, with the fields needed to handle the failure.
+/// Message whose processing failed to start, with the fields needed to handle the failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedMessage {
     pub event: EventId,
     /// Dialarr's address, to which the message was sent.
     pub to: Address,
-    /// Number of failed starts of work on the message.
+    /// Number of failed attempts to start the processing.
     pub failures: i64,
 }
 
-/// Counts a failed start of work on the user's next message, even if that message cannot be read.
+/// Counts a failed attempt to process the user's next message, even if that message cannot be read.
 pub fn count_message_failure(
     conn: &mut Conn,
     user: UserId,
@@ -308,15 +317,14 @@ pub fn count_message_failure(
     Ok(Some(FailedMessage { event, to, failures }))
 }
 
-/// Loads the user's messages that were processed before `event`, were sent to the same address and counted towards a
-/// limit, with the time they were sent, newest first; at most `most` for each of the two limits. Waiting messages are
-/// excluded, because a message that was recovered later than others is processed before them. Input from a button comes
-/// from the operator and does not count towards the user's limits.
-pub fn load_counted_before(
+/// Loads the user's messages to the address of `event` that count towards the rate limits, with the time they were
+/// sent, newest first; at most `limit` for each of the two limits. Waiting messages are excluded, because they may be
+/// processed after `event`. Input from a button comes from the operator and does not count.
+pub fn load_messages_counted_toward_limit(
     conn: &mut Conn,
     user: UserId,
     event: &InboundEvent,
-    most: u32,
+    limit: u32,
 ) -> QueryResult<Vec<(Timestamp, String)>> {
     inbound_events::table
         .filter(inbound_events::user_id.eq(user).and(inbound_events::state.ne(InboundState::Pending)))
@@ -324,12 +332,12 @@ pub fn load_counted_before(
         .filter(inbound_events::external_id.not_like(format!("{BUTTON}%")))
         .filter(inbound_events::over_limit.eq(false).and(inbound_events::wants_answer.eq(true)))
         .order(inbound_events::id.desc())
-        .limit(2 * i64::from(most))
+        .limit(2 * i64::from(limit))
         .select((inbound_events::provider_at, inbound_events::body))
         .load(conn)
 }
 
-/// Marks a message as exceeding the limit.
+/// Marks a message as exceeding the rate limit.
 pub fn mark_over_limit(conn: &mut Conn, event: EventId) -> QueryResult<()> {
     diesel::update(inbound_events::table.find(event))
         .set(inbound_events::over_limit.eq(true))
@@ -338,15 +346,15 @@ pub fn mark_over_limit(conn: &mut Conn, event: EventId) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Returns whether the user was notified since `since` of exceeding the message limit, from the address to which
-/// `event` was sent.
+/// Returns whether the user was notified since `since` of exceeding the rate limit, from the address to which `event`
+/// was sent.
 pub fn was_notified_of_limit(
     conn: &mut Conn,
     user: UserId,
     event: &InboundEvent,
     since: Timestamp,
 ) -> QueryResult<bool> {
-    let told: Option<i64> = inbound_events::table
+    let notified: Option<i64> = inbound_events::table
         .filter(inbound_events::user_id.eq(user).and(inbound_events::provider_at.gt(ms(since))))
         .filter(inbound_events::to_addr.eq(event.to.as_str()))
         .filter(inbound_events::over_limit.eq(true).and(inbound_events::outcome.eq(InboundOutcome::Replied)))
@@ -354,15 +362,15 @@ pub fn was_notified_of_limit(
         .select(inbound_events::id)
         .first(conn)
         .optional()?;
-    Ok(told.is_some())
+    Ok(notified.is_some())
 }
 
 stored_enum! {
     /// State of a received message.
     pub enum InboundState {
-        /// No turn has processed the message.
+        /// No turn has started to process the message.
         Pending = "pending",
-        /// A turn that is not finished processes the message.
+        /// A running turn processes the message.
         Processing = "processing",
         Completed = "completed",
         Failed = "failed",
@@ -382,10 +390,10 @@ stored_enum! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageOutcome {
     Replied,
-    /// A reaction is the whole answer, and no message is sent.
+    /// The message was answered with a reaction only.
     Reacted,
-    /// No answer was needed.
-    Remembered,
+    /// The message was stored and needed no answer.
+    NoAnswerNeeded,
     /// The message could not be processed, and the user was notified of the failure.
     FailedNotified,
     Skipped(&'static str),
@@ -405,7 +413,7 @@ impl MessageOutcomeColumns {
         let (state, outcome, outcome_reason) = match outcome {
             MessageOutcome::Replied => (InboundState::Completed, InboundOutcome::Replied, None),
             MessageOutcome::Reacted => (InboundState::Completed, InboundOutcome::Skipped, Some("reacted")),
-            MessageOutcome::Remembered => {
+            MessageOutcome::NoAnswerNeeded => {
                 (InboundState::Completed, InboundOutcome::Skipped, Some("remembered"))
             }
             MessageOutcome::FailedNotified => (InboundState::Failed, InboundOutcome::FailedNotified, None),
@@ -417,27 +425,30 @@ impl MessageOutcomeColumns {
     }
 }
 
-/// Ends a message that was not assigned to a turn.
-pub fn end_message(
+/// Finishes a message that was not assigned to a turn.
+pub fn finish_message(
     conn: &mut Conn,
     event: EventId,
     outcome: MessageOutcome,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let ending = MessageOutcomeColumns::from_outcome(outcome, now);
-    diesel::update(inbound_events::table.find(event)).set(ending).cached().execute(conn).map(drop)
+    let columns = MessageOutcomeColumns::from_outcome(outcome, now);
+    diesel::update(inbound_events::table.find(event)).set(columns).cached().execute(conn).map(drop)
 }
 
-/// Ends the messages of a turn.
-pub fn end_turn_messages(
+/// Finishes the messages of a turn.
+pub fn finish_turn_messages(
     conn: &mut Conn,
     turn: TurnId,
     outcome: MessageOutcome,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let (texts, ending) =
-        (inbound_events::turn_id.eq(turn), MessageOutcomeColumns::from_outcome(outcome, now));
-    diesel::update(inbound_events::table.filter(texts)).set(ending).cached().execute(conn).map(drop)
+    let columns = MessageOutcomeColumns::from_outcome(outcome, now);
+    diesel::update(inbound_events::table.filter(inbound_events::turn_id.eq(turn)))
+        .set(columns)
+        .cached()
+        .execute(conn)
+        .map(drop)
 }
 
 /// Loads the messages of a turn, in the order they were sent.
@@ -450,7 +461,8 @@ pub fn load_turn_messages(conn: &mut Conn, turn: TurnId) -> QueryResult<Vec<Inbo
     InboundMessageRow::into_events(rows)
 }
 
-/// Loads a user's last messages up to and including `last`, newest first; without `last`, up to the newest one.
+/// Loads the text of a user's last messages up to and including `last`, newest first; without `last`, up to the newest
+/// message.
 pub fn load_bodies_up_to(
     conn: &mut Conn,
     user: UserId,
@@ -473,10 +485,10 @@ mod tests {
     use crate::conversation::transcript::PhoneNumber;
     use crate::store::scratch;
 
-    const PACE: DebouncePolicy = DebouncePolicy { quiet_ms: 1_200, at_most_ms: 4_000 };
+    const DEBOUNCE: DebouncePolicy = DebouncePolicy { quiet_ms: 1_200, max_delay_ms: 4_000 };
 
-    fn text(sid: &str, at: i64) -> ReceivedMessage {
-        let at = Timestamp::from_millisecond(at).unwrap();
+    fn received_message(sid: &str, at_ms: i64) -> ReceivedMessage {
+        let at = Timestamp::from_millisecond(at_ms).unwrap();
         ReceivedMessage {
             channel: ChannelKind::Twilio,
             external_id: sid.into(),
@@ -495,26 +507,32 @@ mod tests {
     #[test]
     fn console_message_creates_no_user() {
         let mut conn = scratch();
-        let typed = ReceivedMessage { channel: ChannelKind::Console, ..text("api:1", 0) };
-        assert_eq!(admit_message(&mut conn, &typed, PACE).unwrap(), AdmissionOutcome::NoUser);
+        let console_message =
+            ReceivedMessage { channel: ChannelKind::Console, ..received_message("api:1", 0) };
+        assert_eq!(admit_message(&mut conn, &console_message, DEBOUNCE).unwrap(), AdmissionOutcome::NoUser);
         assert_eq!(users::load_known_users(&mut conn).unwrap(), []);
-        let AdmissionOutcome::New { user, .. } = admit_message(&mut conn, &text("SM1", 0), PACE).unwrap()
+        let AdmissionOutcome::New { user, .. } =
+            admit_message(&mut conn, &received_message("SM1", 0), DEBOUNCE).unwrap()
         else {
             panic!()
         };
         assert!(
-            matches!(admit_message(&mut conn, &typed, PACE).unwrap(), AdmissionOutcome::New { user: same, .. } if same == user)
+            matches!(admit_message(&mut conn, &console_message, DEBOUNCE).unwrap(), AdmissionOutcome::New { user: same, .. } if same == user)
         );
     }
 
     #[test]
     fn duplicate_message_changes_nothing() {
         let mut conn = scratch();
-        let AdmissionOutcome::New { user, .. } = admit_message(&mut conn, &text("SM1", 0), PACE).unwrap()
+        let AdmissionOutcome::New { user, .. } =
+            admit_message(&mut conn, &received_message("SM1", 0), DEBOUNCE).unwrap()
         else {
             panic!()
         };
-        assert_eq!(admit_message(&mut conn, &text("SM1", 900), PACE).unwrap(), AdmissionOutcome::Duplicate);
+        assert_eq!(
+            admit_message(&mut conn, &received_message("SM1", 900), DEBOUNCE).unwrap(),
+            AdmissionOutcome::Duplicate
+        );
         assert_eq!(
             load_due_time(&mut conn, user).unwrap(),
             Some(Timestamp::from_millisecond(1_200).unwrap())
@@ -522,26 +540,28 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_other_channels_do_not_affect_the_debounce() {
+    fn messages_to_other_addresses_do_not_extend_the_debounce() {
         let mut conn = scratch();
-        let elsewhere = |sid, at| ReceivedMessage { to: Address::console(), ..text(sid, at) };
-        let AdmissionOutcome::New { user, .. } = admit_message(&mut conn, &text("phone", 0), PACE).unwrap()
+        let to_console = |sid, at| ReceivedMessage { to: Address::console(), ..received_message(sid, at) };
+        let AdmissionOutcome::New { user, .. } =
+            admit_message(&mut conn, &received_message("phone", 0), DEBOUNCE).unwrap()
         else {
             panic!()
         };
-        admit_message(&mut conn, &elsewhere("program", 500), DebouncePolicy { quiet_ms: 0, ..PACE }).unwrap();
-        admit_unanswered_message(&mut conn, &text("note", 600)).unwrap();
-        admit_message(&mut conn, &text("phone, too", 700), PACE).unwrap();
-        let mut taken = Vec::new();
+        admit_message(&mut conn, &to_console("program", 500), DebouncePolicy { quiet_ms: 0, ..DEBOUNCE })
+            .unwrap();
+        admit_unanswered_message(&mut conn, &received_message("note", 600)).unwrap();
+        admit_message(&mut conn, &received_message("phone, too", 700), DEBOUNCE).unwrap();
+        let mut batches = Vec::new();
         for at in [400, 800, 800, 800, 1_900, 2_000] {
             let now = Timestamp::from_millisecond(at).unwrap();
-            let texts = load_due_messages(&mut conn, user, 9, now).unwrap();
-            for text in &texts {
-                end_message(&mut conn, text.id, MessageOutcome::Skipped("seen"), now).unwrap();
+            let messages = load_due_messages(&mut conn, user, 9, now).unwrap();
+            for message in &messages {
+                finish_message(&mut conn, message.id, MessageOutcome::Skipped("seen"), now).unwrap();
             }
-            taken.push(texts.into_iter().map(|text| text.body).collect::<Vec<_>>().join(" + "));
+            batches.push(messages.into_iter().map(|message| message.body).collect::<Vec<_>>().join(" + "));
         }
-        assert_eq!(taken, ["", "program", "note", "", "phone + phone, too", ""]);
+        assert_eq!(batches, ["", "program", "note", "", "phone + phone, too", ""]);
     }
 
     #[test]
@@ -549,7 +569,8 @@ mod tests {
         let mut conn = scratch();
         for (sid, at, due) in [("a", 0, 1_200), ("b", 1_000, 2_200), ("c", 2_000, 3_200), ("d", 3_100, 4_000)]
         {
-            let AdmissionOutcome::New { user, .. } = admit_message(&mut conn, &text(sid, at), PACE).unwrap()
+            let AdmissionOutcome::New { user, .. } =
+                admit_message(&mut conn, &received_message(sid, at), DEBOUNCE).unwrap()
             else {
                 panic!()
             };

@@ -1,4 +1,4 @@
-//! Queues: received messages, outbound messages and their delivery.
+//! Message queues: inbound messages, the outbox, and delivery reports of the carrier.
 
 pub mod backlog;
 pub mod callbacks;

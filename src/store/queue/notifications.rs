@@ -1,5 +1,4 @@
-//! Notifications, which are sent to users without a request at that moment and once for each subject, and the
-//! notification preferences of users.
+//! Notifications, each sent at most once per user and matter, and the notification preferences of users.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -13,17 +12,17 @@ use crate::conversation::transcript::{OutboxId, UserId};
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms, unreadable_column};
 use crate::store::library::follows;
-use crate::store::schema::{notices, outbox as texts, users};
+use crate::store::schema::{notices, outbox as messages, users};
 
-/// Prefixes of the keys of messages that respect quiet hours: notifications of titles and problems, and the outcome of
-/// an addition that was retried.
+/// Key prefixes of messages that respect quiet hours: notifications of titles and problems, and outcomes of deferred
+/// additions.
 const QUIET_KEYS: [&str; 3] = ["ready:", "trouble:", "request:"];
 
 /// Notification preference of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotificationSetting {
     Off,
-    /// The user wants notifications, with the quiet hours that the user has set, if any.
+    /// The user wants notifications. The field contains the user's own quiet hours, if set.
     On(Option<QuietHours>),
 }
 
@@ -35,8 +34,7 @@ pub fn load_notification_setting(conn: &mut Conn, user: UserId) -> QueryResult<N
     })
 }
 
-/// Loads the quiet hours that a user has set, whether or not the user wants notifications: promised messages respect
-/// quiet hours too.
+/// Loads the quiet hours that a user has set, even if notifications are off: promised messages respect quiet hours too.
 pub fn load_quiet_hours(conn: &mut Conn, user: UserId) -> QueryResult<Option<QuietHours>> {
     let (from, to): (Option<i64>, Option<i64>) =
         users::table.find(user).select((users::quiet_from, users::quiet_to)).first(conn)?;
@@ -49,45 +47,49 @@ pub fn load_quiet_hours(conn: &mut Conn, user: UserId) -> QueryResult<Option<Qui
     }
 }
 
-/// Stores the preference of a user. If the user turns notifications off, waiting notifications are not sent either.
+/// Stores the preference of a user. If the user turns notifications off, waiting notifications are suppressed.
 pub fn store_notification_preference(
     conn: &mut Conn,
     user: UserId,
-    wish: NotificationPreference,
+    preference: NotificationPreference,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let person = users::table.find(user);
-    let hours = |quiet: QuietHours| {
+    let user_row = users::table.find(user);
+    let quiet_hours_columns = |quiet: QuietHours| {
         let (from, to) = (Some(i64::from(quiet.start_hour())), Some(i64::from(quiet.end_hour())));
         (users::quiet_from.eq(from), users::quiet_to.eq(to), users::updated_at.eq(ms(now)))
     };
-    match wish {
-        NotificationPreference::On => diesel::update(person)
+    match preference {
+        NotificationPreference::On => diesel::update(user_row)
             .set((users::notify.eq(true), users::updated_at.eq(ms(now))))
             .execute(conn)?,
         NotificationPreference::Off => {
-            suppress_unsolicited(conn, user, now)?;
+            suppress_topic_notifications(conn, user, now)?;
             follows::mute_follows(conn, user)?;
-            diesel::update(person)
+            diesel::update(user_row)
                 .set((users::notify.eq(false), users::updated_at.eq(ms(now))))
                 .execute(conn)?
         }
-        NotificationPreference::Quiet(quiet) => diesel::update(person).set(hours(quiet)).execute(conn)?,
+        NotificationPreference::Quiet(quiet) => {
+            diesel::update(user_row).set(quiet_hours_columns(quiet)).execute(conn)?
+        }
         NotificationPreference::NeverQuiet => {
-            diesel::update(person).set(hours(QuietHours::NEVER)).execute(conn)?
+            diesel::update(user_row).set(quiet_hours_columns(QuietHours::NEVER)).execute(conn)?
         }
     };
     Ok(())
 }
 
-/// Outcome of recording a notification: the first one about its subject, or a repeat.
+/// Outcome of recording a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordOutcome {
+    /// The notification has this id.
     New(i64),
+    /// The user was already notified of the matter.
     Known,
 }
 
-/// Records that a user is notified of a subject. Notifications from before `since` do not count.
+/// Records that a user is notified of a matter. Notifications from before `since` do not count.
 pub fn record_notification(
     conn: &mut Conn,
     user: UserId,
@@ -95,13 +97,13 @@ pub fn record_notification(
     since: Timestamp,
     now: Timestamp,
 ) -> QueryResult<RecordOutcome> {
-    let known: Option<(i64, Timestamp)> = notices::table
+    let earlier: Option<(i64, Timestamp)> = notices::table
         .filter(notices::user_id.eq(user).and(notices::matter.eq(matter)))
         .select((notices::id, notices::created_at))
         .first(conn)
         .optional()?;
-    match known {
-        Some((_, at)) if at >= since => return Ok(RecordOutcome::Known),
+    match earlier {
+        Some((_, notified_at)) if notified_at >= since => return Ok(RecordOutcome::Known),
         Some((id, _)) => {
             diesel::delete(notices::table.find(id)).execute(conn)?;
         }
@@ -115,47 +117,47 @@ pub fn record_notification(
         .map(RecordOutcome::New)
 }
 
-/// Returns whether a user was notified of a subject since `since`.
+/// Returns whether a user was notified of a matter since `since`.
 pub fn was_notified(conn: &mut Conn, user: UserId, matter: &str, since: Timestamp) -> QueryResult<bool> {
-    let at: Option<Timestamp> = notices::table
+    let notified_at: Option<Timestamp> = notices::table
         .filter(notices::user_id.eq(user).and(notices::matter.eq(matter)))
         .select(notices::created_at)
         .first(conn)
         .optional()?;
-    Ok(at.is_some_and(|at| at >= since))
+    Ok(notified_at.is_some_and(|notified_at| notified_at >= since))
 }
 
-/// Returns the time at which a user was last notified of a subject with this prefix.
-pub fn load_last_notified(conn: &mut Conn, user: UserId, beginning: &str) -> QueryResult<Option<Timestamp>> {
-    // The semicolon is the character after the colon, which ends every prefix.
-    let end = format!("{};", beginning.trim_end_matches(':'));
+/// Returns the time at which a user was last notified of a matter with this prefix.
+pub fn load_last_notified(conn: &mut Conn, user: UserId, prefix: &str) -> QueryResult<Option<Timestamp>> {
+    // Every prefix ends with a colon, and the semicolon is the next character after it.
+    let end = format!("{};", prefix.trim_end_matches(':'));
     notices::table
-        .filter(notices::user_id.eq(user).and(notices::matter.ge(beginning)).and(notices::matter.lt(end)))
+        .filter(notices::user_id.eq(user).and(notices::matter.ge(prefix)).and(notices::matter.lt(end)))
         .select(diesel::dsl::max(notices::created_at))
         .first(conn)
 }
 
-/// Loads the distinct times of a user's notifications since `since`, excluding `but`.
+/// Loads the times of a user's notifications since `since`, one for each message except `excluded`.
 pub fn load_notification_times(
     conn: &mut Conn,
     user: UserId,
     since: Timestamp,
-    but: Option<OutboxId>,
+    excluded: Option<OutboxId>,
 ) -> QueryResult<Vec<Timestamp>> {
     let rows: Vec<(Option<OutboxId>, Timestamp)> = notices::table
         .filter(notices::user_id.eq(user).and(notices::created_at.gt(ms(since))))
         .order(notices::id)
         .select((notices::outbox_id, notices::created_at))
         .load(conn)?;
-    let mut seen = Vec::new();
+    let mut counted_messages = Vec::new();
     let mut times = Vec::new();
-    for (text, at) in rows {
-        if let Some(text) = text
-            && but != Some(text)
-            && !seen.contains(&text)
+    for (message, notified_at) in rows {
+        if let Some(message) = message
+            && excluded != Some(message)
+            && !counted_messages.contains(&message)
         {
-            seen.push(text);
-            times.push(at);
+            counted_messages.push(message);
+            times.push(notified_at);
         }
     }
     Ok(times)
@@ -165,169 +167,176 @@ pub fn load_notification_times(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingNotification {
     pub id: OutboxId,
-    /// The phrases of the message so far.
+    /// Phrases of the notifications in the message.
     pub phrases: Vec<String>,
 }
 
-/// Loads the user's message that waits for its send time.
+/// Loads the user's message of a topic that waits for its send time.
 pub fn find_waiting_notification(
     conn: &mut Conn,
     user: UserId,
     topic: NotificationTopic,
     now: Timestamp,
 ) -> QueryResult<Option<WaitingNotification>> {
-    let waiting: Option<(OutboxId, Timestamp)> = texts::table
-        .filter(outbox::OPEN.and(texts::user_id.eq(user)).and(texts::kind.eq(OutboundKind::Notice)))
+    let waiting: Option<(OutboxId, Timestamp)> = messages::table
+        .filter(outbox::OPEN.and(messages::user_id.eq(user)).and(messages::kind.eq(OutboundKind::Notice)))
         .filter(
-            texts::state
+            messages::state
                 .eq(OutboxState::Queued)
-                .and(texts::attempts.eq(0))
-                .and(texts::not_before.gt(ms(now))),
+                .and(messages::attempts.eq(0))
+                .and(messages::not_before.gt(ms(now))),
         )
         .filter(lookups::NOT_LOOKED_UP)
-        .filter(texts::dedupe_key.ge(format!("{}:", topic_word(topic))))
-        .filter(texts::dedupe_key.lt(format!("{};", topic_word(topic))))
-        .select((texts::id, texts::created_at))
+        .filter(messages::dedupe_key.ge(format!("{}:", topic_key(topic))))
+        .filter(messages::dedupe_key.lt(format!("{};", topic_key(topic))))
+        .select((messages::id, messages::created_at))
         .first(conn)
         .optional()?;
     let Some((id, created_at)) = waiting else { return Ok(None) };
-    let words: Vec<Option<String>> = notices::table
+    let phrases: Vec<Option<String>> = notices::table
         .filter(notices::user_id.eq(user).and(notices::created_at.ge(ms(created_at))))
         .filter(notices::outbox_id.eq(id))
         .order(notices::id)
         .select(notices::words)
         .load(conn)?;
-    let phrases: Vec<String> = words.into_iter().flatten().collect();
+    let phrases: Vec<String> = phrases.into_iter().flatten().collect();
     // A message whose text was erased cannot be extended.
     Ok((!phrases.is_empty()).then_some(WaitingNotification { id, phrases }))
 }
 
-/// Returns the key of a message: the prefix of its topic and the id of its first notification, which makes the key
-/// unique.
+/// Returns the unique key of a message: its topic and the id of its first notification.
 pub fn notification_key(topic: NotificationTopic, notice: i64) -> String {
-    format!("{}:{notice}", topic_word(topic))
+    format!("{}:{notice}", topic_key(topic))
 }
 
-fn topic_word(topic: NotificationTopic) -> &'static str {
+fn topic_key(topic: NotificationTopic) -> &'static str {
     match topic {
         NotificationTopic::Ready => "ready",
         NotificationTopic::Trouble => "trouble",
     }
 }
 
-/// Queues a message for these notifications, to be sent at `at`.
+/// Queues a message for these notifications, to be sent at `send_at`.
 pub fn queue_notification(
     conn: &mut Conn,
-    text: &NewOutboundMessage,
-    at: Timestamp,
+    message: &NewOutboundMessage,
+    send_at: Timestamp,
     (ids, phrase): (&[i64], &str),
     now: Timestamp,
 ) -> QueryResult<()> {
-    let id = outbox::queue_message_at(conn, text, at, now)?;
+    let id = outbox::queue_message_at(conn, message, send_at, now)?;
     link_notifications(conn, id, ids, phrase)
 }
 
-/// Adds phrases to a waiting message.
+/// Adds a phrase to a waiting message, and replaces the text of the message.
 pub fn append_phrase(
     conn: &mut Conn,
-    held: OutboxId,
+    message: OutboxId,
     (body, segments): (&str, u32),
     (ids, phrase): (&[i64], &str),
     now: Timestamp,
 ) -> QueryResult<()> {
-    diesel::update(texts::table.find(held))
-        .set((texts::body.eq(body), texts::segments.eq(i64::from(segments)), texts::updated_at.eq(ms(now))))
+    diesel::update(messages::table.find(message))
+        .set((
+            messages::body.eq(body),
+            messages::segments.eq(i64::from(segments)),
+            messages::updated_at.eq(ms(now)),
+        ))
         .execute(conn)?;
-    link_notifications(conn, held, ids, phrase)
+    link_notifications(conn, message, ids, phrase)
 }
 
-fn link_notifications(conn: &mut Conn, text: OutboxId, ids: &[i64], phrase: &str) -> QueryResult<()> {
-    for (place, id) in ids.iter().enumerate() {
-        let words = (place == 0).then_some(phrase);
+fn link_notifications(conn: &mut Conn, message: OutboxId, ids: &[i64], phrase: &str) -> QueryResult<()> {
+    for (index, id) in ids.iter().enumerate() {
+        // Only the first notification stores the phrase, which covers all of them.
+        let phrase = (index == 0).then_some(phrase);
         diesel::update(notices::table.find(id))
-            .set((notices::outbox_id.eq(text), notices::words.eq(words)))
+            .set((notices::outbox_id.eq(message), notices::words.eq(phrase)))
             .execute(conn)?;
     }
     Ok(())
 }
 
-/// Suppresses every waiting notification of a user, except the codes and outcomes of requests that admins decide,
-/// because those requests are still open. A notification with an unknown delivery status is neither looked up nor sent
-/// again.
-pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    let of_requests = texts::dedupe_key.ge("approval:").and(texts::dedupe_key.lt("approval;"));
+/// Suppresses every unsent notification of a user, except those about approvals, which are still open. A suppressed
+/// notification with an unknown delivery status is neither looked up nor sent again.
+pub fn suppress_notifications(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    let is_about_approval = messages::dedupe_key.ge("approval:").and(messages::dedupe_key.lt("approval;"));
     diesel::update(
-        texts::table
-            .filter(outbox::OPEN.and(texts::user_id.eq(user)))
-            .filter(texts::kind.eq(OutboundKind::Notice).and(diesel::dsl::not(of_requests))),
+        messages::table
+            .filter(outbox::OPEN.and(messages::user_id.eq(user)))
+            .filter(messages::kind.eq(OutboundKind::Notice).and(diesel::dsl::not(is_about_approval))),
     )
-    .set((texts::state.eq(OutboxState::Suppressed), texts::updated_at.eq(ms(now))))
+    .set((messages::state.eq(OutboxState::Suppressed), messages::updated_at.eq(ms(now))))
     .execute(conn)
     .map(drop)
 }
 
 /// Suppresses a user's waiting notifications of ready titles and of problems.
-pub fn suppress_unsolicited(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+pub fn suppress_topic_notifications(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     for topic in [NotificationTopic::Ready, NotificationTopic::Trouble] {
         diesel::update(
-            texts::table
-                .filter(outbox::OPEN.and(texts::user_id.eq(user)).and(texts::state.eq(OutboxState::Queued)))
-                .filter(texts::dedupe_key.ge(format!("{}:", topic_word(topic))))
-                .filter(texts::dedupe_key.lt(format!("{};", topic_word(topic)))),
+            messages::table
+                .filter(
+                    outbox::OPEN.and(messages::user_id.eq(user)).and(messages::state.eq(OutboxState::Queued)),
+                )
+                .filter(messages::dedupe_key.ge(format!("{}:", topic_key(topic))))
+                .filter(messages::dedupe_key.lt(format!("{};", topic_key(topic)))),
         )
-        .set((texts::state.eq(OutboxState::Suppressed), texts::updated_at.eq(ms(now))))
+        .set((messages::state.eq(OutboxState::Suppressed), messages::updated_at.eq(ms(now))))
         .execute(conn)?;
     }
     Ok(())
 }
 
-/// Maximum pause before a refused message is retried.
-const RETRY_WITHIN: SignedDuration = SignedDuration::from_mins(10);
+/// Maximum pause before a rejected message is retried.
+const MAX_RETRY_PAUSE: SignedDuration = SignedDuration::from_mins(10);
 
-/// Loads the notifications that wait for an hour of the day, or for the hourly limit, with their users.
+/// Loads the notifications that wait for the end of the quiet hours or for the hourly limit, with their users.
 pub fn load_waiting_notifications(
     conn: &mut Conn,
     user: Option<UserId>,
     now: Timestamp,
 ) -> QueryResult<Vec<(OutboxId, UserId)>> {
-    let mut waiting = texts::table
+    let mut waiting = messages::table
         .filter(
-            outbox::OPEN.and(texts::kind.eq(OutboundKind::Notice)).and(texts::state.eq(OutboxState::Queued)),
+            outbox::OPEN
+                .and(messages::kind.eq(OutboundKind::Notice))
+                .and(messages::state.eq(OutboxState::Queued)),
         )
-        .filter(texts::not_before.gt(ms(Timestamp::UNIX_EPOCH)).and(lookups::NOT_LOOKED_UP))
-        .filter(texts::attempts.eq(0).or(texts::not_before.gt(ms(now + RETRY_WITHIN))))
-        .select((texts::id, texts::user_id, texts::dedupe_key))
+        .filter(messages::not_before.gt(ms(Timestamp::UNIX_EPOCH)).and(lookups::NOT_LOOKED_UP))
+        .filter(messages::attempts.eq(0).or(messages::not_before.gt(ms(now + MAX_RETRY_PAUSE))))
+        .select((messages::id, messages::user_id, messages::dedupe_key))
         .into_boxed();
     if let Some(user) = user {
-        waiting = waiting.filter(texts::user_id.eq(user));
+        waiting = waiting.filter(messages::user_id.eq(user));
     }
     let mut rows: Vec<(OutboxId, UserId, String)> = waiting.load(conn)?;
-    // Sorted here: with an ORDER BY, SQLite would read every message instead of only the open ones.
+    // Sorted here, because with an ORDER BY SQLite would read all messages instead of only the open ones.
     rows.sort_unstable();
     // Other messages have no quiet hours: their time is the time of a retry.
     rows.retain(|(.., key)| respects_quiet_hours(key));
     Ok(rows.into_iter().map(|(id, user, _)| (id, user)).collect())
 }
 
-/// Postpones a notification until `at`. The age of the notification is counted from that time.
+/// Postpones a notification until `send_at`. The maximum age of the notification is counted from that time.
 pub fn postpone_notification(
     conn: &mut Conn,
     id: OutboxId,
-    at: Timestamp,
+    send_at: Timestamp,
     now: Timestamp,
 ) -> QueryResult<()> {
-    diesel::update(texts::table.find(id).filter(texts::state.eq(OutboxState::Queued)))
+    diesel::update(messages::table.find(id).filter(messages::state.eq(OutboxState::Queued)))
         .set((
-            texts::not_before.eq(ms(if at > now { at } else { Timestamp::UNIX_EPOCH })),
-            texts::deadline_at.eq(ms(at.max(now) + outbox::SEND_WITHIN)),
-            texts::updated_at.eq(ms(now)),
+            messages::not_before.eq(ms(if send_at > now { send_at } else { Timestamp::UNIX_EPOCH })),
+            messages::deadline_at.eq(ms(send_at.max(now) + outbox::MAX_SEND_AGE)),
+            messages::updated_at.eq(ms(now)),
         ))
         .execute(conn)
         .map(drop)
 }
 
 fn respects_quiet_hours(key: &str) -> bool {
-    QUIET_KEYS.iter().any(|beginning| key.starts_with(beginning))
+    QUIET_KEYS.iter().any(|prefix| key.starts_with(prefix))
 }
 
 /// Returns the end of the quiet hours if a message with this key must not be sent now.
@@ -335,26 +344,26 @@ pub(in crate::store) fn quiet_hours_end(
     conn: &mut Conn,
     user: UserId,
     key: &str,
-    terms: &AcceptancePolicy,
+    policy: &AcceptancePolicy,
     now: Timestamp,
 ) -> QueryResult<Option<Timestamp>> {
     if !respects_quiet_hours(key) {
         return Ok(None);
     }
-    let hours = load_quiet_hours(conn, user)?.or(terms.quiet);
-    Ok(hours.and_then(|hours| hours.next_end(now, &terms.zone)))
+    let hours = load_quiet_hours(conn, user)?.or(policy.quiet);
+    Ok(hours.and_then(|hours| hours.next_end(now, &policy.zone)))
 }
 
-/// Deletes the rows of notifications from before `before`.
+/// Deletes the notifications from before `before`.
 pub fn delete_old_notifications(conn: &mut Conn, before: Timestamp) -> QueryResult<usize> {
-    // One query per user, because the index begins with the user.
-    let people: Vec<UserId> = users::table.select(users::id).load(conn)?;
-    let mut gone = 0;
-    for user in people {
-        let old = notices::user_id.eq(user).and(notices::created_at.lt(ms(before)));
-        gone += diesel::delete(notices::table.filter(old)).execute(conn)?;
+    // One query per user, because the index starts with the user.
+    let users: Vec<UserId> = users::table.select(users::id).load(conn)?;
+    let mut deleted_count = 0;
+    for user in users {
+        let is_old = notices::user_id.eq(user).and(notices::created_at.lt(ms(before)));
+        deleted_count += diesel::delete(notices::table.filter(is_old)).execute(conn)?;
     }
-    Ok(gone)
+    Ok(deleted_count)
 }
 
 #[cfg(test)]
@@ -373,12 +382,12 @@ mod tests {
         NOW + SignedDuration::from_mins(n)
     }
 
-    fn ann(conn: &mut Conn) -> UserId {
+    fn create_ann(conn: &mut Conn) -> UserId {
         ensure_user(conn, &PhoneNumber::parse("+15550100001").unwrap(), FirstContactRole::Member, NOW)
             .unwrap()
     }
 
-    fn text(user: UserId, notice: i64, body: &str) -> NewOutboundMessage {
+    fn new_message(user: UserId, notice: i64, body: &str) -> NewOutboundMessage {
         NewOutboundMessage {
             key: notification_key(NotificationTopic::Ready, notice),
             user,
@@ -392,18 +401,18 @@ mod tests {
         }
     }
 
-    fn new(conn: &mut Conn, user: UserId, matter: &str, at: Timestamp) -> i64 {
+    fn record_new(conn: &mut Conn, user: UserId, matter: &str, at: Timestamp) -> i64 {
         match record_notification(conn, user, matter, NOW, at).unwrap() {
             RecordOutcome::New(id) => id,
-            RecordOutcome::Known => panic!("{matter} was noted before"),
+            RecordOutcome::Known => panic!("{matter} was recorded before"),
         }
     }
 
     #[test]
-    fn matter_is_notified_once_per_follow() {
+    fn matter_is_recorded_once_since_the_given_time() {
         let mut conn = scratch();
-        let ann = ann(&mut conn);
-        new(&mut conn, ann, "movie:radarr:7", minute(5));
+        let ann = create_ann(&mut conn);
+        record_new(&mut conn, ann, "movie:radarr:7", minute(5));
         assert_eq!(
             record_notification(&mut conn, ann, "movie:radarr:7", minute(5), minute(9)),
             Ok(RecordOutcome::Known)
@@ -418,11 +427,11 @@ mod tests {
     #[test]
     fn last_notification_is_found_by_matter_prefix() {
         let mut conn = scratch();
-        let ann = ann(&mut conn);
+        let ann = create_ann(&mut conn);
         for (matter, at) in
             [("episode:sonarr:7:1:1", 1), ("episode:sonarr:7:1:2", 3), ("episode:sonarr:70:1:1", 5)]
         {
-            new(&mut conn, ann, matter, minute(at));
+            record_new(&mut conn, ann, matter, minute(at));
         }
         assert_eq!(load_last_notified(&mut conn, ann, "episode:sonarr:7:"), Ok(Some(minute(3))));
         assert_eq!(load_last_notified(&mut conn, ann, "episode:sonarr:8:"), Ok(None));
@@ -431,26 +440,29 @@ mod tests {
     #[test]
     fn waiting_notification_is_extended_and_counts_once() {
         let mut conn = scratch();
-        let ann = ann(&mut conn);
-        let first = new(&mut conn, ann, "movie:radarr:7", minute(1));
+        let ann = create_ann(&mut conn);
+        let first = record_new(&mut conn, ann, "movie:radarr:7", minute(1));
         queue_notification(
             &mut conn,
-            &text(ann, first, "Dune is ready."),
+            &new_message(ann, first, "Dune is ready."),
             minute(60),
             (&[first], "Dune"),
             minute(1),
         )
         .unwrap();
-        let held_then =
+        let waiting =
             find_waiting_notification(&mut conn, ann, NotificationTopic::Ready, minute(2)).unwrap().unwrap();
-        assert_eq!(held_then.phrases, ["Dune"]);
-        let more = [new(&mut conn, ann, "movie:radarr:8", minute(2)), new(&mut conn, ann, "x", minute(2))];
-        append_phrase(&mut conn, held_then.id, ("Both are ready.", 1), (&more, "Heat"), minute(2)).unwrap();
-        let held_now =
+        assert_eq!(waiting.phrases, ["Dune"]);
+        let added = [
+            record_new(&mut conn, ann, "movie:radarr:8", minute(2)),
+            record_new(&mut conn, ann, "x", minute(2)),
+        ];
+        append_phrase(&mut conn, waiting.id, ("Both are ready.", 1), (&added, "Heat"), minute(2)).unwrap();
+        let extended =
             find_waiting_notification(&mut conn, ann, NotificationTopic::Ready, minute(3)).unwrap().unwrap();
-        assert_eq!(held_now.phrases, ["Dune", "Heat"]);
+        assert_eq!(extended.phrases, ["Dune", "Heat"]);
         assert_eq!(load_notification_times(&mut conn, ann, NOW, None), Ok(vec![minute(1)]));
-        assert_eq!(load_notification_times(&mut conn, ann, NOW, Some(held_now.id)), Ok(vec![]));
+        assert_eq!(load_notification_times(&mut conn, ann, NOW, Some(extended.id)), Ok(vec![]));
         assert_eq!(
             find_waiting_notification(&mut conn, ann, NotificationTopic::Trouble, minute(3)),
             Ok(None)
@@ -458,14 +470,14 @@ mod tests {
         assert_eq!(
             find_waiting_notification(&mut conn, ann, NotificationTopic::Ready, minute(60)),
             Ok(None),
-            "it is on its way"
+            "the message is due"
         );
     }
 
     #[test]
     fn notification_preference_applies_to_waiting_messages() {
         let mut conn = scratch();
-        let ann = ann(&mut conn);
+        let ann = create_ann(&mut conn);
         assert_eq!(load_notification_setting(&mut conn, ann), Ok(NotificationSetting::On(None)));
         let night = QuietHours::new(22, 7).unwrap();
         store_notification_preference(&mut conn, ann, NotificationPreference::Quiet(night), NOW).unwrap();
@@ -476,10 +488,10 @@ mod tests {
             Ok(NotificationSetting::On(Some(QuietHours::NEVER)))
         );
 
-        let notice = new(&mut conn, ann, "movie:radarr:7", minute(1));
+        let notice = record_new(&mut conn, ann, "movie:radarr:7", minute(1));
         queue_notification(
             &mut conn,
-            &text(ann, notice, "Dune is ready."),
+            &new_message(ann, notice, "Dune is ready."),
             minute(60),
             (&[notice], "Dune"),
             minute(1),
@@ -487,38 +499,38 @@ mod tests {
         .unwrap();
         store_notification_preference(&mut conn, ann, NotificationPreference::Off, minute(2)).unwrap();
         assert_eq!(load_notification_setting(&mut conn, ann), Ok(NotificationSetting::Off));
-        let agenda = outbox_schedule::load_outbox_schedule(&mut conn, &[], minute(90)).unwrap();
-        assert_eq!(agenda, outbox_schedule::OutboxSchedule::default());
+        let schedule = outbox_schedule::load_outbox_schedule(&mut conn, &[], minute(90)).unwrap();
+        assert_eq!(schedule, outbox_schedule::OutboxSchedule::default());
     }
 
     #[test]
-    fn admin_code_never_waits_for_the_end_of_quiet_hours() {
+    fn approval_code_never_waits_for_the_end_of_quiet_hours() {
         let mut conn = scratch();
-        let ann = ann(&mut conn);
+        let ann = create_ann(&mut conn);
         for key in ["approval:1:user:1", "ready:1", "request:1"] {
-            let text = NewOutboundMessage { key: key.into(), ..text(ann, 1, "Dune") };
-            outbox::queue_message_at(&mut conn, &text, minute(60), minute(1)).unwrap();
+            let message = NewOutboundMessage { key: key.into(), ..new_message(ann, 1, "Dune") };
+            outbox::queue_message_at(&mut conn, &message, minute(60), minute(1)).unwrap();
         }
-        let moved = load_waiting_notifications(&mut conn, None, minute(2)).unwrap();
-        assert_eq!(moved, [(OutboxId(2), ann), (OutboxId(3), ann)]);
+        let waiting = load_waiting_notifications(&mut conn, None, minute(2)).unwrap();
+        assert_eq!(waiting, [(OutboxId(2), ann), (OutboxId(3), ann)]);
     }
 
     #[test]
     fn erased_notification_of_unknown_delivery_is_not_resent() {
         let mut conn = scratch();
-        let ann = ann(&mut conn);
-        let id = outbox::queue_message(&mut conn, &text(ann, 1, "Dune is ready."), NOW).unwrap();
-        let terms = AcceptancePolicy {
+        let ann = create_ann(&mut conn);
+        let id = outbox::queue_message(&mut conn, &new_message(ann, 1, "Dune is ready."), NOW).unwrap();
+        let policy = AcceptancePolicy {
             confirm_for: SignedDuration::ZERO,
             zone: jiff::tz::TimeZone::UTC,
             quiet: None,
         };
-        outbox::claim_message(&mut conn, id, &terms, NOW).unwrap();
+        outbox::claim_message(&mut conn, id, &policy, NOW).unwrap();
         outbox::mark_message_unknown(&mut conn, id, "no answer", NOW).unwrap();
-        suppress_all(&mut conn, ann, minute(1)).unwrap();
-        let looks = lookups::LookupCount { before: 0, enough: 1 };
+        suppress_notifications(&mut conn, ann, minute(1)).unwrap();
+        let count = lookups::LookupCount { earlier: 0, required: 1 };
         assert_eq!(
-            lookups::record_unsuccessful_lookup(&mut conn, id, looks, minute(2)),
+            lookups::record_unsuccessful_lookup(&mut conn, id, count, minute(2)),
             Ok(lookups::LookupOutcome::LookAgain)
         );
         assert_eq!(
@@ -530,8 +542,8 @@ mod tests {
     #[test]
     fn old_notifications_are_deleted() {
         let mut conn = scratch();
-        let ann = ann(&mut conn);
-        new(&mut conn, ann, "movie:radarr:7", minute(1));
+        let ann = create_ann(&mut conn);
+        record_new(&mut conn, ann, "movie:radarr:7", minute(1));
         assert_eq!(
             (delete_old_notifications(&mut conn, minute(1)), delete_old_notifications(&mut conn, minute(2))),
             (Ok(0), Ok(1))

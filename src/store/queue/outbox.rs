@@ -1,11 +1,10 @@
-//! Outbox of messages to send. Every message is sent through a row of this table; the intent to send is written before
-//! the message is sent.
+//! Outbox: every outbound message is a row of this table, and the intent to send is stored before the message is sent.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::callbacks::CallbackWord;
+use super::callbacks::CallbackToken;
 use super::delivery_reports::AcceptancePolicy;
 use super::{lookups, notifications, outbox_schedule};
 use crate::conversation::routing::transport::MessageTransport;
@@ -20,18 +19,18 @@ use crate::store::schema::{delivery_events, outbox, pending_actions, tool_calls,
 use crate::store::turns::daily_budget::Day;
 use crate::store::turns::{daily_budget, progress_message};
 
-/// Age after which a message is too old to be sent.
-pub(in crate::store) const SEND_WITHIN: SignedDuration = SignedDuration::from_hours(6);
+/// Age after which an unsent message is too old to be sent.
+pub(in crate::store) const MAX_SEND_AGE: SignedDuration = SignedDuration::from_hours(6);
 
-/// Condition of open rows: neither accepted nor given up.
+/// Condition of open rows: neither accepted, failed nor suppressed.
 pub(in crate::store) const OPEN: LiteralSql = LiteralSql("outbox.state IN ('queued','attempting','unknown')");
 
 stored_enum! {
     pub enum OutboundKind {
         Reply = "reply",
         ConfirmPrompt = "confirm_prompt",
-        /// A notification, which no user requested at that moment. It is never sent between a confirmation prompt and
-        /// its reply.
+        /// Notification, which the user did not request at that moment. It is never sent between a confirmation prompt
+        /// and its reply.
         Notice = "notice",
     }
 }
@@ -40,9 +39,9 @@ stored_enum! {
     /// State of an outbound message.
     pub enum OutboxState {
         Queued = "queued",
-        /// The message is being handed to the carrier.
+        /// The message is being sent to the carrier.
         Attempting = "attempting",
-        /// The message may have been accepted.
+        /// The carrier may have accepted the message.
         Unknown = "unknown",
         Accepted = "accepted",
         Failed = "failed",
@@ -57,7 +56,7 @@ pub(in crate::store) const SETTLED: [OutboxState; 3] =
 
 #[derive(Debug, Clone)]
 pub struct NewOutboundMessage {
-    /// Unique key of the message, such as `turn:42:reply`: one row per key, ever.
+    /// Idempotency key of the message, such as `turn:42:reply`.
     pub key: String,
     pub user: UserId,
     /// Turn that wrote the message; `None` for a message that no turn wrote.
@@ -71,32 +70,32 @@ pub struct NewOutboundMessage {
     pub segments: u32,
 }
 
-pub fn queue_message(conn: &mut Conn, text: &NewOutboundMessage, now: Timestamp) -> QueryResult<OutboxId> {
-    queue_message_at(conn, text, now, now)
+pub fn queue_message(conn: &mut Conn, message: &NewOutboundMessage, now: Timestamp) -> QueryResult<OutboxId> {
+    queue_message_at(conn, message, now, now)
 }
 
-/// Queues a message that must not be sent before `at`.
+/// Queues a message that must not be sent before `send_at`.
 pub fn queue_message_at(
     conn: &mut Conn,
-    text: &NewOutboundMessage,
-    at: Timestamp,
+    message: &NewOutboundMessage,
+    send_at: Timestamp,
     now: Timestamp,
 ) -> QueryResult<OutboxId> {
     diesel::insert_into(outbox::table)
         .values((
-            outbox::dedupe_key.eq(&text.key),
-            outbox::user_id.eq(text.user),
-            outbox::turn_id.eq(text.turn),
-            outbox::kind.eq(text.kind),
-            outbox::to_addr.eq(text.to.as_str()),
-            outbox::from_addr.eq(text.from.as_str()),
-            outbox::body.eq(&text.body),
-            outbox::media_url.eq(&text.media),
-            outbox::segments.eq(i64::from(text.segments)),
+            outbox::dedupe_key.eq(&message.key),
+            outbox::user_id.eq(message.user),
+            outbox::turn_id.eq(message.turn),
+            outbox::kind.eq(message.kind),
+            outbox::to_addr.eq(message.to.as_str()),
+            outbox::from_addr.eq(message.from.as_str()),
+            outbox::body.eq(&message.body),
+            outbox::media_url.eq(&message.media),
+            outbox::segments.eq(i64::from(message.segments)),
             outbox::state.eq(OutboxState::Queued),
-            outbox::not_before.eq(ms(if at > now { at } else { Timestamp::UNIX_EPOCH })),
-            outbox::deadline_at.eq(ms(at + SEND_WITHIN)),
-            outbox::lookups_left.eq(lookups::count_needed_lookups(conn, text)?),
+            outbox::not_before.eq(ms(if send_at > now { send_at } else { Timestamp::UNIX_EPOCH })),
+            outbox::deadline_at.eq(ms(send_at + MAX_SEND_AGE)),
+            outbox::lookups_left.eq(lookups::count_needed_lookups(conn, message)?),
             outbox::created_at.eq(ms(now)),
             outbox::updated_at.eq(ms(now)),
         ))
@@ -105,22 +104,25 @@ pub fn queue_message_at(
 }
 
 /// Queues a message unless a message with the same key was ever queued.
-pub fn queue_message_once(conn: &mut Conn, text: &NewOutboundMessage, now: Timestamp) -> QueryResult<()> {
-    queue_message_once_at(conn, text, now, now)
+pub fn queue_message_once(conn: &mut Conn, message: &NewOutboundMessage, now: Timestamp) -> QueryResult<()> {
+    queue_message_once_at(conn, message, now, now)
 }
 
-/// Like [`queue_message_once`], for a message that must not be sent before `at`.
+/// Like [`queue_message_once`], for a message that must not be sent before `send_at`.
 pub fn queue_message_once_at(
     conn: &mut Conn,
-    text: &NewOutboundMessage,
-    at: Timestamp,
+    message: &NewOutboundMessage,
+    send_at: Timestamp,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let known: Option<i64> =
-        outbox::table.filter(outbox::dedupe_key.eq(&text.key)).select(outbox::id).first(conn).optional()?;
-    match known {
+    let queued: Option<i64> = outbox::table
+        .filter(outbox::dedupe_key.eq(&message.key))
+        .select(outbox::id)
+        .first(conn)
+        .optional()?;
+    match queued {
         Some(_) => Ok(()),
-        None => queue_message_at(conn, text, at, now).map(drop),
+        None => queue_message_at(conn, message, send_at, now).map(drop),
     }
 }
 
@@ -133,8 +135,8 @@ pub struct DueMessage {
     pub from: Address,
     pub body: String,
     pub media: Option<String>,
-    /// Random word by which status callbacks identify this row.
-    pub word: CallbackWord,
+    /// Random token by which status callbacks identify this row.
+    pub token: CallbackToken,
 }
 
 /// Outcome of claiming a row.
@@ -143,15 +145,15 @@ pub enum SendClaim {
     Send(DueMessage),
     /// The message will not be sent: it is too old or outdated, or its recipient has opted out or was blocked.
     Dropped,
-    /// Another task has claimed the row, or the row has to wait.
-    AlreadyClaimed,
+    /// Another task has claimed the row, or the message must wait.
+    NotReady,
 }
 
 /// Claims a message by writing the intent to send.
 pub fn claim_message(
     conn: &mut Conn,
     id: OutboxId,
-    terms: &AcceptancePolicy,
+    policy: &AcceptancePolicy,
     now: Timestamp,
 ) -> QueryResult<SendClaim> {
     let row: Option<ClaimableMessageRow> = outbox::table
@@ -162,10 +164,10 @@ pub fn claim_message(
         .select(ClaimableMessageRow::as_select())
         .first(conn)
         .optional()?;
-    let Some(row) = row else { return Ok(SendClaim::AlreadyClaimed) };
+    let Some(row) = row else { return Ok(SendClaim::NotReady) };
     let is_notice = row.kind == OutboundKind::Notice;
     if is_notice && outbox_schedule::load_prompted_users(conn, now)?.contains_key(&row.user_id) {
-        return Ok(SendClaim::AlreadyClaimed);
+        return Ok(SendClaim::NotReady);
     }
     let (opted_out, status): (Option<Timestamp>, UserStatus) =
         users::table.find(row.user_id).select((users::opted_out_at, users::status)).first(conn)?;
@@ -178,18 +180,19 @@ pub fn claim_message(
         fail_message(conn, id, &SendFailure { code: None, meaning: "not sent in time" }, now)?;
         return Ok(SendClaim::Dropped);
     }
-    if let Some(morning) = notifications::quiet_hours_end(conn, row.user_id, &row.dedupe_key, terms, now)? {
+    if let Some(quiet_end) = notifications::quiet_hours_end(conn, row.user_id, &row.dedupe_key, policy, now)?
+    {
         // The message was queued before the quiet hours and waited for a reply or for the carrier.
-        notifications::postpone_notification(conn, id, morning, now)?;
-        return Ok(SendClaim::AlreadyClaimed);
+        notifications::postpone_notification(conn, id, quiet_end, now)?;
+        return Ok(SendClaim::NotReady);
     }
     let epoch = crate::store::boot::load_epoch(conn)?;
-    let word = row.callback_word.unwrap_or_else(|| CallbackWord::random().as_str().to_owned());
+    let token = row.callback_word.unwrap_or_else(|| CallbackToken::random().as_str().to_owned());
     let row: DueMessageRow = diesel::update(outbox::table.find(id))
         .set((
             outbox::state.eq(OutboxState::Attempting),
             outbox::attempts.eq(row.attempts + 1),
-            outbox::callback_word.eq(word),
+            outbox::callback_word.eq(token),
             outbox::attempt_at.eq(ms(now)),
             outbox::epoch.eq(epoch),
             outbox::updated_at.eq(ms(now)),
@@ -232,18 +235,18 @@ impl DueMessageRow {
             from: self.from_addr,
             body: self.body,
             media: self.media_url,
-            // A row that was attempted by a version without callback words has none, and no callback identifies it.
-            word: CallbackWord::from_stored(self.callback_word.unwrap_or_default()),
+            // A row that was last attempted by an older version may have no token; no callback can identify it.
+            token: CallbackToken::from_stored(self.callback_word.unwrap_or_default()),
         })
     }
 }
 
-/// Returns whether a message of this kind and text is a notification that expects no reply from its user.
+/// Returns whether a message is a notification that expects no reply.
 pub(in crate::store) fn expects_no_reply(kind: OutboundKind, body: &str) -> bool {
     kind == OutboundKind::Notice && !message_format::asks_question(body)
 }
 
-/// Receipt of the carrier for an accepted message.
+/// Carrier's receipt for an accepted message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AcceptedMessage<'a> {
     pub sid: &'a str,
@@ -260,29 +263,29 @@ struct AcceptedMessageRow {
     lookups_left: i64,
 }
 
-/// Outcome of recording an acceptance. An acceptance counts once, through whichever channel it is reported first.
+/// Outcome of recording an acceptance, which counts only when it is first recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AcceptanceOutcome {
-    First { kind: OutboundKind, way: MessageTransport, segments: u32 },
+    First { kind: OutboundKind, transport: MessageTransport, segments: u32 },
     Known,
 }
 
-/// Records that the carrier has accepted a message: the message is sent and paid for, and a confirmation prompt in it
+/// Records that the carrier has accepted a message. The segments of the message are counted, and a confirmation prompt
 /// is open from now on.
 pub fn record_acceptance(
     conn: &mut Conn,
     id: OutboxId,
-    taken: &AcceptedMessage<'_>,
-    terms: &AcceptancePolicy,
+    accepted: &AcceptedMessage<'_>,
+    policy: &AcceptancePolicy,
     now: Timestamp,
 ) -> QueryResult<AcceptanceOutcome> {
-    let sid = taken.sid;
+    let sid = accepted.sid;
     let row: Option<AcceptedMessageRow> =
         diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
             .set((
                 outbox::state.eq(OutboxState::Accepted),
                 outbox::provider_sid.eq(sid),
-                outbox::provider_created_at.eq(taken.created_at),
+                outbox::provider_created_at.eq(accepted.created_at),
                 outbox::accepted_at.eq(ms(now)),
                 outbox::updated_at.eq(ms(now)),
             ))
@@ -290,30 +293,30 @@ pub fn record_acceptance(
             .cached()
             .get_result(conn)
             .optional()?;
-    // `None` if a callback was faster than the response to the request.
+    // `None` if a status callback has already recorded the acceptance.
     let Some(row) = row else { return Ok(AcceptanceOutcome::Known) };
-    let way = row.from_addr.transport();
-    match way {
+    let transport = row.from_addr.transport();
+    match transport {
         MessageTransport::Carrier => {
-            let day = Day::from_timestamp(now, &terms.zone);
+            let day = Day::from_timestamp(now, &policy.zone);
             daily_budget::count_segments(conn, row.user_id, &day, row.segments)?;
         }
         MessageTransport::Terminal | MessageTransport::Console => {}
     }
-    let early: Vec<String> = delivery_events::table
+    let early_statuses: Vec<String> = delivery_events::table
         .filter(delivery_events::provider_sid.eq(sid))
         .select(delivery_events::status)
         .load(conn)?;
-    for status in early {
+    for status in early_statuses {
         super::delivery_reports::advance_delivery(conn, id, sid, &status, now)?;
     }
-    // A message that a lookup found before this run sent it was sent by a run that the database does not know of: its
+    // A message that was found by the lookup before sending was sent by a run that is missing from this database. Its
     // confirmation prompt has been open since then.
-    let opened = taken.created_at.filter(|at| row.lookups_left > 0 && *at < now).unwrap_or(now);
+    let opened_at = accepted.created_at.filter(|at| row.lookups_left > 0 && *at < now).unwrap_or(now);
     if row.kind == OutboundKind::ConfirmPrompt {
-        arm_pending_action(conn, id, terms.confirm_for, opened)?;
+        arm_pending_action(conn, id, policy.confirm_for, opened_at)?;
     }
-    Ok(AcceptanceOutcome::First { kind: row.kind, way, segments: convert_integer(row.segments)? })
+    Ok(AcceptanceOutcome::First { kind: row.kind, transport, segments: convert_integer(row.segments)? })
 }
 
 /// Records the acceptance of a row that a status report names. The row gets the id in the report, unless it already has
@@ -321,8 +324,8 @@ pub fn record_acceptance(
 pub(in crate::store) fn record_reported_acceptance(
     conn: &mut Conn,
     id: OutboxId,
-    taken: &AcceptedMessage<'_>,
-    terms: &AcceptancePolicy,
+    accepted: &AcceptedMessage<'_>,
+    policy: &AcceptancePolicy,
     now: Timestamp,
 ) -> QueryResult<AcceptanceOutcome> {
     let open: Option<i64> = outbox::table
@@ -332,30 +335,31 @@ pub(in crate::store) fn record_reported_acceptance(
         .first(conn)
         .optional()?;
     match open {
-        Some(_) if find_first_unclaimed(conn, &[taken.sid.to_owned()])?.is_some() => {
-            record_acceptance(conn, id, taken, terms, now)
+        Some(_) if find_first_unclaimed(conn, &[accepted.sid.to_owned()])?.is_some() => {
+            record_acceptance(conn, id, accepted, policy, now)
         }
         _ => Ok(AcceptanceOutcome::Known),
     }
 }
 
-/// Arms the pending action of a message. The action is open from the moment its confirmation prompt was first accepted,
-/// even if a repeat was queued by then. A repeat does not change the expiry, but only a reply to the repeat counts.
+/// Arms the pending action of a confirmation prompt. The action expires `confirm_for` after a prompt of its turn was
+/// first accepted. A repeated prompt does not change the expiry, but only a reply after the repeat counts.
 fn arm_pending_action(
     conn: &mut Conn,
     id: OutboxId,
     confirm_for: SignedDuration,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let asked_in: Option<TurnId> = outbox::table.find(id).select(outbox::turn_id).first(conn)?;
-    let calls = tool_calls::table.filter(tool_calls::turn_id.nullable().eq(asked_in)).select(tool_calls::id);
-    let of_this_turn = pending_actions::tool_call_id.eq_any(calls);
-    let prompted = pending_actions::prompt_outbox_id.eq(id);
-    let unexpired = pending_actions::table.filter(pending_actions::expires_at.is_null());
-    diesel::update(unexpired.filter(prompted.or(of_this_turn)))
+    let prompting_turn: Option<TurnId> = outbox::table.find(id).select(outbox::turn_id).first(conn)?;
+    let calls =
+        tool_calls::table.filter(tool_calls::turn_id.nullable().eq(prompting_turn)).select(tool_calls::id);
+    let is_of_turn = pending_actions::tool_call_id.eq_any(calls);
+    let has_this_prompt = pending_actions::prompt_outbox_id.eq(id);
+    let without_expiry = pending_actions::table.filter(pending_actions::expires_at.is_null());
+    diesel::update(without_expiry.filter(has_this_prompt.or(is_of_turn)))
         .set((pending_actions::armed_at.eq(ms(now)), pending_actions::expires_at.eq(ms(now + confirm_for))))
         .execute(conn)?;
-    diesel::update(pending_actions::table.filter(prompted))
+    diesel::update(pending_actions::table.filter(has_this_prompt))
         .set(pending_actions::armed_at.eq(ms(now)))
         .cached()
         .execute(conn)
@@ -383,7 +387,7 @@ pub fn postpone_message(
         .map(drop)
 }
 
-/// Marks a message that may have been accepted as unknown: it is not sent again until its status is known.
+/// Marks the delivery status of a message as unknown. The message is not sent again until a lookup resolves the status.
 pub fn mark_message_unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Timestamp) -> QueryResult<()> {
     diesel::update(outbox::table.find(id).filter(outbox::state.eq(OutboxState::Attempting)))
         .set((
@@ -402,11 +406,11 @@ pub fn mark_message_unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Ti
 /// Returns the index of the first of these carrier ids that belongs to no other message.
 pub fn find_first_unclaimed(conn: &mut Conn, sids: &[String]) -> QueryResult<Option<usize>> {
     // Each id is a separate query: a statement with a list is prepared again at each use.
-    for (place, sid) in sids.iter().enumerate() {
+    for (index, sid) in sids.iter().enumerate() {
         let claimed: Option<i64> =
             outbox::table.filter(outbox::provider_sid.eq(sid)).select(outbox::id).first(conn).optional()?;
         if claimed.is_none() {
-            return Ok(Some(place));
+            return Ok(Some(index));
         }
     }
     Ok(None)
@@ -419,11 +423,16 @@ pub struct SendFailure<'a> {
     pub meaning: &'a str,
 }
 
-pub fn fail_message(conn: &mut Conn, id: OutboxId, why: &SendFailure<'_>, now: Timestamp) -> QueryResult<()> {
+pub fn fail_message(
+    conn: &mut Conn,
+    id: OutboxId,
+    failure: &SendFailure<'_>,
+    now: Timestamp,
+) -> QueryResult<()> {
     diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
         .set((
             outbox::state.eq(OutboxState::Failed),
-            outbox::error.eq(json!({ "code": why.code, "meaning": why.meaning }).to_string()),
+            outbox::error.eq(json!({ "code": failure.code, "meaning": failure.meaning }).to_string()),
             outbox::updated_at.eq(ms(now)),
         ))
         .cached()
@@ -431,7 +440,7 @@ pub fn fail_message(conn: &mut Conn, id: OutboxId, why: &SendFailure<'_>, now: T
         .map(drop)
 }
 
-/// Suppresses all waiting messages of a user: no message is sent to a user who opted out.
+/// Suppresses all queued messages of a user who opted out.
 pub fn suppress_user_messages(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(
         outbox::table.filter(OPEN.and(outbox::user_id.eq(user)).and(outbox::state.eq(OutboxState::Queued))),
@@ -442,11 +451,11 @@ pub fn suppress_user_messages(conn: &mut Conn, user: UserId, now: Timestamp) -> 
     .map(drop)
 }
 
-/// Suppresses unsent messages whose key has this prefix.
-pub fn suppress_messages_by_key(conn: &mut Conn, key: &str, now: Timestamp) -> QueryResult<()> {
-    let (from, to) = (format!("{key}:"), format!("{key};"));
-    let meant = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
-    diesel::update(outbox::table.filter(meant.and(outbox::state.eq(OutboxState::Queued))))
+/// Suppresses queued messages whose key has this prefix before a colon.
+pub fn suppress_messages_by_key(conn: &mut Conn, key_prefix: &str, now: Timestamp) -> QueryResult<()> {
+    let (from, to) = (format!("{key_prefix}:"), format!("{key_prefix};"));
+    let has_prefix = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
+    diesel::update(outbox::table.filter(has_prefix.and(outbox::state.eq(OutboxState::Queued))))
         .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
         .cached()
         .execute(conn)
@@ -454,12 +463,12 @@ pub fn suppress_messages_by_key(conn: &mut Conn, key: &str, now: Timestamp) -> Q
 }
 
 /// Suppresses messages like [`suppress_messages_by_key`], and erases their text, including the text of sent messages.
-pub fn withdraw_messages_by_key(conn: &mut Conn, key: &str, now: Timestamp) -> QueryResult<()> {
-    suppress_messages_by_key(conn, key, now)?;
-    let (from, to) = (format!("{key}:"), format!("{key};"));
-    let meant = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
-    let settled = outbox::state.eq_any(SETTLED);
-    diesel::update(outbox::table.filter(meant.and(settled)))
+pub fn withdraw_messages_by_key(conn: &mut Conn, key_prefix: &str, now: Timestamp) -> QueryResult<()> {
+    suppress_messages_by_key(conn, key_prefix, now)?;
+    let (from, to) = (format!("{key_prefix}:"), format!("{key_prefix};"));
+    let has_prefix = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
+    let is_settled = outbox::state.eq_any(SETTLED);
+    diesel::update(outbox::table.filter(has_prefix.and(is_settled)))
         .set(outbox::body.eq(""))
         .cached()
         .execute(conn)
@@ -483,7 +492,7 @@ pub fn record_carrier_opt_out(conn: &mut Conn, id: OutboxId, now: Timestamp) -> 
     Ok(user)
 }
 
-/// Counts the messages that are currently being handed to the carrier.
+/// Counts the messages that are currently being sent to the carrier.
 pub fn count_messages_in_flight(conn: &mut Conn) -> QueryResult<i64> {
     outbox::table.filter(OPEN.and(outbox::state.eq(OutboxState::Attempting))).count().get_result(conn)
 }
@@ -502,19 +511,19 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-    fn terms() -> AcceptancePolicy {
+    fn acceptance_policy() -> AcceptancePolicy {
         AcceptancePolicy { confirm_for: SignedDuration::from_mins(5), zone: TimeZone::UTC, quiet: None }
     }
 
     /// Queues a message that is ready to be sent.
-    fn queued_text(conn: &mut Conn, kind: OutboundKind, key: &str) -> OutboxId {
+    fn queue_test_message(conn: &mut Conn, kind: OutboundKind, key: &str) -> OutboxId {
         let user = people::ensure_user(
             conn,
             &PhoneNumber::parse("+15550100001").unwrap(),
             FirstContactRole::Member,
             NOW,
         );
-        let text = NewOutboundMessage {
+        let message = NewOutboundMessage {
             key: key.into(),
             user: user.unwrap(),
             turn: None,
@@ -525,15 +534,15 @@ mod tests {
             media: None,
             segments: 1,
         };
-        queue_message(conn, &text, NOW).unwrap()
+        queue_message(conn, &message, NOW).unwrap()
     }
 
     #[test]
     fn message_to_a_user_blocked_meanwhile_is_dropped() {
         let mut conn = scratch();
-        let id = queued_text(&mut conn, OutboundKind::Reply, "turn:1:reply");
+        let id = queue_test_message(&mut conn, OutboundKind::Reply, "turn:1:reply");
         diesel::update(users::table).set(users::status.eq(UserStatus::Blocked)).execute(&mut conn).unwrap();
-        assert_eq!(claim_message(&mut conn, id, &terms(), NOW).unwrap(), SendClaim::Dropped);
+        assert_eq!(claim_message(&mut conn, id, &acceptance_policy(), NOW).unwrap(), SendClaim::Dropped);
     }
 
     #[test]
@@ -541,63 +550,75 @@ mod tests {
         use diesel::connection::SimpleConnection;
 
         let mut conn = scratch();
-        let question = queued_text(&mut conn, OutboundKind::ConfirmPrompt, "turn:1:question");
-        let notice = queued_text(&mut conn, OutboundKind::Notice, "ready:1");
-        let asked = format!(
+        let prompt = queue_test_message(&mut conn, OutboundKind::ConfirmPrompt, "turn:1:question");
+        let notification = queue_test_message(&mut conn, OutboundKind::Notice, "ready:1");
+        let insert_action = format!(
             "PRAGMA foreign_keys=OFF;
              INSERT INTO pending_actions (user_id, tool_call_id, conversation_id, summary, prompt_outbox_id, created_at)
              SELECT user_id, 1, 1, 'Delete Dune (2021)?', id, 0 FROM outbox WHERE id = {}",
-            question.0
+            prompt.0
         );
-        conn.batch_execute(&asked).unwrap();
-        assert_eq!(claim_message(&mut conn, notice, &terms(), NOW).unwrap(), SendClaim::AlreadyClaimed);
-        assert!(matches!(claim_message(&mut conn, question, &terms(), NOW).unwrap(), SendClaim::Send(_)));
+        conn.batch_execute(&insert_action).unwrap();
+        assert_eq!(
+            claim_message(&mut conn, notification, &acceptance_policy(), NOW).unwrap(),
+            SendClaim::NotReady
+        );
+        assert!(matches!(
+            claim_message(&mut conn, prompt, &acceptance_policy(), NOW).unwrap(),
+            SendClaim::Send(_)
+        ));
     }
 
     #[test]
     fn notification_queued_before_the_quiet_hours_waits_for_their_end() {
-        let night = AcceptancePolicy { quiet: QuietHours::new(22, 7), ..terms() };
+        let night_policy = AcceptancePolicy { quiet: QuietHours::new(22, 7), ..acceptance_policy() };
         for key in ["ready:1", "trouble:1", "request:1"] {
             let mut conn = scratch();
-            let notice = queued_text(&mut conn, OutboundKind::Notice, key);
-            let morning = NOW + SignedDuration::from_hours(7);
+            let notification = queue_test_message(&mut conn, OutboundKind::Notice, key);
+            let quiet_end = NOW + SignedDuration::from_hours(7);
             assert_eq!(
-                claim_message(&mut conn, notice, &night, NOW).unwrap(),
-                SendClaim::AlreadyClaimed,
+                claim_message(&mut conn, notification, &night_policy, NOW).unwrap(),
+                SendClaim::NotReady,
                 "{key}"
             );
             assert_eq!(
                 outbox_schedule::load_outbox_schedule(&mut conn, &[], NOW).unwrap().next,
-                Some(morning),
+                Some(quiet_end),
                 "{key}"
             );
             assert!(
-                matches!(claim_message(&mut conn, notice, &night, morning).unwrap(), SendClaim::Send(_)),
+                matches!(
+                    claim_message(&mut conn, notification, &night_policy, quiet_end).unwrap(),
+                    SendClaim::Send(_)
+                ),
                 "{key}"
             );
         }
         let mut conn = scratch();
-        let question = queued_text(&mut conn, OutboundKind::Notice, "approval:1");
-        assert!(matches!(claim_message(&mut conn, question, &night, NOW).unwrap(), SendClaim::Send(_)));
+        let prompt = queue_test_message(&mut conn, OutboundKind::Notice, "approval:1");
+        assert!(matches!(claim_message(&mut conn, prompt, &night_policy, NOW).unwrap(), SendClaim::Send(_)));
     }
 
     #[test]
-    fn prompt_waits_for_a_picture_in_transmission() {
+    fn prompt_waits_for_a_picture_being_sent() {
         let mut conn = scratch();
-        let picture = queued_text(&mut conn, OutboundKind::Notice, "poster:1");
+        let picture = queue_test_message(&mut conn, OutboundKind::Notice, "poster:1");
         diesel::update(outbox::table).set(outbox::media_url.eq("http://poster")).execute(&mut conn).unwrap();
-        assert!(matches!(claim_message(&mut conn, picture, &terms(), NOW).unwrap(), SendClaim::Send(_)));
-        let question = queued_text(&mut conn, OutboundKind::ConfirmPrompt, "turn:1:question");
+        assert!(matches!(
+            claim_message(&mut conn, picture, &acceptance_policy(), NOW).unwrap(),
+            SendClaim::Send(_)
+        ));
+        let prompt = queue_test_message(&mut conn, OutboundKind::ConfirmPrompt, "turn:1:question");
         let due = |conn: &mut Conn| outbox_schedule::load_outbox_schedule(conn, &[], NOW).unwrap().due;
         assert_eq!(due(&mut conn), []);
-        is_taken(&mut conn, picture);
-        assert_eq!(due(&mut conn), [(question, outbox_schedule::OutboxTask::Send)]);
+        accept_test_message(&mut conn, picture);
+        assert_eq!(due(&mut conn), [(prompt, outbox_schedule::OutboxTask::Send)]);
     }
 
     /// Creates a message whose delivery status is unknown.
-    fn lost_text(conn: &mut Conn) -> OutboxId {
-        let id = queued_text(conn, OutboundKind::Reply, "turn:1:reply");
-        claim_message(conn, id, &terms(), NOW).unwrap();
+    fn create_unresolved_message(conn: &mut Conn) -> OutboxId {
+        let id = queue_test_message(conn, OutboundKind::Reply, "turn:1:reply");
+        claim_message(conn, id, &acceptance_policy(), NOW).unwrap();
         mark_message_unknown(conn, id, "no answer", NOW).unwrap();
         id
     }
@@ -605,46 +626,46 @@ mod tests {
     #[test]
     fn concurrent_lookups_count_once() {
         let mut conn = scratch();
-        let id = lost_text(&mut conn);
-        let mut look = |before| {
-            record_unsuccessful_lookup(&mut conn, id, LookupCount { before, enough: 2 }, NOW).unwrap()
+        let id = create_unresolved_message(&mut conn);
+        let mut record_lookup = |earlier| {
+            record_unsuccessful_lookup(&mut conn, id, LookupCount { earlier, required: 2 }, NOW).unwrap()
         };
         assert_eq!(
-            [look(0), look(0), look(1)],
+            [record_lookup(0), record_lookup(0), record_lookup(1)],
             [LookupOutcome::LookAgain, LookupOutcome::LookAgain, LookupOutcome::SendAgain]
         );
     }
 
-    fn is_taken(conn: &mut Conn, id: OutboxId) {
-        let taken = AcceptedMessage { sid: "SM1", created_at: None };
-        record_acceptance(conn, id, &taken, &terms(), NOW).unwrap();
+    fn accept_test_message(conn: &mut Conn, id: OutboxId) {
+        let accepted = AcceptedMessage { sid: "SM1", created_at: None };
+        record_acceptance(conn, id, &accepted, &acceptance_policy(), NOW).unwrap();
     }
 
     #[test]
     fn only_phone_messages_cost_segments() {
-        let ways = [
+        let senders = [
             (Address::new("+15550100000"), vec![1]),
             (Address::local(), vec![]),
             (Address::console(), vec![]),
         ];
-        for (from, counted) in ways {
+        for (from, expected) in senders {
             let mut conn = scratch();
-            let id = lost_text(&mut conn);
+            let id = create_unresolved_message(&mut conn);
             diesel::update(outbox::table)
                 .set(outbox::from_addr.eq(from.as_str()))
                 .execute(&mut conn)
                 .unwrap();
-            is_taken(&mut conn, id);
+            accept_test_message(&mut conn, id);
             let segments: Vec<i64> = usage::table.select(usage::segments).load(&mut conn).unwrap();
-            assert_eq!(segments, counted);
+            assert_eq!(segments, expected);
         }
     }
 
     #[test]
-    fn reported_delivery_is_final() {
+    fn accepted_message_keeps_its_state() {
         let mut conn = scratch();
-        let id = lost_text(&mut conn);
-        is_taken(&mut conn, id);
+        let id = create_unresolved_message(&mut conn);
+        accept_test_message(&mut conn, id);
         postpone_message(&mut conn, id, NOW, "busy", NOW).unwrap();
         mark_message_unknown(&mut conn, id, "no answer", NOW).unwrap();
         fail_message(&mut conn, id, &SendFailure { code: None, meaning: "refused" }, NOW).unwrap();

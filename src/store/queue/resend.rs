@@ -1,4 +1,4 @@
-//! Resending of a message that certainly did not arrive. Each message can be resent once.
+//! Resending of messages that certainly did not arrive. Each message can be resent once.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ use crate::store::{Conn, QueryResult};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResendOutcome {
     Queued,
-    /// The message may have arrived, was resent already, or its text is erased.
+    /// The message may have arrived, was resent before, is a confirmation prompt, or its text is erased.
     NotAllowed,
     /// No message has this id.
     Unknown,
@@ -38,13 +38,14 @@ struct ResendRow {
 }
 
 impl ResendRow {
-    /// Returns whether the message certainly did not arrive. Only the carrier can prove this: it refused the message
-    /// with a code, or reported the message as not delivered. A confirmation prompt is never resent, since a yes to it
-    /// may no longer be meant for it.
-    fn has_definitely_failed(&self) -> bool {
-        let refused = self.state == OutboxState::Failed && self.error.as_deref().is_some_and(has_error_code);
-        let reported = matches!(self.delivery, Some(DeliveryStatus::Undelivered | DeliveryStatus::Failed));
-        (refused || reported) && self.kind != OutboundKind::ConfirmPrompt && !self.body.is_empty()
+    /// Returns whether the message may be resent: the carrier has rejected it with an error code or reported it as not
+    /// delivered. A confirmation prompt is never resent, because a later yes may be meant for another prompt.
+    fn is_resendable(&self) -> bool {
+        let was_rejected =
+            self.state == OutboxState::Failed && self.error.as_deref().is_some_and(has_error_code);
+        let was_undelivered =
+            matches!(self.delivery, Some(DeliveryStatus::Undelivered | DeliveryStatus::Failed));
+        (was_rejected || was_undelivered) && self.kind != OutboundKind::ConfirmPrompt && !self.body.is_empty()
     }
 }
 
@@ -60,33 +61,33 @@ fn resend_key(id: i64) -> String {
 pub fn can_resend(conn: &mut Conn, id: i64) -> QueryResult<bool> {
     let row: Option<ResendRow> =
         rows::table.find(id).select(ResendRow::as_select()).first(conn).optional()?;
-    Ok(row.is_some_and(|row| row.has_definitely_failed()) && !was_resent(conn, id)?)
+    Ok(row.is_some_and(|row| row.is_resendable()) && !was_resent(conn, id)?)
 }
 
 fn was_resent(conn: &mut Conn, id: i64) -> QueryResult<bool> {
-    let known: Option<i64> =
+    let resent: Option<i64> =
         rows::table.filter(rows::dedupe_key.eq(resend_key(id))).select(rows::id).first(conn).optional()?;
-    Ok(known.is_some())
+    Ok(resent.is_some())
 }
 
-/// Queues the text of the message as a new message. The new message is a notification, so that it is never sent between
-/// a confirmation prompt and its reply.
-pub fn resend_message(conn: &mut Conn, id: i64, by: Actor, now: Timestamp) -> QueryResult<ResendOutcome> {
+/// Queues a copy of the message. The copy is a notification, so that it is never sent between a confirmation prompt and
+/// its reply.
+pub fn resend_message(conn: &mut Conn, id: i64, actor: Actor, now: Timestamp) -> QueryResult<ResendOutcome> {
     let row: Option<ResendRow> =
         rows::table.find(id).select(ResendRow::as_select()).first(conn).optional()?;
     let Some(row) = row else { return Ok(ResendOutcome::Unknown) };
-    if !row.has_definitely_failed() || was_resent(conn, id)? {
+    if !row.is_resendable() || was_resent(conn, id)? {
         return Ok(ResendOutcome::NotAllowed);
     }
     let user = row.user_id;
     let entry = NewAuditEntry {
-        actor: by,
+        actor,
         kind: "send_again",
         subject: AuditSubject::User(user),
         detail: json!({ "text": id }),
     };
     audit::record_change(conn, &entry, now)?;
-    let text = NewOutboundMessage {
+    let message = NewOutboundMessage {
         key: resend_key(id),
         user,
         turn: None,
@@ -97,6 +98,6 @@ pub fn resend_message(conn: &mut Conn, id: i64, by: Actor, now: Timestamp) -> Qu
         media: row.media_url,
         segments: convert_integer(row.segments)?,
     };
-    outbox::queue_message(conn, &text, now)?;
+    outbox::queue_message(conn, &message, now)?;
     Ok(ResendOutcome::Queued)
 }

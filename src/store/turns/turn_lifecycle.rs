@@ -233,7 +233,7 @@ impl TurnEnd {
 /// Finishes a turn and its messages, and queues its answer. A turn that is already finished does not change.
 pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResult<()> {
     let state = match end.outcome {
-        MessageOutcome::Replied | MessageOutcome::Reacted | MessageOutcome::Remembered => {
+        MessageOutcome::Replied | MessageOutcome::Reacted | MessageOutcome::NoAnswerNeeded => {
             StreamTurnState::Completed
         }
         MessageOutcome::FailedNotified => StreamTurnState::Failed,
@@ -258,7 +258,7 @@ pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResul
     if let (MessageOutcome::Replied, Some(answer)) = (end.outcome, &end.answer) {
         responses::store_turn_answer(conn, end.turn, answer, now)?;
     }
-    inbound_messages::end_turn_messages(conn, end.turn, end.outcome, now)
+    inbound_messages::finish_turn_messages(conn, end.turn, end.outcome, now)
 }
 
 /// Requests that the user's running turn end before its next effect.

@@ -190,7 +190,7 @@ pub(super) async fn show_memory_stats(
         failing: stats.failing,
         facts: stats.facts,
         vector_bytes: stats.vector_bytes,
-        last_worked_at: stats.last_worked_at.map(format_iso),
+        last_worked_at: stats.last_indexed_at.map(format_iso),
     }))
 }
 

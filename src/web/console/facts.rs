@@ -49,7 +49,7 @@ pub(super) fn suggestion_lines(
     let line = |suggestion: &FactSuggestion| SuggestionLine {
         id: suggestion.id,
         sentence: suggestion.fact.to_sentence(),
-        at: console.display_time(suggestion.at),
+        at: console.display_time(suggestion.suggested_at),
     };
     suggestions.iter().map(line).collect()
 }

@@ -86,7 +86,7 @@ pub(in crate::web) async fn show_memory(
         layout: PageLayout::new(&operator, ConsoleSection::Memory, "Memory").with_flash(query.flash),
         totals: memory_totals(&stats),
         categories: category_counts(&stats),
-        last_indexed_at: stats.last_worked_at.map(when),
+        last_indexed_at: stats.last_indexed_at.map(when),
         waiting: stats.by_state.get("pending").copied().unwrap_or(0),
         suggestions: suggested.into_iter().map(|row| answer_line(row, &when)).collect(),
         shared: shared.into_iter().map(|row| answer_line(row, &when)).collect(),

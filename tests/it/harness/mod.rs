@@ -314,7 +314,7 @@ impl TestApp {
 
     /// Runs the maintenance that the program runs automatically every few minutes.
     pub(crate) async fn run_maintenance(&self) {
-        self.app().keep_up_once().await;
+        self.app().run_maintenance_once().await;
         self.settle().await;
     }
 
@@ -363,7 +363,7 @@ impl World {
         blueprint.confirm_for = SignedDuration::from_mins(5);
         blueprint.admin.clone_from(&setup.admin);
         blueprint.members.clone_from(&setup.members);
-        blueprint.report_secret.clone_from(&setup.report_secret);
+        blueprint.arr_secret.clone_from(&setup.report_secret);
         blueprint.console = setup.console.clone();
         match &setup.embeddings {
             setup::Embeddings::Letters => {}
@@ -372,7 +372,7 @@ impl World {
         }
         if let Some(tokens) = &setup.tokens {
             let verifier = SignatureVerifier { tokens: tokens.clone(), shared_keys: BTreeMap::new() };
-            blueprint.trust = Some(Arc::new(web::TwilioVerification {
+            blueprint.twilio_verification = Some(Arc::new(web::TwilioVerification {
                 verifier,
                 public_url: setup.public_url.clone(),
                 account_sid: ACCOUNT.to_owned(),

@@ -33,6 +33,6 @@ impl TestApp {
 
     pub(crate) async fn days_pass(&self, days: i64) {
         self.pass(days * 24 * 60 * 60);
-        self.app().keep_up_once().await;
+        self.app().run_maintenance_once().await;
     }
 }

@@ -33,7 +33,7 @@ impl TestApp {
     /// Lets this many seconds pass, then sends all notifications that are due.
     pub(crate) async fn later(&self, seconds: i64) {
         self.pass(seconds);
-        self.app().give_notice_once().await.unwrap();
+        self.app().send_notifications_once().await.unwrap();
         self.settle().await;
     }
 

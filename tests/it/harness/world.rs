@@ -151,8 +151,8 @@ impl World {
             ..simulation::simulation_settings(TimeZone::UTC)
         };
         let mut blueprint = self.peers.blueprint(db, settings, Some(self.model.clone())).unwrap();
-        blueprint.report_secret = Some(SECRET.into());
-        blueprint.missed = Some(self.peers.missed_messages());
+        blueprint.arr_secret = Some(SECRET.into());
+        blueprint.missed_messages = Some(self.peers.missed_messages());
         if let Some(embedder) = &self.embedder {
             blueprint.embedder = Some(embedder.clone());
         }
@@ -209,7 +209,7 @@ impl World {
 
     /// Sets the wall clock forward or back, and gives a running program a moment to notice the step.
     pub(crate) async fn set_clock(&self, by: SignedDuration) {
-        self.peers.clock.set_wall(by);
+        self.peers.clock.shift_wall_clock(by);
         self.pass_ms(1_500).await;
     }
 
@@ -412,12 +412,12 @@ impl World {
         let ill = self.peers.radarr.health_report("error", "IndexerSearchCheck", "No indexers are available");
         assert_eq!(self.deliver(report("radarr", &ill, SECRET)).await, 200);
         self.pass(800).await;
-        app.keep_up_once().await;
+        app.run_maintenance_once().await;
     }
 
     /// Runs one round of the maintenance that runs every ten minutes.
     pub(crate) async fn run_maintenance(&self) {
-        self.app.as_ref().unwrap().keep_up_once().await;
+        self.app.as_ref().unwrap().run_maintenance_once().await;
     }
 
     /// Erases old messages, as the maintenance does once all messages so far are old.
