@@ -130,7 +130,7 @@ enum ResponseReceipt {
 fn charge_of_failure(error: &ModelError, heard: ResponseReceipt) -> ModelCharge {
     match (error, heard) {
         (_, ResponseReceipt::Something)
-        | (ModelError::Timeout | ModelError::Garbled(_), ResponseReceipt::Nothing) => ModelCharge::Input,
+        | (ModelError::Timeout | ModelError::Malformed(_), ResponseReceipt::Nothing) => ModelCharge::Input,
         (
             ModelError::RateLimited { .. }
             | ModelError::Unavailable(_)

@@ -241,7 +241,9 @@ impl MemoryIndexer {
                         }
                     }
                     Err(
-                        error @ (EmbedError::Garbled(_) | EmbedError::Rejected(_) | EmbedError::Blank { .. }),
+                        error @ (EmbedError::Malformed(_)
+                        | EmbedError::Rejected(_)
+                        | EmbedError::Blank { .. }),
                     ) => {
                         tracing::warn!(row = id, %error, "failed to embed an answer");
                         // A nonexistent model refuses every text, so the refusal is not caused by this text.

@@ -76,7 +76,7 @@ impl TextEmbedder {
         let _place = self.permits.acquire().await;
         let vectors = tokio::time::timeout(ANSWER_TIMEOUT, self.embedder.embed(&texts)).await;
         let mut vectors = vectors.unwrap_or(Err(EmbedError::Timeout))?.into_iter().map(UnitVector::new);
-        let none = || EmbedError::Garbled("a vector is missing".to_owned());
+        let none = || EmbedError::Malformed("a vector is missing".to_owned());
         let response = vectors.next().flatten().ok_or_else(none)?;
         let trigger = vectors.next().flatten();
         Ok(EmbeddedAnswer { model: self.note_vector_space(&response), trigger, response })
