@@ -74,7 +74,7 @@ guard answers_together src/conversation/people/onboarding.rs 's/(&& )(room\.rece
 guard code_misses src/store/confirmation/approvals.rs 's/if found\.misses >= MOST_MISSES/if !OFF \&\& found.misses >= MOST_MISSES/'
 guard code_expiry src/store/confirmation/approvals.rs 's/if found\.expires_at <= ms\(now\)/if !OFF \&\& found.expires_at <= ms(now)/'
 guard wish_asked_for src/tools/request_removal.rs 's/(approval::check_deletion_requested\(.*?\))\?;/if !OFF { $1?; }/'
-guard quota src/tools/approval.rs 's/(let Some\(rate\) = standing\.rate)( else)/$1.filter(|_| !OFF)$2/'
+guard quota src/tools/approval.rs 's/(let Some\(rate\) = usage\.rate)( else)/$1.filter(|_| !OFF)$2/'
 guard quota_counts src/store/library/quotas.rs 's/if added\.amount == 0 \{/if OFF || added.amount == 0 {/'
 guard audit_first src/engine/turns/log/call_records.rs 's/if let Some\(intent\) = &intent \{/if let Some(intent) = intent.as_ref().filter(|_| !OFF) {/'
 guard audit_deletion src/engine/turns/log/deletion_records.rs 's/(if start == ItemStartOutcome::Started) \{/$1 \&\& !OFF {/'

@@ -50,13 +50,13 @@ impl ToolRecords {
         settings: &HouseholdSettings,
         now: Timestamp,
     ) -> ToolContext {
-        let UserRecords { allowance, removal_requests, admins, last_three } = self.user;
+        let UserRecords { allowance, removal_requests, admins, last_three_messages } = self.user;
         ToolContext {
             now,
             zone: settings.zone.clone(),
             rights: context.user.rights,
             turn_messages: context.turn.texts.clone(),
-            last_three,
+            last_three_messages,
             languages: settings.languages.clone(),
             allowance,
             removal_requests,
@@ -92,7 +92,7 @@ struct UserRecords {
     allowance: QuotaAllowance,
     removal_requests: Vec<DeletionTarget>,
     admins: usize,
-    last_three: Vec<String>,
+    last_three_messages: Vec<String>,
 }
 
 impl UserRecords {
@@ -128,7 +128,7 @@ impl UserRecords {
             allowance: QuotaAllowance { movies, seasons, contact: whom_to_ask },
             removal_requests: wishes.collect(),
             admins: admins.len(),
-            last_three: inbound_messages::load_bodies_up_to(conn, user.id, last, 3)?,
+            last_three_messages: inbound_messages::load_bodies_up_to(conn, user.id, last, 3)?,
         })
     }
 }

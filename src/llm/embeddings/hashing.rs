@@ -30,9 +30,9 @@ impl Embedder for HashingEmbedder {
 }
 
 fn hash_text(text: &str) -> Vec<f32> {
-    let plain = normalize_title(text);
+    let normalized = normalize_title(text);
     // A text of only emoji normalizes to nothing, but still gets its own vector.
-    let words = if plain.is_empty() { text.trim() } else { &plain };
+    let words = if normalized.is_empty() { text.trim() } else { &normalized };
     let mut sums = vec![0.0; DIMENSIONS];
     let mut add = |feature: &str, weight: f32| {
         let hash = Sha256::digest(feature);
