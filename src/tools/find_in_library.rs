@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::formatting::{
-    CONFIRMED_KEY, MAX_RESULTS, add_failed_services, append_failed_services, clean_title, format_media_title,
+    ALIAS_KEY, MAX_RESULTS, add_failed_services, append_failed_services, clean_title, format_media_title,
     format_sentence_list, list_first_results, to_gigabytes,
 };
 use super::library::{ArrInstances, InstanceResults};
@@ -121,7 +121,7 @@ async fn fetch_matches(
             CurrentTitle::Present(entry) if query.meets_filter(&entry) => {
                 let mut title = report_title(query, library, &entry);
                 if title_match.is_alias() {
-                    title.for_model[CONFIRMED_KEY] = json!(true);
+                    title.for_model[ALIAS_KEY] = json!(true);
                 }
                 reported.push((name, title));
             }

@@ -11,7 +11,7 @@ use crate::conversation::transcript::CallFailure;
 
 pub const MAX_RESULTS: usize = 5;
 /// Key in a result that marks the title for which the queried name is an alias of the user.
-pub const CONFIRMED_KEY: &str = "meant";
+pub const ALIAS_KEY: &str = "meant";
 const MAX_RESULT_CHARS: usize = 4_000;
 const MAX_TITLE_CHARS: usize = 100;
 /// Maximum number of titles in one sentence for the user.

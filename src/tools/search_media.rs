@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::formatting::{
-    CONFIRMED_KEY, add_failed_services, append_failed_services, clean_text, clean_title, format_media_title,
+    ALIAS_KEY, add_failed_services, append_failed_services, clean_text, clean_title, format_media_title,
     format_sentence_list, list_results,
 };
 use super::library::{ArrInstances, INSTANCE_LOOKUP_TIMEOUT, Instance, query_all};
@@ -117,7 +117,7 @@ where
 impl CatalogHit {
     fn with_match_quality(mut self, quality: MatchQuality) -> (MatchQuality, Self) {
         if quality == MatchQuality::Alias {
-            self.for_model[CONFIRMED_KEY] = json!(true);
+            self.for_model[ALIAS_KEY] = json!(true);
         }
         (quality, self)
     }

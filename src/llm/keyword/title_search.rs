@@ -97,7 +97,7 @@ impl<'a> TitleSearch<'a> {
         }
     }
 
-    /// Returns the title that the user confirmed or the only exact match. Other results are listed.
+    /// Returns the title of an alias or the only exact match. Other results are listed.
     pub(super) fn choose_title<'f>(&self, found: &'f [FoundTitle]) -> TitleChoice<'f> {
         let full_match = match self.purpose {
             _ if found.is_empty() => return TitleChoice::Nothing,
@@ -105,7 +105,7 @@ impl<'a> TitleSearch<'a> {
             SearchPurpose::AddSeasons { full_title, .. } => only_match(found, full_title),
             SearchPurpose::Add | SearchPurpose::Remove => None,
         };
-        match (full_match, only_confirmed(found).or_else(|| only_match(found, self.title))) {
+        match (full_match, only_alias(found).or_else(|| only_match(found, self.title))) {
             (Some(title), _) => TitleChoice::One(title, TitleAction::Add),
             (None, Some(title)) => TitleChoice::One(title, self.title_action()),
             (None, None) => TitleChoice::List,
@@ -126,9 +126,9 @@ pub(super) struct FoundTitle {
     instance: Option<String>,
     #[serde(default)]
     pub(super) in_library: bool,
-    /// True if the user has confirmed that the name stands for this title.
+    /// True if the name is an alias of the user for this title.
     #[serde(default, rename = "meant")]
-    is_confirmed: bool,
+    is_alias: bool,
 }
 
 impl FoundTitle {
@@ -183,16 +183,16 @@ pub(super) fn parse_titles(content: &str) -> Option<Vec<FoundTitle>> {
     serde_json::from_str::<SearchResults>(content).map(|parsed| parsed.results).ok()
 }
 
-/// Returns the title that a tool result is about, if there is exactly one: the result itself, the title that the user
-/// confirmed, the exact match, or the only result.
+/// Returns the title that a tool result is about, if there is exactly one: the result itself, the title of an alias, the
+/// exact match, or the only result.
 pub(super) fn parse_single_title(content: &str, query: Option<&str>) -> Option<FoundTitle> {
     if let Ok(title) = serde_json::from_str(content) {
         return Some(title);
     }
     let mut found = parse_titles(content)?;
-    let has_confirmed = only_confirmed(&found).is_some();
+    let has_alias = only_alias(&found).is_some();
     let is_match = |title: &FoundTitle| {
-        if has_confirmed { title.is_confirmed } else { query.is_some_and(|query| title.has_name(query)) }
+        if has_alias { title.is_alias } else { query.is_some_and(|query| title.has_name(query)) }
     };
     match found.iter().filter(|title| is_match(title)).count() {
         1 => found.into_iter().find(is_match),
@@ -220,9 +220,9 @@ pub(super) fn json_object<const N: usize>(fields: [(&str, Value); N]) -> Map<Str
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-fn only_confirmed(found: &[FoundTitle]) -> Option<&FoundTitle> {
-    let mut confirmed = found.iter().filter(|title| title.is_confirmed);
-    confirmed.next().filter(|_| confirmed.next().is_none())
+fn only_alias(found: &[FoundTitle]) -> Option<&FoundTitle> {
+    let mut aliases = found.iter().filter(|title| title.is_alias);
+    aliases.next().filter(|_| aliases.next().is_none())
 }
 
 fn only_match<'f>(found: &'f [FoundTitle], title: &str) -> Option<&'f FoundTitle> {
