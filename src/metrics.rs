@@ -195,7 +195,7 @@ impl Metrics {
             ModelError::RateLimited { .. } => "rate_limited",
             ModelError::Unavailable(_) => "unavailable",
             ModelError::Timeout => "timeout",
-            ModelError::Garbled(_) => "garbled",
+            ModelError::Malformed(_) => "garbled",
             ModelError::ContextTooLong => "context_too_long",
             ModelError::Unauthorized(_) => "unauthorized",
             ModelError::QuotaSpent(_) => "quota_spent",

@@ -86,7 +86,7 @@ fn unusable_embedder(name: &str, error: &EmbedError) -> Finding {
             "check EMBEDDINGS_API_KEY and what it may use; LLM_API_KEY goes to the LLM's own server alone",
         ),
         EmbedError::QuotaSpent(_) => Finding::failure(what, "add credit to the account of the key"),
-        EmbedError::Garbled(_) | EmbedError::Rejected(_) | EmbedError::Blank { .. } => Finding::failure(
+        EmbedError::Malformed(_) | EmbedError::Rejected(_) | EmbedError::Blank { .. } => Finding::failure(
             what,
             "check EMBEDDINGS_MODEL, which must be one for embeddings, and that its server has it (ollama pull)",
         ),

@@ -128,7 +128,7 @@ fn unusable_model(name: &str, error: &ModelError) -> Finding {
             what,
             "check LLM_BASE_URL, and whether the server runs; until then keywords are read",
         ),
-        ModelError::Garbled(_) => Finding::failure(what, "try another LLM_MODEL"),
+        ModelError::Malformed(_) => Finding::failure(what, "try another LLM_MODEL"),
         ModelError::ContextTooLong => Finding::failure(what, "give it a context of 16,384 tokens or more"),
         ModelError::Unauthorized(_) => Finding::failure(what, "check LLM_API_KEY and what it may use"),
         ModelError::QuotaSpent(_) => Finding::failure(what, "add credit to the account of the key"),

@@ -130,7 +130,7 @@ enum StreamedOutput {
 fn charge_of_failure(error: &ModelError, streamed: StreamedOutput) -> ModelCharge {
     match (error, streamed) {
         (_, StreamedOutput::Something)
-        | (ModelError::Timeout | ModelError::Garbled(_), StreamedOutput::Nothing) => ModelCharge::Input,
+        | (ModelError::Timeout | ModelError::Malformed(_), StreamedOutput::Nothing) => ModelCharge::Input,
         (
             ModelError::RateLimited { .. }
             | ModelError::Unavailable(_)

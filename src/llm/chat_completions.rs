@@ -1,5 +1,5 @@
-//! Chat Completions format. This module writes requests and parses responses without trusting their shape. Servers omit
-//! fields, or send null or another type. A field that cannot be parsed counts as absent.
+//! Chat Completions format: serialization of requests and lenient parsing of responses. Servers omit fields, or send
+//! null or another type. A field that cannot be parsed counts as absent.
 
 use serde::de::DeserializeOwned;
 use serde::ser::Error;
@@ -37,7 +37,7 @@ pub(super) struct ChatRequest<'a> {
     tool_choice: Option<&'static str>,
 }
 
-/// Token limit of the answer.
+/// Token limit of the response.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum TokenLimit {
@@ -60,7 +60,7 @@ enum RequestMessage<'a> {
         content: &'a str,
     },
     Assistant {
-        /// Text of the message. The value is null if the message has only calls.
+        /// Text of the message, or null if the message has only calls.
         content: Option<&'a str>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<RequestCall<'a>>,
@@ -81,7 +81,7 @@ struct RequestCall<'a> {
 #[derive(Debug, Serialize)]
 struct CalledFunction<'a> {
     name: &'a str,
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "serialize_as_string")]
     arguments: &'a Map<String, Value>,
 }
 
@@ -102,10 +102,10 @@ pub(super) fn build_request_body<'a>(
     request: &'a ModelRequest,
     model: &'a str,
     dialect: &'a ServerDialect,
-    delivery: ResponseMode,
+    mode: ResponseMode,
 ) -> ChatRequest<'a> {
-    let is_streamed = delivery == ResponseMode::Streamed;
-    let format = |schema: &Value| json!({ "type": "json_schema", "json_schema": { "name": "reply", "strict": true, "schema": schema } });
+    let is_streamed = mode == ResponseMode::Streamed;
+    let response_format = |schema: &Value| json!({ "type": "json_schema", "json_schema": { "name": "reply", "strict": true, "schema": schema } });
     let tools = request.tools.iter().map(|tool| {
         FunctionEnvelope::Function(OfferedTool {
             name: tool.name,
@@ -128,10 +128,10 @@ pub(super) fn build_request_body<'a>(
         stream_options: (is_streamed && dialect.stream_options)
             .then_some(StreamOptions { include_usage: true }),
         reasoning_effort: dialect.reasoning_effort.as_deref(),
-        response_format: request.reply_schema.as_ref().filter(|_| dialect.reply_schema).map(format),
+        response_format: request.reply_schema.as_ref().filter(|_| dialect.reply_schema).map(response_format),
         tools: tools.collect(),
         tool_choice: match request.tool_choice {
-            // `Auto` omits the field, because auto is the default of every server and some servers refuse the field.
+            // `Auto` omits the field, because auto is the default of every server and some servers reject the field.
             ToolChoice::None if !request.tools.is_empty() => Some("none"),
             ToolChoice::Auto | ToolChoice::None => None,
         },
@@ -152,11 +152,11 @@ fn request_message(message: &ModelMessage) -> RequestMessage<'_> {
 }
 
 fn request_call(call: &PromptCall) -> RequestCall<'_> {
-    let called = CalledFunction { name: &call.name, arguments: &call.arguments };
-    RequestCall { id: call.id.as_str(), function: FunctionEnvelope::Function(called) }
+    let function = CalledFunction { name: &call.name, arguments: &call.arguments };
+    RequestCall { id: call.id.as_str(), function: FunctionEnvelope::Function(function) }
 }
 
-fn as_text<S: Serializer>(object: &Map<String, Value>, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_as_string<S: Serializer>(object: &Map<String, Value>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&serde_json::to_string(object).map_err(S::Error::custom)?)
 }
 
@@ -164,11 +164,11 @@ fn as_text<S: Serializer>(object: &Map<String, Value>, serializer: S) -> Result<
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ChatResponse {
-    #[serde(deserialize_with = "tolerant")]
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub(super) id: Option<String>,
-    #[serde(deserialize_with = "tolerant")]
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub(super) choices: Vec<ResponseChoice>,
-    #[serde(deserialize_with = "tolerant")]
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub(super) usage: Option<TokenCount>,
     /// Set when the response is an error.
     pub(super) error: Value,
@@ -177,45 +177,45 @@ pub struct ChatResponse {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ResponseChoice {
-    #[serde(deserialize_with = "tolerant")]
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub index: u32,
-    #[serde(deserialize_with = "tolerant")]
-    pub delta: Option<MessagePiece>,
-    #[serde(deserialize_with = "tolerant")]
-    pub message: Option<MessagePiece>,
-    #[serde(deserialize_with = "tolerant")]
+    #[serde(deserialize_with = "deserialize_or_default")]
+    pub delta: Option<MessageChunk>,
+    #[serde(deserialize_with = "deserialize_or_default")]
+    pub message: Option<MessageChunk>,
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub finish_reason: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct MessagePiece {
+pub(super) struct MessageChunk {
     pub content: Value,
-    #[serde(deserialize_with = "tolerant")]
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub refusal: Option<String>,
-    #[serde(deserialize_with = "tolerant")]
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub reasoning_content: Option<String>,
-    #[serde(deserialize_with = "tolerant")]
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub reasoning: Option<String>,
-    #[serde(deserialize_with = "tolerant")]
-    pub tool_calls: Vec<CallPiece>,
+    #[serde(deserialize_with = "deserialize_or_default")]
+    pub tool_calls: Vec<ToolCallChunk>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct CallPiece {
-    #[serde(deserialize_with = "tolerant")]
+pub(super) struct ToolCallChunk {
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub index: Option<u32>,
-    #[serde(deserialize_with = "tolerant")]
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub id: Option<String>,
-    #[serde(deserialize_with = "tolerant")]
-    pub function: FunctionPiece,
+    #[serde(deserialize_with = "deserialize_or_default")]
+    pub function: FunctionChunk,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct FunctionPiece {
-    #[serde(deserialize_with = "tolerant")]
+pub(super) struct FunctionChunk {
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub name: Option<String>,
     pub arguments: Value,
 }
@@ -223,24 +223,24 @@ pub(super) struct FunctionPiece {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct TokenCount {
-    #[serde(deserialize_with = "tolerant")]
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub prompt_tokens: u32,
-    #[serde(deserialize_with = "tolerant")]
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub completion_tokens: u32,
-    #[serde(deserialize_with = "tolerant")]
-    pub prompt_tokens_details: PromptCount,
+    #[serde(deserialize_with = "deserialize_or_default")]
+    pub prompt_tokens_details: PromptTokensDetails,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct PromptCount {
-    #[serde(deserialize_with = "tolerant")]
+pub(super) struct PromptTokensDetails {
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub cached_tokens: u32,
 }
 
 impl TokenCount {
-    /// Returns the token usage. No request has zero tokens, so a count of zero means that the server did not count.
-    pub fn tokens(&self) -> Option<TokenUsage> {
+    /// Returns the token usage. Every request has tokens, so a count of zero means that the server did not count them.
+    pub fn token_usage(&self) -> Option<TokenUsage> {
         (self.prompt_tokens > 0).then(|| TokenUsage {
             input: self.prompt_tokens.into(),
             cached: self.prompt_tokens_details.cached_tokens.min(self.prompt_tokens).into(),
@@ -249,7 +249,7 @@ impl TokenCount {
     }
 }
 
-impl MessagePiece {
+impl MessageChunk {
     /// Returns the content, which some servers send as a list of typed parts.
     pub fn content(&self) -> Vec<(ContentPart, String)> {
         let parts = match &self.content {
@@ -261,7 +261,7 @@ impl MessagePiece {
     }
 }
 
-/// Kind of a part of the content.
+/// Kind of a content part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentPart {
     Text,
@@ -285,7 +285,7 @@ impl ContentPart {
     }
 }
 
-fn tolerant<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+fn deserialize_or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: DeserializeOwned + Default,

@@ -1,5 +1,5 @@
-//! Dialect of a server: its choice among the request fields on which servers differ. A dialect starts from the known
-//! behavior of the host and changes after refusals. The fields of a successful retry are remembered.
+//! Dialect of a server: the request fields on which OpenAI-compatible servers differ. The initial dialect depends on
+//! the host. A rejected field is changed, and the fields of a successful retry are remembered.
 
 use url::{Host, Url};
 
@@ -22,17 +22,17 @@ pub(super) struct ServerDialect {
     pub reasoning_effort: Option<String>,
     pub streaming: StreamTrust,
     pub stream_options: bool,
-    /// Support of the server for a reply schema in requests.
+    /// True if requests may contain a reply schema.
     pub reply_schema: bool,
-    /// Fields that were changed or set by the operator and must not be changed again.
-    settled: Vec<DialectField>,
+    /// Fields that the operator set, or that were changed once. These fields are not changed again.
+    fixed_fields: Vec<DialectField>,
 }
 
 /// Level of trust in a server's streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamTrust {
     Trusted,
-    /// One streamed response was flawed and had to be requested again as a whole.
+    /// One streamed response was flawed and was requested again without streaming.
     Doubted,
     Off,
 }
@@ -46,7 +46,7 @@ enum DialectField {
     ReplySchema,
 }
 
-/// Error details that a server sent when it refused a request.
+/// Parameter and message from the error response of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ParameterError<'a> {
     pub param: &'a str,
@@ -59,21 +59,21 @@ impl ServerDialect {
         effort: &AutoSetting<String>,
         token_field: &AutoSetting<TokenLimitField>,
     ) -> Self {
-        let openai = base.host() == Some(Host::Domain("api.openai.com"));
-        let mut settled = Vec::new();
+        let is_openai = base.host() == Some(Host::Domain("api.openai.com"));
+        let mut fixed_fields = Vec::new();
         let reasoning_effort = match effort {
             AutoSetting::Fixed(effort) => {
-                settled.push(DialectField::Effort);
+                fixed_fields.push(DialectField::Effort);
                 Some(effort.clone())
             }
-            AutoSetting::Auto => openai.then(|| "none".to_owned()),
+            AutoSetting::Auto => is_openai.then(|| "none".to_owned()),
         };
         let token_field = match token_field {
             AutoSetting::Fixed(field) => {
-                settled.push(DialectField::Tokens);
+                fixed_fields.push(DialectField::Tokens);
                 *field
             }
-            AutoSetting::Auto if openai => TokenLimitField::MaxCompletionTokens,
+            AutoSetting::Auto if is_openai => TokenLimitField::MaxCompletionTokens,
             AutoSetting::Auto => TokenLimitField::MaxTokens,
         };
         Self {
@@ -82,19 +82,19 @@ impl ServerDialect {
             streaming: StreamTrust::Trusted,
             stream_options: true,
             reply_schema: true,
-            settled,
+            fixed_fields,
         }
     }
 
-    /// Returns the dialect to use after a refusal, or `None` if the refusal has another cause or its field was already
-    /// changed.
-    pub fn adapt_to(&self, complaint: ParameterError<'_>) -> Option<Self> {
-        let field = complaint.dialect_field()?;
-        if self.settled.contains(&field) {
+    /// Returns the dialect for a retry, or `None` if the error is not about a field of the dialect or the field is
+    /// fixed.
+    pub fn adapt_to(&self, parameter_error: ParameterError<'_>) -> Option<Self> {
+        let field = parameter_error.dialect_field()?;
+        if self.fixed_fields.contains(&field) {
             return None;
         }
         let mut next = self.clone();
-        next.settled.push(field);
+        next.fixed_fields.push(field);
         match field {
             DialectField::Tokens => {
                 next.token_field = match self.token_field {
@@ -102,7 +102,7 @@ impl ServerDialect {
                     TokenLimitField::MaxCompletionTokens => TokenLimitField::MaxTokens,
                 };
             }
-            // Some models refuse the field, others refuse tools without it.
+            // Some models reject the field, others reject tools without it.
             DialectField::Effort => {
                 next.reasoning_effort = match self.reasoning_effort {
                     Some(_) => None,
@@ -142,7 +142,7 @@ impl ParameterError<'_> {
             return by_param;
         }
         let message = self.message.to_ascii_lowercase();
-        // The longer names come first, because "stream" is a part of "stream_options".
+        // Longer names come first, because "stream" is a substring of "stream_options".
         [
             (DialectField::ReplySchema, ["response_format", "json_schema", "structured output"].as_slice()),
             (DialectField::StreamOptions, &["stream_options", "include_usage"]),
@@ -160,11 +160,11 @@ impl ParameterError<'_> {
 mod tests {
     use super::*;
 
-    fn start(base: &str) -> ServerDialect {
+    fn initial_dialect(base: &str) -> ServerDialect {
         ServerDialect::from_host(&Url::parse(base).unwrap(), &AutoSetting::Auto, &AutoSetting::Auto)
     }
 
-    /// Checks the fields that are sent after the parameter error, or that nothing changes.
+    /// Checks the token field, effort, streaming and stream options after the parameter error. `None` means no retry.
     #[track_caller]
     fn check(
         dialect: &ServerDialect,
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn known_hosts_have_their_own_dialect() {
-        let openai = start("https://api.openai.com/v1");
+        let openai = initial_dialect("https://api.openai.com/v1");
         assert_eq!(
             (openai.token_field, openai.reasoning_effort.as_deref()),
             (TokenLimitField::MaxCompletionTokens, Some("none"))
@@ -194,7 +194,7 @@ mod tests {
         for base in
             ["http://localhost:11434/v1", "https://openrouter.ai/api/v1", "https://api.openai.com.example/v1"]
         {
-            let other = start(base);
+            let other = initial_dialect(base);
             assert_eq!(
                 (other.token_field, other.reasoning_effort),
                 (TokenLimitField::MaxTokens, None),
@@ -204,9 +204,9 @@ mod tests {
     }
 
     #[test]
-    fn refused_field_is_sent_differently() {
-        let local = start("http://localhost:8080/v1");
-        let openai = start("https://api.openai.com/v1");
+    fn rejected_field_is_changed() {
+        let local = initial_dialect("http://localhost:8080/v1");
+        let openai = initial_dialect("https://api.openai.com/v1");
         let completion = "max_completion_tokens";
         check(&local, "max_tokens", "Unsupported parameter", Some((completion, None, true, true)));
         check(&local, "", "Unsupported parameter: 'max_tokens'", Some((completion, None, true, true)));
@@ -234,16 +234,16 @@ mod tests {
     }
 
     #[test]
-    fn other_refusals_change_nothing() {
-        let local = start("http://localhost:8080/v1");
+    fn unrelated_errors_change_nothing() {
+        let local = initial_dialect("http://localhost:8080/v1");
         for (param, message) in [("model", "no such model"), ("", "messages: too few items"), ("", "")] {
             check(&local, param, message, None);
         }
     }
 
     #[test]
-    fn field_changes_once_and_never_against_the_configuration() {
-        let once = start("http://localhost:8080/v1")
+    fn field_changes_once_and_never_if_configured() {
+        let once = initial_dialect("http://localhost:8080/v1")
             .adapt_to(ParameterError { param: "max_tokens", message: "" })
             .unwrap();
         check(&once, "max_completion_tokens", "", None);

@@ -3,11 +3,11 @@
 pub mod chat_completions;
 pub mod dialect;
 pub mod embeddings;
+mod error_response;
 pub mod keyword;
 pub mod openai;
 pub mod response_accumulator;
 pub mod scripted;
-mod server_refusal;
 mod thinking_splitter;
 mod transport;
 
@@ -26,8 +26,7 @@ pub trait Model: Send + Sync {
     /// Returns the name that is recorded with the step.
     fn name(&self) -> &str;
 
-    /// Produces one response. Deltas are sent to `sink` in order during production. The returned value is the whole
-    /// response.
+    /// Produces one response. Sends its deltas to `sink` in order, and returns the whole response at the end.
     async fn next_response(
         &self,
         request: &ModelRequest,
@@ -38,12 +37,12 @@ pub trait Model: Send + Sync {
 /// Receiver of the deltas of a streamed response.
 pub type DeltaSink<'a> = &'a mut (dyn FnMut(ResponseDelta) + Send);
 
-/// Piece of a streamed response.
+/// Increment of a streamed response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResponseDelta {
     Text(String),
     Thinking(String),
-    /// Next piece of call number `ord`. The first piece of a call has its name.
+    /// Next part of call number `ord`. The first part of a call has its name.
     ToolCall {
         ord: u32,
         name: Option<String>,
@@ -70,28 +69,28 @@ pub struct RawCall {
     pub arguments: ToolArguments,
 }
 
-/// Cause of a missing response, classified by the caller's next step.
+/// Error of a model call. The variants differ in how the caller reacts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    #[error("get a turn at the model: rate limited")]
+    #[error("call the model: rate limited")]
     RateLimited { retry_after: Option<Duration> },
     /// The connection was refused, the status was 5xx, or the stream contained an error.
     #[error("reach the model: {0}")]
     Unavailable(String),
-    #[error("get an answer from the model in time")]
+    #[error("get a response from the model in time")]
     Timeout,
-    /// The response was cut off or unusable in two attempts.
-    #[error("read the model's answer: {0}")]
-    Garbled(String),
+    /// The response could not be parsed, was empty or was too large.
+    #[error("parse the model's response: {0}")]
+    Malformed(String),
     #[error("fit the conversation into the model's context")]
     ContextTooLong,
-    /// The key is wrong or has no access to the model, so an operator must act.
-    #[error("sign in at the model: {0}")]
+    /// The key is wrong or has no access to the model. The operator has to change it.
+    #[error("authenticate with the model server: {0}")]
     Unauthorized(String),
-    /// The account has no credit left, so an operator must act.
-    #[error("pay for the model: {0}")]
+    /// The account has no credit left. The operator has to add some.
+    #[error("call the model: no credit left: {0}")]
     QuotaSpent(String),
-    #[error("have the request accepted: {0}")]
+    #[error("call the model: the server rejected the request: {0}")]
     Rejected(String),
 }
 
@@ -101,7 +100,7 @@ impl ModelError {
     pub fn failure_class(&self) -> FailureClass {
         match self {
             Self::RateLimited { retry_after } => FailureClass::TRANSIENT.with_retry_after(*retry_after),
-            Self::Unavailable(_) | Self::Timeout | Self::Garbled(_) => FailureClass::TRANSIENT,
+            Self::Unavailable(_) | Self::Timeout | Self::Malformed(_) => FailureClass::TRANSIENT,
             Self::ContextTooLong | Self::Unauthorized(_) | Self::QuotaSpent(_) | Self::Rejected(_) => {
                 FailureClass::PERMANENT
             }

@@ -1,5 +1,5 @@
-//! Model steps on an OpenAI-compatible server. A step streams the response in the server's dialect, and requests the
-//! response again without a stream if the stream was broken.
+//! Client of an OpenAI-compatible model server. Streams each response in the server's dialect, and requests it again
+//! without streaming if the stream was flawed.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,8 +17,8 @@ use url::Url;
 
 use super::chat_completions::{self, ChatResponse, ResponseMode};
 use super::dialect::{AutoSetting, ServerDialect, StreamTrust, TokenLimitField};
+use super::error_response::{self, AttemptError};
 use super::response_accumulator::{ResponseAccumulator, ResponseFlaw};
-use super::server_refusal::{self, AttemptError};
 use super::transport::{self, ServerEndpoint};
 use super::{DeltaSink, Model, ModelError, ModelResponse};
 use crate::conversation::model_request::ModelRequest;
@@ -33,12 +33,12 @@ pub struct OpenAiSettings {
     pub timeouts: ResponseTimeouts,
 }
 
-/// Time limits for a server.
+/// Time limits of a response.
 #[derive(Debug, Clone, Copy)]
 pub struct ResponseTimeouts {
     /// Limit for the whole step, with all repeated requests.
     pub step: Duration,
-    /// Longest silence between two pieces of a stream that has begun.
+    /// Maximum time between two chunks of a stream.
     pub idle: Duration,
 }
 
@@ -48,12 +48,12 @@ impl Default for ResponseTimeouts {
     }
 }
 
-/// Error of creating a client.
+/// Error of building a client.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenAiError {
-    #[error("use the key: it has characters that no header can carry")]
+pub enum ClientBuildError {
+    #[error("use the API key: it has characters that are not allowed in a header")]
     Key(#[from] InvalidHeaderValue),
-    #[error("build the client")]
+    #[error("build the HTTP client")]
     Client(#[from] reqwest::Error),
 }
 
@@ -66,7 +66,7 @@ pub struct OpenAiModel {
 }
 
 impl OpenAiModel {
-    pub fn new(settings: OpenAiSettings) -> Result<Self, OpenAiError> {
+    pub fn new(settings: OpenAiSettings) -> Result<Self, ClientBuildError> {
         let dialect =
             ServerDialect::from_host(&settings.base_url, &settings.reasoning_effort, &settings.token_field);
         Ok(Self {
@@ -92,14 +92,14 @@ impl OpenAiModel {
                 StreamTrust::Off => self.request_whole(request, &dialect, sink).await,
             };
             match outcome {
-                Ok(step) => {
+                Ok(response) => {
                     *self.lock_dialect() = dialect;
-                    return Ok(step);
+                    return Ok(response);
                 }
-                Err(AttemptError::Refused(refusal)) => {
-                    match refusal.parameter_error().and_then(|complaint| dialect.adapt_to(complaint)) {
+                Err(AttemptError::Rejected(response)) => {
+                    match response.parameter_error().and_then(|error| dialect.adapt_to(error)) {
                         Some(next) => dialect = next,
-                        None => return Err(refusal.into_error()),
+                        None => return Err(response.into_error()),
                     }
                 }
                 Err(AttemptError::Failed(error)) => return Err(error),
@@ -113,25 +113,29 @@ impl OpenAiModel {
         dialect: &mut ServerDialect,
         sink: DeltaSink<'_>,
     ) -> Result<ModelResponse, AttemptError> {
-        let mut sink_state = SinkState::Nothing;
+        let mut sink_state = SinkState::Empty;
         let mut forward = |delta| {
-            sink_state = SinkState::Something;
+            sink_state = SinkState::Used;
             sink(delta);
         };
-        let answer = self.read_stream(request, dialect, &mut forward).await?;
-        if answer.flaw().is_none() {
-            return Ok(answer.into_response(&mut forward));
+        let accumulator = self.read_stream(request, dialect, &mut forward).await?;
+        if accumulator.flaw().is_none() {
+            return Ok(accumulator.into_response(&mut forward));
         }
         dialect.streaming = dialect.streaming.after_flaw();
-        // The setting is stored at once, because it is valid regardless of the second attempt's outcome.
+        // The setting is stored now, because it is valid regardless of the second attempt's outcome.
         self.lock_dialect().streaming = dialect.streaming;
-        let first = answer.usage().unwrap_or_default();
-        let step = match sink_state {
-            SinkState::Nothing => self.request_whole(request, dialect, sink).await?,
-            // A second stream would be appended to the first. Viewers get the step when it is recorded.
-            SinkState::Something => self.request_whole(request, dialect, &mut |_| {}).await?,
+        let first_usage = accumulator.usage().unwrap_or_default();
+        let response = match sink_state {
+            SinkState::Empty => self.request_whole(request, dialect, sink).await?,
+            // More deltas would be appended to those of the first attempt. Viewers get the whole
+            // response when it is recorded.
+            SinkState::Used => self.request_whole(request, dialect, &mut |_| {}).await?,
         };
-        Ok(ModelResponse { usage: step.usage.map(|second| first.plus(second)), ..step })
+        Ok(ModelResponse {
+            usage: response.usage.map(|second_usage| first_usage.plus(second_usage)),
+            ..response
+        })
     }
 
     async fn read_stream(
@@ -143,14 +147,14 @@ impl OpenAiModel {
         let body =
             chat_completions::build_request_body(request, &self.model, dialect, ResponseMode::Streamed);
         let mut chunks = self.client.chat().create_stream_byot::<_, ChatResponse>(body).await?;
-        let mut answer = ResponseAccumulator::default();
+        let mut accumulator = ResponseAccumulator::default();
         loop {
             match timeout(self.timeouts.idle, chunks.next()).await {
-                Ok(Some(Ok(chunk))) => answer.push(&chunk, sink)?,
-                // A chunk that cannot be parsed ends the stream like a cut, and the missing end is found as its flaw.
-                Ok(None | Some(Err(OpenAIError::JSONDeserialize(..)))) => return Ok(answer),
-                // The response is complete, so the way in which the connection closed does not matter.
-                _ if answer.flaw().is_none() => return Ok(answer),
+                Ok(Some(Ok(chunk))) => accumulator.push(&chunk, sink)?,
+                // A chunk that cannot be parsed ends the stream, which is then reported as cut off.
+                Ok(None | Some(Err(OpenAIError::JSONDeserialize(..)))) => return Ok(accumulator),
+                // The response is complete, so it does not matter how the connection was closed.
+                _ if accumulator.flaw().is_none() => return Ok(accumulator),
                 Ok(Some(Err(error))) => return Err(error.into()),
                 Err(_) => return Err(ModelError::Timeout.into()),
             }
@@ -164,13 +168,17 @@ impl OpenAiModel {
         sink: DeltaSink<'_>,
     ) -> Result<ModelResponse, AttemptError> {
         let body = chat_completions::build_request_body(request, &self.model, dialect, ResponseMode::Whole);
-        let whole = self.client.chat().create_byot::<_, ChatResponse>(body).await?;
-        let mut answer = ResponseAccumulator::default();
-        answer.push(&whole, sink)?;
-        match answer.flaw() {
-            Some(ResponseFlaw::Empty) => Err(ModelError::Garbled("the answer is empty".to_owned()).into()),
-            // Bad arguments are passed to the code that runs the tool, which can describe the error in them.
-            Some(ResponseFlaw::CutOff | ResponseFlaw::Arguments) | None => Ok(answer.into_response(sink)),
+        let response = self.client.chat().create_byot::<_, ChatResponse>(body).await?;
+        let mut accumulator = ResponseAccumulator::default();
+        accumulator.push(&response, sink)?;
+        match accumulator.flaw() {
+            Some(ResponseFlaw::Empty) => {
+                Err(ModelError::Malformed("the response is empty".to_owned()).into())
+            }
+            // Malformed arguments are passed on to the tool, whose error result describes them.
+            Some(ResponseFlaw::CutOff | ResponseFlaw::Arguments) | None => {
+                Ok(accumulator.into_response(sink))
+            }
         }
     }
 
@@ -192,7 +200,7 @@ impl Model for OpenAiModel {
     ) -> Result<ModelResponse, ModelError> {
         let outcome = timeout(self.timeouts.step, self.negotiate_fields(request, sink)).await;
         let key = self.client.config().api_key().expose_secret();
-        outcome.unwrap_or(Err(ModelError::Timeout)).map_err(|error| server_refusal::redact_error(error, key))
+        outcome.unwrap_or(Err(ModelError::Timeout)).map_err(|error| error_response::redact_error(error, key))
     }
 }
 
@@ -202,10 +210,10 @@ impl fmt::Debug for OpenAiModel {
     }
 }
 
-/// Flag for the receipt of at least one delta by the sink.
+/// State of the sink: whether it has received a delta.
 enum SinkState {
-    Nothing,
-    Something,
+    Empty,
+    Used,
 }
 
 #[cfg(test)]
@@ -278,8 +286,8 @@ mod tests {
     }
 
     /// Starts a server that computes each response from the request body.
-    async fn server(answer: impl Fn(&Value) -> StubResponse + Send + Sync + 'static) -> StubServer {
-        StubServer::start("/chat/completions", answer).await
+    async fn server(respond: impl Fn(&Value) -> StubResponse + Send + Sync + 'static) -> StubServer {
+        StubServer::start("/chat/completions", respond).await
     }
 
     /// Returns one field of every request that the server received.
@@ -296,7 +304,7 @@ mod tests {
         events.chain(["data: [DONE]\n\n".to_owned()]).collect()
     }
 
-    fn refusal(status: u16, error: &Value) -> StubResponse {
+    fn error_response(status: u16, error: &Value) -> StubResponse {
         json_response(status, &json!({ "error": error }))
     }
 
@@ -317,7 +325,7 @@ mod tests {
         }
     }
 
-    fn says(text: &str) -> ModelResponse {
+    fn text_response(text: &str) -> ModelResponse {
         ModelResponse {
             text: text.to_owned(),
             thinking: String::new(),
@@ -336,19 +344,19 @@ mod tests {
                 arguments: ToolArguments::parse(arguments.clone()),
             })
             .collect();
-        ModelResponse { calls, ..says("") }
+        ModelResponse { calls, ..text_response("") }
     }
 
-    /// Event after the last piece of a response.
+    /// How the bare socket ends its response.
     #[derive(Clone, Copy)]
-    enum End {
+    enum ResponseEnd {
         Proper,
         Dropped,
         Silence,
     }
 
-    /// Starts a server on a bare socket that sends one response, with each piece as a separate HTTP chunk.
-    async fn socket(pieces: Vec<Vec<u8>>, end: End) -> String {
+    /// Starts a server on a bare socket that sends one response, with each part as a separate HTTP chunk.
+    async fn start_socket_server(parts: Vec<Vec<u8>>, end: ResponseEnd) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move {
@@ -359,18 +367,18 @@ mod tests {
             }
             let head =
                 "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-            let mut answer = head.as_bytes().to_vec();
-            for piece in pieces {
-                answer.extend(format!("{:x}\r\n", piece.len()).into_bytes());
-                answer.extend(piece);
-                answer.extend(b"\r\n");
+            let mut response = head.as_bytes().to_vec();
+            for part in parts {
+                response.extend(format!("{:x}\r\n", part.len()).into_bytes());
+                response.extend(part);
+                response.extend(b"\r\n");
             }
             match end {
-                End::Proper => answer.extend(b"0\r\n\r\n"),
-                End::Dropped | End::Silence => {}
+                ResponseEnd::Proper => response.extend(b"0\r\n\r\n"),
+                ResponseEnd::Dropped | ResponseEnd::Silence => {}
             }
-            socket.write_all(&answer).await.unwrap();
-            if let End::Silence = end {
+            socket.write_all(&response).await.unwrap();
+            if let ResponseEnd::Silence = end {
                 // The read ends when the client closes the connection in any way.
                 let _ = socket.read_buf(&mut request).await;
             }
@@ -394,7 +402,7 @@ mod tests {
         let expected = ModelResponse {
             thinking: "hm".to_owned(),
             usage: Some(TokenUsage { input: 7, cached: 0, output: 2 }),
-            ..says("Hello")
+            ..text_response("Hello")
         };
         let deltas = [
             ResponseDelta::Thinking("hm".to_owned()),
@@ -435,11 +443,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn chunks_may_be_split_anywhere() {
+    async fn events_may_be_split_at_any_byte() {
         let text = sse_text(&[chunk(&json!({ "content": "señor \u{1F3AC}" })), finish("stop")]);
-        let base = socket(text.bytes().map(|byte| vec![byte]).collect(), End::Proper).await;
+        let base =
+            start_socket_server(text.bytes().map(|byte| vec![byte]).collect(), ResponseEnd::Proper).await;
         let text = "señor \u{1F3AC}";
-        assert_eq!(ask(&model(&base)).await, (Ok(says(text)), vec![ResponseDelta::Text(text.to_owned())]));
+        assert_eq!(
+            ask(&model(&base)).await,
+            (Ok(text_response(text)), vec![ResponseDelta::Text(text.to_owned())])
+        );
     }
 
     #[tokio::test]
@@ -463,7 +475,7 @@ mod tests {
         let streaming = server(move |body| quirk(body["stream"] == true)).await;
         assert_eq!(ask(&model(streaming.uri())).await.0, expected, "streamed");
         let whole = server(move |body| match body["stream"] == true {
-            true => refusal(400, &json!({ "message": "no streams here", "param": "stream" })),
+            true => error_response(400, &json!({ "message": "no streams here", "param": "stream" })),
             false => quirk(false),
         })
         .await;
@@ -471,38 +483,38 @@ mod tests {
         assert_eq!(received(&whole, "stream"), [json!(true), json!(false)]);
     }
 
-    /// Creates a response with a message, a finish reason and further fields, streamed or whole.
-    fn answer(streamed: bool, message: &Value, reason: &str, further: (&str, Value)) -> StubResponse {
+    /// Creates a response with a message, a finish reason and one more field, streamed or whole.
+    fn response(streamed: bool, message: &Value, reason: &str, extra: (&str, Value)) -> StubResponse {
         let part = if streamed { "delta" } else { "message" };
-        let mut answer = json!({ "id": "r1", "choices": [{ part: message, "finish_reason": reason }] });
-        answer[further.0] = further.1;
-        if streamed { sse(&[answer]) } else { json_response(200, &answer) }
+        let mut body = json!({ "id": "r1", "choices": [{ part: message, "finish_reason": reason }] });
+        body[extra.0] = extra.1;
+        if streamed { sse(&[body]) } else { json_response(200, &body) }
     }
 
     #[tokio::test]
     async fn unusual_responses_are_parsed() {
-        const NOTHING: (&str, Value) = ("object", Value::Null);
-        check(hello, Ok(says("hi"))).await;
-        let odd_stop = ModelResponse { stop: StopReason::Other("error".to_owned()), ..says("hi") };
-        check(|s| answer(s, &json!({ "content": "hi" }), "error", NOTHING), Ok(odd_stop)).await;
+        const NO_EXTRA: (&str, Value) = ("object", Value::Null);
+        check(hello, Ok(text_response("hi"))).await;
+        let odd_stop = ModelResponse { stop: StopReason::Other("error".to_owned()), ..text_response("hi") };
+        check(|s| response(s, &json!({ "content": "hi" }), "error", NO_EXTRA), Ok(odd_stop)).await;
         check(
-            |s| answer(s, &json!({ "content": "hi" }), "stop", ("service_tier", json!("standard"))),
-            Ok(says("hi")),
+            |s| response(s, &json!({ "content": "hi" }), "stop", ("service_tier", json!("standard"))),
+            Ok(text_response("hi")),
         )
         .await;
         check(
-            |s| answer(s, &json!({ "content": "hi" }), "stop", ("created", json!(1_795_210_308.25))),
-            Ok(says("hi")),
+            |s| response(s, &json!({ "content": "hi" }), "stop", ("created", json!(1_795_210_308.25))),
+            Ok(text_response("hi")),
         )
         .await;
         let without_id = |s| {
             let call = json!({ "type": "function", "function": { "name": "f", "arguments": "{}" } });
-            answer(s, &json!({ "content": null, "tool_calls": [call] }), "tool_calls", NOTHING)
+            response(s, &json!({ "content": null, "tool_calls": [call] }), "tool_calls", NO_EXTRA)
         };
         check(without_id, Ok(calls(&[("f", json!({}))]))).await;
         let arguments_object = |s| {
             let call = json!({ "id": "1", "function": { "name": "f", "arguments": { "a": 1 } } });
-            answer(s, &json!({ "content": "", "tool_calls": [call] }), "stop", NOTHING)
+            response(s, &json!({ "content": "", "tool_calls": [call] }), "stop", NO_EXTRA)
         };
         check(arguments_object, Ok(calls(&[("f", json!({ "a": 1 }))]))).await;
     }
@@ -518,22 +530,26 @@ mod tests {
             Err(ModelError::QuotaSpent("Insufficient credits".to_owned())),
         )
         .await;
-        let error_in_200 = |_| refusal(200, &json!({ "code": 502, "message": "Provider returned error" }));
+        let error_in_200 =
+            |_| error_response(200, &json!({ "code": 502, "message": "Provider returned error" }));
         check(error_in_200, unavailable("Provider returned error")).await;
         check(|_| raw_response(502, "text/html", "<html>502 Bad Gateway</html>"), unavailable("HTTP 502"))
             .await;
-        let garbled = |text: &str| Err(ModelError::Garbled(text.to_owned()));
-        check(|_| raw_response(200, "text/html", "<html>Sign in</html>"), garbled("the answer is not JSON"))
-            .await;
-        check(|_| empty_response(200), garbled("the answer is not JSON")).await;
-        check(|_| json_response(200, &json!({})), garbled("the answer is empty")).await;
+        let malformed = |text: &str| Err(ModelError::Malformed(text.to_owned()));
         check(
-            |_| refusal(400, &json!({ "message": "no", "code": "context_length_exceeded" })),
+            |_| raw_response(200, "text/html", "<html>Sign in</html>"),
+            malformed("the response is not JSON"),
+        )
+        .await;
+        check(|_| empty_response(200), malformed("the response is not JSON")).await;
+        check(|_| json_response(200, &json!({})), malformed("the response is empty")).await;
+        check(
+            |_| error_response(400, &json!({ "message": "no", "code": "context_length_exceeded" })),
             Err(ModelError::ContextTooLong),
         )
         .await;
         check(
-            |_| refusal(401, &json!({ "message": "Incorrect API key provided: secret-key" })),
+            |_| error_response(401, &json!({ "message": "Incorrect API key provided: secret-key" })),
             Err(ModelError::Unauthorized("Incorrect API key provided: (key)".to_owned())),
         )
         .await;
@@ -542,7 +558,7 @@ mod tests {
     #[tokio::test]
     async fn rate_limit_is_reported_after_one_request() {
         let server = server(|_| {
-            with_retry_after(refusal(429, &json!({ "message": "slow", "type": "rate_limit" })), 40)
+            with_retry_after(error_response(429, &json!({ "message": "slow", "type": "rate_limit" })), 40)
         })
         .await;
         let limited = ModelError::RateLimited { retry_after: Some(Duration::from_secs(40)) };
@@ -565,14 +581,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn refused_fields_are_replaced_and_remembered_per_server() {
+    async fn rejected_fields_are_changed_and_remembered() {
         let server = server(|body| {
             if !body["max_tokens"].is_null() {
                 let message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.";
-                refusal(400, &json!({ "message": message, "param": "max_tokens" }))
+                error_response(400, &json!({ "message": message, "param": "max_tokens" }))
             } else if body["reasoning_effort"] != "none" {
                 let message = "Function tools with reasoning_effort are not supported, set it to 'none'.";
-                refusal(400, &json!({ "message": message, "param": "reasoning_effort" }))
+                error_response(400, &json!({ "message": message, "param": "reasoning_effort" }))
             } else if !body["stream_options"].is_null() {
                 json_response(422, &json!({ "detail": [{ "loc": ["body", "stream_options"] }] }))
             } else {
@@ -582,14 +598,17 @@ mod tests {
         .await;
         let model = model(server.uri());
         for requests in [4, 5] {
-            assert_eq!(ask(&model).await, (Ok(says("hi")), vec![ResponseDelta::Text("hi".to_owned())]));
+            assert_eq!(
+                ask(&model).await,
+                (Ok(text_response("hi")), vec![ResponseDelta::Text("hi".to_owned())])
+            );
             assert_eq!(received(&server, "model").len(), requests);
         }
     }
 
     #[tokio::test]
-    async fn field_refused_in_both_forms_is_an_error() {
-        let server = server(|_| refusal(400, &json!({ "message": "max_tokens is too large" }))).await;
+    async fn field_rejected_in_both_forms_is_an_error() {
+        let server = server(|_| error_response(400, &json!({ "message": "max_tokens is too large" }))).await;
         let model = model(server.uri());
         for requests in [2, 4] {
             let error = ModelError::Rejected("max_tokens is too large".to_owned());
@@ -599,8 +618,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn broken_stream_is_repeated_whole_and_disabled_after_two() {
-        let broken = [
+    async fn flawed_stream_is_repeated_whole_and_streaming_ends_after_two() {
+        let flawed_streams = [
             sse(&[chunk(&json!({ "content": "Hel" }))]),
             sse(&[
                 chunk(&json!({ "tool_calls": [{ "function": { "name": "f", "arguments": "{\"x" } }] })),
@@ -608,15 +627,15 @@ mod tests {
             ]),
             raw_response(200, "text/event-stream", "data: {nonsense\n\n"),
         ];
-        for broken in broken {
+        for stream in flawed_streams {
             let server = server(move |body| match body["stream"] == true {
-                true => broken.clone(),
+                true => stream.clone(),
                 false => hello(false),
             })
             .await;
             let model = model(server.uri());
             for _ in 0..3 {
-                assert_eq!(ask(&model).await.0, Ok(says("hi")));
+                assert_eq!(ask(&model).await.0, Ok(text_response("hi")));
             }
             assert_eq!(received(&server, "stream"), [true, false, true, false, false].map(Value::from));
         }
@@ -631,7 +650,7 @@ mod tests {
         .await;
         assert_eq!(
             ask(&model(server.uri())).await,
-            (Ok(says("hi")), vec![ResponseDelta::Text("Hel".to_owned())])
+            (Ok(text_response("hi")), vec![ResponseDelta::Text("Hel".to_owned())])
         );
     }
 
@@ -640,7 +659,7 @@ mod tests {
         let server = server(|body| {
             let call =
                 json!({ "index": 0, "id": "a", "function": { "name": "f", "arguments": "{\"x\": six" } });
-            answer(
+            response(
                 body["stream"] == true,
                 &json!({ "tool_calls": [call] }),
                 "tool_calls",
@@ -655,25 +674,28 @@ mod tests {
 
     #[tokio::test]
     async fn dropped_connection_makes_the_model_unavailable() {
-        let piece = format!("data: {}\n\n", chunk(&json!({ "content": "Hel" })));
-        let base = socket(vec![piece.into_bytes()], End::Dropped).await;
-        let error = ModelError::Unavailable("the connection broke".to_owned());
+        let event = format!("data: {}\n\n", chunk(&json!({ "content": "Hel" })));
+        let base = start_socket_server(vec![event.into_bytes()], ResponseEnd::Dropped).await;
+        let error = ModelError::Unavailable("the connection failed".to_owned());
         assert_eq!(ask(&model(&base)).await, (Err(error), vec![ResponseDelta::Text("Hel".to_owned())]));
     }
 
     #[tokio::test]
-    async fn dropped_connection_after_the_finish_is_harmless() {
-        for end in [End::Dropped, End::Silence] {
-            let pieces = [chunk(&json!({ "content": "hi" })), finish("stop")];
-            let pieces = pieces.map(|chunk| format!("data: {chunk}\n\n").into_bytes());
-            assert_eq!(ask(&model(&socket(pieces.to_vec(), end).await)).await.0, Ok(says("hi")));
+    async fn lost_connection_after_the_finish_reason_is_ignored() {
+        for end in [ResponseEnd::Dropped, ResponseEnd::Silence] {
+            let events = [chunk(&json!({ "content": "hi" })), finish("stop")];
+            let events = events.map(|chunk| format!("data: {chunk}\n\n").into_bytes());
+            assert_eq!(
+                ask(&model(&start_socket_server(events.to_vec(), end).await)).await.0,
+                Ok(text_response("hi"))
+            );
         }
     }
 
     #[tokio::test]
     async fn silent_stream_times_out() {
-        let piece = format!("data: {}\n\n", chunk(&json!({ "content": "Hel" })));
-        let base = socket(vec![piece.into_bytes()], End::Silence).await;
+        let event = format!("data: {}\n\n", chunk(&json!({ "content": "Hel" })));
+        let base = start_socket_server(vec![event.into_bytes()], ResponseEnd::Silence).await;
         assert_eq!(ask(&model(&base)).await.0, Err(ModelError::Timeout));
     }
 
@@ -695,12 +717,12 @@ mod tests {
 
     #[tokio::test]
     async fn redirect_causes_no_second_request() {
-        let elsewhere = server(|_| sse(&[])).await;
-        let there = format!("{}/chat/completions", elsewhere.uri());
-        let leading = server(move |_| redirect_response(&there)).await;
-        assert!(ask(&model(leading.uri())).await.0.is_err());
-        assert_eq!(leading.requests().len(), 1);
-        assert_eq!(elsewhere.requests().len(), 0);
+        let target = server(|_| sse(&[])).await;
+        let target_url = format!("{}/chat/completions", target.uri());
+        let source = server(move |_| redirect_response(&target_url)).await;
+        assert!(ask(&model(source.uri())).await.0.is_err());
+        assert_eq!(source.requests().len(), 1);
+        assert_eq!(target.requests().len(), 0);
     }
 
     #[test]

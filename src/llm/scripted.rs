@@ -1,5 +1,5 @@
-//! Model that plays a script, to test the program's behavior for given responses. The model checks every request like
-//! the strictest server, and panics at the first request that breaks a rule.
+//! Model that returns scripted responses, for tests. The model validates every request like the strictest server, and
+//! panics at the first invalid request.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use super::{DeltaSink, Model, ModelError, ModelResponse, RawCall, ResponseDelta}
 use crate::conversation::model_request::{ModelMessage, ModelRequest};
 use crate::conversation::transcript::{CallId, StopReason, ToolArguments};
 
-/// Maximum size of an accepted request, with all texts together.
+/// Maximum total size of the texts of a valid request.
 const MAX_REQUEST_BYTES: usize = 64 << 10;
 
 /// One response of the script.
@@ -21,7 +21,7 @@ pub enum ScriptedReply {
     Calls(Vec<(String, ToolArguments)>),
     /// Failed call. A failure at the end of a script repeats forever.
     Error(ModelError),
-    /// Whole response, for stop reasons that the other variants cannot express: cut off, refused, filtered.
+    /// Any response, for stop reasons that the other variants cannot express: length limit, refused, filtered.
     Response(ModelResponse),
 }
 
@@ -56,7 +56,7 @@ impl ScriptedModel {
         self.lock_state().requests.len()
     }
 
-    /// Returns the number of unused replies. A failure that repeats forever counts as unused.
+    /// Returns the number of unused replies. A repeated failure at the end counts as unused.
     pub fn remaining_replies(&self) -> usize {
         self.lock_state().script.len()
     }
@@ -77,20 +77,20 @@ impl Model for ScriptedModel {
         request: &ModelRequest,
         sink: DeltaSink<'_>,
     ) -> Result<ModelResponse, ModelError> {
-        if let Err(broken) = check_request(request) {
-            panic!("the request to the model breaks a rule: {broken}");
+        if let Err(problem) = check_request(request) {
+            panic!("invalid model request: {problem}");
         }
-        let line = {
-            let mut stage = self.lock_state();
-            stage.requests.push(request.clone());
-            match stage.script.front() {
-                Some(ScriptedReply::Error(error)) if stage.script.len() == 1 => {
+        let reply = {
+            let mut state = self.lock_state();
+            state.requests.push(request.clone());
+            match state.script.front() {
+                Some(ScriptedReply::Error(error)) if state.script.len() == 1 => {
                     Some(ScriptedReply::Error(error.clone()))
                 }
-                _ => stage.script.pop_front(),
+                _ => state.script.pop_front(),
             }
         };
-        let step = match line {
+        let response = match reply {
             None => plain_response(String::new(), Vec::new()),
             Some(ScriptedReply::Text(text)) => plain_response(text, Vec::new()),
             Some(ScriptedReply::Calls(calls)) => {
@@ -98,10 +98,10 @@ impl Model for ScriptedModel {
                 plain_response(String::new(), calls.collect())
             }
             Some(ScriptedReply::Error(error)) => return Err(error),
-            Some(ScriptedReply::Response(step)) => step,
+            Some(ScriptedReply::Response(response)) => response,
         };
-        stream_response(&step, sink);
-        Ok(step)
+        stream_response(&response, sink);
+        Ok(response)
     }
 }
 
@@ -116,14 +116,14 @@ fn plain_response(text: String, calls: Vec<RawCall>) -> ModelResponse {
     }
 }
 
-fn stream_response(step: &ModelResponse, sink: DeltaSink<'_>) {
-    if !step.thinking.is_empty() {
-        sink(ResponseDelta::Thinking(step.thinking.clone()));
+fn stream_response(response: &ModelResponse, sink: DeltaSink<'_>) {
+    if !response.thinking.is_empty() {
+        sink(ResponseDelta::Thinking(response.thinking.clone()));
     }
-    if !step.text.is_empty() {
-        sink(ResponseDelta::Text(step.text.clone()));
+    if !response.text.is_empty() {
+        sink(ResponseDelta::Text(response.text.clone()));
     }
-    for (ord, call) in (0..).zip(&step.calls) {
+    for (ord, call) in (0..).zip(&response.calls) {
         let arguments = match &call.arguments {
             ToolArguments::Object(map) => serde_json::Value::Object(map.clone()).to_string(),
             ToolArguments::Malformed(text) => text.clone(),
@@ -137,41 +137,45 @@ fn stream_response(step: &ModelResponse, sink: DeltaSink<'_>) {
 pub fn check_request(request: &ModelRequest) -> Result<(), String> {
     match request.messages.last() {
         None => return Err("there is no message".to_owned()),
-        Some(ModelMessage::Assistant { .. }) => return Err("the last message is the assistant's".to_owned()),
+        Some(ModelMessage::Assistant { .. }) => {
+            return Err("the last message is from the assistant".to_owned());
+        }
         Some(ModelMessage::User(_) | ModelMessage::ToolResult { .. }) => {}
     }
     let mut names = HashSet::new();
-    if let Some(twice) = request.tools.iter().find(|tool| !names.insert(tool.name)) {
-        return Err(format!("the tool {} is listed twice", twice.name));
+    if let Some(duplicate) = request.tools.iter().find(|tool| !names.insert(tool.name)) {
+        return Err(format!("the tool {} is listed twice", duplicate.name));
     }
     let size = request.byte_size();
     if size > MAX_REQUEST_BYTES {
-        return Err(format!("{size} bytes are more than {MAX_REQUEST_BYTES}"));
+        return Err(format!("{size} bytes exceed the limit of {MAX_REQUEST_BYTES}"));
     }
-    check_pairs(&request.messages)
+    check_call_results(&request.messages)
 }
 
-fn check_pairs(messages: &[ModelMessage]) -> Result<(), String> {
+fn check_call_results(messages: &[ModelMessage]) -> Result<(), String> {
     let mut seen: HashSet<&CallId> = HashSet::new();
     let mut open: Vec<&CallId> = Vec::new();
     for message in messages {
         match message {
             ModelMessage::User(_) | ModelMessage::Assistant { .. } => check_no_open_call(&open)?,
-            ModelMessage::ToolResult { call, .. } => match open.iter().position(|other| *other == call) {
-                Some(position) => {
-                    open.remove(position);
+            ModelMessage::ToolResult { call, .. } => {
+                match open.iter().position(|open_call| *open_call == call) {
+                    Some(position) => {
+                        open.remove(position);
+                    }
+                    None if seen.contains(call) => {
+                        return Err(format!("call {} has a second or late result", call.as_str()));
+                    }
+                    None => return Err(format!("there is no call for the result {}", call.as_str())),
                 }
-                None if seen.contains(call) => {
-                    return Err(format!("call {} has a second result, or a late one", call.as_str()));
-                }
-                None => return Err(format!("a result answers no call: {}", call.as_str())),
-            },
+            }
         }
         if let ModelMessage::Assistant { calls, .. } = message {
             for call in calls {
                 let id = call.id.as_str();
                 if id.len() != 9 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-                    return Err(format!("call id {id:?} is not nine letters and digits"));
+                    return Err(format!("call id {id:?} does not consist of nine letters and digits"));
                 }
                 if !seen.insert(&call.id) {
                     return Err(format!("two calls have the id {id}"));
@@ -235,15 +239,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn script_is_played_in_order_and_then_empty() {
-        let cut =
+    async fn replies_follow_the_script_and_are_then_empty() {
+        let truncated =
             ModelResponse { stop: StopReason::Length, ..plain_response("Well,".to_owned(), Vec::new()) };
         let arguments = ToolArguments::parse(json!({ "q": "up" }));
         let model = ScriptedModel::new(vec![
             ScriptedReply::Error(ModelError::Timeout),
             ScriptedReply::Calls(vec![("find".to_owned(), arguments.clone())]),
             ScriptedReply::Text("Done.".to_owned()),
-            ScriptedReply::Response(cut.clone()),
+            ScriptedReply::Response(truncated.clone()),
         ]);
         assert_eq!(ask(&model).await, (Err(ModelError::Timeout), vec![]));
         let call = RawCall { name: "find".to_owned(), arguments };
@@ -255,7 +259,7 @@ mod tests {
         assert_eq!(ask(&model).await, (Ok(plain_response(String::new(), vec![call])), vec![delta]));
         let delta = ResponseDelta::Text("Done.".to_owned());
         assert_eq!(ask(&model).await, (Ok(plain_response("Done.".to_owned(), vec![])), vec![delta]));
-        assert_eq!(ask(&model).await, (Ok(cut), vec![ResponseDelta::Text("Well,".to_owned())]));
+        assert_eq!(ask(&model).await, (Ok(truncated), vec![ResponseDelta::Text("Well,".to_owned())]));
         assert_eq!(ask(&model).await, (Ok(plain_response(String::new(), vec![])), vec![]));
         assert_eq!((model.request_count(), model.requests()), (5, vec![request(vec![user("hi")]); 5]));
     }
@@ -276,41 +280,38 @@ mod tests {
     }
 
     #[tokio::test]
-    #[should_panic(expected = "the request to the model breaks a rule: there is no message")]
-    async fn request_that_violates_a_rule_panics() {
-        let step = ScriptedModel::default().next_response(&request(vec![]), &mut |_| {}).await;
-        unreachable!("{step:?}");
+    #[should_panic(expected = "invalid model request: there is no message")]
+    async fn invalid_request_panics() {
+        let outcome = ScriptedModel::default().next_response(&request(vec![]), &mut |_| {}).await;
+        unreachable!("{outcome:?}");
     }
 
     #[test]
-    fn every_call_needs_exactly_one_result_in_order() {
+    fn every_call_needs_exactly_one_result() {
         let (a, b) = ("aaaaaaaa1", "bbbbbbbb2");
         check(vec![user("hi"), assistant(&[a, b]), result(b), result(a)], Ok(()));
         check(vec![user("hi"), assistant(&[]), user("again")], Ok(()));
         check(vec![user("hi"), assistant(&[a, b]), result(b)], Err("call aaaaaaaa1 has no result"));
         check(vec![assistant(&[a]), user("hi")], Err("call aaaaaaaa1 has no result"));
-        check(
-            vec![assistant(&[a]), result(a), result(a)],
-            Err("call aaaaaaaa1 has a second result, or a late one"),
-        );
-        check(vec![user("hi"), result(a)], Err("a result answers no call: aaaaaaaa1"));
+        check(vec![assistant(&[a]), result(a), result(a)], Err("call aaaaaaaa1 has a second or late result"));
+        check(vec![user("hi"), result(a)], Err("there is no call for the result aaaaaaaa1"));
         check(vec![assistant(&[a, a]), result(a), result(a)], Err("two calls have the id aaaaaaaa1"));
     }
 
     #[test]
-    fn request_ends_with_user_or_result_and_has_short_ids() {
-        check(vec![user("hi"), assistant(&[])], Err("the last message is the assistant's"));
+    fn request_ends_with_user_or_result_and_has_nine_character_ids() {
+        check(vec![user("hi"), assistant(&[])], Err("the last message is from the assistant"));
         check(
             vec![assistant(&["call_12345"]), result("call_12345")],
-            Err("call id \"call_12345\" is not nine letters and digits"),
+            Err("call id \"call_12345\" does not consist of nine letters and digits"),
         );
     }
 
     #[test]
-    fn request_is_small_and_lists_each_tool_once() {
-        let much = "x".repeat(MAX_REQUEST_BYTES);
-        check(vec![user(&much)], Ok(()));
-        check(vec![user(&much), user("x")], Err("65537 bytes are more than 65536"));
+    fn oversized_request_or_duplicate_tool_is_rejected() {
+        let long_text = "x".repeat(MAX_REQUEST_BYTES);
+        check(vec![user(&long_text)], Ok(()));
+        check(vec![user(&long_text), user("x")], Err("65537 bytes exceed the limit of 65536"));
         let tool = ToolSpec {
             name: "f",
             description: "Finds.",
@@ -318,7 +319,7 @@ mod tests {
             audience: ToolAudience::Everyone,
             parameters: json!({}).into(),
         };
-        let twice = ModelRequest { tools: vec![tool.clone(), tool], ..request(vec![user("hi")]) };
-        assert_eq!(check_request(&twice), Err("the tool f is listed twice".to_owned()));
+        let duplicate_tools = ModelRequest { tools: vec![tool.clone(), tool], ..request(vec![user("hi")]) };
+        assert_eq!(check_request(&duplicate_tools), Err("the tool f is listed twice".to_owned()));
     }
 }

@@ -1,9 +1,9 @@
-//! Detection of thinking that the server did not split from the answer. Servers without a parser for their model send
-//! thinking as a leading block of the answer, in any number of pieces.
+//! Separation of thinking from the answer in one text. Servers without a parser for their model's format send thinking
+//! as a leading block of the answer, in any number of chunks.
 
 use super::ResponseDelta;
 
-/// Tags around a block, matched without regard to case.
+/// Tags around a block, matched ignoring case.
 struct ThinkingTags {
     open: &'static str,
     close: [&'static str; 1],
@@ -17,20 +17,20 @@ static TAGS: [ThinkingTags; 5] = [
     ThinkingTags { open: "[think]", close: ["[/think]"] },
 ];
 
-// Control tokens of harmony, the format of gpt-oss: a header that names a channel, then its message.
+// Control tokens of Harmony, the response format of gpt-oss: a header that names a channel, then a message.
 const START: &str = "<|start|>";
 const CHANNEL: &str = "<|channel|>";
 const MESSAGE: &str = "<|message|>";
 const MESSAGE_ENDS: [&str; 5] = ["<|end|>", "<|return|>", "<|call|>", START, CHANNEL];
-/// Maximum length of a message header in bytes. A longer text is not a header.
-const MAX_HEADER: usize = 200;
+/// Maximum length of a message header. Longer text is not a header.
+const MAX_HEADER_BYTES: usize = 200;
 
-/// Splitter of a text that arrives in pieces into thinking and answer. The parts do not depend on the piece boundaries.
+/// Incremental splitter of a text into thinking and answer. The result does not depend on the chunk boundaries.
 #[derive(Debug, Default)]
 pub(super) struct ThinkingSplitter {
     state: SplitterState,
-    /// End of the text so far, if it may be the beginning of a tag.
-    held: String,
+    /// Undecided end of the text so far, which may be the beginning of a tag.
+    pending: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,10 +40,10 @@ enum SplitterState {
     Beginning,
     /// A block has ended, and another block or the answer follows.
     Between,
-    /// Names of role and channel, before a message of harmony.
+    /// Role and channel names before a Harmony message.
     Header,
     /// Content of a block, up to one of the end strings. Leading whitespace is dropped.
-    Block { part: TextSection, ends: &'static [&'static str], is_blank: bool },
+    Block { section: TextSection, ends: &'static [&'static str], is_blank: bool },
     /// Answer, up to the end of the text.
     Answer,
 }
@@ -54,7 +54,7 @@ enum TextSection {
     Answer,
 }
 
-/// Result of an attempt to split the held text.
+/// Result of one step on the pending text.
 enum SplitProgress {
     Advanced,
     /// More text is needed to decide.
@@ -62,32 +62,34 @@ enum SplitProgress {
 }
 
 impl ThinkingSplitter {
-    /// Adds a piece of text and returns the parts that are certain after this piece.
-    pub fn push(&mut self, piece: &str) -> Vec<ResponseDelta> {
-        self.held.push_str(piece);
-        let mut parts = Vec::new();
-        while let SplitProgress::Advanced = self.split_held(&mut parts) {}
-        parts
+    /// Adds a chunk of text and returns the deltas that are decided by now.
+    pub fn push(&mut self, chunk: &str) -> Vec<ResponseDelta> {
+        self.pending.push_str(chunk);
+        let mut deltas = Vec::new();
+        while let SplitProgress::Advanced = self.split_pending(&mut deltas) {}
+        deltas
     }
 
-    /// Returns the rest at the end of the text. A header without a message is not part of an answer.
+    /// Returns the rest at the end of the text. A header without a message counts as thinking.
     pub fn finish(&mut self) -> Option<ResponseDelta> {
-        let rest = std::mem::take(&mut self.held);
-        let part = match std::mem::replace(&mut self.state, SplitterState::Answer) {
+        let rest = std::mem::take(&mut self.pending);
+        let section = match std::mem::replace(&mut self.state, SplitterState::Answer) {
             SplitterState::Beginning | SplitterState::Between | SplitterState::Answer => TextSection::Answer,
             SplitterState::Header => TextSection::Thinking,
-            SplitterState::Block { part, .. } => part,
+            SplitterState::Block { section, .. } => section,
         };
-        part.to_delta(&rest)
+        section.to_delta(&rest)
     }
 
-    fn split_held(&mut self, parts: &mut Vec<ResponseDelta>) -> SplitProgress {
+    fn split_pending(&mut self, deltas: &mut Vec<ResponseDelta>) -> SplitProgress {
         match self.state {
             SplitterState::Beginning | SplitterState::Between => self.open_block(),
-            SplitterState::Header => self.read_header(),
-            SplitterState::Block { part, ends, is_blank } => self.read_block(part, ends, is_blank, parts),
+            SplitterState::Header => self.parse_header(),
+            SplitterState::Block { section, ends, is_blank } => {
+                self.split_block(section, ends, is_blank, deltas)
+            }
             SplitterState::Answer => {
-                parts.extend(TextSection::Answer.to_delta(&std::mem::take(&mut self.held)));
+                deltas.extend(TextSection::Answer.to_delta(&std::mem::take(&mut self.pending)));
                 SplitProgress::NeedsMore
             }
         }
@@ -95,16 +97,16 @@ impl ThinkingSplitter {
 
     /// Decides whether a block begins at this position.
     fn open_block(&mut self) -> SplitProgress {
-        let trimmed = self.held.trim_start();
+        let trimmed = self.pending.trim_start();
         if self.state == SplitterState::Between {
-            self.held = trimmed.to_owned();
+            self.pending = trimmed.to_owned();
         }
-        let text = self.held.trim_start().to_ascii_lowercase();
+        let text = self.pending.trim_start().to_ascii_lowercase();
         let tags = TAGS.iter().find(|tags| text.starts_with(tags.open));
         if let Some(ThinkingTags { open, close }) = tags {
-            let blanks = self.held.len() - text.len();
-            self.held.drain(..blanks + open.len());
-            self.state = SplitterState::Block { part: TextSection::Thinking, ends: close, is_blank: true };
+            let whitespace = self.pending.len() - text.len();
+            self.pending.drain(..whitespace + open.len());
+            self.state = SplitterState::Block { section: TextSection::Thinking, ends: close, is_blank: true };
         } else if text.starts_with(START) || text.starts_with(CHANNEL) {
             self.state = SplitterState::Header;
         } else if opening_tags().any(|open| open.starts_with(&text)) {
@@ -115,49 +117,49 @@ impl ThinkingSplitter {
         SplitProgress::Advanced
     }
 
-    /// Parses a header. Only the final channel is meant for the user. A message without a channel is an answer.
-    fn read_header(&mut self) -> SplitProgress {
-        let end = self.held.find(MESSAGE);
-        let part = match end {
-            Some(end) if end <= MAX_HEADER => match self.held[..end].rsplit_once(CHANNEL) {
+    /// Parses a header. Only the final channel is for the user. A message without a channel is an answer.
+    fn parse_header(&mut self) -> SplitProgress {
+        let end = self.pending.find(MESSAGE);
+        let section = match end {
+            Some(end) if end <= MAX_HEADER_BYTES => match self.pending[..end].rsplit_once(CHANNEL) {
                 Some((_, channel)) if !channel.trim_start().starts_with("final") => TextSection::Thinking,
                 Some(_) | None => TextSection::Answer,
             },
-            None if self.held.len() < MAX_HEADER + MESSAGE.len() => return SplitProgress::NeedsMore,
+            None if self.pending.len() < MAX_HEADER_BYTES + MESSAGE.len() => return SplitProgress::NeedsMore,
             Some(_) | None => TextSection::Thinking,
         };
-        if let Some(end) = end.filter(|end| *end <= MAX_HEADER) {
-            self.held.drain(..end + MESSAGE.len());
-            self.state = SplitterState::Block { part, ends: &MESSAGE_ENDS, is_blank: true };
+        if let Some(end) = end.filter(|end| *end <= MAX_HEADER_BYTES) {
+            self.pending.drain(..end + MESSAGE.len());
+            self.state = SplitterState::Block { section, ends: &MESSAGE_ENDS, is_blank: true };
         } else {
-            self.state = SplitterState::Block { part, ends: &[], is_blank: true };
+            self.state = SplitterState::Block { section, ends: &[], is_blank: true };
         }
         SplitProgress::Advanced
     }
 
-    fn read_block(
+    fn split_block(
         &mut self,
-        part: TextSection,
+        section: TextSection,
         ends: &'static [&'static str],
         is_blank: bool,
-        parts: &mut Vec<ResponseDelta>,
+        deltas: &mut Vec<ResponseDelta>,
     ) -> SplitProgress {
         if is_blank {
-            self.held = self.held.trim_start().to_owned();
+            self.pending = self.pending.trim_start().to_owned();
         }
-        let text = self.held.to_ascii_lowercase();
-        let end = ends.iter().filter_map(|end| Some((text.find(end)?, *end))).min_by_key(|(at, _)| *at);
-        let Some((at, end)) = end else {
-            let certain = text.len() - partial_end_length(&text, ends);
-            parts.extend(part.to_delta(&self.held[..certain]));
-            self.state = SplitterState::Block { part, ends, is_blank: is_blank && certain == 0 };
-            self.held.drain(..certain);
+        let text = self.pending.to_ascii_lowercase();
+        let end = ends.iter().filter_map(|end| Some((text.find(end)?, *end))).min_by_key(|(start, _)| *start);
+        let Some((start, end)) = end else {
+            let decided = text.len() - partial_end_length(&text, ends);
+            deltas.extend(section.to_delta(&self.pending[..decided]));
+            self.state = SplitterState::Block { section, ends, is_blank: is_blank && decided == 0 };
+            self.pending.drain(..decided);
             return SplitProgress::NeedsMore;
         };
-        parts.extend(part.to_delta(&self.held[..at]));
-        // A token that begins another message is parsed as that message's header.
-        let read = if end == START || end == CHANNEL { at } else { at + end.len() };
-        self.held.drain(..read);
+        deltas.extend(section.to_delta(&self.pending[..start]));
+        // A token that begins another message stays, as part of that message's header.
+        let consumed = if end == START || end == CHANNEL { start } else { start + end.len() };
+        self.pending.drain(..consumed);
         self.state = SplitterState::Between;
         SplitProgress::Advanced
     }
@@ -177,20 +179,20 @@ fn opening_tags() -> impl Iterator<Item = &'static str> {
     TAGS.iter().map(|tags| tags.open).chain([START, CHANNEL])
 }
 
-/// Returns the number of last bytes that may be the beginning of an end tag.
+/// Returns the length of the longest suffix that may be the beginning of an end tag.
 fn partial_end_length(text: &str, ends: &[&str]) -> usize {
     let longest = |end: &&str| (1..end.len()).rev().find(|length| text.ends_with(&end[..*length]));
     ends.iter().filter_map(longest).max().unwrap_or(0)
 }
 
-/// Splits a whole text that has the end tag of a block but no start tag into thinking and answer. Servers whose prompt
-/// template begins the block do not repeat its start tag.
-pub(super) fn split_unopened(text: &str) -> Option<(&str, &str)> {
+/// Splits a complete text that has the end tag of a block but no start tag. Some prompt templates contain the start
+/// tag, so the response does not.
+pub(super) fn split_unopened_block(text: &str) -> Option<(&str, &str)> {
     let lower = text.to_ascii_lowercase();
-    let end = TAGS.iter().filter_map(|tags| Some((lower.find(tags.close[0])?, tags)));
-    let (at, tags) = end.min_by_key(|(at, _)| *at)?;
-    let is_unopened = !lower[..at].contains(tags.open);
-    is_unopened.then(|| (text[..at].trim(), text[at + tags.close[0].len()..].trim_start()))
+    let ends = TAGS.iter().filter_map(|tags| Some((lower.find(tags.close[0])?, tags)));
+    let (end, tags) = ends.min_by_key(|(end, _)| *end)?;
+    let is_unopened = !lower[..end].contains(tags.open);
+    is_unopened.then(|| (text[..end].trim(), text[end + tags.close[0].len()..].trim_start()))
 }
 
 #[cfg(test)]
@@ -200,10 +202,10 @@ mod tests {
 
     use super::*;
 
-    /// Returns the thinking and the answer of a text that arrives in these pieces.
-    fn split(pieces: &[String]) -> (String, String) {
+    /// Returns the thinking and the answer of a text that arrives in these chunks.
+    fn split(chunks: &[String]) -> (String, String) {
         let mut splitter = ThinkingSplitter::default();
-        let mut deltas: Vec<ResponseDelta> = pieces.iter().flat_map(|piece| splitter.push(piece)).collect();
+        let mut deltas: Vec<ResponseDelta> = chunks.iter().flat_map(|chunk| splitter.push(chunk)).collect();
         deltas.extend(splitter.finish());
         let (mut thinking, mut answer) = (String::new(), String::new());
         for delta in deltas {
@@ -220,12 +222,12 @@ mod tests {
     fn check(text: &str, thinking: &str, answer: &str) {
         let expected = (thinking.to_owned(), answer.to_owned());
         assert_eq!(split(&[text.to_owned()]), expected, "{text:?}");
-        let letters: Vec<String> = text.chars().map(String::from).collect();
-        assert_eq!(split(&letters), expected, "{text:?} letter by letter");
+        let characters: Vec<String> = text.chars().map(String::from).collect();
+        assert_eq!(split(&characters), expected, "{text:?} by character");
     }
 
     #[test]
-    fn leading_block_of_any_spelling_is_thinking() {
+    fn leading_block_with_any_tag_is_thinking() {
         check("<think>\nhm\n</think>\n\nHello.", "hm\n", "Hello.");
         check("\n <THINK>hm</Think>Hello.", "hm", "Hello.");
         check("<thinking>a <b> </think> c</thinking> Hello.", "a <b> </think> c", "Hello.");
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_final_channel_of_harmony_is_the_reply() {
+    fn only_the_final_channel_of_harmony_is_the_answer() {
         let analysis = "<|channel|>analysis<|message|>hm<|end|>";
         check(&format!("{analysis}<|start|>assistant<|channel|>final<|message|>Hi."), "hm", "Hi.");
         check(&format!("<|start|>assistant{analysis}<|channel|>final<|message|>Hi.<|return|>"), "hm", "Hi.");
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn block_without_an_end_leaves_no_reply() {
+    fn unclosed_block_leaves_no_answer() {
         check("<think>I will text them", "I will text them", "");
         check("<think>I will</thi", "I will</thi", "");
         check("<|channel|>analysis<|message|>I will<|en", "I will<|en", "");
@@ -277,14 +279,14 @@ mod tests {
     }
 
     #[test]
-    fn end_tag_without_a_start_ends_a_block_of_the_template() {
-        assert_eq!(split_unopened("hm\n</think>\n\nHi."), Some(("hm", "Hi.")));
-        assert_eq!(split_unopened("I <think>so</think>"), None);
-        assert_eq!(split_unopened("Hi."), None);
+    fn text_before_an_unopened_end_tag_is_thinking() {
+        assert_eq!(split_unopened_block("hm\n</think>\n\nHi."), Some(("hm", "Hi.")));
+        assert_eq!(split_unopened_block("I <think>so</think>"), None);
+        assert_eq!(split_unopened_block("Hi."), None);
     }
 
     fn any_text() -> impl Strategy<Value = String> {
-        let pieces = select(vec![
+        let fragments = select(vec![
             "<think>",
             "</think>",
             "<thinking>",
@@ -308,26 +310,26 @@ mod tests {
             "Hi.",
             "\u{e9}\u{1f3ac}",
         ]);
-        proptest::collection::vec(pieces, 0..12).prop_map(|pieces| pieces.concat())
+        proptest::collection::vec(fragments, 0..12).prop_map(|fragments| fragments.concat())
     }
 
     proptest! {
         #[test]
-        fn text_split_anywhere_gives_the_same_parts(text in any_text(), letters in 1..9_usize) {
-            let all: Vec<char> = text.chars().collect();
-            let pieces: Vec<String> = all.chunks(letters).map(|piece| piece.iter().collect()).collect();
-            assert_eq!(split(&pieces), split(&[text]));
+        fn result_is_independent_of_chunk_boundaries(text in any_text(), chunk_length in 1..9_usize) {
+            let characters: Vec<char> = text.chars().collect();
+            let chunks: Vec<String> = characters.chunks(chunk_length).map(|chunk| chunk.iter().collect()).collect();
+            assert_eq!(split(&chunks), split(&[text]));
         }
 
         #[test]
-        fn thinking_in_a_leading_block_never_reaches_the_reply(
-            blanks in "[ \n]{0,2}", thinking in "[a-z<>/|é\n ]{0,30}", answer in "[a-zé.]{0,30}", letters in 1..9_usize,
+        fn thinking_in_a_leading_block_never_reaches_the_answer(
+            whitespace in "[ \n]{0,2}", thinking in "[a-z<>/|é\n ]{0,30}", answer in "[a-zé.]{0,30}", chunk_length in 1..9_usize,
         ) {
-            let text = format!("{blanks}<think>{thinking}</think>\n{answer}");
-            let all: Vec<char> = text.chars().collect();
-            let pieces: Vec<String> = all.chunks(letters).map(|piece| piece.iter().collect()).collect();
-            assert_eq!(split(&pieces).1, answer);
-            let open: Vec<String> = vec![format!("{blanks}<think>{thinking}")];
+            let text = format!("{whitespace}<think>{thinking}</think>\n{answer}");
+            let characters: Vec<char> = text.chars().collect();
+            let chunks: Vec<String> = characters.chunks(chunk_length).map(|chunk| chunk.iter().collect()).collect();
+            assert_eq!(split(&chunks).1, answer);
+            let open: Vec<String> = vec![format!("{whitespace}<think>{thinking}")];
             assert_eq!(split(&open).1, "");
         }
     }

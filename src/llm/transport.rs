@@ -1,5 +1,5 @@
-//! HTTP transport for the requests of the async-openai library. A request is sent once, to the configured address.
-//! Refusals are read before the library loses their status.
+//! HTTP transport for async-openai. Sends each request once, to the configured address, and reads error responses
+//! itself, because async-openai discards their HTTP status.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -16,19 +16,19 @@ use http_body_util::{BodyExt, Limited};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use super::openai::OpenAiError;
-use super::server_refusal::ServerRefusal;
+use super::error_response::ErrorResponse;
+use super::openai::ClientBuildError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum size of a body. A stream wraps every few letters in a few hundred bytes.
+/// Maximum size of a successful response body. Each streamed chunk has a few hundred bytes of JSON around its text.
 const MAX_BODY_BYTES: usize = 16 << 20;
-const MAX_REFUSAL_BYTES: usize = 64 << 10;
+const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
 
-/// Creates a client without redirects and automatic retries.
+/// Creates a client that follows no redirects and never retries.
 pub(super) fn build_client(
     base: &Url,
     key: Option<SecretString>,
-) -> Result<Client<ServerEndpoint>, OpenAiError> {
+) -> Result<Client<ServerEndpoint>, ClientBuildError> {
     crate::http::install_tls();
     let http = reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
@@ -37,10 +37,10 @@ pub(super) fn build_client(
         .user_agent(concat!("dialarr/", env!("CARGO_PKG_VERSION")))
         .build()?;
     let endpoint = ServerEndpoint::new(base, key)?;
-    Ok(Client::build(http.clone(), endpoint).with_http_service(SingleSend(http)))
+    Ok(Client::build(http.clone(), endpoint).with_http_service(SingleAttempt(http)))
 }
 
-/// Address of the server. Unlike the library's own configuration, it never reads the environment.
+/// Base URL and API key of the model server. Unlike the library's own configuration, it never reads the environment.
 #[derive(Clone)]
 pub(super) struct ServerEndpoint {
     base: String,
@@ -50,7 +50,7 @@ pub(super) struct ServerEndpoint {
 
 impl ServerEndpoint {
     fn new(base: &Url, key: Option<SecretString>) -> Result<Self, InvalidHeaderValue> {
-        // A server without keys ignores the key, so a key is always sent.
+        // A server without keys ignores the header, so a placeholder is sent if no key is configured.
         let key = key.filter(|key| !key.expose_secret().is_empty()).unwrap_or_else(|| "none".into());
         let mut authorization = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret()))?;
         authorization.set_sensitive(true);
@@ -80,11 +80,11 @@ impl Config for ServerEndpoint {
     }
 }
 
-/// HTTP service that sends a request once, and reads refusals before the library, which loses their status.
+/// HTTP service that sends a request once and converts an error response to an `ErrorResponse`.
 #[derive(Clone)]
-struct SingleSend(reqwest::Client);
+struct SingleAttempt(reqwest::Client);
 
-impl tower::Service<HttpRequestFactory> for SingleSend {
+impl tower::Service<HttpRequestFactory> for SingleAttempt {
     type Response = reqwest::Response;
     type Error = OpenAIError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
@@ -97,15 +97,19 @@ impl tower::Service<HttpRequestFactory> for SingleSend {
         let client = self.0.clone();
         Box::pin(async move {
             let response = client.execute(request.build().await?).await?;
-            let (head, body) = http::Response::<reqwest::Body>::from(response).into_parts();
-            if head.status.is_success() {
+            let (parts, body) = http::Response::<reqwest::Body>::from(response).into_parts();
+            if parts.status.is_success() {
                 let body = reqwest::Body::wrap(Limited::new(body, MAX_BODY_BYTES));
-                return Ok(http::Response::from_parts(head, body).into());
+                return Ok(http::Response::from_parts(parts, body).into());
             }
             // The status is enough if the body cannot be read.
-            let body = Limited::new(body, MAX_REFUSAL_BYTES).collect().await;
+            let body = Limited::new(body, MAX_ERROR_BODY_BYTES).collect().await;
             let body = body.map_or_else(|_| Bytes::new(), http_body_util::Collected::to_bytes);
-            Err(OpenAIError::Boxed(Box::new(ServerRefusal::from_response(head.status, &head.headers, &body))))
+            Err(OpenAIError::Boxed(Box::new(ErrorResponse::from_response(
+                parts.status,
+                &parts.headers,
+                &body,
+            ))))
         })
     }
 }

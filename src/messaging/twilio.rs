@@ -178,17 +178,11 @@ impl TwilioAccount {
     /// response with its SID was lost.
     fn status_callback_url(&self, message: &OutboundMessage) -> String {
         let public_url = self.public_url.trim_end_matches('/');
-<<<<<<< ours
         let key = CallbackKey {
             outbox: message.id,
             attempt: message.attempt,
-            word: message.callback_token.clone(),
+            token: message.callback_token.clone(),
         };
-||||||| base
-        let key = CallbackKey { outbox: text.id, attempt: text.attempt, word: text.word.clone() };
-=======
-        let key = CallbackKey { outbox: text.id, attempt: text.attempt, token: text.word.clone() };
->>>>>>> theirs
         format!("{public_url}{STATUS_PATH}?{}", key.to_query())
     }
 }
@@ -304,13 +298,7 @@ mod tests {
             from: Address::new("+15550100000"),
             body: "Added Dune & more".into(),
             media: vec![],
-<<<<<<< ours
-            callback_token: CallbackWord::from_stored("0123"),
-||||||| base
-            word: CallbackWord::from_stored("0123"),
-=======
-            word: CallbackToken::from_stored("0123"),
->>>>>>> theirs
+            callback_token: CallbackToken::from_stored("0123"),
         }
     }
 
@@ -398,16 +386,8 @@ mod tests {
         let unresponsive = HttpClient::in_process(Arc::new(|_| futures_util::future::pending().boxed()));
         let twilio = Twilio::new(account(TwilioSender::Number, token()), unresponsive);
         let started = tokio::time::Instant::now();
-<<<<<<< ours
         let outcome = format!("{:?}", twilio.send(&test_message()).await);
-        assert_eq!(outcome, r#"Err(Unknown("get an answer within 15 s"))"#);
-||||||| base
-        let outcome = format!("{:?}", twilio.send(&text()).await);
-        assert_eq!(outcome, r#"Err(Unknown("get an answer within 15 s"))"#);
-=======
-        let outcome = format!("{:?}", twilio.send(&text()).await);
         assert_eq!(outcome, r#"Err(Unknown("get a response within 15 s"))"#);
->>>>>>> theirs
         assert_eq!(started.elapsed(), Duration::from_secs(15));
     }
 

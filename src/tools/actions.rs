@@ -1,4 +1,4 @@
-//! Actions that the model takes on the conversation itself.
+//! Tools that act on the conversation itself: an emoji reaction.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Current activity: downloads in progress, upcoming releases, and recent arrivals.
+//! Tools for downloads in progress, upcoming releases and recent imports.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::formatting::{
     add_failed_services, append_failed_services, clean_error_message, clean_title, format_sentence_list,
     list_results,
 };
-use super::library::{ArrInstances, READ_PATIENCE, query_all};
+use super::library::{ArrInstances, INSTANCE_READ_TIMEOUT, query_all};
 use super::typed_tool::TypedTool;
 use super::{ToolContext, ToolError, ToolOutput, requesters};
 use crate::arr::radarr::Radarr;
@@ -38,7 +38,7 @@ pub struct UpcomingReleases {
     days: Option<u32>,
 }
 
-/// Tool that lists the titles that have arrived.
+/// Tool that lists the recent imports.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecentlyAdded {
@@ -54,32 +54,32 @@ impl TypedTool for CheckStatus {
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let (movies, series) = tokio::join!(
-            query_all(&library.movies, READ_PATIENCE, Radarr::fetch_downloads),
-            query_all(&library.series, READ_PATIENCE, Sonarr::fetch_downloads),
+            query_all(&library.movies, INSTANCE_READ_TIMEOUT, Radarr::fetch_downloads),
+            query_all(&library.series, INSTANCE_READ_TIMEOUT, Sonarr::fetch_downloads),
         );
         let queues = movies
             .map(|(instance, queue)| (instance.name, queue))
             .merge(series.map(|(instance, queue)| (instance.name, queue)));
         let (queues, failed) = queues.or_failure()?;
-        let of_instance = |(instance, queue): (_, Vec<Download>)| {
+        let with_instance = |(instance, queue): (_, Vec<Download>)| {
             queue.into_iter().map(move |download| (instance, download))
         };
-        let mut downloads: Vec<(&str, Download)> = queues.into_iter().flat_map(of_instance).collect();
+        let mut downloads: Vec<(&str, Download)> = queues.into_iter().flat_map(with_instance).collect();
         downloads.sort_by_key(|(_, download)| {
             (download_urgency(&download.state), download.time_left.unwrap_or(Duration::MAX))
         });
         let entries = downloads.iter().map(|(instance, download)| {
             (download_json(instance, download, context), format_download(download))
         });
-        let mut told =
+        let mut result =
             activity_result(entries.unzip(), ("", "Nothing is downloading."), "name the title", &failed);
-        let shown = told.for_model["results"].as_array().map_or(0, Vec::len);
-        let named = |(instance, download): &(&str, Download)| {
+        let shown_count = result.for_model["results"].as_array().map_or(0, Vec::len);
+        let media_ref = |(instance, download): &(&str, Download)| {
             let id = *download.rows.first()?;
             Some(MediaRef::Download { instance: (*instance).to_owned(), id })
         };
-        told.shown = downloads.iter().take(shown).filter_map(named).collect();
-        Ok(told.into())
+        result.shown = downloads.iter().take(shown_count).filter_map(media_ref).collect();
+        Ok(result.into())
     }
 }
 
@@ -93,12 +93,13 @@ impl TypedTool for UpcomingReleases {
         let days = self.days.unwrap_or(DEFAULT_DAYS);
         let now = context.now.to_zoned(context.zone.clone());
         let (first, last) = (now.date(), now.saturating_add(i64::from(days).days()).date());
-        // Whole days are used for episodes as for movies, so that an episode that aired this morning still counts as today.
+        // Whole days are used for episodes too, so that an episode that aired this morning still counts as today.
         let (start, end) =
             (start_of_day(first, &context.zone), start_of_day(last.saturating_add(1.day()), &context.zone));
         let (movies, series) = tokio::join!(
-            query_all(&library.movies, READ_PATIENCE, |radarr: &Radarr| radarr.fetch_calendar(first, last)),
-            query_all(&library.series, READ_PATIENCE, |sonarr: &Sonarr| sonarr
+            query_all(&library.movies, INSTANCE_READ_TIMEOUT, |radarr: &Radarr| radarr
+                .fetch_calendar(first, last)),
+            query_all(&library.series, INSTANCE_READ_TIMEOUT, |sonarr: &Sonarr| sonarr
                 .fetch_calendar(start, end.saturating_sub(SignedDuration::from_secs(1)).unwrap_or(end))),
         );
         let calendars = movies.map(|(_, entries)| entries).merge(series.map(|(_, entries)| entries));
@@ -111,7 +112,7 @@ impl TypedTool for UpcomingReleases {
             }
         }
         entries.sort_by_key(|entry| release_start(entry.when, &context.zone));
-        let told = entries.iter().map(|entry| {
+        let formatted = entries.iter().map(|entry| {
             let day = release_day(entry.when, &context.zone);
             let sentence = format!(
                 "{}{} {}",
@@ -121,8 +122,8 @@ impl TypedTool for UpcomingReleases {
             );
             (upcoming_json(entry, &context.zone), sentence)
         });
-        let nothing = format!("Nothing comes out in the next {days} days.");
-        Ok(activity_result(told.unzip(), ("", &nothing), "ask for fewer days", &failed).into())
+        let empty_sentence = format!("Nothing comes out in the next {days} days.");
+        Ok(activity_result(formatted.unzip(), ("", &empty_sentence), "ask for fewer days", &failed).into())
     }
 }
 
@@ -137,39 +138,39 @@ impl TypedTool for RecentlyAdded {
         let since = context.now.saturating_sub(SignedDuration::from_hours(24 * i64::from(days)));
         let since = since.unwrap_or(Timestamp::MIN);
         let (movies, series) = tokio::join!(
-            query_all(&library.movies, READ_PATIENCE, |radarr: &Radarr| radarr.imported_since(since)),
-            query_all(&library.series, READ_PATIENCE, |sonarr: &Sonarr| sonarr.imported_since(since)),
+            query_all(&library.movies, INSTANCE_READ_TIMEOUT, |radarr: &Radarr| radarr.imported_since(since)),
+            query_all(&library.series, INSTANCE_READ_TIMEOUT, |sonarr: &Sonarr| sonarr.imported_since(since)),
         );
         let imports = movies.map(|(_, imports)| imports).merge(series.map(|(_, imports)| imports));
         let (imports, failed) = imports.or_failure()?;
         let mut imports: Vec<ImportedDownload> = imports.into_iter().flatten().collect();
         imports.sort_by_key(|import| Reverse(import.at));
-        let told = imports.iter().map(|import| {
+        let formatted = imports.iter().map(|import| {
             let title = format!("{} {}", clean_title(&import.title), import.detail).trim_end().to_owned();
-            let shown =
+            let for_user =
                 format!("{} {}", title::clean_title(&import.title), import.detail).trim_end().to_owned();
             let day = import.at.to_zoned(context.zone.clone()).date();
-            (json!({ "title": title, "day": day.strftime("%a %b %-d").to_string() }), shown)
+            (json!({ "title": title, "day": day.strftime("%a %b %-d").to_string() }), for_user)
         });
-        let nothing = format!("Nothing arrived in the last {days} days.");
-        Ok(activity_result(told.unzip(), ("New: ", &nothing), "ask for fewer days", &failed).into())
+        let empty_sentence = format!("Nothing arrived in the last {days} days.");
+        Ok(activity_result(formatted.unzip(), ("New: ", &empty_sentence), "ask for fewer days", &failed)
+            .into())
     }
 }
 
-/// Formats a list of entries. `words` holds the text before the entries and the text for an empty list.
+/// Builds the result for a list of entries, with a prefix of the sentence and the sentence for an empty list.
 fn activity_result(
-    (results, told): (Vec<Value>, Vec<String>),
-    words: (&str, &str),
-    narrow: &str,
+    (results, sentences): (Vec<Value>, Vec<String>),
+    (prefix, empty_sentence): (&str, &str),
+    narrowing_hint: &str,
     failed: &[String],
 ) -> CallResult {
-    let (before, nothing) = words;
-    let mut for_model = list_results(results, narrow);
+    let mut for_model = list_results(results, narrowing_hint);
     add_failed_services(&mut for_model, failed);
-    let sentence = if told.is_empty() {
-        nothing.to_owned()
+    let sentence = if sentences.is_empty() {
+        empty_sentence.to_owned()
     } else {
-        format!("{before}{}.", format_sentence_list(&told))
+        format!("{prefix}{}.", format_sentence_list(&sentences))
     };
     CallResult { for_model, for_user: append_failed_services(sentence, failed), shown: Vec::new() }
 }
@@ -231,7 +232,7 @@ fn percent_done(download: &Download) -> u8 {
         return 0;
     }
     let done = 1.0 - download.left_bytes / download.size_bytes;
-    // Rounded first, because 0.62 is slightly less than 62 hundredths in binary.
+    // Rounded first, because the float 0.62 is slightly less than 62 percent.
     let percent = (done * 1_000.0).round() / 10.0;
     percent.floor().clamp(0.0, 100.0) as u8
 }

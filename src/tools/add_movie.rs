@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::addition::{ONE_MOVIE, choose_profile_and_folder, unknown_number, unnamed_request};
+use super::addition::{ONE_MOVIE, choose_profile_and_folder, request_from_arguments, unknown_catalog_id};
 use super::approval;
 use super::follow_title::requested_movie;
 use super::formatting::{clean_title, format_media_title};
@@ -72,7 +72,7 @@ impl TypedTool for AddMovie {
 
     fn deferrable_request(&self, library: &ArrInstances) -> Option<RequestedTitle> {
         let instance = library.movie_instance(self.instance.as_deref()).ok()?;
-        Some(unnamed_request(instance.name, (MediaKind::Movie, self.tmdb), None))
+        Some(request_from_arguments(instance.name, (MediaKind::Movie, self.tmdb), None))
     }
 
     fn not_done_failure(title: Option<&str>) -> CallFailure {
@@ -86,35 +86,36 @@ async fn add_to_radarr(
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let radarr = &instance.client;
-    let held = radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.request_error(&error))?;
-    if let Some(held) = held {
-        return Ok(existing_output(instance, &held, context));
+    let existing = radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.request_error(&error))?;
+    if let Some(movie) = existing {
+        return Ok(existing_output(instance, &movie, context));
     }
     let hits = radarr
         .lookup_movies(&format!("tmdb:{}", args.tmdb))
         .await
         .map_err(|error| instance.request_error(&error))?;
     let Some(hit) = hits.into_iter().find(|hit| hit.tmdb == args.tmdb) else {
-        return Err(unknown_number(MediaKind::Movie, args.tmdb).into());
+        return Err(unknown_catalog_id(MediaKind::Movie, args.tmdb).into());
     };
     approval::check_quota(context, ONE_MOVIE)?;
-    let named = (args.quality.as_deref(), args.folder.as_deref());
-    let (profile, folder) = choose_profile_and_folder(&InstanceRef::Movies(instance), named, context).await?;
-    let wanted = NewMovie {
+    let choices = (args.quality.as_deref(), args.folder.as_deref());
+    let (profile, folder) =
+        choose_profile_and_folder(&InstanceRef::Movies(instance), choices, context).await?;
+    let new_movie = NewMovie {
         tmdb: hit.tmdb,
         title: hit.title,
         profile: profile.id,
         root_folder: folder.path,
         availability: Availability::Released,
     };
-    let addition = radarr.add_movie(&wanted).await.map_err(|error| instance.write_error(&error))?;
-    let held =
+    let addition = radarr.add_movie(&new_movie).await.map_err(|error| instance.write_error(&error))?;
+    let movie =
         radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.unverified_write_error(&error))?;
-    match (held, addition) {
-        (Some(held), AdditionOutcome::Added) => Ok(added_output(instance, &held, Some(&profile))),
-        (Some(held), AdditionOutcome::AlreadyThere) => Ok(existing_output(instance, &held, context)),
+    match (movie, addition) {
+        (Some(movie), AdditionOutcome::Added) => Ok(added_output(instance, &movie, Some(&profile))),
+        (Some(movie), AdditionOutcome::AlreadyThere) => Ok(existing_output(instance, &movie, context)),
         (None, AdditionOutcome::Added | AdditionOutcome::AlreadyThere) => Err(ToolError::Unknown(format!(
-            "{}: tmdb {} is not there after the add",
+            "{}: tmdb {} is missing after it was added",
             instance.name, args.tmdb
         ))),
     }
@@ -122,7 +123,7 @@ async fn add_to_radarr(
 
 async fn check_addition(instance: &Instance<Radarr>, tmdb: i64) -> RecoveryOutcome {
     match instance.client.movie_by_tmdb(tmdb).await {
-        Ok(Some(held)) => RecoveryOutcome::Done(added_output(instance, &held, None)),
+        Ok(Some(movie)) => RecoveryOutcome::Done(added_output(instance, &movie, None)),
         Ok(None) => RecoveryOutcome::NotDone,
         Err(error) => {
             tracing::warn!(instance = instance.name, tmdb, %error, "failed to check an added movie");
@@ -146,23 +147,23 @@ fn added_output(instance: &Instance<Radarr>, movie: &Movie, profile: Option<&Qua
     record_movie_request(ToolOutput::with_effect(result, ToolEffect::Count(ONE_MOVIE)), instance, movie)
 }
 
-/// Records the requester of a movie, who is notified when the movie is ready.
+/// Adds the effects that record the request of a movie and notify the user when it is ready.
 pub(super) fn record_movie_request(
-    ran: ToolOutput,
+    output: ToolOutput,
     instance: &Instance<Radarr>,
     movie: &Movie,
 ) -> ToolOutput {
-    let wanted = requested_movie(instance, movie);
-    let ran = ran.and_effect(ToolEffect::Request(wanted.clone(), Coverage::Whole));
-    if movie.has_file { ran } else { ran.and_effect(ToolEffect::Follow(wanted)) }
+    let requested = requested_movie(instance, movie);
+    let output = output.and_effect(ToolEffect::Request(requested.clone(), Coverage::Whole));
+    if movie.has_file { output } else { output.and_effect(ToolEffect::Follow(requested)) }
 }
 
-/// Returns the result for a movie that is already in the library, so that no addition is necessary. A new requester
-/// gets this information and may follow the movie. A user who was promised the movie has it now.
+/// Returns the result for a movie that is already in the library. For a new request, the user is offered a
+/// notification. For a retry, the request is recorded, since the user was promised the movie.
 fn existing_output(instance: &Instance<Radarr>, movie: &Movie, context: &ToolContext) -> ToolOutput {
-    let wanted = requested_movie(instance, movie);
+    let requested = requested_movie(instance, movie);
     let mut result = existing_result(instance, movie);
-    requesters::add_requesters(&mut result, &wanted, context);
+    requesters::add_requesters(&mut result, &requested, context);
     match context.request_timing {
         RequestTiming::Earlier => {
             if !movie.has_file && !movie.monitored {
@@ -171,7 +172,7 @@ fn existing_output(instance: &Instance<Radarr>, movie: &Movie, context: &ToolCon
             return record_movie_request(result.into(), instance, movie);
         }
         RequestTiming::Now if !movie.has_file && movie.monitored => {
-            requesters::offer_notification(&mut result, &wanted, context)
+            requesters::offer_notification(&mut result, &requested, context)
         }
         RequestTiming::Now => {}
     }

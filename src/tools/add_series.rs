@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::addition::{choose_profile_and_folder, count_seasons, unknown_number, unnamed_request};
+use super::addition::{choose_profile_and_folder, count_seasons, request_from_arguments, unknown_catalog_id};
 use super::approval;
 use super::existing_series::{add_promised_seasons, promised_seasons};
 use super::follow_title::{growing_episodes, missing_part, requested_series};
@@ -93,7 +93,7 @@ impl TypedTool for AddSeries {
             Some(SeasonSelector::Numbers(listed)) => Some(listed.clone()),
             Some(SeasonSelector::Named(_)) | None => None,
         };
-        Some(unnamed_request(instance.name, (MediaKind::Series, self.tvdb), seasons))
+        Some(request_from_arguments(instance.name, (MediaKind::Series, self.tvdb), seasons))
     }
 
     fn not_done_failure(title: Option<&str>) -> CallFailure {
@@ -107,49 +107,52 @@ async fn add_to_sonarr(
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let sonarr = &instance.client;
-    let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.request_error(&error))?;
-    if let Some(held) = held {
-        return add_promised_seasons(instance, &held, args, context).await;
+    let existing = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.request_error(&error))?;
+    if let Some(series) = existing {
+        return add_promised_seasons(instance, &series, args, context).await;
     }
     let hits = sonarr
         .lookup_series(&format!("tvdb:{}", args.tvdb))
         .await
         .map_err(|error| instance.request_error(&error))?;
     let Some(hit) = hits.into_iter().find(|hit| hit.tvdb == args.tvdb) else {
-        return Err(unknown_number(MediaKind::Series, args.tvdb).into());
+        return Err(unknown_catalog_id(MediaKind::Series, args.tvdb).into());
     };
-    let wanted = choose_episodes(&hit, args.seasons.as_ref(), &context.turn_messages)?;
-    approval::check_quota(context, count_wanted(&wanted))?;
-    let named = (args.quality.as_deref(), args.folder.as_deref());
-    let (profile, folder) = choose_profile_and_folder(&InstanceRef::Series(instance), named, context).await?;
-    let asked = NewSeries {
+    let wanted_episodes = choose_episodes(&hit, args.seasons.as_ref(), &context.turn_messages)?;
+    approval::check_quota(context, quota_use(&wanted_episodes))?;
+    let choices = (args.quality.as_deref(), args.folder.as_deref());
+    let (profile, folder) =
+        choose_profile_and_folder(&InstanceRef::Series(instance), choices, context).await?;
+    let new_series = NewSeries {
         tvdb: hit.tvdb,
         title: hit.title,
         series_type: if args.anime { "anime".to_owned() } else { hit.series_type },
         profile: profile.id,
         root_folder: folder.path,
-        wanted: wanted.clone(),
+        wanted: wanted_episodes.clone(),
     };
-    let addition = sonarr.add_series(&asked).await.map_err(|error| instance.write_error(&error))?;
-    let held =
+    let addition = sonarr.add_series(&new_series).await.map_err(|error| instance.write_error(&error))?;
+    let series =
         sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unverified_write_error(&error))?;
-    match (held, addition) {
-        (Some(held), AdditionOutcome::Added) => Ok(added_output(instance, &held, &wanted, context).await),
-        (Some(held), AdditionOutcome::AlreadyThere) => {
-            add_promised_seasons(instance, &held, args, context).await
+    match (series, addition) {
+        (Some(series), AdditionOutcome::Added) => {
+            Ok(added_output(instance, &series, &wanted_episodes, context).await)
+        }
+        (Some(series), AdditionOutcome::AlreadyThere) => {
+            add_promised_seasons(instance, &series, args, context).await
         }
         (None, AdditionOutcome::Added | AdditionOutcome::AlreadyThere) => Err(ToolError::Unknown(format!(
-            "{}: tvdb {} is not there after the add",
+            "{}: tvdb {} is missing after it was added",
             instance.name, args.tvdb
         ))),
     }
 }
 
-/// Returns the quota usage of the requested episodes. Specials count as no season.
-fn count_wanted(wanted: &WantedEpisodes) -> QuotaUse {
+/// Returns the quota usage of the requested episodes. Specials are free.
+fn quota_use(wanted: &WantedEpisodes) -> QuotaUse {
     count_seasons(match wanted {
         WantedEpisodes::Seasons(seasons) => {
-            seasons.iter().filter(|(number, wanted)| *wanted && *number != SPECIALS).count()
+            seasons.iter().filter(|(number, monitored)| *monitored && *number != SPECIALS).count()
         }
         WantedEpisodes::Future | WantedEpisodes::Pilot => 1,
     })
@@ -161,11 +164,11 @@ async fn check_addition(
     context: &ToolContext,
 ) -> RecoveryOutcome {
     match instance.client.series_by_tvdb(args.tvdb).await {
-        // The series was in the library before, or another request has added it. The seasons of this request must still
-        // be searched for.
-        Ok(Some(held)) if promised_seasons(instance, &held, args).is_some() => RecoveryOutcome::NotDone,
-        Ok(Some(held)) => RecoveryOutcome::Done(
-            added_output(instance, &held, &requested_episodes(&held, args), context).await,
+        // The series was already in the library, or another request added it. The seasons of this request are still
+        // missing.
+        Ok(Some(series)) if promised_seasons(instance, &series, args).is_some() => RecoveryOutcome::NotDone,
+        Ok(Some(series)) => RecoveryOutcome::Done(
+            added_output(instance, &series, &requested_episodes(&series, args), context).await,
         ),
         Ok(None) => RecoveryOutcome::NotDone,
         Err(error) => {
@@ -178,7 +181,7 @@ async fn check_addition(
 
 /// Returns the episodes that a call requested of a series, given the current state of the series.
 fn requested_episodes(series: &Series, args: &AddSeries) -> WantedEpisodes {
-    let is_asked_for = |number: u32| match &args.seasons {
+    let is_requested = |number: u32| match &args.seasons {
         Some(SeasonSelector::Numbers(listed)) => listed.contains(&number),
         Some(SeasonSelector::Named(_)) | None => true,
     };
@@ -188,8 +191,8 @@ fn requested_episodes(series: &Series, args: &AddSeries) -> WantedEpisodes {
         Some(SeasonSelector::Named(NamedSeasons::All | NamedSeasons::First | NamedSeasons::Latest))
         | Some(SeasonSelector::Numbers(_))
         | None => {
-            let asked = series.all_seasons().filter(|season| is_asked_for(season.number));
-            WantedEpisodes::Seasons(asked.map(|season| (season.number, season.monitored)).collect())
+            let requested = series.all_seasons().filter(|season| is_requested(season.number));
+            WantedEpisodes::Seasons(requested.map(|season| (season.number, season.monitored)).collect())
         }
     }
 }
@@ -198,8 +201,7 @@ fn season_flags(series: &Series) -> Vec<(u32, bool)> {
     series.seasons.iter().map(|season| (season.number, season.monitored)).collect()
 }
 
-/// Builds the result of an addition. The reported seasons are those that were read back, as far as Sonarr reports them
-/// this early.
+/// Builds the result of an addition. It reports the seasons that were read back, if Sonarr already lists them.
 async fn added_output(
     instance: &Instance<Sonarr>,
     series: &Series,
@@ -207,84 +209,84 @@ async fn added_output(
     context: &ToolContext,
 ) -> ToolOutput {
     let mut for_model = series_status_json(series, "added");
-    let Extent { ending, seasons, coverage } = describe_extent(series, wanted, &mut for_model);
-    let for_user = format!("Added {}{ending}", format_media_title(&series.title, series.year));
+    let AddedPart { sentence_end, seasons, coverage } = describe_added_part(series, wanted, &mut for_model);
+    let for_user = format!("Added {}{sentence_end}", format_media_title(&series.title, series.year));
     let result = CallResult { for_model, for_user, shown: instance.shown_ids(series) };
-    let asked = RequestedTitle { seasons, ..requested_series(instance, series) };
-    let growing = growing_episodes(instance, series, &asked).await;
-    let ran = ToolOutput::with_effect(result, ToolEffect::Count(count_wanted(wanted)));
-    record_series_request(ran, (asked, coverage), series, (&growing, context.now))
+    let requested = RequestedTitle { seasons, ..requested_series(instance, series) };
+    let growing = growing_episodes(instance, series, &requested).await;
+    let output = ToolOutput::with_effect(result, ToolEffect::Count(quota_use(wanted)));
+    record_series_request(output, (requested, coverage), series, (&growing, context.now))
 }
 
 /// Part of a series that was added.
-struct Extent {
+struct AddedPart {
     /// End of the sentence about the addition.
-    ending: String,
+    sentence_end: String,
     /// Requested seasons. `None` means the whole series.
     seasons: Option<Vec<u32>>,
     coverage: Coverage,
 }
 
-impl Extent {
-    fn of_show(ending: &str, coverage: Coverage) -> Self {
-        Self { ending: ending.to_owned(), seasons: None, coverage }
+impl AddedPart {
+    fn whole_series(sentence_end: &str, coverage: Coverage) -> Self {
+        Self { sentence_end: sentence_end.to_owned(), seasons: None, coverage }
     }
 }
 
-fn describe_extent(series: &Series, wanted: &WantedEpisodes, for_model: &mut Value) -> Extent {
-    let asked = match wanted {
-        WantedEpisodes::Seasons(asked) => asked,
+fn describe_added_part(series: &Series, wanted: &WantedEpisodes, for_model: &mut Value) -> AddedPart {
+    let requested = match wanted {
+        WantedEpisodes::Seasons(flags) => flags,
         WantedEpisodes::Future => {
             for_model["wanted"] = json!("future episodes");
-            return Extent::of_show(", only what is still to come.", Coverage::SomeEpisodes);
+            return AddedPart::whole_series(", only what is still to come.", Coverage::SomeEpisodes);
         }
         WantedEpisodes::Pilot => {
             for_model["wanted"] = json!("first episode");
-            return Extent::of_show(", only the first episode.", Coverage::SomeEpisodes);
+            return AddedPart::whole_series(", only the first episode.", Coverage::SomeEpisodes);
         }
     };
-    if waits_for_seasons(series, asked) {
+    if waits_for_seasons(series, requested) {
         for_model["wanted"] = json!("all that comes; nothing is out yet");
-        let ending = ". Nothing of it is out yet; new episodes will be fetched as they air.";
-        return Extent::of_show(ending, Coverage::Whole);
+        let sentence_end = ". Nothing of it is out yet; new episodes will be fetched as they air.";
+        return AddedPart::whole_series(sentence_end, Coverage::Whole);
     }
-    let specials = asked.iter().filter(|(number, _)| *number == SPECIALS).copied();
+    let specials = requested.iter().filter(|(number, _)| *number == SPECIALS).copied();
     // Another request may have added other seasons in the meantime.
-    let of_this = |(number, _): &(u32, bool)| asked.iter().any(|(asked, _)| asked == number);
-    let numbered: Vec<(u32, bool)> = season_flags(series).into_iter().filter(of_this).collect();
-    let is_all = !numbered.is_empty() && numbered.len() == series.seasons.len();
-    let whole = is_all && numbered.iter().all(|(_, wanted)| *wanted);
-    let wanted: Vec<u32> =
-        specials.chain(numbered).filter(|(_, wanted)| *wanted).map(|(number, _)| number).collect();
-    for_model["seasons_wanted"] = json!(wanted);
-    if whole {
-        return Extent::of_show(".", Coverage::Whole);
+    let is_in_request = |(number, _): &(u32, bool)| requested.iter().any(|(other, _)| other == number);
+    let numbered: Vec<(u32, bool)> = season_flags(series).into_iter().filter(is_in_request).collect();
+    let covers_all = !numbered.is_empty() && numbered.len() == series.seasons.len();
+    let is_whole_series = covers_all && numbered.iter().all(|(_, monitored)| *monitored);
+    let seasons: Vec<u32> =
+        specials.chain(numbered).filter(|(_, monitored)| *monitored).map(|(number, _)| number).collect();
+    for_model["seasons_wanted"] = json!(seasons);
+    if is_whole_series {
+        return AddedPart::whole_series(".", Coverage::Whole);
     }
-    if wanted.is_empty() {
+    if seasons.is_empty() {
         // Sonarr does not list the seasons yet, so it is unknown which of them are fetched.
-        return Extent::of_show(".", Coverage::SomeEpisodes);
+        return AddedPart::whole_series(".", Coverage::SomeEpisodes);
     }
-    let ending = format!(", {}.", format_season_list(&wanted));
-    Extent { ending, seasons: Some(wanted), coverage: Coverage::Whole }
+    let sentence_end = format!(", {}.", format_season_list(&seasons));
+    AddedPart { sentence_end, seasons: Some(seasons), coverage: Coverage::Whole }
 }
 
 /// Returns whether a series has no regular season yet, so that all future seasons are fetched.
-fn waits_for_seasons(series: &Series, asked: &[(u32, bool)]) -> bool {
-    series.seasons.is_empty() && asked.iter().all(|(_, wanted)| !wanted)
+fn waits_for_seasons(series: &Series, requested: &[(u32, bool)]) -> bool {
+    series.seasons.is_empty() && requested.iter().all(|(_, monitored)| !monitored)
 }
 
-/// Records the requester of a series, who is notified when the requested part is complete.
+/// Adds the effects that record the request of a series and notify the user when the requested part is complete.
 pub(super) fn record_series_request(
-    ran: ToolOutput,
-    (wanted, coverage): (RequestedTitle, Coverage),
+    output: ToolOutput,
+    (requested, coverage): (RequestedTitle, Coverage),
     series: &Series,
     (growing, now): (&[Episode], Timestamp),
 ) -> ToolOutput {
-    let open = missing_part(series, &wanted, (growing, now));
-    let ran = ran.and_effect(ToolEffect::Request(wanted, coverage));
-    match open {
-        Some(open) => ran.and_effect(ToolEffect::Follow(open)),
-        None => ran,
+    let missing = missing_part(series, &requested, (growing, now));
+    let output = output.and_effect(ToolEffect::Request(requested, coverage));
+    match missing {
+        Some(missing) => output.and_effect(ToolEffect::Follow(missing)),
+        None => output,
     }
 }
 

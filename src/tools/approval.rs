@@ -1,6 +1,5 @@
-//! Permission checks for tool calls. Only this module can build an [`ApprovedCall`], and only an `ApprovedCall` runs. A
-//! destructive call is approved only item by item, from a deletion that the user has confirmed and that has been
-//! claimed.
+//! Permission checks for tool calls. Only this module can build an [`ApprovedCall`], and only an `ApprovedCall` runs.
+//! Destructive calls are approved item by item, after the user has confirmed the deletion and it has been claimed.
 
 use serde_json::json;
 
@@ -68,20 +67,20 @@ pub enum CallDecision {
 pub fn decide_call(
     spec: &ToolSpec,
     call: &ToolCall,
-    uses: &CallReferences,
+    references: &CallReferences,
     rights: UserRights,
     shown: &[MediaRef],
 ) -> CallDecision {
     // A tool that deletes is never available to everyone, regardless of the audience in its specification.
-    let may = is_offered(spec.audience, rights)
+    let is_permitted = is_offered(spec.audience, rights)
         && (spec.effect_level != EffectLevel::Destructive || rights.may_delete());
-    if !may {
+    if !is_permitted {
         return CallDecision::Refuse(not_permitted(spec.audience));
     }
-    if uses.four_k && !rights.may_four_k() {
+    if references.four_k && !rights.may_four_k() {
         return CallDecision::Refuse(no_four_k_right());
     }
-    if let Some(unknown) = uses.refs.iter().find(|wanted| !shown.contains(wanted)) {
+    if let Some(unknown) = references.refs.iter().find(|id| !shown.contains(id)) {
         return CallDecision::Refuse(unknown_id(unknown));
     }
     match spec.effect_level {
@@ -92,17 +91,17 @@ pub fn decide_call(
     }
 }
 
-/// Checks that a user may have the quality profile that a call or a fact selects. A profile that allows 4K requires the
-/// 4K right. The default of the library is the choice of its operator, and requires no right.
+/// Checks that the user may use the quality profile that a call or a fact selects. A profile that allows 4K requires
+/// the 4K right. The default profile of the library requires no right.
 pub fn check_profile_right(profile: &QualityProfile, rights: UserRights) -> Result<(), CallFailure> {
     if profile.four_k && !rights.may_four_k() {
         let hint = "this quality allows 4K, which this user may not have; leave it out or name another one";
-        return Err(permission_failure(FailureCode::NotPermitted, hint, Some(NOT_IN_FOUR_K)));
+        return Err(permission_failure(FailureCode::NotPermitted, hint, Some(NO_FOUR_K_TEXT)));
     }
     Ok(())
 }
 
-/// Error for a right to delete that was revoked after the confirmation prompt was sent.
+/// Error if the user lost the right to delete after the confirmation prompt was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotPermitted;
 
@@ -112,57 +111,58 @@ pub fn approve_item(
     item: &DeletionItem,
     user: &User,
 ) -> Result<ApprovedCall, NotPermitted> {
-    let part_of_claim = claimed.items().contains(item);
-    if part_of_claim && user.status == UserStatus::Active && user.rights.may_delete() {
+    let is_in_claim = claimed.items().contains(item);
+    if is_in_claim && user.status == UserStatus::Active && user.rights.may_delete() {
         Ok(ApprovedCall(CallInput::Item(item.target.clone())))
     } else {
         Err(NotPermitted)
     }
 }
 
-/// Recent messages of the user, against which a call to delete is checked.
+/// Recent messages of the user, in which a deletion must have been requested.
 #[derive(Debug, Clone, Copy)]
 pub struct RecentMessages<'a> {
-    pub this_turn: &'a [String],
-    pub last_three: &'a [String],
+    pub turn_messages: &'a [String],
+    pub last_three_messages: &'a [String],
     pub languages: &'a [ReplyLanguage],
 }
 
 impl<'a> RecentMessages<'a> {
     pub fn from_context(context: &'a ToolContext) -> Self {
         Self {
-            this_turn: &context.turn_messages,
-            last_three: &context.last_three,
+            turn_messages: &context.turn_messages,
+            last_three_messages: &context.last_three_messages,
             languages: &context.languages,
         }
     }
 }
 
-/// Checks that the user asked for a deletion in their own words. The description of a title cannot trigger a
+/// Checks that the user asked for a deletion in a recent message, so that text in tool results cannot cause a
 /// confirmation prompt.
 pub fn check_deletion_requested(
     items: &[DeletionTarget],
-    said: RecentMessages<'_>,
+    messages: RecentMessages<'_>,
 ) -> Result<(), CallFailure> {
     let titles: Vec<&str> = items.iter().map(|item| item.fingerprint.title.as_str()).collect();
-    let this_turn: Vec<&str> = said.this_turn.iter().map(String::as_str).collect();
-    let last_three: Vec<&str> = said.last_three.iter().map(String::as_str).collect();
-    let is_named = |title: &&str| last_three.iter().any(|text| title_reference::names_title(text, title));
+    let turn_messages: Vec<&str> = messages.turn_messages.iter().map(String::as_str).collect();
+    let last_three_messages: Vec<&str> = messages.last_three_messages.iter().map(String::as_str).collect();
+    let is_named =
+        |title: &&str| last_three_messages.iter().any(|text| title_reference::names_title(text, title));
     if titles.iter().any(|title| title_reference::is_reference(title) && !is_named(title)) {
         return Err(unclear_title_failure());
     }
-    let another =
+    let may_be_replaced =
         |item: &DeletionTarget| matches!(item.scope, DeletionScope::Copy { .. } | DeletionScope::Download(_));
-    if keyword_grammar::asked_to_delete(&this_turn, &last_three, &titles, said.languages)
-        || (items.iter().all(another) && keyword_grammar::asked_for_replacement(&this_turn))
+    if keyword_grammar::asked_to_delete(&turn_messages, &last_three_messages, &titles, messages.languages)
+        || (items.iter().all(may_be_replaced) && keyword_grammar::asked_for_replacement(&turn_messages))
     {
         return Ok(());
     }
     Err(permission_failure(FailureCode::NotRequested, "the user did not ask for a deletion", None))
 }
 
-/// Builds the refusal of an ambiguous title. "delete it" may mean any title, so it does not request the deletion of the
-/// movie "It".
+/// Builds the failure for an ambiguous title. "delete it" may refer to any title, so it does not request the deletion
+/// of the movie "It".
 fn unclear_title_failure() -> CallFailure {
     let hint = "the title is a word such as it: ask which one they mean, by name and year";
     permission_failure(
@@ -172,53 +172,53 @@ fn unclear_title_failure() -> CallFailure {
     )
 }
 
-const MAY_NOT: &str = "this user may not do that; an admin can";
-const NOT_IN_FOUR_K: &str = "You can't add titles in 4K. Please ask an admin.";
-const MAY_ASK: &str = "this user may not delete; request_removal asks the admins";
+const NOT_PERMITTED_HINT: &str = "this user may not do that; an admin can";
+const NO_FOUR_K_TEXT: &str = "You can't add titles in 4K. Please ask an admin.";
+const REQUEST_REMOVAL_HINT: &str = "this user may not delete; request_removal asks the admins";
 
 fn no_four_k_right() -> CallFailure {
-    permission_failure(FailureCode::NotPermitted, MAY_NOT, Some(NOT_IN_FOUR_K))
+    permission_failure(FailureCode::NotPermitted, NOT_PERMITTED_HINT, Some(NO_FOUR_K_TEXT))
 }
 
 fn not_permitted(audience: ToolAudience) -> CallFailure {
     let (hint, for_user) = match audience {
-        ToolAudience::Deleters => (MAY_ASK, "You can't delete titles. Please ask an admin."),
+        ToolAudience::Deleters => (REQUEST_REMOVAL_HINT, "You can't delete titles. Please ask an admin."),
         ToolAudience::NotDeleters => {
             ("this user may delete: call remove_media", "You may delete titles yourself.")
         }
         ToolAudience::Adders | ToolAudience::Everyone => {
-            (MAY_NOT, "You can't add titles here. Please ask an admin.")
+            (NOT_PERMITTED_HINT, "You can't add titles here. Please ask an admin.")
         }
     };
     permission_failure(FailureCode::NotPermitted, hint, Some(for_user))
 }
 
-/// Checks that the quota has room for an addition. The check is made when the amount is known, immediately before the
-/// addition.
-pub fn check_quota(context: &ToolContext, wanted: QuotaUse) -> Result<(), CallFailure> {
-    let (standing, what) = match wanted.kind {
+/// Checks that the quota allows an addition. The caller checks immediately before the addition, when its amount is
+/// known.
+pub fn check_quota(context: &ToolContext, addition: QuotaUse) -> Result<(), CallFailure> {
+    let (usage, unit) = match addition.kind {
         QuotaKind::Movies => (&context.allowance.movies, "movie"),
         QuotaKind::Seasons => (&context.allowance.seasons, "season"),
     };
-    let Some(rate) = standing.rate else { return Ok(()) };
-    let limit = rate.format_limit(what);
-    let whom = &context.allowance.contact;
-    let (free_again, sentence) = match rate.capacity_at(&standing.additions, wanted.amount, context.now) {
+    let Some(rate) = usage.rate else { return Ok(()) };
+    let limit = rate.format_limit(unit);
+    let contact = &context.allowance.contact;
+    let (free_again, sentence) = match rate.capacity_at(&usage.additions, addition.amount, context.now) {
         RateCapacity::Available => return Ok(()),
         RateCapacity::AvailableAt(at) => {
-            let at = at.to_zoned(context.zone.clone()).strftime("%a %b %-d at %H:%M").to_string();
+            let time = at.to_zoned(context.zone.clone()).strftime("%a %b %-d at %H:%M").to_string();
             let sentence = format!(
-                "That is over your limit of {limit}. There is room again on {at}. Ask {whom} if you need more."
+                "That is over your limit of {limit}. There is room again on {time}. Ask {contact} if you need more."
             );
-            (Some(at), sentence)
+            (Some(time), sentence)
         }
         RateCapacity::Never => {
-            (None, format!("That is over your limit of {limit}. Ask {whom} if you need more."))
+            (None, format!("That is over your limit of {limit}. Ask {contact} if you need more."))
         }
     };
     Err(CallFailure::new(
         FailureCode::Quota,
-        json!({ "limit": limit, "free_again": free_again, "ask": whom,
+        json!({ "limit": limit, "free_again": free_again, "ask": contact,
             "hint": "not added; tell the user the limit, when there is room again and whom to ask" }),
         Some(sentence),
     ))

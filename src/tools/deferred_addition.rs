@@ -1,4 +1,4 @@
-//! Result of an addition whose library cannot be reached: the request is stored and retried later.
+//! Deferred addition: a request whose instance cannot be reached is stored and retried later.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,50 +12,52 @@ use crate::conversation::transcript::{
     CallFailure, CallResult, MediaKind, QuotaKind, QuotaUse, ToolArguments,
 };
 
-/// Queues an addition for a retry in place of its failure. The addition must certainly have had no effect.
+/// Queues an addition for a retry instead of reporting its failure. The addition must not have had any effect.
 pub fn queue_for_retry(
     failure: &CallFailure,
-    wanted: RequestedTitle,
+    requested: RequestedTitle,
     arguments: &ToolArguments,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     match context.request_timing {
-        RequestTiming::Now => check_quota(context, total_waiting_amount(&wanted, context))?,
+        RequestTiming::Now => check_quota(context, total_waiting_amount(&requested, context))?,
         RequestTiming::Earlier => {}
     }
-    let why = failure.for_user.as_deref().unwrap_or("That did not work right now.");
-    let number = match wanted.kind {
+    let reason = failure.for_user.as_deref().unwrap_or("That did not work right now.");
+    let id_field = match requested.kind {
         MediaKind::Movie => "tmdb",
         MediaKind::Series => "tvdb",
     };
     let result = CallResult {
-        for_model: json!({ "status": QUEUED, "error": failure.code, "type": wanted.kind,
-            number: wanted.catalog_id,
+        for_model: json!({ "status": QUEUED, "error": failure.code, "type": requested.kind,
+            id_field: requested.catalog_id,
             "hint": "not added yet; it is tried for a day, and the user gets a text either way: say so" }),
-        for_user: format!("{why} I'll keep trying for a day and text you."),
+        for_user: format!("{reason} I'll keep trying for a day and text you."),
         shown: Vec::new(),
     };
-    Ok(ToolOutput::with_effect(result, ToolEffect::Queue(wanted, arguments.clone())))
+    Ok(ToolOutput::with_effect(result, ToolEffect::Queue(requested, arguments.clone())))
 }
 
-/// Returns the amount that would be added if all waiting requests of the user were carried out. Seasons that several
-/// requests name count once. A series counts as at least one season, and its specials count as none.
-fn total_waiting_amount(wanted: &RequestedTitle, context: &ToolContext) -> QuotaUse {
-    let waits = |asked: &&TitleRequest| {
-        asked.requester == Requester::You
-            && asked.status == RequestStatus::Waiting
-            && asked.wanted.kind == wanted.kind
+/// Returns the quota usage of the request together with the waiting requests of the user. A season in several requests
+/// counts once. A series counts as at least one season, and specials are free.
+fn total_waiting_amount(requested: &RequestedTitle, context: &ToolContext) -> QuotaUse {
+    let is_waiting = |request: &&TitleRequest| {
+        request.requester == Requester::You
+            && request.status == RequestStatus::Waiting
+            && request.wanted.kind == requested.kind
     };
     let mut titles: BTreeMap<(&str, i64), BTreeSet<u32>> = BTreeMap::new();
-    for each in context.title_requests.iter().filter(waits).map(|asked| &asked.wanted).chain([wanted]) {
-        let seasons = titles.entry((&each.instance, each.catalog_id)).or_default();
-        seasons.extend(each.seasons.iter().flatten().filter(|number| **number != SPECIALS));
+    for title in
+        context.title_requests.iter().filter(is_waiting).map(|request| &request.wanted).chain([requested])
+    {
+        let seasons = titles.entry((&title.instance, title.catalog_id)).or_default();
+        seasons.extend(title.seasons.iter().flatten().filter(|number| **number != SPECIALS));
     }
-    let (what, amount) = match wanted.kind {
+    let (kind, amount) = match requested.kind {
         MediaKind::Movie => (QuotaKind::Movies, titles.len()),
         MediaKind::Series => {
             (QuotaKind::Seasons, titles.values().map(|seasons| seasons.len().max(1)).sum::<usize>())
         }
     };
-    QuotaUse { kind: what, amount: u32::try_from(amount).unwrap_or(u32::MAX) }
+    QuotaUse { kind, amount: u32::try_from(amount).unwrap_or(u32::MAX) }
 }

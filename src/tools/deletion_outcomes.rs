@@ -1,4 +1,4 @@
-//! Results of a confirmed deletion: the outcome for one frozen item, worded for the engine and the model.
+//! Results of a confirmed deletion of one frozen item, and failures of writes that a check found not done.
 
 use serde_json::json;
 
@@ -12,11 +12,13 @@ pub(super) fn frozen_item(call: &ApprovedCall) -> Result<&DeletionTarget, ToolEr
     call.item().ok_or_else(|| ToolError::Fatal(anyhow::anyhow!("run a deletion without its frozen item")))
 }
 
-/// Returns whether an item still matches the one in the confirmation prompt: same title and path, and a size within a
-/// tenth.
-pub(super) fn is_same_title(asked: &TargetFingerprint, current: &TargetFingerprint) -> bool {
-    let off = asked.size_bytes.abs_diff(current.size_bytes);
-    asked.title == current.title && asked.path == current.path && off <= asked.size_bytes / 10
+/// Returns whether an item still matches the one in the confirmation prompt: the same title and path, and a size that
+/// differs by at most 10%.
+pub(super) fn is_same_title(prompted: &TargetFingerprint, current: &TargetFingerprint) -> bool {
+    let size_difference = prompted.size_bytes.abs_diff(current.size_bytes);
+    prompted.title == current.title
+        && prompted.path == current.path
+        && size_difference <= prompted.size_bytes / 10
 }
 
 pub(super) fn already_gone_result(item: &DeletionTarget) -> CallResult {
@@ -51,7 +53,7 @@ pub(super) fn changed_failure(item: &DeletionTarget) -> CallFailure {
     )
 }
 
-/// Returns the failure of a deletion whose request succeeded but that left the item in the library.
+/// Builds the failure for a deletion request that succeeded but left the item in the library.
 pub(super) fn still_there_failure(item: &DeletionTarget) -> CallFailure {
     let TargetFingerprint { title, year, .. } = &item.fingerprint;
     CallFailure::new(
@@ -61,33 +63,33 @@ pub(super) fn still_there_failure(item: &DeletionTarget) -> CallFailure {
     )
 }
 
-/// Returns the result of a write that a check found not carried out.
+/// Builds the failure for a write that a check found not done.
 fn not_done_failure(sentence: &str) -> CallFailure {
     let hint = "a check showed that it was not done; say so";
     CallFailure::new(FailureCode::NotDone, json!({ "hint": hint }), Some(sentence.to_owned()))
 }
 
-pub(super) fn nothing_done() -> CallFailure {
+pub(super) fn not_done() -> CallFailure {
     not_done_failure("That did not work. Please try again later.")
 }
 
-/// Returns a result such as `Radarr could not do it. Dune (2021) was not added.`
+/// Builds a failure such as `Radarr could not do it. Dune (2021) was not added.`
 pub(super) fn not_added(service: &str, title: &str) -> CallFailure {
     not_done_failure(&format!("{service} could not do it. {title} was not added."))
 }
 
-/// Returns the result of a change that takes several requests, of which some may have been carried out.
+/// Builds the failure for a change that takes several requests, some of which may have succeeded.
 pub(super) fn not_changed(title: Option<&str>) -> CallFailure {
-    let whereabouts = title.map(|title| format!(" {title}")).unwrap_or_default();
-    not_done_failure(&format!("Not all of that could be done. Please check{whereabouts}."))
+    let title_suffix = title.map(|title| format!(" {title}")).unwrap_or_default();
+    not_done_failure(&format!("Not all of that could be done. Please check{title_suffix}."))
 }
 
-/// Returns the refusal for an item whose size is unknown, because a confirmation prompt must state the size.
-pub(super) fn size_unknown(about: &TargetFingerprint) -> CallFailure {
-    let name = format_media_title(&about.title, about.year);
+/// Builds the failure for an item of unknown size. A confirmation prompt must state the size.
+pub(super) fn size_unknown(fingerprint: &TargetFingerprint) -> CallFailure {
+    let name = format_media_title(&fingerprint.title, fingerprint.year);
     CallFailure::new(
         FailureCode::SizeUnknown,
-        json!({ "title": about.title, "hint": "Sonarr does not tell the size of its files: it may be too old" }),
-        Some(format!("I can't see how big that is, so I leave it: {name}. An admin has to look at it.")),
+        json!({ "title": fingerprint.title, "hint": "Sonarr does not tell the size of its files: it may be too old" }),
+        Some(format!("I can't see how big {name} is, so I won't delete it. An admin has to check it.")),
     )
 }

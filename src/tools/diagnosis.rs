@@ -1,5 +1,5 @@
-//! Reason why a title is missing: the first problem between its request and the disk. This file is pure.
-//! `why_missing.rs` fetches the facts that it evaluates.
+//! Diagnosis of a missing title: the first problem on its way from the request to the disk. The diagnosis is a pure
+//! function of facts that `why_missing.rs` fetches.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -13,15 +13,15 @@ use crate::arr::{Download, DownloadState};
 use crate::conversation::text::message_format;
 use crate::conversation::transcript::UserRights;
 
-/// Free space in bytes below which there is no room for a movie.
-const LITTLE_ROOM: u64 = 5_000_000_000;
+/// Minimum free space that a movie is assumed to need.
+const MIN_FREE_BYTES: u64 = 5_000_000_000;
 
-/// Known facts about one title, or about the missing part of it.
+/// Facts about one title, or about the missing part of it.
 #[derive(Debug, Clone)]
 pub struct DiagnosisFacts<'a> {
     /// Name such as `Dune (2021)`, `The Bear (2022) S02E03`, `3 episodes of The Bear (2022)`.
     pub name: &'a str,
-    /// Bytes on the disk, if the title is on disk.
+    /// Size in bytes, if the title is on disk.
     pub on_disk: Option<u64>,
     pub monitored: bool,
     pub release: ReleaseState,
@@ -31,7 +31,7 @@ pub struct DiagnosisFacts<'a> {
     pub history: &'a [HistoryEntry],
     /// Free bytes in the folder of the title. `None` if unknown.
     pub free_bytes: Option<u64>,
-    pub ailments: &'a [HealthProblem],
+    pub problems: &'a [HealthProblem],
     /// Quality that is searched for. Empty if unknown.
     pub quality: &'a str,
 }
@@ -51,29 +51,29 @@ pub enum ReleaseState {
     Expected(Option<Date>),
 }
 
-/// First problem that keeps a title from the disk, in the order of the steps between its request and the disk.
+/// First reason why a title is not on disk, in the order of the steps from the request to the disk.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MissingReason<'a> {
     OnDisk(u64),
     NotMonitored,
     NotReleased(Option<Date>),
-    /// Finished download that is stuck because of missing disk space.
+    /// Finished download that cannot be imported because the disk is full.
     NoRoomForImport(&'a Download),
     /// Finished download that cannot be imported into the library.
     ImportBlocked(&'a Download, &'a str),
     DownloadFailed(&'a Download, &'a str),
-    Underway(&'a Download),
-    /// Full disk of the folder of the title.
+    InProgress(&'a Download),
+    /// Too little free space, in bytes, in the folder of the title.
     NoRoom(u64),
     /// Problem that prevents the instance from finding releases, as reported by the instance.
     ServerProblem(&'a HealthProblem),
     /// Failed download of a grabbed release, with no other release grabbed since.
     LastFailed(&'a HistoryEntry),
     /// Grabbed release that is neither downloading nor on disk.
-    Vanished(&'a HistoryEntry),
+    GrabLost(&'a HistoryEntry),
     NeverSearched,
-    /// Search that found no release, or only releases that were rejected.
-    NothingFits(Timestamp),
+    /// Last search, which found no release or only rejected ones.
+    NoSuitableRelease(Timestamp),
 }
 
 impl<'a> MissingReason<'a> {
@@ -90,18 +90,18 @@ impl<'a> MissingReason<'a> {
         if let ReleaseState::Expected(day) = facts.release {
             return Self::NotReleased(day);
         }
-        if let Some(free) = facts.free_bytes.filter(|free| *free < LITTLE_ROOM) {
+        if let Some(free) = facts.free_bytes.filter(|free| *free < MIN_FREE_BYTES) {
             return Self::NoRoom(free);
         }
-        if let Some(ailment) = facts.ailments.iter().find(|ailment| stops_searches(ailment)) {
-            return Self::ServerProblem(ailment);
+        if let Some(problem) = facts.problems.iter().find(|problem| prevents_search(problem)) {
+            return Self::ServerProblem(problem);
         }
         match facts.history.iter().find(|entry| shows_grab_outcome(entry.event)) {
             Some(entry) if entry.event == HistoryEvent::Failed => return Self::LastFailed(entry),
-            Some(entry) if entry.event == HistoryEvent::Grabbed => return Self::Vanished(entry),
+            Some(entry) if entry.event == HistoryEvent::Grabbed => return Self::GrabLost(entry),
             Some(_) | None => {}
         }
-        facts.last_search.map_or(Self::NeverSearched, Self::NothingFits)
+        facts.last_search.map_or(Self::NeverSearched, Self::NoSuitableRelease)
     }
 
     fn from_download(download: &'a Download) -> Self {
@@ -114,11 +114,11 @@ impl<'a> MissingReason<'a> {
             | DownloadState::Paused
             | DownloadState::Delayed
             | DownloadState::Importing
-            | DownloadState::ClientDown => Self::Underway(download),
+            | DownloadState::ClientDown => Self::InProgress(download),
         }
     }
 
-    /// Returns the code of the reason for the model.
+    /// Returns the code by which the result for the model names the reason.
     pub fn reason_code(&self) -> &'static str {
         match self {
             Self::OnDisk(_) => "on_disk",
@@ -127,11 +127,11 @@ impl<'a> MissingReason<'a> {
             Self::NoRoomForImport(_) | Self::NoRoom(_) => "no_space",
             Self::ImportBlocked(..) => "import_blocked",
             Self::DownloadFailed(..) | Self::LastFailed(_) => "download_failed",
-            Self::Underway(_) => "downloading",
+            Self::InProgress(_) => "downloading",
             Self::ServerProblem(_) => "server_problem",
-            Self::Vanished(_) => "grabbed_and_lost",
+            Self::GrabLost(_) => "grabbed_and_lost",
             Self::NeverSearched => "not_searched",
-            Self::NothingFits(_) => "nothing_acceptable_found",
+            Self::NoSuitableRelease(_) => "nothing_acceptable_found",
         }
     }
 
@@ -141,30 +141,32 @@ impl<'a> MissingReason<'a> {
             Self::ImportBlocked(..) | Self::DownloadFailed(..) => Some("remove_download"),
             Self::NotMonitored
             | Self::LastFailed(_)
-            | Self::Vanished(_)
+            | Self::GrabLost(_)
             | Self::NeverSearched
-            | Self::NothingFits(_) => Some("get_more"),
+            | Self::NoSuitableRelease(_) => Some("get_more"),
             Self::NotReleased(_) => Some("tell_me_when_ready"),
             Self::OnDisk(_)
             | Self::NoRoomForImport(_)
-            | Self::Underway(_)
+            | Self::InProgress(_)
             | Self::NoRoom(_)
             | Self::ServerProblem(_) => None,
         }
     }
 
-    /// Formats one sentence with the reason, and an action that is available to the user.
-    pub fn format_sentence(&self, facts: &DiagnosisFacts<'_>, moment: &DiagnosisContext<'_>) -> String {
-        let (name, zone) = (facts.name, moment.zone);
+    /// Formats a sentence with the reason, and an offer or an instruction for the user.
+    pub fn format_sentence(&self, facts: &DiagnosisFacts<'_>, context: &DiagnosisContext<'_>) -> String {
+        let (name, zone) = (facts.name, context.zone);
         let day =
-            |at: Timestamp| format_past_day(&at.to_zoned(zone.clone()), &moment.now.to_zoned(zone.clone()));
-        let offered = |may: bool, question: &'static str| if may { question } else { "An admin can help." };
-        let add = |question| offered(moment.rights.may_add(), question);
-        let delete = |question| offered(moment.rights.may_delete(), question);
+            |at: Timestamp| format_past_day(&at.to_zoned(zone.clone()), &context.now.to_zoned(zone.clone()));
+        let offer_if = |is_permitted: bool, question: &'static str| {
+            if is_permitted { question } else { "An admin can help." }
+        };
+        let offer_to_adder = |question| offer_if(context.rights.may_add(), question);
+        let offer_to_deleter = |question| offer_if(context.rights.may_delete(), question);
         match self {
             Self::OnDisk(bytes) => format!("{name} is there, {}.", message_format::format_size(*bytes)),
             Self::NotMonitored => {
-                let offer = add("Shall I switch it on?");
+                let offer = offer_to_adder("Shall I switch it on?");
                 format!("{name} is not looked for, because it is switched off. {offer}")
             }
             Self::NotReleased(Some(date)) => {
@@ -180,43 +182,47 @@ impl<'a> MissingReason<'a> {
                 )
             }
             Self::ImportBlocked(_, reason) => {
-                let offer = delete("Shall I get another copy?");
+                let offer = offer_to_deleter("Shall I get another copy?");
                 format!("{name} is downloaded, and stuck{}. {offer}", format_error_suffix(reason))
             }
             Self::DownloadFailed(_, reason) => {
-                let offer = delete("Shall I get another copy?");
+                let offer = offer_to_deleter("Shall I get another copy?");
                 format!("The download of {name} failed{}. {offer}", format_error_suffix(reason))
             }
-            Self::Underway(download)
+            Self::InProgress(download)
                 if matches!(download.state, DownloadState::ClientDown | DownloadState::Paused) =>
             {
                 format!("{}. An admin has to look at it.", format_download(download))
             }
-            Self::Underway(download) => format!("It is on its way: {}.", format_download(download)),
+            Self::InProgress(download) => format!("It is on its way: {}.", format_download(download)),
             Self::NoRoom(free) => {
                 let free = message_format::format_size(*free);
                 format!("There is no room for {name}: only {free} are free. Something has to go first.")
             }
-            Self::ServerProblem(ailment) => {
+            Self::ServerProblem(problem) => {
                 format!(
                     "{name} can't be found right now{}. An admin has to look at it.",
-                    format_error_suffix(&ailment.message)
+                    format_error_suffix(&problem.message)
                 )
             }
             Self::LastFailed(entry) => {
-                let (day, why) = (day(entry.at), format_error_suffix(&entry.reason));
-                format!("The last copy of {name} failed {day}{why}. {}", add("Shall I look for another one?"))
+                let (day, reason) = (day(entry.at), format_error_suffix(&entry.reason));
+                format!(
+                    "The last copy of {name} failed {day}{reason}. {}",
+                    offer_to_adder("Shall I look for another one?")
+                )
             }
-            Self::Vanished(entry) => {
-                let (day, offer) = (day(entry.at), add("Shall I look for another one?"));
+            Self::GrabLost(entry) => {
+                let (day, offer) = (day(entry.at), offer_to_adder("Shall I look for another one?"));
                 format!("A copy of {name} was taken {day} and never arrived. {offer}")
             }
             Self::NeverSearched => {
-                format!("{name} was not looked for yet. {}", add("Shall I look now?"))
+                format!("{name} was not looked for yet. {}", offer_to_adder("Shall I look now?"))
             }
-            Self::NothingFits(at) => {
-                let (copy, offer) = (describe_missing_copy(facts.quality), add("Shall I look again?"));
-                format!("{name} was last looked for {}: there was {copy}. {offer}", day(*at))
+            Self::NoSuitableRelease(at) => {
+                let (missing_copy, offer) =
+                    (describe_missing_copy(facts.quality), offer_to_adder("Shall I look again?"));
+                format!("{name} was last looked for {}: there was {missing_copy}. {offer}", day(*at))
             }
         }
     }
@@ -234,19 +240,18 @@ fn shows_grab_outcome(event: HistoryEvent) -> bool {
     )
 }
 
-/// Returns whether the problem prevents searches. Health checks are recognized by the names that Sonarr and Radarr give
-/// them.
-fn stops_searches(ailment: &HealthProblem) -> bool {
+/// Returns whether the problem prevents searches, by the name of the health check in Sonarr or Radarr.
+fn prevents_search(problem: &HealthProblem) -> bool {
     // A warning concerns only one of several indexers, download clients or folders.
-    ailment.level == HealthLevel::Error
+    problem.level == HealthLevel::Error
         && ["Indexer", "DownloadClient", "RootFolder", "Mount"]
             .iter()
-            .any(|part| ailment.source.contains(part))
+            .any(|part| problem.source.contains(part))
 }
 
 fn mentions_disk_space(reason: &str) -> bool {
     let reason = reason.to_lowercase();
-    ["free space", "disk space", "enough space", "no space"].iter().any(|words| reason.contains(words))
+    ["free space", "disk space", "enough space", "no space"].iter().any(|phrase| reason.contains(phrase))
 }
 
 fn format_error_suffix(reason: &str) -> String {
@@ -285,7 +290,7 @@ mod tests {
         download: None,
         history: &[],
         free_bytes: Some(1_000_000_000_000),
-        ailments: &[],
+        problems: &[],
         quality: "HD-1080p",
     };
 
@@ -318,15 +323,15 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(facts: &DiagnosisFacts<'_>, code: &str, told: &str) {
-        let why = MissingReason::from_facts(facts);
+    fn check(facts: &DiagnosisFacts<'_>, code: &str, expected: &str) {
+        let reason = MissingReason::from_facts(facts);
         let admin = DiagnosisContext { zone: &TimeZone::UTC, now: now(), rights: ADMIN };
-        assert_eq!((why.reason_code(), why.format_sentence(facts, &admin).as_str()), (code, told));
-        assert!(told.len() <= 160, "{told}");
+        assert_eq!((reason.reason_code(), reason.format_sentence(facts, &admin).as_str()), (code, expected));
+        assert!(expected.len() <= 160, "{expected}");
     }
 
     #[test]
-    fn first_obstacle_is_reported_with_a_next_step() {
+    fn first_problem_is_reported_with_a_next_step() {
         check(
             &DiagnosisFacts { on_disk: Some(21_400_000_000), ..DUNE },
             "on_disk",
@@ -366,22 +371,26 @@ mod tests {
 
     #[test]
     fn download_state_is_reported() {
-        let told = |state, code, words: &str| {
-            check(&DiagnosisFacts { download: Some(&download(state)), ..DUNE }, code, words);
+        let check_download = |state, code, expected: &str| {
+            check(&DiagnosisFacts { download: Some(&download(state)), ..DUNE }, code, expected);
         };
-        told(DownloadState::Downloading, "downloading", "It is on its way: Dune (2021) 60%.");
-        told(DownloadState::Paused, "downloading", "Dune (2021) paused at 60%. An admin has to look at it.");
-        told(
+        check_download(DownloadState::Downloading, "downloading", "It is on its way: Dune (2021) 60%.");
+        check_download(
+            DownloadState::Paused,
+            "downloading",
+            "Dune (2021) paused at 60%. An admin has to look at it.",
+        );
+        check_download(
             DownloadState::Stuck("Not enough free space: /movies".to_owned()),
             "no_space",
             "Dune (2021) is downloaded, and there is no room for it on the disk. Something has to go first.",
         );
-        told(
+        check_download(
             DownloadState::Stuck("No files are eligible".to_owned()),
             "import_blocked",
             "Dune (2021) is downloaded, and stuck (No files are eligible). Shall I get another copy?",
         );
-        told(
+        check_download(
             DownloadState::Failed(String::new()),
             "download_failed",
             "The download of Dune (2021) failed. Shall I get another copy?",
@@ -389,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn history_explains_the_last_copy() {
+    fn outcome_of_the_last_grab_is_reported() {
         let history = [entry(HistoryEvent::Other, ""), entry(HistoryEvent::Failed, "Out of retention")];
         check(
             &DiagnosisFacts { history: &history, last_search: Some(now()), ..DUNE },
@@ -410,22 +419,22 @@ mod tests {
     }
 
     #[test]
-    fn only_search_related_health_problems_are_blamed() {
-        let ailment = |source: &str, message: &str| HealthProblem {
+    fn only_search_related_health_problems_are_reported() {
+        let problem = |source: &str, message: &str| HealthProblem {
             level: HealthLevel::Error,
             source: source.to_owned(),
             message: message.to_owned(),
         };
         check(
             &DiagnosisFacts {
-                ailments: &[ailment("IndexerStatusCheck", "All indexers are unavailable")],
+                problems: &[problem("IndexerStatusCheck", "All indexers are unavailable")],
                 ..DUNE
             },
             "server_problem",
             "Dune (2021) can't be found right now (All indexers are unavailable). An admin has to look at it.",
         );
         check(
-            &DiagnosisFacts { ailments: &[ailment("UpdateCheck", "New update is available")], ..DUNE },
+            &DiagnosisFacts { problems: &[problem("UpdateCheck", "New update is available")], ..DUNE },
             "not_searched",
             "Dune (2021) was not looked for yet. Shall I look now?",
         );

@@ -1,4 +1,4 @@
-//! Result of an addition of a series that is already in the library.
+//! Addition of a series that is already in the library.
 
 use serde_json::json;
 
@@ -15,8 +15,8 @@ use crate::arr::sonarr::Sonarr;
 use crate::conversation::title_requests::{NOT_MONITORED, RequestedTitle};
 use crate::conversation::transcript::CallResult;
 
-/// Returns the result for a series that is already in the library. Seasons that were promised earlier are monitored and
-/// searched for from now on, because an earlier request may have added the series without them.
+/// Returns the result for a series that is already in the library. The retry of an earlier request adds the seasons
+/// that are neither on disk nor monitored, because the series may have been added without them.
 pub(super) async fn add_promised_seasons(
     instance: &Instance<Sonarr>,
     series: &Series,
@@ -33,15 +33,15 @@ pub(super) async fn add_promised_seasons(
     }
 }
 
-/// Returns the seasons in a call, if at least one of them is neither on disk nor monitored.
+/// Returns the requested seasons, if at least one of them is neither on disk nor monitored.
 pub(super) fn promised_seasons(
     instance: &Instance<Sonarr>,
     series: &Series,
     args: &AddSeries,
 ) -> Option<Vec<u32>> {
-    let wanted = request_for_series(instance, series, args);
-    let lacking = unmonitored_seasons(series, &wanted, args)?;
-    wanted.seasons.filter(|_| !lacking.is_empty())
+    let requested = request_for_series(instance, series, args);
+    let unmonitored = unmonitored_seasons(series, &requested, args)?;
+    requested.seasons.filter(|_| !unmonitored.is_empty())
 }
 
 /// Returns the result for a series that is already in the library, as for a movie.
@@ -51,33 +51,33 @@ async fn existing_output(
     args: &AddSeries,
     context: &ToolContext,
 ) -> ToolOutput {
-    let wanted = request_for_series(instance, series, args);
+    let requested = request_for_series(instance, series, args);
     let mut result = existing_result(instance, series);
-    requesters::add_requesters(&mut result, &wanted, context);
-    let growing = growing_episodes(instance, series, &wanted).await;
+    requesters::add_requesters(&mut result, &requested, context);
+    let growing = growing_episodes(instance, series, &requested).await;
     match context.request_timing {
         RequestTiming::Earlier => {
-            if let Some(seasons) = unmonitored_seasons(series, &wanted, args) {
+            if let Some(seasons) = unmonitored_seasons(series, &requested, args) {
                 result.for_model[NOT_MONITORED] = json!(seasons);
             }
             return record_series_request(
                 result.into(),
-                (wanted, args.coverage()),
+                (requested, args.coverage()),
                 series,
                 (&growing, context.now),
             );
         }
         RequestTiming::Now
-            if series.monitored && missing_part(series, &wanted, (&growing, context.now)).is_some() =>
+            if series.monitored && missing_part(series, &requested, (&growing, context.now)).is_some() =>
         {
-            requesters::offer_notification(&mut result, &wanted, context);
+            requesters::offer_notification(&mut result, &requested, context);
         }
         RequestTiming::Now => {}
     }
     result.into()
 }
 
-/// Builds the title request of a call for a known series.
+/// Builds the title request of a call from the series.
 fn request_for_series(instance: &Instance<Sonarr>, series: &Series, args: &AddSeries) -> RequestedTitle {
     let numbers = || series.seasons.iter().map(|season| season.number);
     let seasons: Option<Vec<u32>> = match &args.seasons {
@@ -87,30 +87,31 @@ fn request_for_series(instance: &Instance<Sonarr>, series: &Series, args: &AddSe
         Some(SeasonSelector::Named(NamedSeasons::Latest)) => numbers().max().map(|latest| vec![latest]),
         Some(SeasonSelector::Numbers(listed)) => Some(listed.clone()),
     };
-    let partly = seasons.filter(|listed| !numbers().all(|number| listed.contains(&number)));
-    RequestedTitle { seasons: partly, ..requested_series(instance, series) }
+    let proper_subset = seasons.filter(|listed| !numbers().all(|number| listed.contains(&number)));
+    RequestedTitle { seasons: proper_subset, ..requested_series(instance, series) }
 }
 
-/// Returns the seasons that are requested but neither on disk nor monitored. The list is empty if that applies to the
-/// whole series.
-fn unmonitored_seasons(series: &Series, wanted: &RequestedTitle, args: &AddSeries) -> Option<Vec<u32>> {
-    let open = not_on_disk(series, wanted)?;
-    if open.seasons.is_none() {
-        let is_looked_for = series.monitored && (!series.seasons.is_empty() || series.new_seasons);
-        if !is_looked_for {
+/// Returns the requested seasons that are neither on disk nor monitored. The list is empty if this applies to the whole
+/// series.
+fn unmonitored_seasons(series: &Series, requested: &RequestedTitle, args: &AddSeries) -> Option<Vec<u32>> {
+    let missing = not_on_disk(series, requested)?;
+    if missing.seasons.is_none() {
+        let is_monitored = series.monitored && (!series.seasons.is_empty() || series.new_seasons);
+        if !is_monitored {
             return Some(Vec::new());
         }
         if let Some(SeasonSelector::Named(NamedSeasons::Future | NamedSeasons::Pilot)) = args.seasons {
             return None;
         }
     }
-    let whole = || series.seasons.iter().map(|season| season.number).collect();
-    let named = RequestedTitle { seasons: Some(open.seasons.unwrap_or_else(whole)), ..wanted.clone() };
-    let numbers = not_on_disk(series, &named)?.seasons?;
-    let is_looked_for =
+    let all_seasons = || series.seasons.iter().map(|season| season.number).collect();
+    let by_season =
+        RequestedTitle { seasons: Some(missing.seasons.unwrap_or_else(all_seasons)), ..requested.clone() };
+    let numbers = not_on_disk(series, &by_season)?.seasons?;
+    let is_monitored =
         |number: &u32| series.monitored && series.season(*number).is_some_and(|season| season.monitored);
-    let left: Vec<u32> = numbers.into_iter().filter(|number| !is_looked_for(number)).collect();
-    (!left.is_empty()).then_some(left)
+    let unmonitored: Vec<u32> = numbers.into_iter().filter(|number| !is_monitored(number)).collect();
+    (!unmonitored.is_empty()).then_some(unmonitored)
 }
 
 fn existing_result(instance: &Instance<Sonarr>, series: &Series) -> CallResult {
@@ -128,8 +129,8 @@ fn existing_result(instance: &Instance<Sonarr>, series: &Series) -> CallResult {
         format!("You already have {name}: {episodes_on_disk} of {episodes} episodes.")
     };
     let mut for_model = series_status_json(series, "already_exists");
-    let lacks_some = series.episodes_on_disk < series.episodes || series.episodes == 0;
-    if lacks_some || series.seasons.iter().any(|season| !season.monitored) {
+    let is_incomplete = series.episodes_on_disk < series.episodes || series.episodes == 0;
+    if is_incomplete || series.seasons.iter().any(|season| !season.monitored) {
         for_model["id"] = json!(series.id);
         for_model["hint"] = json!("get_more gets more of it");
     }

@@ -1,4 +1,4 @@
-//! Search for titles in the library, by name or by a property that they share.
+//! Tool that searches the library for titles, by name, status or genre.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::formatting::{
-    MAX_RESULTS, MEANT, add_failed_services, append_failed_services, clean_title, format_media_title,
+    ALIAS_KEY, MAX_RESULTS, add_failed_services, append_failed_services, clean_title, format_media_title,
     format_sentence_list, list_first_results, to_gigabytes,
 };
 use super::library::{ArrInstances, InstanceResults};
@@ -30,8 +30,8 @@ use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolAudience,
 };
 
-/// Time limit for all parts of a query, so that a failure is still reported as a failure.
-const PATIENCE: Duration = Duration::from_secs(9);
+/// Time limit of a query. It is shorter than that of the tool, so that the failure of an instance is reported.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(9);
 
 /// Tool that finds titles in the library.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -68,26 +68,26 @@ impl FindInLibrary {
         facts: &UserFacts,
         now: Timestamp,
     ) -> Result<CallResult, ToolError> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + QUERY_TIMEOUT;
         let genre = self.genre.clone().filter(|genre| !genre.trim().is_empty());
         let query = TitleQuery::new(&self.query).with_alias(facts.resolve_alias(&self.query));
-        let wanted = LibraryQuery { query, only: self.only, genre, sort: self.sort };
-        let stock = LoadedLibraries::load_libraries(library, self.kind, now).await;
-        if wanted.matches_everything() {
-            return totals_result(&stock, self.kind);
+        let query = LibraryQuery { query, only: self.only, genre, sort: self.sort };
+        let loaded = LoadedLibraries::load_libraries(library, self.kind, now).await;
+        if query.matches_everything() {
+            return totals_result(&loaded, self.kind);
         }
-        let met = fetch_matches(&wanted, &stock, deadline).await;
-        if met.total == 0
-            && let Some(renewed) = stock.reload_if_stale().await
+        let matches = fetch_matches(&query, &loaded, deadline).await;
+        if matches.total == 0
+            && let Some(reloaded) = loaded.reload_if_stale().await
         {
-            let met = fetch_matches(&wanted, &renewed, deadline).await;
-            return matches_result(&wanted, &self.query, met, &renewed);
+            let matches = fetch_matches(&query, &reloaded, deadline).await;
+            return matches_result(&query, &self.query, matches, &reloaded);
         }
-        matches_result(&wanted, &self.query, met, &stock)
+        matches_result(&query, &self.query, matches, &loaded)
     }
 }
 
-/// Matches of a query.
+/// Matching titles of a query, with the failures of instances.
 struct LibraryMatches {
     titles: Vec<ReportedTitle>,
     /// Total number of titles that match the query.
@@ -104,24 +104,26 @@ struct ReportedTitle {
 
 /// Selects the matching titles and fetches the current state of the first of them.
 async fn fetch_matches(
-    wanted: &LibraryQuery,
-    stock: &LoadedLibraries<'_>,
+    query: &LibraryQuery,
+    loaded: &LoadedLibraries<'_>,
     deadline: Instant,
 ) -> LibraryMatches {
-    let meant = wanted.select_titles(&stock.cached_titles());
-    let shelf = |it: &TitleMatch<'_>| &stock.libraries[it.library];
-    let first = &meant[..meant.len().min(MAX_RESULTS)];
-    let looks = join_all(first.iter().map(|it| shelf(it).fetch_current(it.entry.id, deadline))).await;
-    let (mut told, mut outdated, mut failed) = (Vec::new(), Vec::new(), BTreeMap::new());
-    for (it, now) in first.iter().zip(looks) {
-        let (shelf, name) = (shelf(it), shelf(it).instance.name());
-        match now {
-            CurrentTitle::Present(entry) if wanted.meets_filter(&entry) => {
-                let mut title = report_title(wanted, shelf, &entry);
-                if it.is_alias() {
-                    title.for_model[MEANT] = json!(true);
+    let matches = query.select_titles(&loaded.cached_titles());
+    let library_of = |title: &TitleMatch<'_>| &loaded.libraries[title.library];
+    let first = &matches[..matches.len().min(MAX_RESULTS)];
+    let current_titles =
+        join_all(first.iter().map(|title| library_of(title).fetch_current(title.entry.id, deadline))).await;
+    let (mut reported, mut outdated, mut failed) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for (title_match, current) in first.iter().zip(current_titles) {
+        let library = library_of(title_match);
+        let name = library.instance.name();
+        match current {
+            CurrentTitle::Present(entry) if query.meets_filter(&entry) => {
+                let mut title = report_title(query, library, &entry);
+                if title_match.is_alias() {
+                    title.for_model[ALIAS_KEY] = json!(true);
                 }
-                told.push((name, title));
+                reported.push((name, title));
             }
             CurrentTitle::Present(_) | CurrentTitle::Gone => outdated.push(name),
             CurrentTitle::Failed(failure) => {
@@ -130,22 +132,22 @@ async fn fetch_matches(
         }
     }
     // Titles of a library that cannot be reached are neither reported nor counted.
-    let answers = |name: &str| !failed.contains_key(name);
-    let listed = meant.iter().filter(|it| answers(shelf(it).instance.name())).count();
-    let total = listed - outdated.into_iter().filter(|name| answers(name)).count();
-    told.retain(|(name, _)| answers(name));
+    let has_responded = |name: &str| !failed.contains_key(name);
+    let listed = matches.iter().filter(|title| has_responded(library_of(title).instance.name())).count();
+    let total = listed - outdated.into_iter().filter(|name| has_responded(name)).count();
+    reported.retain(|(name, _)| has_responded(name));
     LibraryMatches {
-        titles: told.into_iter().map(|(_, told)| told).collect(),
+        titles: reported.into_iter().map(|(_, title)| title).collect(),
         total,
         failures: failed.into_values().collect(),
     }
 }
 
-fn report_title(wanted: &LibraryQuery, shelf: &LoadedLibrary<'_>, entry: &CachedTitle) -> ReportedTitle {
+fn report_title(query: &LibraryQuery, library: &LoadedLibrary<'_>, entry: &CachedTitle) -> ReportedTitle {
     let CachedTitle { id, catalog, year, size_bytes, .. } = *entry;
     let name = format_media_title(&entry.title, year);
-    let item = shelf.media_ref(id);
-    let mut for_model = json!({ "id": id, "instance": shelf.instance.name(), "title": clean_title(&entry.title),
+    let item = library.media_ref(id);
+    let mut for_model = json!({ "id": id, "instance": library.instance.name(), "title": clean_title(&entry.title),
         "year": year, "size_gb": to_gigabytes(size_bytes) });
     let (catalog, for_user) = match entry.kind {
         TitleKind::Movie { has_file, .. } => {
@@ -168,7 +170,7 @@ fn report_title(wanted: &LibraryQuery, shelf: &LoadedLibrary<'_>, entry: &Cached
     if !entry.monitored {
         for_model["monitored"] = json!(false);
     }
-    match wanted.sort {
+    match query.sort {
         Some(SortOrder::Newest | SortOrder::Oldest) => for_model["added"] = json!(entry.added),
         Some(SortOrder::Rating) => {
             for_model["rating"] = json!(f64::from((entry.rating * 10.0).round()) / 10.0)
@@ -179,44 +181,46 @@ fn report_title(wanted: &LibraryQuery, shelf: &LoadedLibrary<'_>, entry: &Cached
 }
 
 fn matches_result(
-    wanted: &LibraryQuery,
-    said: &str,
-    met: LibraryMatches,
-    stock: &LoadedLibraries<'_>,
+    query: &LibraryQuery,
+    query_text: &str,
+    matches: LibraryMatches,
+    loaded: &LoadedLibraries<'_>,
 ) -> Result<CallResult, ToolError> {
-    let failed = failure_sentences(stock, met.failures)?;
-    let total = met.total;
+    let failed = failure_sentences(loaded, matches.failures)?;
+    let total = matches.total;
     let (results, titles): (Vec<Value>, Vec<String>) =
-        met.titles.iter().map(|told| (told.for_model.clone(), told.for_user.clone())).unzip();
-    let more = total.saturating_sub(titles.len());
-    let unknown = wanted.unknown_genre(&stock.cached_titles());
-    let sentence = match (titles.is_empty(), unknown) {
+        matches.titles.iter().map(|title| (title.for_model.clone(), title.for_user.clone())).unzip();
+    let remaining = total.saturating_sub(titles.len());
+    let unknown_genre = query.unknown_genre(&loaded.cached_titles());
+    let sentence = match (titles.is_empty(), unknown_genre) {
         (true, Some(genre)) => {
-            format!("Nothing in the library is of a genre {}.", quote_words(genre))
+            format!("Nothing in the library is of the genre {}.", quote_words(genre))
         }
-        (true, _) if !failed.is_empty() => "I can't tell what is in the whole library.".to_owned(),
-        (true, _) if said.trim().is_empty() => "Nothing in the library is like that.".to_owned(),
-        (true, _) => format!("Nothing in the library matches {}.", quote_words(said)),
-        (false, _) if more == 0 => format!("{}: {}.", wanted.list_heading(), format_sentence_list(&titles)),
-        (false, _) => format!("{}: {}; and {more} more.", wanted.list_heading(), titles.join("; ")),
+        (true, _) if !failed.is_empty() => "I could not check the whole library.".to_owned(),
+        (true, _) if query_text.trim().is_empty() => "No title in the library matches.".to_owned(),
+        (true, _) => format!("Nothing in the library matches {}.", quote_words(query_text)),
+        (false, _) if remaining == 0 => {
+            format!("{}: {}.", query.list_heading(), format_sentence_list(&titles))
+        }
+        (false, _) => format!("{}: {}; and {remaining} more.", query.list_heading(), titles.join("; ")),
     };
     let mut for_model = list_first_results(results, total, "narrow it down");
-    if unknown.is_some() {
-        for_model["genres"] = json!(stock.genre_names());
+    if unknown_genre.is_some() {
+        for_model["genres"] = json!(loaded.genre_names());
     }
     add_failed_services(&mut for_model, &failed);
-    let shown = for_model["results"].as_array().map_or(0, Vec::len);
+    let shown_count = for_model["results"].as_array().map_or(0, Vec::len);
     Ok(CallResult {
         for_model,
         for_user: append_failed_services(sentence, &failed),
-        shown: met.titles.into_iter().take(shown).flat_map(|told| told.shown).collect(),
+        shown: matches.titles.into_iter().take(shown_count).flat_map(|title| title.shown).collect(),
     })
 }
 
-fn totals_result(stock: &LoadedLibraries<'_>, kind: Option<MediaKind>) -> Result<CallResult, ToolError> {
-    let failed = failure_sentences(stock, Vec::new())?;
+fn totals_result(loaded: &LoadedLibraries<'_>, kind: Option<MediaKind>) -> Result<CallResult, ToolError> {
+    let failed = failure_sentences(loaded, Vec::new())?;
     let (mut movies, mut series, mut missing, mut bytes) = (0_usize, 0_usize, 0_usize, 0_u64);
-    for entry in stock.libraries.iter().flat_map(|shelf| shelf.cached.entries.titles()) {
+    for entry in loaded.libraries.iter().flat_map(|library| library.cached.entries.titles()) {
         match entry.kind {
             TitleKind::Movie { .. } => movies += 1,
             TitleKind::Series(_) => series += 1,
@@ -224,11 +228,14 @@ fn totals_result(stock: &LoadedLibraries<'_>, kind: Option<MediaKind>) -> Result
         missing += usize::from(entry.is_missing());
         bytes = bytes.saturating_add(entry.size_bytes);
     }
-    let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let format_count =
+        |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let sentence = match kind {
-        Some(MediaKind::Movie) => format!("The library has {}.", counted(movies, "movie")),
-        Some(MediaKind::Series) => format!("The library has {}.", counted(series, "show")),
-        None => format!("The library has {} and {}.", counted(movies, "movie"), counted(series, "show")),
+        Some(MediaKind::Movie) => format!("The library has {}.", format_count(movies, "movie")),
+        Some(MediaKind::Series) => format!("The library has {}.", format_count(series, "show")),
+        None => {
+            format!("The library has {} and {}.", format_count(movies, "movie"), format_count(series, "show"))
+        }
     };
     let mut for_model = json!({ "results": [], "total": movies + series, "movies": movies, "series": series,
         "missing": missing, "size_gb": to_gigabytes(bytes), "note": "name a title to see it" });
@@ -238,10 +245,10 @@ fn totals_result(stock: &LoadedLibraries<'_>, kind: Option<MediaKind>) -> Result
 
 /// Returns a sentence for each library that failed. Returns an error if no library responded.
 fn failure_sentences(
-    stock: &LoadedLibraries<'_>,
-    of_looks: Vec<CallFailure>,
+    loaded: &LoadedLibraries<'_>,
+    fetch_failures: Vec<CallFailure>,
 ) -> Result<Vec<String>, CallFailure> {
-    let answers = vec![(); stock.libraries.len() - of_looks.len()];
-    let failures = stock.failures.iter().cloned().chain(of_looks).collect();
-    InstanceResults { answers, failures }.or_failure().map(|(_, failed)| failed)
+    let responses = vec![(); loaded.libraries.len() - fetch_failures.len()];
+    let failures = loaded.failures.iter().cloned().chain(fetch_failures).collect();
+    InstanceResults { responses, failures }.or_failure().map(|(_, failed)| failed)
 }

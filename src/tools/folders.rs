@@ -1,43 +1,41 @@
-//! Choice of the root folder for an addition: the folder that the user named, else the one with the most free space. An
-//! ambiguous name is never resolved by guessing.
+//! Choice of the root folder for an addition: the folder that the user named, else the one with the most free space.
+//! For an ambiguous name, the user is asked.
 
 use serde_json::json;
 
 use super::formatting::{clean_title, format_sentence_list, normalize_name};
-use super::library::roomiest_folder;
+use super::library::folder_with_most_space;
 use crate::arr::RootFolder;
 use crate::conversation::transcript::{CallFailure, FailureCode};
 
 /// Returns the root folder for an addition. Returns `None` if no folder was named and none is accessible.
-pub fn folder_for<'a>(
+pub fn choose_folder<'a>(
     folders: &'a [RootFolder],
-    wanted: Option<&str>,
+    name: Option<&str>,
 ) -> Result<Option<&'a RootFolder>, CallFailure> {
-    match wanted {
-        None => Ok(roomiest_folder(folders)),
-        Some(wanted) => folder_named(folders, wanted).map(Some),
+    match name {
+        None => Ok(folder_with_most_space(folders)),
+        Some(name) => find_named_folder(folders, name).map(Some),
     }
 }
 
-/// Returns the single folder with this name, or else the single folder whose path contains the name.
-fn folder_named<'a>(folders: &'a [RootFolder], wanted: &str) -> Result<&'a RootFolder, CallFailure> {
+/// Returns the only folder with this name, else the only folder whose path contains the name.
+fn find_named_folder<'a>(folders: &'a [RootFolder], name: &str) -> Result<&'a RootFolder, CallFailure> {
     let reachable: Vec<&RootFolder> = folders.iter().filter(|folder| folder.free_bytes.is_some()).collect();
-    let wanted = normalize_name(wanted);
-    let called = single_match(&reachable, |folder| normalize_name(last_path_part(&folder.path)) == wanted);
-    let part = || {
-        single_match(&reachable, |folder| {
-            !wanted.is_empty() && normalize_name(&folder.path).contains(&wanted)
-        })
+    let name = normalize_name(name);
+    let by_name = single_match(&reachable, |folder| normalize_name(last_path_part(&folder.path)) == name);
+    let by_path_part = || {
+        single_match(&reachable, |folder| !name.is_empty() && normalize_name(&folder.path).contains(&name))
     };
-    called.or_else(part).ok_or_else(|| which_folder(&reachable))
+    by_name.or_else(by_path_part).ok_or_else(|| which_folder(&reachable))
 }
 
 fn single_match<'a>(
     folders: &[&'a RootFolder],
-    such: impl Fn(&RootFolder) -> bool,
+    is_match: impl Fn(&RootFolder) -> bool,
 ) -> Option<&'a RootFolder> {
-    let mut found = folders.iter().copied().filter(|folder| such(folder));
-    found.next().filter(|_| found.next().is_none())
+    let mut matches = folders.iter().copied().filter(|folder| is_match(folder));
+    matches.next().filter(|_| matches.next().is_none())
 }
 
 fn which_folder(folders: &[&RootFolder]) -> CallFailure {
@@ -52,11 +50,15 @@ fn which_folder(folders: &[&RootFolder]) -> CallFailure {
 }
 
 /// Returns the last part of the path of a folder, preceded by its parent if two folders have the same last part.
-fn folder_name(folder: &RootFolder, among: &[&RootFolder]) -> String {
+fn folder_name(folder: &RootFolder, folders: &[&RootFolder]) -> String {
     let end = last_path_part(&folder.path);
-    let alike = among.iter().filter(|other| last_path_part(&other.path) == end).count();
-    let before = folder.path.trim_end_matches(SEPARATORS).strip_suffix(end).map_or("", last_path_part);
-    if alike > 1 && !before.is_empty() { clean_title(&format!("{before} {end}")) } else { clean_title(end) }
+    let same_name_count = folders.iter().filter(|other| last_path_part(&other.path) == end).count();
+    let parent = folder.path.trim_end_matches(SEPARATORS).strip_suffix(end).map_or("", last_path_part);
+    if same_name_count > 1 && !parent.is_empty() {
+        clean_title(&format!("{parent} {end}"))
+    } else {
+        clean_title(end)
+    }
 }
 
 const SEPARATORS: [char; 2] = ['/', '\\'];
@@ -70,13 +72,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(paths: &[&str], wanted: Option<&str>, expected: Result<Option<&str>, &str>) {
+    fn check(paths: &[&str], name: Option<&str>, expected: Result<Option<&str>, &str>) {
         let free_bytes = |path: &str| (!path.contains("lost")).then_some(path.len() as u64);
         let folders: Vec<RootFolder> = paths
             .iter()
             .map(|path| RootFolder { path: (*path).to_owned(), free_bytes: free_bytes(path) })
             .collect();
-        let found = folder_for(&folders, wanted);
+        let found = choose_folder(&folders, name);
         let found = found.as_ref().map(|folder| folder.map(|folder| folder.path.as_str()));
         assert_eq!(found.map_err(|failure| failure.for_user.as_deref().unwrap_or_default()), expected);
     }
@@ -93,18 +95,18 @@ mod tests {
     }
 
     #[test]
-    fn ambiguous_or_unknown_folder_asks_which() {
-        const WHICH: &str = "Which folder: movies, movies-4k and Kids?";
-        check(&PATHS, Some("data"), Err(WHICH));
-        check(&PATHS, Some("cartoons"), Err(WHICH));
-        check(&PATHS, Some("anime"), Err(WHICH));
-        check(&PATHS, Some("  "), Err(WHICH));
+    fn ambiguous_or_unknown_folder_lists_the_choices() {
+        const QUESTION: &str = "Which folder: movies, movies-4k and Kids?";
+        check(&PATHS, Some("data"), Err(QUESTION));
+        check(&PATHS, Some("cartoons"), Err(QUESTION));
+        check(&PATHS, Some("anime"), Err(QUESTION));
+        check(&PATHS, Some("  "), Err(QUESTION));
     }
 
     #[test]
-    fn folders_of_one_name_are_distinguished_by_their_parents() {
-        let alike = ["/mnt/one/tv", "/mnt/two/tv"];
-        check(&alike, Some("tv"), Err("Which folder: one tv and two tv?"));
-        check(&alike, Some("two tv"), Ok(Some("/mnt/two/tv")));
+    fn folders_with_the_same_name_are_distinguished_by_their_parents() {
+        let paths = ["/mnt/one/tv", "/mnt/two/tv"];
+        check(&paths, Some("tv"), Err("Which folder: one tv and two tv?"));
+        check(&paths, Some("two tv"), Ok(Some("/mnt/two/tv")));
     }
 }

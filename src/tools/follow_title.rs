@@ -1,4 +1,4 @@
-//! Notification of a user when a title that another user requested, or one season of a series, is ready.
+//! Tool that follows a title or a season, so that the user is notified when it is ready, or unfollows it.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -20,7 +20,7 @@ use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, ToolAudience,
 };
 
-/// Tool that turns the notification about a title on or off.
+/// Tool that turns on or off the notification about a title.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TellMeWhenReady {
@@ -35,7 +35,7 @@ pub struct TellMeWhenReady {
     instance: Option<String>,
 }
 
-/// Notification setting that the user requests for a title.
+/// Requested change of the notification about a title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FollowChange {
     Follow,
@@ -71,11 +71,11 @@ impl TypedTool for TellMeWhenReady {
         match self.kind {
             MediaKind::Movie => {
                 let instance = library.movie_instance(name)?;
-                let held = match key {
+                let found = match key {
                     TitleKey::Id(id) => instance.client.fetch_movie(id).await,
                     TitleKey::Catalog(tmdb) => instance.client.movie_by_tmdb(tmdb).await,
                 };
-                match held {
+                match found {
                     Ok(Some(movie)) => Ok(follow_movie(instance, &movie, self.follow_change())),
                     Ok(None) => follow_waiting_title(instance.name, self, context, not_in_library().into()),
                     Err(error) => {
@@ -85,11 +85,11 @@ impl TypedTool for TellMeWhenReady {
             }
             MediaKind::Series => {
                 let instance = library.series_instance(name)?;
-                let held = match key {
+                let found = match key {
                     TitleKey::Id(id) => instance.client.fetch_series(id).await,
                     TitleKey::Catalog(tvdb) => instance.client.series_by_tvdb(tvdb).await,
                 };
-                match held {
+                match found {
                     Ok(Some(series)) => follow_series(instance, &series, self, context).await,
                     Ok(None) => follow_waiting_title(instance.name, self, context, not_in_library().into()),
                     Err(error) => {
@@ -121,17 +121,17 @@ impl TellMeWhenReady {
     }
 }
 
-fn follow_movie(instance: &Instance<Radarr>, movie: &Movie, wish: FollowChange) -> ToolOutput {
-    let wanted = requested_movie(instance, movie);
-    let waits = match (movie.monitored, movie.available) {
+fn follow_movie(instance: &Instance<Radarr>, movie: &Movie, change: FollowChange) -> ToolOutput {
+    let requested = requested_movie(instance, movie);
+    let note = match (movie.monitored, movie.available) {
         (true, true) => "",
         (true, false) => " It is not out yet.",
         (false, _) => " It is not being looked for at the moment.",
     };
-    match wish {
-        FollowChange::Unfollow => unfollow_output(wanted),
-        FollowChange::Follow if movie.has_file => ready_output(&wanted),
-        FollowChange::Follow => follow_output(wanted, waits),
+    match change {
+        FollowChange::Unfollow => unfollow_output(requested),
+        FollowChange::Follow if movie.has_file => ready_output(&requested),
+        FollowChange::Follow => follow_output(requested, note),
     }
 }
 
@@ -146,20 +146,20 @@ async fn follow_series(
         Some(number) => Some(series.season(number).ok_or_else(|| no_such_season(series))?),
     };
     let seasons = season.map(|season| vec![season.number]);
-    let wanted = RequestedTitle { seasons, ..requested_series(instance, series) };
+    let requested = RequestedTitle { seasons, ..requested_series(instance, series) };
     if args.follow_change() == FollowChange::Unfollow {
-        return Ok(unfollow_output(wanted));
+        return Ok(unfollow_output(requested));
     }
-    let looked_for = series.monitored && season.is_none_or(|season| season.monitored);
-    let waits = match looked_for {
+    let is_monitored = series.monitored && season.is_none_or(|season| season.monitored);
+    let note = match is_monitored {
         false => " It is not being looked for at the moment.",
-        true if not_on_disk(series, &wanted).is_none() => " What has aired so far is there.",
+        true if not_on_disk(series, &requested).is_none() => " Everything that has aired so far is there.",
         true => "",
     };
-    let growing = growing_episodes(instance, series, &wanted).await;
-    Ok(match missing_part(series, &wanted, (&growing, context.now)) {
-        Some(open) => follow_output(open, waits),
-        None => ready_output(&wanted),
+    let growing = growing_episodes(instance, series, &requested).await;
+    Ok(match missing_part(series, &requested, (&growing, context.now)) {
+        Some(missing) => follow_output(missing, note),
+        None => ready_output(&requested),
     })
 }
 
@@ -168,9 +168,9 @@ async fn follow_series(
 pub(super) async fn growing_episodes(
     instance: &Instance<Sonarr>,
     series: &Series,
-    wanted: &RequestedTitle,
+    requested: &RequestedTitle,
 ) -> Vec<Episode> {
-    let fetched = instance.client.growing_episodes(series, wanted.seasons.as_deref()).await;
+    let fetched = instance.client.growing_episodes(series, requested.seasons.as_deref()).await;
     fetched.unwrap_or_else(|error| {
         let tvdb = series.tvdb;
         tracing::warn!(instance = instance.name, tvdb, %error, "failed to fetch the episodes of a growing season");
@@ -178,23 +178,24 @@ pub(super) async fn growing_episodes(
     })
 }
 
-/// Follows a title that the library does not have or cannot report, if some user is waiting for the title. `otherwise`
-/// is the error for any other title.
+/// Follows a title that is not in the library, or whose instance is down, if a waiting request for it exists. Otherwise
+/// returns `error`.
 fn follow_waiting_title(
     instance: &str,
     args: &TellMeWhenReady,
     context: &ToolContext,
-    otherwise: ToolError,
+    error: ToolError,
 ) -> Result<ToolOutput, ToolError> {
-    let TitleKey::Catalog(id) = args.title_key()? else { return Err(otherwise) };
-    let asked = context.requests_for_title(instance, args.kind, id);
-    let Some(asked) = asked.into_iter().rfind(|asked| asked.status == RequestStatus::Waiting) else {
-        return Err(otherwise);
+    let TitleKey::Catalog(id) = args.title_key()? else { return Err(error) };
+    let requests = context.requests_for_title(instance, args.kind, id);
+    let Some(request) = requests.into_iter().rfind(|request| request.status == RequestStatus::Waiting) else {
+        return Err(error);
     };
-    let wanted = RequestedTitle { seasons: args.season.map(|number| vec![number]), ..asked.wanted.clone() };
+    let requested =
+        RequestedTitle { seasons: args.season.map(|number| vec![number]), ..request.wanted.clone() };
     Ok(match args.follow_change() {
-        FollowChange::Follow => follow_output(wanted, " It is not added yet."),
-        FollowChange::Unfollow => unfollow_output(wanted),
+        FollowChange::Follow => follow_output(requested, " It is not added yet."),
+        FollowChange::Unfollow => unfollow_output(requested),
     })
 }
 
@@ -224,52 +225,54 @@ pub(super) fn requested_series(instance: &Instance<Sonarr>, series: &Series) -> 
 /// Returns the part of a requested series that is not complete. Returns `None` if all of it is complete.
 pub(super) fn missing_part(
     series: &Series,
-    wanted: &RequestedTitle,
+    requested: &RequestedTitle,
     (growing, now): (&[Episode], Timestamp),
 ) -> Option<RequestedTitle> {
     let is_complete = series.is_complete(growing, now);
-    left_of(wanted, is_complete, |number| series.season_is_complete(number, growing, now))
+    remaining_part(requested, is_complete, |number| series.season_is_complete(number, growing, now))
 }
 
-/// Returns the part of a requested series of which listed episodes are not on disk. Returns `None` if all of them are
-/// on disk, although more may be listed later.
-pub(super) fn not_on_disk(series: &Series, wanted: &RequestedTitle) -> Option<RequestedTitle> {
+/// Returns the part of a requested series that has listed episodes which are not on disk. Returns `None` if all of them
+/// are on disk, even if more may be listed later.
+pub(super) fn not_on_disk(series: &Series, requested: &RequestedTitle) -> Option<RequestedTitle> {
     let is_on_disk = series.episodes > 0 && series.episodes_on_disk >= series.episodes;
-    left_of(wanted, is_on_disk, |number| series.season(number).is_some_and(Season::is_on_disk))
+    remaining_part(requested, is_on_disk, |number| series.season(number).is_some_and(Season::is_on_disk))
 }
 
-/// Returns the part of a request that is left without the seasons that are done.
-fn left_of(
-    wanted: &RequestedTitle,
-    whole_is_done: bool,
+/// Returns the part of a request without the seasons that are done. Returns `None` if nothing remains.
+fn remaining_part(
+    requested: &RequestedTitle,
+    is_whole_done: bool,
     is_done: impl Fn(u32) -> bool,
 ) -> Option<RequestedTitle> {
-    let Some(seasons) = &wanted.seasons else { return (!whole_is_done).then(|| wanted.clone()) };
-    let left: Vec<u32> = seasons.iter().copied().filter(|number| !is_done(*number)).collect();
-    (!left.is_empty()).then(|| RequestedTitle { seasons: Some(left), ..wanted.clone() })
+    let Some(seasons) = &requested.seasons else { return (!is_whole_done).then(|| requested.clone()) };
+    let remaining: Vec<u32> = seasons.iter().copied().filter(|number| !is_done(*number)).collect();
+    (!remaining.is_empty()).then(|| RequestedTitle { seasons: Some(remaining), ..requested.clone() })
 }
 
-fn ready_output(wanted: &RequestedTitle) -> ToolOutput {
-    let for_user = format!("{} {} there already, ready to watch.", wanted.format_name(), wanted.be_verb());
-    CallResult { for_model: follow_status_json(wanted, "ready"), for_user, shown: Vec::new() }.into()
+fn ready_output(requested: &RequestedTitle) -> ToolOutput {
+    let for_user =
+        format!("{} {} there already, ready to watch.", requested.format_name(), requested.be_verb());
+    CallResult { for_model: follow_status_json(requested, "ready"), for_user, shown: Vec::new() }.into()
 }
 
-fn follow_output(wanted: RequestedTitle, waits: &str) -> ToolOutput {
-    let for_user = format!("I'll text you when {} {} ready.{waits}", wanted.format_name(), wanted.be_verb());
+fn follow_output(requested: RequestedTitle, note: &str) -> ToolOutput {
+    let for_user =
+        format!("I'll text you when {} {} ready.{note}", requested.format_name(), requested.be_verb());
     let result =
-        CallResult { for_model: follow_status_json(&wanted, FOLLOWING), for_user, shown: Vec::new() };
-    ToolOutput::with_effect(result, ToolEffect::Notify(wanted))
+        CallResult { for_model: follow_status_json(&requested, FOLLOWING), for_user, shown: Vec::new() };
+    ToolOutput::with_effect(result, ToolEffect::Notify(requested))
 }
 
-fn unfollow_output(wanted: RequestedTitle) -> ToolOutput {
-    let for_user = format!("OK, I won't text you about {}.", wanted.format_name());
+fn unfollow_output(requested: RequestedTitle) -> ToolOutput {
+    let for_user = format!("OK, I won't text you about {}.", requested.format_name());
     let result =
-        CallResult { for_model: follow_status_json(&wanted, NOT_FOLLOWING), for_user, shown: Vec::new() };
-    ToolOutput::with_effect(result, ToolEffect::Unfollow(wanted))
+        CallResult { for_model: follow_status_json(&requested, NOT_FOLLOWING), for_user, shown: Vec::new() };
+    ToolOutput::with_effect(result, ToolEffect::Unfollow(requested))
 }
 
-fn follow_status_json(wanted: &RequestedTitle, status: &str) -> Value {
-    json!({ "status": status, "title": wanted.title, "year": wanted.year, "seasons": wanted.seasons })
+fn follow_status_json(requested: &RequestedTitle, status: &str) -> Value {
+    json!({ "status": status, "title": requested.title, "year": requested.year, "seasons": requested.seasons })
 }
 
 fn not_in_library() -> CallFailure {

@@ -1,5 +1,4 @@
-//! Text and size of tool results: cleaned text from servers, shortened lists, and titles, sizes and refusals in plain
-//! language.
+//! Formatting of tool results: cleaning of text from servers, truncation of lists, and titles and sizes for the user.
 
 use serde_json::{Value, json};
 use unicode_general_category::{GeneralCategory, get_general_category};
@@ -11,12 +10,12 @@ use crate::conversation::text::title::{first_line, format_title};
 use crate::conversation::transcript::CallFailure;
 
 pub const MAX_RESULTS: usize = 5;
-/// Key in a result that marks the title which the user has defined as the meaning of the name.
-pub const MEANT: &str = "meant";
+/// Key in a result that marks the title for which the queried name is an alias of the user.
+pub const ALIAS_KEY: &str = "meant";
 const MAX_RESULT_CHARS: usize = 4_000;
 const MAX_TITLE_CHARS: usize = 100;
-/// Maximum number of titles in one sentence for the user. A long sentence is sent page by page.
-const MAX_NAMED: usize = 10;
+/// Maximum number of titles in one sentence for the user.
+const MAX_LISTED: usize = 10;
 
 impl From<CallFailure> for ToolError {
     fn from(failure: CallFailure) -> Self {
@@ -24,52 +23,52 @@ impl From<CallFailure> for ToolError {
     }
 }
 
-/// Lists at most 5 results within 4,000 characters, with the total and, if some are left out, a note on how to get
-/// them.
-pub fn list_results(results: Vec<Value>, narrow: &str) -> Value {
+/// Builds the list of the first results, at most 5 and at most 4,000 characters, with the total and, if some are left
+/// out, a note with `narrowing_hint`.
+pub fn list_results(results: Vec<Value>, narrowing_hint: &str) -> Value {
     let total = results.len();
-    list_first_results(results, total, narrow)
+    list_first_results(results, total, narrowing_hint)
 }
 
-/// Lists results as [`list_results`] does, where only the first of all results are available.
-pub fn list_first_results(results: Vec<Value>, total: usize, narrow: &str) -> Value {
+/// Builds the list like [`list_results`], from the first of `total` results.
+pub fn list_first_results(results: Vec<Value>, total: usize, narrowing_hint: &str) -> Value {
     let mut shown: Vec<Value> = results.into_iter().take(MAX_RESULTS).collect();
     loop {
-        let mut answer = json!({ "results": shown, "total": total });
+        let mut list = json!({ "results": shown, "total": total });
         if shown.len() < total {
-            answer["note"] = json!(format!("{} of {total} shown; {narrow}", shown.len()));
+            list["note"] = json!(format!("{} of {total} shown; {narrowing_hint}", shown.len()));
         }
-        if answer.to_string().chars().count() <= MAX_RESULT_CHARS || shown.pop().is_none() {
-            return answer;
+        if list.to_string().chars().count() <= MAX_RESULT_CHARS || shown.pop().is_none() {
+            return list;
         }
     }
 }
 
-/// Adds to the model's result the services whose responses are missing.
+/// Adds the messages of failed instances to the result for the model.
 pub fn add_failed_services(for_model: &mut Value, failed: &[String]) {
     if !failed.is_empty() {
         for_model["incomplete"] = json!(failed.join(" "));
     }
 }
 
-/// Adds to the user's sentence the services whose responses are missing.
+/// Appends the messages of failed instances to the sentence for the user.
 pub fn append_failed_services(sentence: String, failed: &[String]) -> String {
     if failed.is_empty() { sentence } else { format!("{sentence} {}", failed.join(" ")) }
 }
 
 /// Joins parts into `A, B, C and 4 more`, or `A, 1; B, 2; C, 3` if the parts themselves contain commas.
 pub fn format_sentence_list(parts: &[String]) -> String {
-    let named = &parts[..parts.len().min(MAX_NAMED)];
-    if parts.len() > 1 && named.iter().any(|part| part.contains(',')) {
-        let more = parts.len() - named.len();
-        let rest = if more == 0 { String::new() } else { format!("; and {more} more") };
-        return format!("{}{rest}", named.join("; "));
+    let listed = &parts[..parts.len().min(MAX_LISTED)];
+    if parts.len() > 1 && listed.iter().any(|part| part.contains(',')) {
+        let remaining = parts.len() - listed.len();
+        let rest = if remaining == 0 { String::new() } else { format!("; and {remaining} more") };
+        return format!("{}{rest}", listed.join("; "));
     }
     match parts {
         [] => String::new(),
         [one] => one.clone(),
-        [first @ .., last] if parts.len() <= MAX_NAMED => format!("{} and {last}", first.join(", ")),
-        _ => format!("{} and {} more", named.join(", "), parts.len() - MAX_NAMED),
+        [first @ .., last] if parts.len() <= MAX_LISTED => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} more", listed.join(", "), parts.len() - MAX_LISTED),
     }
 }
 
@@ -78,13 +77,14 @@ pub fn format_media_title(title: &str, year: u16) -> String {
     format_title(title, year)
 }
 
-/// Cleans a title that the model or the database reads: its first line, without added quotes. A sentence for the user
-/// shows the title with [`format_media_title`].
+/// Cleans a title for the model or the database: its first line, without added quotes. Sentences for the user contain
+/// the title as [`format_media_title`] formats it.
 pub fn clean_title(title: &str) -> String {
     clean_text(first_line(title), MAX_TITLE_CHARS)
 }
 
-/// Cleans a text from a server: one line, without control, invisible and direction characters, cut at `max` characters.
+/// Cleans text from a server: one line, without control, invisible and bidirectional characters, truncated to `max`
+/// characters.
 pub fn clean_text(text: &str, max: usize) -> String {
     let visible: String = text
         .chars()
@@ -103,15 +103,15 @@ pub fn clean_text(text: &str, max: usize) -> String {
     if line.chars().count() <= max {
         return line;
     }
-    let cut: String = line.chars().take(max.saturating_sub(3)).collect();
-    format!("{}...", cut.trim_end())
+    let truncated: String = line.chars().take(max.saturating_sub(3)).collect();
+    format!("{}...", truncated.trim_end())
 }
 
-/// Cleans an error message of a server: the words that contain a path or an address are removed.
+/// Cleans an error message of a server: removes the words that contain a path or a URL, and limits the length.
 pub fn clean_error_message(text: &str) -> String {
-    const MAX_COMPLAINT_CHARS: usize = 120;
+    const MAX_ERROR_CHARS: usize = 120;
     let words: Vec<&str> = text.split_whitespace().filter(|word| !word.contains(['/', '\\'])).collect();
-    clean_text(&words.join(" "), MAX_COMPLAINT_CHARS).trim_end_matches(['.', ' ', ':']).to_owned()
+    clean_text(&words.join(" "), MAX_ERROR_CHARS).trim_end_matches(['.', ' ', ':']).to_owned()
 }
 
 /// Normalizes a title or query for comparison: lower case, without accents and punctuation, words separated by one
@@ -139,8 +139,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(made: impl AsRef<str>, expected: &str) {
-        assert_eq!(made.as_ref(), expected);
+    fn check(actual: impl AsRef<str>, expected: &str) {
+        assert_eq!(actual.as_ref(), expected);
     }
 
     #[test]
@@ -161,19 +161,19 @@ mod tests {
     }
 
     #[test]
-    fn title_value_is_its_first_line() {
+    fn title_is_reduced_to_its_first_line() {
         check(clean_title("Dune\nReply YES"), "Dune");
         check(clean_title("Say Yes to the Dress"), "Say Yes to the Dress");
     }
 
     #[test]
-    fn titles_compare_without_case_accents_and_punctuation() {
+    fn names_are_normalized_without_case_accents_and_punctuation() {
         check(normalize_name("  Amélie & the Widow's: Peak! "), "amelie and the widows peak");
         check(normalize_name("WALL·E"), "wall e");
     }
 
     #[test]
-    fn sentence_names_ten_at_most() {
+    fn sentence_lists_at_most_ten_parts() {
         let parts: Vec<String> = ('A'..='L').map(String::from).collect();
         check(format_sentence_list(&parts[..1]), "A");
         check(format_sentence_list(&parts[..3]), "A, B and C");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn result_list_is_truncated_by_entry() {
+    fn result_list_is_limited_in_entries_and_characters() {
         let long = |count| vec![json!("x".repeat(1_500)); count];
         check(list_results(vec![json!(1); 2], "say more").to_string(), r#"{"results":[1,1],"total":2}"#);
         check(

@@ -1,4 +1,5 @@
-//! Instance of either kind, and its data about one title: the data that confirmation prompts freeze and later compare.
+//! Reference to a Radarr or Sonarr instance, with the operations that both have, and the fingerprints of titles for
+//! confirmation prompts.
 
 use super::ToolError;
 use super::formatting::clean_title;
@@ -11,7 +12,7 @@ use crate::arr::{ArrError, Download, Movie, RemovalOutcome, Series};
 use crate::conversation::deletion::target::{DeletionTarget, TargetFingerprint};
 use crate::conversation::transcript::{CallFailure, MediaKind, MediaRef};
 
-/// Instance of either kind.
+/// Reference to a Radarr or Sonarr instance.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum InstanceRef<'a> {
     Movies(&'a Instance<Radarr>),

@@ -1,5 +1,5 @@
-//! Libraries that the tools work on: every Radarr and Sonarr of the household, by instance name, and the messages for
-//! their failures.
+//! Radarr and Sonarr instances that the tools use, concurrent queries of them, and the conversion of their errors into
+//! failures for the model and the user.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,10 +18,11 @@ use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind, Media
 use crate::http::HttpError;
 use crate::telemetry;
 
-/// Time limit for one instance within the time limit of a tool, so that the responses of the other instances are still
-/// reported.
-pub const READ_PATIENCE: Duration = Duration::from_secs(8);
-pub const LOOKUP_PATIENCE: Duration = Duration::from_secs(17);
+/// Time limit of a read from one instance. It is shorter than that of a tool, so that the responses of the other
+/// instances are still reported.
+pub const INSTANCE_READ_TIMEOUT: Duration = Duration::from_secs(8);
+/// Time limit of a catalog lookup on one instance.
+pub const INSTANCE_LOOKUP_TIMEOUT: Duration = Duration::from_secs(17);
 
 /// All configured instances. There are at most two of each kind: the regular one and the 4K one.
 #[derive(Debug, Clone, Default)]
@@ -50,7 +51,7 @@ impl<Client> Instance<Client> {
 /// Responses of several instances, and the failures of the others.
 #[derive(Debug)]
 pub struct InstanceResults<T> {
-    pub answers: Vec<T>,
+    pub responses: Vec<T>,
     pub failures: Vec<CallFailure>,
 }
 
@@ -63,23 +64,24 @@ impl ArrInstances {
         select_instance(&self.series, name, "Sonarr")
     }
 
-    /// Returns the instances that a query about `kind`, or about any kind, covers.
-    pub fn movies_of(&self, kind: Option<MediaKind>) -> &[Instance<Radarr>] {
+    /// Returns the Radarr instances that a query for titles of `kind` covers. `None` is any kind.
+    pub fn radarr_instances(&self, kind: Option<MediaKind>) -> &[Instance<Radarr>] {
         if kind == Some(MediaKind::Series) { &[] } else { &self.movies }
     }
 
-    pub fn series_of(&self, kind: Option<MediaKind>) -> &[Instance<Sonarr>] {
+    /// Returns the Sonarr instances that a query for titles of `kind` covers. `None` is any kind.
+    pub fn sonarr_instances(&self, kind: Option<MediaKind>) -> &[Instance<Sonarr>] {
         if kind == Some(MediaKind::Movie) { &[] } else { &self.series }
     }
 
-    /// Returns the names of all instances if there are two of a kind. Otherwise, the kind of a title selects the
-    /// instance, so the list is empty.
+    /// Returns the names of all instances if there are two of a kind. Otherwise returns no names, because the kind of a
+    /// title selects the instance.
     pub fn selectable_names(&self) -> Vec<&'static str> {
         let (movies, series) = (self.movie_names(), self.series_names());
         if movies.len() > 1 || series.len() > 1 { [movies, series].concat() } else { Vec::new() }
     }
 
-    /// Marks the cached data of the library of this name as outdated, because a change was reported.
+    /// Marks the cached library of the instance of this name as outdated, after a change was reported.
     pub fn mark_changed(&self, name: &str) {
         for instance in self.movies.iter().filter(|instance| instance.name == name) {
             instance.client.common_api().record_change();
@@ -109,20 +111,19 @@ impl<Client> Instance<Client> {
         MediaRef::Item { instance: self.name.to_owned(), kind, id }
     }
 
-    /// Converts a failed request into a failure that is worded for the model and the user.
+    /// Converts the error of a request to a failure with texts for the model and the user.
     pub fn request_failure(&self, error: &ArrError) -> CallFailure {
         tracing::warn!(instance = self.name, error = telemetry::error_chain(error), "request failed");
         let label = self.display_name();
         let ([radarr, sonarr], sentence) = match error {
-            // For the waiting user, an instance that is starting or whose catalog is down is the same as an unreachable
-            // one.
+            // For the user, an instance that is starting or whose catalog is down is the same as an unreachable one.
             ArrError::Unreachable(_) | ArrError::NoAnswer(_) | ArrError::Unavailable(_) => (
                 [FailureCode::RadarrUnreachable, FailureCode::SonarrUnreachable],
                 "can't be reached right now",
             ),
             ArrError::Unauthorized | ArrError::WrongUrl(_) => (
                 [FailureCode::RadarrMisconfigured, FailureCode::SonarrMisconfigured],
-                "is not set up right, the admin has to look at it",
+                "is not set up correctly. An admin has to check it",
             ),
             ArrError::Refused(_) => {
                 ([FailureCode::RadarrRefused, FailureCode::SonarrRefused], "did not accept that")
@@ -135,22 +136,23 @@ impl<Client> Instance<Client> {
                 ([FailureCode::RadarrUnreadable, FailureCode::SonarrUnreadable], "had an error")
             }
         };
-        let mut more = json!({ "service": label });
+        let mut fields = json!({ "service": label });
         if let ArrError::Refused(reasons) = error
             && let Some(reason) = reasons.first()
         {
-            more["hint"] = json!(clean_error_message(reason));
+            fields["hint"] = json!(clean_error_message(reason));
         }
         let code = if self.is_radarr() { radarr } else { sonarr };
-        CallFailure::new(code, more, Some(format!("{label} {sentence}.")))
+        CallFailure::new(code, fields, Some(format!("{label} {sentence}.")))
     }
 
-    /// Returns the error for a failed read, or for a write that certainly did not happen.
+    /// Returns the error for a failed read, or for a write that did not happen.
     pub fn request_error(&self, error: &ArrError) -> ToolError {
         ToolError::CallFailed(self.request_failure(error))
     }
 
-    /// Returns the error for a failed write. Its possible effect is determined before any failure is reported.
+    /// Returns the error for a failed write. If the write may have happened, its outcome is unknown until it is
+    /// checked.
     pub fn write_error(&self, error: &ArrError) -> ToolError {
         if error.outcome_unknown() {
             ToolError::Unknown(format!("{}: failed to {}", self.name, telemetry::error_chain(error)))
@@ -168,14 +170,14 @@ impl<Client> Instance<Client> {
         ))
     }
 
-    /// Returns the refusal of an instance without a quality profile or an accessible folder, to which no title can be
-    /// added.
+    /// Builds the failure for an instance to which no title can be added, because it has no quality profile or no
+    /// accessible folder.
     pub fn not_ready(&self) -> CallFailure {
         let label = self.display_name();
         CallFailure::new(
             FailureCode::NotSetUp,
             json!({ "service": label, "hint": "it has no quality profile or no folder it can reach" }),
-            Some(format!("{label} has no place for it, the admin has to look at it.")),
+            Some(format!("{label} has no folder or quality profile for it. An admin has to check it.")),
         )
     }
 
@@ -185,7 +187,7 @@ impl<Client> Instance<Client> {
 }
 
 impl Instance<Radarr> {
-    /// Returns the ids by which a result shows a movie: its catalog number, and its id if it is in the library.
+    /// Returns the ids of a movie in a result: its TMDB id, and its library id if it is in the library.
     pub fn shown_ids(&self, movie: &Movie) -> Vec<MediaRef> {
         let item = movie.id.map(|id| self.media_ref(MediaKind::Movie, id));
         [MediaRef::Tmdb(movie.tmdb)].into_iter().chain(item).collect()
@@ -193,7 +195,7 @@ impl Instance<Radarr> {
 }
 
 impl Instance<Sonarr> {
-    /// Returns the ids by which a result shows a series, as for a movie.
+    /// Returns the ids of a series in a result: its TheTVDB id, and its library id if it is in the library.
     pub fn shown_ids(&self, series: &Series) -> Vec<MediaRef> {
         let item = series.id.map(|id| self.media_ref(MediaKind::Series, id));
         [MediaRef::Tvdb(series.tvdb)].into_iter().chain(item).collect()
@@ -201,12 +203,15 @@ impl Instance<Sonarr> {
 }
 
 impl<T> InstanceResults<T> {
-    pub fn map<U>(self, change: impl FnMut(T) -> U) -> InstanceResults<U> {
-        InstanceResults { answers: self.answers.into_iter().map(change).collect(), failures: self.failures }
+    pub fn map<U>(self, convert: impl FnMut(T) -> U) -> InstanceResults<U> {
+        InstanceResults {
+            responses: self.responses.into_iter().map(convert).collect(),
+            failures: self.failures,
+        }
     }
 
     pub fn merge(mut self, other: Self) -> Self {
-        self.answers.extend(other.answers);
+        self.responses.extend(other.responses);
         self.failures.extend(other.failures);
         self
     }
@@ -217,76 +222,76 @@ impl<T> InstanceResults<T> {
         let failed: Vec<String> =
             self.failures.iter().filter_map(|failure| failure.for_user.clone()).collect();
         match self.failures.into_iter().next() {
-            Some(first) if self.answers.is_empty() => {
+            Some(first) if self.responses.is_empty() => {
                 Err(CallFailure { for_user: Some(failed.join(" ")), ..first })
             }
-            None if self.answers.is_empty() => Err(no_library_configured()),
-            Some(_) | None => Ok((self.answers, failed)),
+            None if self.responses.is_empty() => Err(no_library_configured()),
+            Some(_) | None => Ok((self.responses, failed)),
         }
     }
 }
 
-/// Queries all instances of a kind concurrently. An instance that takes longer than `limit` counts as failed, so that
-/// the responses of the others can still be used.
-pub async fn query_all<'a, Client, Answer, T>(
+/// Queries all instances of a kind concurrently. An instance that takes longer than `time_limit` counts as failed, so
+/// that the responses of the others can still be used.
+pub async fn query_all<'a, Client, Response, T>(
     instances: &'a [Instance<Client>],
-    limit: Duration,
-    request: impl Fn(&'a Client) -> Answer,
+    time_limit: Duration,
+    request: impl Fn(&'a Client) -> Response,
 ) -> InstanceResults<(&'a Instance<Client>, T)>
 where
-    Answer: Future<Output = Result<T, ArrError>>,
+    Response: Future<Output = Result<T, ArrError>>,
 {
-    let mut asked = Vec::new();
+    let mut requests = Vec::new();
     for instance in instances {
-        asked.push(tokio::time::timeout(limit, request(&instance.client)));
+        requests.push(tokio::time::timeout(time_limit, request(&instance.client)));
     }
-    let mut gathered = InstanceResults { answers: Vec::new(), failures: Vec::new() };
-    for (instance, answer) in instances.iter().zip(join_all(asked).await) {
-        match answer.unwrap_or_else(|_| Err(ArrError::NoAnswer(HttpError::TimedOut(limit)))) {
-            Ok(answer) => gathered.answers.push((instance, answer)),
-            Err(error) => gathered.failures.push(instance.request_failure(&error)),
+    let mut results = InstanceResults { responses: Vec::new(), failures: Vec::new() };
+    for (instance, response) in instances.iter().zip(join_all(requests).await) {
+        match response.unwrap_or_else(|_| Err(ArrError::NoAnswer(HttpError::TimedOut(time_limit)))) {
+            Ok(response) => results.responses.push((instance, response)),
+            Err(error) => results.failures.push(instance.request_failure(&error)),
         }
     }
-    gathered
+    results
 }
 
-/// Finds the quality profile that was requested by name.
+/// Finds the quality profile with this name, else the only one whose name contains it.
 pub fn find_profile<'a>(
     profiles: &'a [QualityProfile],
-    wanted: &str,
+    name: &str,
 ) -> Result<&'a QualityProfile, CallFailure> {
-    let plain_wanted = normalize_name(wanted);
-    let called = |profile: &&QualityProfile| normalize_name(&profile.name) == plain_wanted;
-    let like = |profile: &&QualityProfile| normalize_name(&profile.name).contains(&plain_wanted);
-    let only_like = || {
-        let mut alike = profiles.iter().filter(like);
-        alike.next().filter(|_| alike.next().is_none())
+    let name = normalize_name(name);
+    let has_name = |profile: &&QualityProfile| normalize_name(&profile.name) == name;
+    let contains_name = |profile: &&QualityProfile| normalize_name(&profile.name).contains(&name);
+    let only_containing = || {
+        let mut matches = profiles.iter().filter(contains_name);
+        matches.next().filter(|_| matches.next().is_none())
     };
-    profiles.iter().find(called).or_else(only_like).ok_or_else(|| {
+    profiles.iter().find(has_name).or_else(only_containing).ok_or_else(|| {
         let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
         bad_argument("quality", &format!("one of {}", names.join(", ")), "")
     })
 }
 
-/// Returns the most frequently used profile of a library, else the first one.
-pub fn usual_profile(
+/// Returns the profile that most titles use, else the first one.
+pub fn most_used_profile(
     profiles: &[QualityProfile],
-    in_use: impl Iterator<Item = i64>,
+    profiles_in_use: impl Iterator<Item = i64>,
 ) -> Option<&QualityProfile> {
-    let mut uses: HashMap<i64, usize> = HashMap::new();
-    for id in in_use {
-        *uses.entry(id).or_default() += 1;
+    let mut counts: HashMap<i64, usize> = HashMap::new();
+    for id in profiles_in_use {
+        *counts.entry(id).or_default() += 1;
     }
     // Reversed to select the first of several equally frequent profiles, since `max_by_key` returns the last.
-    profiles.iter().rev().max_by_key(|profile| uses.get(&profile.id).copied().unwrap_or(0))
+    profiles.iter().rev().max_by_key(|profile| counts.get(&profile.id).copied().unwrap_or(0))
 }
 
 /// Returns the accessible folder with the most free space.
-pub fn roomiest_folder(folders: &[RootFolder]) -> Option<&RootFolder> {
+pub fn folder_with_most_space(folders: &[RootFolder]) -> Option<&RootFolder> {
     folders.iter().filter(|folder| folder.free_bytes.is_some()).max_by_key(|folder| folder.free_bytes)
 }
 
-/// Returns the refusal of an id that the library does not have.
+/// Builds the failure for an id that the library does not have.
 pub fn unknown_title(id: i64) -> CallFailure {
     CallFailure::new(
         FailureCode::UnknownId,
@@ -296,7 +301,7 @@ pub fn unknown_title(id: i64) -> CallFailure {
 }
 
 fn no_library_configured() -> CallFailure {
-    let sentence = "No library is set up for that, the admin has to look at it.";
+    let sentence = "No library is set up for that. An admin has to check it.";
     CallFailure::new(
         FailureCode::NotSetUp,
         json!({ "hint": "no library of that kind is set up" }),
@@ -313,10 +318,12 @@ fn select_instance<'a, Client>(
         ([], _) => Err(CallFailure::new(
             FailureCode::NotSetUp,
             json!({ "service": app }),
-            Some(format!("There is no {app} here.")),
+            Some(format!("{app} is not set up.")),
         )),
         ([only], None) => Ok(only),
-        (_, Some(name)) if let Some(instance) = instances.iter().find(|one| one.name == name) => Ok(instance),
+        (_, Some(name)) if let Some(instance) = instances.iter().find(|instance| instance.name == name) => {
+            Ok(instance)
+        }
         (several, _) => {
             let names: Vec<&str> = several.iter().map(|instance| instance.name).collect();
             Err(bad_argument("instance", &format!("one of {}", names.join(", ")), ""))
@@ -333,21 +340,21 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(error: &ArrError, told: &str) {
-        let told_by = match radarr().write_error(error) {
+    fn check(error: &ArrError, expected: &str) {
+        let message = match radarr().write_error(error) {
             ToolError::CallFailed(failure) => {
                 format!("{} {}", failure.for_model, failure.for_user.unwrap_or_default())
             }
-            ToolError::Unknown(what) => format!("unknown: {what}"),
+            ToolError::Unknown(reason) => format!("unknown: {reason}"),
             ToolError::Fatal(error) => format!("fatal: {error}"),
         };
-        assert_eq!(told_by, told);
+        assert_eq!(message, expected);
     }
 
     #[test]
-    fn write_with_a_possible_effect_is_unknown() {
+    fn outcome_of_a_write_with_a_possible_effect_is_unknown() {
         check(
-            &ArrError::NoAnswer(HttpError::TimedOut(READ_PATIENCE)),
+            &ArrError::NoAnswer(HttpError::TimedOut(INSTANCE_READ_TIMEOUT)),
             "unknown: radarr-4k: failed to get its answer: get a response within 8 s",
         );
         check(
@@ -357,31 +364,32 @@ mod tests {
     }
 
     #[test]
-    fn refusal_names_the_service_without_paths() {
+    fn failure_names_the_service_without_paths() {
         check(
             &ArrError::Refused(vec!["Path '/data/movies' is wrong".to_owned()]),
             r#"{"error":"radarr_refused","hint":"Path is wrong","service":"Radarr 4K"} Radarr 4K did not accept that."#,
         );
         check(
             &ArrError::Unauthorized,
-            r#"{"error":"radarr_misconfigured","service":"Radarr 4K"} Radarr 4K is not set up right, the admin has to look at it."#,
+            r#"{"error":"radarr_misconfigured","service":"Radarr 4K"} Radarr 4K is not set up correctly. An admin has to check it."#,
         );
     }
 
     #[test]
-    fn usual_profile_is_the_one_of_most_titles() {
+    fn most_used_profile_is_found() {
         let profiles: Vec<QualityProfile> =
             [1, 2, 3].map(|id| QualityProfile { id, name: format!("profile {id}"), four_k: false }).to_vec();
-        let usual = |in_use: &[i64]| usual_profile(&profiles, in_use.iter().copied()).map(|found| found.id);
-        assert_eq!([usual(&[3, 2, 3]), usual(&[]), usual(&[9])], [Some(3), Some(1), Some(1)]);
-        assert_eq!(usual_profile(&[], [1].into_iter()), None);
+        let most_used =
+            |in_use: &[i64]| most_used_profile(&profiles, in_use.iter().copied()).map(|found| found.id);
+        assert_eq!([most_used(&[3, 2, 3]), most_used(&[]), most_used(&[9])], [Some(3), Some(1), Some(1)]);
+        assert_eq!(most_used_profile(&[], [1].into_iter()), None);
     }
 
     #[test]
-    fn roomiest_folder_is_accessible() {
+    fn folder_with_most_space_is_accessible() {
         let folder = |path: &str, free_bytes| RootFolder { path: path.to_owned(), free_bytes };
         let folders = [folder("/lost", None), folder("/small", Some(1)), folder("/big", Some(2))];
-        assert_eq!(roomiest_folder(&folders), Some(&folders[2]));
-        assert_eq!(roomiest_folder(&folders[..1]), None);
+        assert_eq!(folder_with_most_space(&folders), Some(&folders[2]));
+        assert_eq!(folder_with_most_space(&folders[..1]), None);
     }
 }

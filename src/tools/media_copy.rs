@@ -1,4 +1,4 @@
-//! Copy of a movie or of episodes on disk: its files, the grabs that downloaded it, and each step of replacing it.
+//! Copy of a movie or of episodes on disk: its files, the grabs that downloaded it, and the steps of its replacement.
 
 use super::instance_ref::{InstanceRef, movie_fingerprint, series_fingerprint};
 use super::season_files::episode_files;
@@ -10,8 +10,8 @@ use crate::conversation::deletion::target::{
     DeletionScope, DeletionTarget, SeasonEpisodes, TargetFingerprint,
 };
 
-/// Minimum number of episodes for which Sonarr searches for the whole season instead.
-const WHOLE_SEASON: usize = 4;
+/// Number of episodes from which a search covers the whole season.
+const MIN_SEASON_SEARCH_EPISODES: usize = 4;
 
 pub(super) struct MediaCopy {
     pub id: i64,
@@ -25,10 +25,10 @@ pub(super) enum CopyScope {
     Movie,
     Episodes {
         season: u32,
-        /// Requested episodes, regardless of whether they still have a file, and episodes that share a file with them.
-        touched: Vec<Episode>,
+        /// Requested episodes, with or without a file, and the episodes that share a file with them.
+        episodes: Vec<Episode>,
         /// True if the series as a whole is monitored.
-        show_wanted: bool,
+        series_monitored: bool,
     },
 }
 
@@ -41,13 +41,13 @@ pub(super) fn frozen_episodes(item: &DeletionTarget) -> Option<&SeasonEpisodes> 
 }
 
 impl MediaCopy {
-    /// Loads the current copy of a title. Returns `None` if the title is no longer in the library.
+    /// Fetches the current copy of a title. Returns `None` if the title is no longer in the library.
     pub(super) async fn fetch_current(
-        place: &InstanceRef<'_>,
+        instance: &InstanceRef<'_>,
         id: i64,
         episodes: Option<&SeasonEpisodes>,
     ) -> Result<Option<Self>, ArrError> {
-        match (place, episodes) {
+        match (instance, episodes) {
             (InstanceRef::Movies(instance), _) => {
                 let movie = instance.client.fetch_movie(id).await?;
                 Ok(movie.map(|movie| Self {
@@ -59,27 +59,33 @@ impl MediaCopy {
             }
             (InstanceRef::Series(_), None) => Ok(None),
             (InstanceRef::Series(instance), Some(SeasonEpisodes { season, numbers })) => {
-                let Some(show) = instance.client.fetch_series(id).await? else { return Ok(None) };
-                let all = instance.client.season_episodes(id, *season).await?;
-                let named: Vec<Episode> = all
+                let Some(series) = instance.client.fetch_series(id).await? else { return Ok(None) };
+                let season_episodes = instance.client.season_episodes(id, *season).await?;
+                let requested: Vec<Episode> = season_episodes
                     .iter()
                     .filter(|episode| numbers.is_empty() || numbers.contains(&episode.number))
                     .cloned()
                     .collect();
-                let files = episode_files(&named);
-                let held = |episode: &Episode| {
-                    episode.file.as_ref().is_some_and(|file| files.iter().any(|it| it.id == file.id))
+                let files = episode_files(&requested);
+                let shares_file = |episode: &Episode| {
+                    episode.file.as_ref().is_some_and(|file| files.iter().any(|other| other.id == file.id))
                 };
-                let touched = all
+                let episodes = season_episodes
                     .iter()
-                    .filter(|episode| held(episode) || named.iter().any(|one| one.id == episode.id))
+                    .filter(|episode| {
+                        shares_file(episode) || requested.iter().any(|other| other.id == episode.id)
+                    })
                     .cloned()
                     .collect();
                 Ok(Some(Self {
                     id,
-                    scope: CopyScope::Episodes { season: *season, touched, show_wanted: show.monitored },
+                    scope: CopyScope::Episodes {
+                        season: *season,
+                        episodes,
+                        series_monitored: series.monitored,
+                    },
                     files,
-                    fingerprint: series_fingerprint(show),
+                    fingerprint: series_fingerprint(series),
                 }))
             }
         }
@@ -89,51 +95,52 @@ impl MediaCopy {
         self.files.iter().map(|file| file.size_bytes).sum()
     }
 
-    /// Returns whether the title is the same and has no files beyond those in the confirmation prompt. If there is no
-    /// file, an earlier run has deleted it.
+    /// Returns whether the title is the same and has no files beyond those in the confirmation prompt. A copy without
+    /// files matches, because an earlier run deleted them.
     pub(super) fn matches_prompt(&self, item: &DeletionTarget) -> bool {
-        let asked = &item.fingerprint;
-        let named = frozen_file_ids(item);
-        self.fingerprint.title == asked.title
-            && self.fingerprint.path == asked.path
-            && self.files.iter().all(|file| named.contains(&file.id))
-            && self.size_bytes() <= asked.size_bytes + asked.size_bytes / 10
+        let prompted = &item.fingerprint;
+        let prompted_files = frozen_file_ids(item);
+        self.fingerprint.title == prompted.title
+            && self.fingerprint.path == prompted.path
+            && self.files.iter().all(|file| prompted_files.contains(&file.id))
+            && self.size_bytes() <= prompted.size_bytes + prompted.size_bytes / 10
     }
 
-    pub(super) fn has_file_of(&self, item: &DeletionTarget) -> bool {
+    pub(super) fn has_frozen_file(&self, item: &DeletionTarget) -> bool {
         self.files.iter().any(|file| frozen_file_ids(item).contains(&file.id))
     }
 
     pub(super) fn is_replacement_of(&self, item: &DeletionTarget) -> bool {
-        !self.files.is_empty() && !self.has_file_of(item)
+        !self.files.is_empty() && !self.has_frozen_file(item)
     }
 
-    /// Fetches the grabs that downloaded the copy, by their history ids. Grabs that were already blocked are left out.
-    pub(super) async fn fetch_grabs(&self, place: &InstanceRef<'_>) -> Result<Vec<i64>, ArrError> {
-        let history = place.fetch_history(self.id).await?;
-        let parts = match &self.scope {
+    /// Fetches the history ids of the grabs that downloaded the copy, without those that are already blocked.
+    pub(super) async fn fetch_grabs(&self, instance: &InstanceRef<'_>) -> Result<Vec<i64>, ArrError> {
+        let history = instance.fetch_history(self.id).await?;
+        let episode_ids = match &self.scope {
             CopyScope::Movie => vec![None],
-            CopyScope::Episodes { touched, .. } => touched.iter().map(|episode| Some(episode.id)).collect(),
+            CopyScope::Episodes { episodes, .. } => episodes.iter().map(|episode| Some(episode.id)).collect(),
         };
         let mut downloads: Vec<&str> =
-            parts.into_iter().filter_map(|part| importing_download(&history, part)).collect();
+            episode_ids.into_iter().filter_map(|id| importing_download(&history, id)).collect();
         downloads.sort_unstable();
         downloads.dedup();
         let mut grabs = Vec::new();
         for download in downloads {
-            let of_it = |event: HistoryEvent| {
+            let find_event = |event: HistoryEvent| {
                 history.iter().find(move |entry| entry.download == download && entry.event == event)
             };
-            // One row of a season pack represents all of its rows.
-            if let (None, Some(grab)) = (of_it(HistoryEvent::Failed), of_it(HistoryEvent::Grabbed)) {
+            // A season pack has one row per episode. Failing one row fails the whole grab.
+            if let (None, Some(grab)) = (find_event(HistoryEvent::Failed), find_event(HistoryEvent::Grabbed))
+            {
                 grabs.push(grab.id);
             }
         }
         Ok(grabs)
     }
 
-    pub(super) async fn delete_files(&self, place: &InstanceRef<'_>) -> Result<(), ArrError> {
-        match place {
+    pub(super) async fn delete_files(&self, instance: &InstanceRef<'_>) -> Result<(), ArrError> {
+        match instance {
             InstanceRef::Movies(instance) => {
                 for file in &self.files {
                     instance.client.delete_file(file.id).await?;
@@ -147,41 +154,43 @@ impl MediaCopy {
         }
     }
 
-    /// Monitors the copy again. Some instances are configured to unmonitor deleted items, in which case no search would
-    /// take place.
-    pub(super) async fn monitor_again(&self, place: &InstanceRef<'_>) -> Result<(), ArrError> {
-        match (place, &self.scope) {
+    /// Monitors the copy again. An instance can be configured to unmonitor deleted items, which are then not searched
+    /// for.
+    pub(super) async fn monitor_again(&self, instance: &InstanceRef<'_>) -> Result<(), ArrError> {
+        match (instance, &self.scope) {
             (InstanceRef::Movies(instance), _) => {
-                let wanted = MovieChange { monitored: Some(true), ..MovieChange::default() };
+                let change = MovieChange { monitored: Some(true), ..MovieChange::default() };
                 match instance.client.fetch_movie(self.id).await? {
-                    Some(movie) if !movie.monitored => instance.client.edit_movie(self.id, wanted).await,
+                    Some(movie) if !movie.monitored => instance.client.edit_movie(self.id, change).await,
                     Some(_) | None => Ok(()),
                 }
             }
-            (InstanceRef::Series(instance), CopyScope::Episodes { season, touched, .. }) => {
-                let now = instance.client.season_episodes(self.id, *season).await?;
-                let unwanted: Vec<i64> = now
+            (InstanceRef::Series(instance), CopyScope::Episodes { season, episodes, .. }) => {
+                let current = instance.client.season_episodes(self.id, *season).await?;
+                let unmonitored: Vec<i64> = current
                     .iter()
-                    .filter(|one| !one.monitored && touched.iter().any(|episode| episode.id == one.id))
-                    .map(|one| one.id)
+                    .filter(|current| {
+                        !current.monitored && episodes.iter().any(|episode| episode.id == current.id)
+                    })
+                    .map(|episode| episode.id)
                     .collect();
-                instance.client.monitor_episodes(&unwanted, true).await
+                instance.client.monitor_episodes(&unmonitored, true).await
             }
             (InstanceRef::Series(_), CopyScope::Movie) => Ok(()),
         }
     }
 
-    pub(super) async fn search_replacement(&self, place: &InstanceRef<'_>) -> Result<(), ArrError> {
-        match (place, &self.scope) {
+    pub(super) async fn search_replacement(&self, instance: &InstanceRef<'_>) -> Result<(), ArrError> {
+        match (instance, &self.scope) {
             (InstanceRef::Movies(instance), _) => instance.client.search_movie(self.id).await,
-            (InstanceRef::Series(instance), CopyScope::Episodes { season, touched, show_wanted }) => {
+            (InstanceRef::Series(instance), CopyScope::Episodes { season, episodes, series_monitored }) => {
                 // A season search only covers its monitored episodes.
-                let what = if touched.len() < WHOLE_SEASON || !show_wanted {
-                    SeriesSearch::Episodes(touched.iter().map(|episode| episode.id).collect())
+                let search = if episodes.len() < MIN_SEASON_SEARCH_EPISODES || !series_monitored {
+                    SeriesSearch::Episodes(episodes.iter().map(|episode| episode.id).collect())
                 } else {
                     SeriesSearch::Season { series: self.id, season: *season }
                 };
-                instance.client.search_series(&what).await
+                instance.client.search_series(&search).await
             }
             (InstanceRef::Series(_), CopyScope::Movie) => Ok(()),
         }
@@ -189,7 +198,7 @@ impl MediaCopy {
 }
 
 impl InstanceRef<'_> {
-    /// Marks a grab as failed. A grab that is no longer in the history cannot be blocked any more.
+    /// Marks a grab as failed. A grab that is no longer in the history can no longer be blocked.
     pub(super) async fn fail_grab(&self, grab: i64) -> Result<(), ArrError> {
         match self.common_api().fail_grab(grab).await {
             Err(ArrError::NotFound) => Ok(()),
@@ -198,14 +207,14 @@ impl InstanceRef<'_> {
     }
 }
 
-/// Returns the download of the current copy, or of the copy that was deleted, according to the newest import. Returns
-/// `None` if the files were imported manually.
+/// Returns the download of the newest import of a movie or an episode. Returns `None` if the files were imported
+/// manually.
 fn importing_download(history: &[HistoryEntry], episode: Option<i64>) -> Option<&str> {
-    let of_it = |entry: &&HistoryEntry| {
+    let is_import = |entry: &&HistoryEntry| {
         entry.event == HistoryEvent::Imported
-            && episode.is_none_or(|id| entry.episode.is_some_and(|(of, _, _)| of == id))
+            && episode.is_none_or(|id| entry.episode.is_some_and(|(imported, _, _)| imported == id))
     };
-    let import = history.iter().find(of_it)?;
+    let import = history.iter().find(is_import)?;
     (!import.download.is_empty()).then_some(import.download.as_str())
 }
 

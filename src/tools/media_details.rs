@@ -1,4 +1,4 @@
-//! Tool that returns the full details of one title of the library, or of one season of it.
+//! Tool that returns the details of one title in the library, or of one of its seasons.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -25,9 +25,9 @@ use crate::conversation::transcript::{
 
 const MAX_OVERVIEW_CHARS: usize = 200;
 /// Maximum number of past events in the details.
-const MOST_EVENTS: usize = 3;
+const MAX_EVENTS: usize = 3;
 /// Maximum number of episodes of a season in the details. Longer seasons list only their missing episodes.
-const MOST_EPISODES: usize = 30;
+const MAX_EPISODES: usize = 30;
 
 /// Tool that returns the details of one title or season.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -49,13 +49,13 @@ impl TypedTool for MediaDetails {
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
-        let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
-        Ok(place.media_ref(self.id).into())
+        let instance = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
+        Ok(instance.media_ref(self.id).into())
     }
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
-        match (place, self.season) {
+        let instance = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
+        match (instance, self.season) {
             (InstanceRef::Movies(instance), _) => fetch_movie_details(instance, self.id, context).await,
             (InstanceRef::Series(instance), None) => fetch_series_details(instance, self.id, context).await,
             (InstanceRef::Series(instance), Some(season)) => {
@@ -76,7 +76,7 @@ async fn fetch_movie_details(
         tokio::try_join!(client.fetch_movie(id), client.fetch_history(id), client.fetch_profiles())
             .map_err(|error| instance.request_error(&error))?;
     let Some(movie) = movie else { return Err(unknown_title(id).into()) };
-    let file = movie.file.as_ref().map(|file| file.quality.as_str()).filter(|quality| !quality.is_empty());
+    let quality = movie.file.as_ref().map(|file| file.quality.as_str()).filter(|quality| !quality.is_empty());
     let mut for_model = json!({
         "title": clean_title(&movie.title), "year": movie.year, "on_disk": movie.has_file,
         "size_gb": to_gigabytes(movie.size_bytes), "monitored": movie.monitored,
@@ -87,14 +87,19 @@ async fn fetch_movie_details(
     for (name, day) in dates {
         insert_field(&mut for_model, name, day.map(format_date));
     }
-    insert_field(&mut for_model, "quality", file.map(str::to_owned));
+    insert_field(&mut for_model, "quality", quality.map(str::to_owned));
     insert_field(&mut for_model, "rating", movie.rating.map(format_rating));
     insert_field(&mut for_model, "added", movie.added.map(|at| format_local_date(at, context)));
-    insert_field(&mut for_model, "collection", movie.collection.as_ref().map(|it| clean_title(&it.title)));
+    insert_field(
+        &mut for_model,
+        "collection",
+        movie.collection.as_ref().map(|collection| clean_title(&collection.title)),
+    );
     insert_field(&mut for_model, "history", format_history(&history, context));
-    let mut told = CallResult { for_model, for_user: format_movie(&movie, file, context), shown: Vec::new() };
-    requesters::add_requesters(&mut told, &requested_movie(instance, &movie), context);
-    Ok(told)
+    let mut result =
+        CallResult { for_model, for_user: format_movie(&movie, quality, context), shown: Vec::new() };
+    requesters::add_requesters(&mut result, &requested_movie(instance, &movie), context);
+    Ok(result)
 }
 
 fn format_movie(movie: &Movie, quality: Option<&str>, context: &ToolContext) -> String {
@@ -119,42 +124,49 @@ async fn fetch_series_details(
     context: &ToolContext,
 ) -> Result<CallResult, ToolError> {
     let client = &instance.client;
-    let (show, history, profiles) =
+    let (series, history, profiles) =
         tokio::try_join!(client.fetch_series(id), client.fetch_history(id), client.fetch_profiles())
             .map_err(|error| instance.request_error(&error))?;
-    let Some(show) = show else { return Err(unknown_title(id).into()) };
-    let season = |season: &Season| {
-        let wanted = if season.monitored { "" } else { ", not wanted" };
+    let Some(series) = series else { return Err(unknown_title(id).into()) };
+    let format_season_line = |season: &Season| {
+        let monitoring_suffix = if season.monitored { "" } else { ", not wanted" };
         let (on_disk, all) = (season.episodes_on_disk, season.episodes);
-        format!("{}: {on_disk} of {all}, {}{wanted}", season.number, format_size(season.size_bytes))
+        format!(
+            "{}: {on_disk} of {all}, {}{monitoring_suffix}",
+            season.number,
+            format_size(season.size_bytes)
+        )
     };
     let mut for_model = json!({
-        "title": clean_title(&show.title), "year": show.year, "ended": show.ended,
-        "monitored": show.monitored, "new_seasons_wanted": show.new_seasons, "kind": show.series_type,
-        "size_gb": to_gigabytes(show.size_bytes), "seasons": show.seasons.iter().map(season).collect::<Vec<_>>(),
-        "quality_wanted": profile_name(&profiles, show.profile), "genres": show.genres.iter().take(4).collect::<Vec<_>>(),
-        "overview": clean_text(&show.overview, MAX_OVERVIEW_CHARS),
+        "title": clean_title(&series.title), "year": series.year, "ended": series.ended,
+        "monitored": series.monitored, "new_seasons_wanted": series.new_seasons, "kind": series.series_type,
+        "size_gb": to_gigabytes(series.size_bytes), "seasons": series.seasons.iter().map(format_season_line).collect::<Vec<_>>(),
+        "quality_wanted": profile_name(&profiles, series.profile), "genres": series.genres.iter().take(4).collect::<Vec<_>>(),
+        "overview": clean_text(&series.overview, MAX_OVERVIEW_CHARS),
     });
-    insert_field(&mut for_model, "next_episode", show.next_airing.map(|at| format_airing(at, context)));
-    insert_field(&mut for_model, "rating", show.rating.map(format_rating));
-    insert_field(&mut for_model, "added", show.added.map(|at| format_local_date(at, context)));
+    insert_field(&mut for_model, "next_episode", series.next_airing.map(|at| format_airing(at, context)));
+    insert_field(&mut for_model, "rating", series.rating.map(format_rating));
+    insert_field(&mut for_model, "added", series.added.map(|at| format_local_date(at, context)));
     insert_field(&mut for_model, "history", format_history(&history, context));
-    let mut told = CallResult { for_model, for_user: format_series(&show, context), shown: Vec::new() };
-    requesters::add_requesters(&mut told, &requested_series(instance, &show), context);
-    Ok(told)
+    let mut result = CallResult { for_model, for_user: format_series(&series, context), shown: Vec::new() };
+    requesters::add_requesters(&mut result, &requested_series(instance, &series), context);
+    Ok(result)
 }
 
-fn format_series(show: &Series, context: &ToolContext) -> String {
-    let name = format_media_title(&show.title, show.year);
-    let seasons = show.seasons.iter().filter(|season| season.number > 0).count();
+fn format_series(series: &Series, context: &ToolContext) -> String {
+    let name = format_media_title(&series.title, series.year);
+    let seasons = series.seasons.iter().filter(|season| season.number > 0).count();
     let seasons = if seasons == 1 { "1 season".to_owned() } else { format!("{seasons} seasons") };
-    let (on_disk, all) = (show.episodes_on_disk, show.episodes);
-    let next = match show.next_airing {
+    let (on_disk, all) = (series.episodes_on_disk, series.episodes);
+    let next = match series.next_airing {
         Some(at) => format!(" The next episode airs {}.", format_airing(at, context)),
-        None if show.ended => " It has ended.".to_owned(),
+        None if series.ended => " It has ended.".to_owned(),
         None => String::new(),
     };
-    format!("{name}: {seasons}, {on_disk} of {all} episodes on disk, {}.{next}", format_size(show.size_bytes))
+    format!(
+        "{name}: {seasons}, {on_disk} of {all} episodes on disk, {}.{next}",
+        format_size(series.size_bytes)
+    )
 }
 
 async fn fetch_season_details(
@@ -164,23 +176,23 @@ async fn fetch_season_details(
     context: &ToolContext,
 ) -> Result<CallResult, ToolError> {
     let client = &instance.client;
-    let (show, episodes) = tokio::try_join!(client.fetch_series(id), client.season_episodes(id, number))
+    let (series, episodes) = tokio::try_join!(client.fetch_series(id), client.season_episodes(id, number))
         .map_err(|error| instance.request_error(&error))?;
-    let Some(show) = show else { return Err(unknown_title(id).into()) };
+    let Some(series) = series else { return Err(unknown_title(id).into()) };
     if episodes.is_empty() {
-        return Err(no_such_season(&show, number).into());
+        return Err(no_such_season(&series, number).into());
     }
     let on_disk = episodes.iter().filter(|episode| episode.on_disk()).count();
-    let told: Vec<String> =
-        episodes.iter().take(MOST_EPISODES).map(|episode| format_episode(episode, context)).collect();
+    let episode_lines: Vec<String> =
+        episodes.iter().take(MAX_EPISODES).map(|episode| format_episode(episode, context)).collect();
     let mut for_model = json!({
-        "title": clean_title(&show.title), "year": show.year, "season": number,
-        "on_disk": on_disk, "total": episodes.len(), "episodes": told,
+        "title": clean_title(&series.title), "year": series.year, "season": number,
+        "on_disk": on_disk, "total": episodes.len(), "episodes": episode_lines,
     });
-    if episodes.len() > MOST_EPISODES {
-        for_model["note"] = json!(format!("{MOST_EPISODES} of {} shown", episodes.len()));
+    if episodes.len() > MAX_EPISODES {
+        for_model["note"] = json!(format!("{MAX_EPISODES} of {} shown", episodes.len()));
     }
-    let for_user = format_season(&show, number, &episodes, context);
+    let for_user = format_season(&series, number, &episodes, context);
     Ok(CallResult { for_model, for_user, shown: Vec::new() })
 }
 
@@ -198,11 +210,11 @@ fn format_episode(episode: &Episode, context: &ToolContext) -> String {
     format!("E{:02} {title}: {state}", episode.number)
 }
 
-fn format_season(show: &Series, number: u32, episodes: &[Episode], context: &ToolContext) -> String {
+fn format_season(series: &Series, number: u32, episodes: &[Episode], context: &ToolContext) -> String {
     let name = format!(
         "{} of {}",
         deletion_messages::format_season(number),
-        format_media_title(&show.title, show.year)
+        format_media_title(&series.title, series.year)
     );
     let on_disk = episodes.iter().filter(|episode| episode.on_disk()).count();
     let missing: Vec<String> = episodes
@@ -210,12 +222,13 @@ fn format_season(show: &Series, number: u32, episodes: &[Episode], context: &Too
         .filter(|episode| !episode.on_disk() && episode.has_aired(context.now))
         .map(|episode| format!("E{:02}", episode.number))
         .collect();
-    let to_come = episodes.iter().filter_map(|episode| episode.airs).filter(|airs| *airs > context.now).min();
+    let next_airing =
+        episodes.iter().filter_map(|episode| episode.airs).filter(|airs_at| *airs_at > context.now).min();
     let mut sentence = format!("{} of {} episodes of {name} are on disk.", on_disk, episodes.len());
     if !missing.is_empty() {
         sentence.push_str(&format!(" Missing: {}.", super::formatting::format_sentence_list(&missing)));
     }
-    if let Some(at) = to_come {
+    if let Some(at) = next_airing {
         sentence.push_str(&format!(" The next one airs {}.", format_airing(at, context)));
     }
     sentence
@@ -227,9 +240,9 @@ fn profile_name(profiles: &[QualityProfile], id: i64) -> Option<String> {
 
 /// Formats the most recent events of the title. The rows of one season pack count once.
 fn format_history(history: &[HistoryEntry], context: &ToolContext) -> Option<Vec<String>> {
-    let mut told: Vec<String> = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
     for entry in history {
-        let what = match entry.event {
+        let event = match entry.event {
             HistoryEvent::Grabbed => "download began",
             HistoryEvent::Imported => "arrived",
             HistoryEvent::Failed => "download failed",
@@ -237,16 +250,16 @@ fn format_history(history: &[HistoryEntry], context: &ToolContext) -> Option<Vec
             HistoryEvent::Ignored => "download taken away",
             HistoryEvent::Other => continue,
         };
-        let line = format!("{}: {what} {}", format_local_date(entry.at, context), entry.quality);
+        let line = format!("{}: {event} {}", format_local_date(entry.at, context), entry.quality);
         let line = line.trim_end().to_owned();
-        if !told.contains(&line) {
-            told.push(line);
+        if !lines.contains(&line) {
+            lines.push(line);
         }
-        if told.len() == MOST_EVENTS {
+        if lines.len() == MAX_EVENTS {
             break;
         }
     }
-    (!told.is_empty()).then_some(told)
+    (!lines.is_empty()).then_some(lines)
 }
 
 fn insert_field(for_model: &mut Value, name: &str, value: Option<impl Into<Value>>) {
@@ -271,9 +284,9 @@ fn format_airing(at: Timestamp, context: &ToolContext) -> String {
     at.to_zoned(context.zone.clone()).strftime("%a %b %-d at %H:%M").to_string()
 }
 
-fn no_such_season(show: &Series, number: u32) -> CallFailure {
-    let name = format_media_title(&show.title, show.year);
-    let numbers: Vec<u32> = show.seasons.iter().map(|season| season.number).collect();
+fn no_such_season(series: &Series, number: u32) -> CallFailure {
+    let name = format_media_title(&series.title, series.year);
+    let numbers: Vec<u32> = series.seasons.iter().map(|season| season.number).collect();
     CallFailure::new(
         FailureCode::NoSuchSeason,
         json!({ "title": name, "season": number, "seasons": numbers }),

@@ -1,5 +1,4 @@
-//! Tools for the facts that the user wants stored. A new fact replaces an older one on the same subject, and facts can
-//! be deleted.
+//! Tools that store and delete facts about the user. A new fact replaces the stored one on the same subject.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,8 +14,8 @@ use crate::conversation::people::facts::{
 };
 use crate::conversation::transcript::{CallFailure, CallResult, EffectLevel, FailureCode, ToolAudience};
 
-/// Hint for a model that has rephrased the fact in its own words.
-const IN_THEIR_WORDS: &str = "the user did not say so: use their own words, or ask them";
+/// Hint for a fact that does not appear in the user's messages.
+const NOT_SAID_HINT: &str = "the user did not say so: use their own words, or ask them";
 
 /// Tool that stores a fact.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -73,7 +72,7 @@ impl TypedTool for ForgetFact {
         let Some(StoredFact { fact, .. }) = context.facts.find_by_text(&self.what) else {
             return Err(unknown_fact(&context.facts).into());
         };
-        let texts = || context.turn_messages.iter().chain(&context.last_three).map(String::as_str);
+        let texts = || context.turn_messages.iter().chain(&context.last_three_messages).map(String::as_str);
         if !fact.is_supported_by(texts()) && !texts().any(may_retract_fact) {
             let hint = json!({ "hint": "the user did not say so" });
             return Err(CallFailure::new(FailureCode::NotSaid, hint, None).into());
@@ -86,17 +85,17 @@ impl TypedTool for ForgetFact {
 }
 
 fn remember_fact(fact: UserFact, context: &ToolContext) -> Result<ToolOutput, CallFailure> {
-    let texts = context.turn_messages.iter().chain(&context.last_three).map(String::as_str);
+    let texts = context.turn_messages.iter().chain(&context.last_three_messages).map(String::as_str);
     if !fact.is_supported_by(texts) {
-        return Err(CallFailure::new(FailureCode::NotSaid, json!({ "hint": IN_THEIR_WORDS }), None));
+        return Err(CallFailure::new(FailureCode::NotSaid, json!({ "hint": NOT_SAID_HINT }), None));
     }
-    let replaces_one = context.facts.0.iter().any(|known| known.fact.has_same_subject(&fact));
-    if !replaces_one && context.facts.0.len() >= MAX_FACTS_PER_USER {
+    let replaces_fact = context.facts.0.iter().any(|stored| stored.fact.has_same_subject(&fact));
+    if !replaces_fact && context.facts.0.len() >= MAX_FACTS_PER_USER {
         return Err(CallFailure::new(
             FailureCode::TooMany,
             json!({ "limit": MAX_FACTS_PER_USER }),
             Some(format!(
-                "I remember {MAX_FACTS_PER_USER} things of you already. Text WHAT DO YOU KNOW and forget some."
+                "I already remember {MAX_FACTS_PER_USER} facts about you. Text WHAT DO YOU KNOW and forget some."
             )),
         ));
     }
@@ -105,11 +104,11 @@ fn remember_fact(fact: UserFact, context: &ToolContext) -> Result<ToolOutput, Ca
 }
 
 fn unknown_fact(facts: &UserFacts) -> CallFailure {
-    let known: Vec<String> = facts.0.iter().map(|known| known.fact.to_sentence()).collect();
+    let known: Vec<String> = facts.0.iter().map(|stored| stored.fact.to_sentence()).collect();
     CallFailure::new(
         FailureCode::NotKnown,
         json!({ "known": known }),
-        Some("I know nothing like that.".to_owned()),
+        Some("I have no such fact stored.".to_owned()),
     )
 }
 

@@ -1,5 +1,5 @@
-//! Tools that the model can call. A tool defines its schema, its execution, its name in a confirmation prompt, and the
-//! check that determines the outcome of an interrupted run. Permission to run a tool is decided in `approval` alone.
+//! Tools that the model can call. A tool defines its schema, its execution, its items in a confirmation prompt, and the
+//! check of an interrupted run. Only `approval` decides whether a call may run.
 
 pub mod actions;
 pub mod activity;
@@ -60,19 +60,19 @@ use crate::conversation::transcript::{
 use crate::conversation::turn::model_action::ModelAction;
 use approval::ApprovedCall;
 
-/// Time limit of a tool before its caller gives up.
+/// Time limit of a tool that only reads the library.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(10);
 pub const LOOKUP_TIMEOUT: Duration = Duration::from_secs(20);
 pub const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Tool as the engine uses it. [`typed_tool`] implements it for all tools.
+/// Interface of a tool to the engine. [`typed_tool`] implements it for all tools.
 #[async_trait]
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
     fn timeout(&self) -> Duration;
 
-    /// Parses the arguments and returns the ids they use, before anything runs.
+    /// Validates the arguments and returns the ids in them, before the tool runs.
     fn check_arguments(&self, arguments: &ToolArguments) -> Result<CallReferences, CallFailure>;
 
     /// Runs an approved call. For a destructive tool, a run covers one frozen item of the call.
@@ -96,8 +96,8 @@ pub trait Tool: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Adjusts the arguments to the preferences of the user, where the model left a choice open that a stored fact
-    /// decides. The adjusted arguments are stored with the call, so that every check sees them.
+    /// Fills in choices that the model left open from the stored facts of the user. Returns `None` if nothing changes.
+    /// The new arguments are stored with the call, so that every check uses them.
     fn apply_preferences(
         &self,
         _arguments: &ToolArguments,
@@ -107,13 +107,13 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Returns the failure result of a write that a check found not carried out and that is not retried. `title` is the
-    /// name of its title if earlier results showed one.
+    /// Returns the failure result of an interrupted write that did not happen and is not retried. `title` is its title,
+    /// if an earlier result showed it.
     fn not_done_failure(&self, _title: Option<&str>) -> CallFailure {
-        deletion_outcomes::nothing_done()
+        deletion_outcomes::not_done()
     }
 
-    /// Determines the outcome of a run whose response was lost. Reads do not need this, because they simply run again.
+    /// Determines the outcome of a run whose response was lost. Reads are repeated instead.
     async fn recover_outcome(
         &self,
         call: InterruptedRun<'_>,
@@ -136,18 +136,18 @@ impl From<CallResult> for ToolOutput {
 }
 
 impl ToolOutput {
-    pub fn with_effect(result: CallResult, deed: ToolEffect) -> Self {
-        Self { result, effects: vec![deed] }
+    pub fn with_effect(result: CallResult, effect: ToolEffect) -> Self {
+        Self { result, effects: vec![effect] }
     }
 
-    pub fn and_effect(mut self, deed: ToolEffect) -> Self {
-        self.effects.push(deed);
+    pub fn and_effect(mut self, effect: ToolEffect) -> Self {
+        self.effects.push(effect);
         self
     }
 }
 
-/// Effect of a tool on our own records. The tool only requests the effect. The effect is applied in the transaction
-/// that stores the result of the call, so it happens exactly once.
+/// Change of our own records that a tool requests. It is applied exactly once, in the transaction that stores the
+/// result of the call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolEffect {
     /// Acts on the conversation itself. A failed action is logged, and the reply is sent anyway.
@@ -156,8 +156,8 @@ pub enum ToolEffect {
     Count(QuotaUse),
     /// Asks the admins to delete this item.
     AskAdmins(Box<DeletionTarget>),
-    /// Records that the user requested this title, which is in the library, and how much of its named part the request
-    /// covers.
+    /// Records that the user requested this title, which is in the library. The coverage states whether the request
+    /// covers the whole title or its named seasons.
     Request(RequestedTitle, Coverage),
     /// Records that the user requested the title and is notified when it is ready.
     Follow(RequestedTitle),
@@ -173,7 +173,7 @@ pub enum ToolEffect {
     Forget(FactKind, String),
 }
 
-/// Ids and features that checked arguments use.
+/// Ids and restricted features that a call uses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CallReferences {
     /// Ids in the call. Each must have been shown to the user in this conversation.
@@ -197,7 +197,7 @@ pub struct ToolContext {
     /// Messages that the user sent in this turn.
     pub turn_messages: Vec<String>,
     /// Last three messages of the user, newest first.
-    pub last_three: Vec<String>,
+    pub last_three_messages: Vec<String>,
     pub languages: Vec<ReplyLanguage>,
     pub allowance: QuotaAllowance,
     /// Open removal requests of the user: items that the admins were asked to delete and have not decided on.
@@ -211,7 +211,7 @@ pub struct ToolContext {
     pub request_timing: RequestTiming,
 }
 
-/// Time at which the user requested the current action.
+/// Time at which the user made the request that a call carries out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestTiming {
     Now,
@@ -220,13 +220,14 @@ pub enum RequestTiming {
 }
 
 impl ToolContext {
-    /// Returns the requests for a title of one library, oldest first, by its TMDB or TheTVDB id.
+    /// Returns the requests for a title of one instance, oldest first, by its TMDB or TheTVDB id.
     pub fn requests_for_title(&self, instance: &str, kind: MediaKind, catalog_id: i64) -> Vec<&TitleRequest> {
-        let same = |asked: &&TitleRequest| {
-            let wanted = &asked.wanted;
-            (wanted.kind, wanted.catalog_id, wanted.instance.as_str()) == (kind, catalog_id, instance)
+        let is_for_title = |request: &&TitleRequest| {
+            let requested = &request.wanted;
+            (requested.kind, requested.catalog_id, requested.instance.as_str())
+                == (kind, catalog_id, instance)
         };
-        self.title_requests.iter().filter(same).collect()
+        self.title_requests.iter().filter(is_for_title).collect()
     }
 }
 
@@ -260,19 +261,18 @@ pub enum InterruptedRun<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum RecoveryOutcome {
     Done(ToolOutput),
-    /// Run that did not happen. Running it again is safe.
+    /// The run had no effect, so that it can be repeated.
     NotDone,
-    /// Outcome that cannot be determined.
+    /// The outcome cannot be determined.
     Unknown,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// Failure that is returned to the model as a result. The model may then do something else.
+    /// Failure that is returned to the model as a result.
     #[error("tool failed: {}", .0.code)]
     CallFailed(CallFailure),
-    /// Unknown outcome of a write. The write must not be reported as failed or successful before its outcome is
-    /// determined.
+    /// Unknown outcome of a write, which must be determined before the write is reported as failed or successful.
     #[error("outcome unknown: {0}")]
     Unknown(String),
     #[error(transparent)]

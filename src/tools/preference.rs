@@ -1,4 +1,5 @@
-//! Default preferences of a user where a call leaves a choice open: the profile and the instance of an addition.
+//! Stored preferences of the user for choices that a call leaves open: the quality profile and the instance of an
+//! addition.
 
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use crate::arr::QualityProfile;
 use crate::conversation::people::facts::{is_four_k, is_refusal};
 use crate::conversation::transcript::{MediaKind, ToolArguments, UserRights};
 
-/// Returns the profile that the user prefers, if they may have it and the preference matches a single profile.
+/// Returns the profile that the user prefers, if they may use it and the preference matches one profile.
 pub fn preferred_profile<'a>(
     profiles: &'a [QualityProfile],
     kind: MediaKind,
@@ -32,19 +33,20 @@ fn match_profile<'a>(profiles: &'a [QualityProfile], quality: &str) -> Option<&'
         return profiles.iter().find(|profile| is_four_k(&profile.name));
     }
     // HD-1080p is preferred over HD-720p/1080p, because the matching name with the fewest other words wins.
-    let wanted = normalize_name(quality);
-    let fits = |profile: &&QualityProfile| {
+    let quality_words = normalize_name(quality);
+    let has_all_words = |profile: &&QualityProfile| {
         let name = normalize_name(&profile.name);
-        wanted.split(' ').all(|word| name.split(' ').any(|other| other == word))
+        quality_words.split(' ').all(|word| name.split(' ').any(|other| other == word))
     };
-    let length = |profile: &QualityProfile| normalize_name(&profile.name).split(' ').count();
-    let best = profiles.iter().filter(fits).min_by_key(|profile| length(profile))?;
-    let alike = profiles.iter().filter(fits).filter(|profile| length(profile) == length(best));
-    (alike.count() == 1).then_some(best)
+    let word_count = |profile: &QualityProfile| normalize_name(&profile.name).split(' ').count();
+    let best = profiles.iter().filter(has_all_words).min_by_key(|profile| word_count(profile))?;
+    let ties =
+        profiles.iter().filter(has_all_words).filter(|profile| word_count(profile) == word_count(best));
+    (ties.count() == 1).then_some(best)
 }
 
-/// Returns the instance for a quality: the 4K instance if the user wants 4K and may have it, the other instance for any
-/// other preference. Returns `None` if there is no choice.
+/// Returns the instance for a preferred quality: the 4K instance if the user prefers 4K and may use it, else the other
+/// one. Returns `None` if there is only one instance.
 pub fn preferred_instance<Client>(
     instances: &[Instance<Client>],
     quality: &str,
@@ -55,15 +57,15 @@ pub fn preferred_instance<Client>(
     (instances.len() > 1).then_some(instance.name)
 }
 
-/// Returns the arguments of an addition with an instance. Returns `None` if the call names an instance or a quality.
+/// Returns the arguments with `instance` added. Returns `None` if the call names an instance or a quality.
 pub fn with_preferred_instance(arguments: &ToolArguments, instance: &str) -> Option<ToolArguments> {
     let ToolArguments::Object(map) = arguments else { return None };
-    let names = |field: &str| match map.get(field) {
+    let is_set = |field: &str| match map.get(field) {
         Some(Value::String(text)) => !text.trim().is_empty(),
         Some(value) => !value.is_null(),
         None => false,
     };
-    if names("instance") || names("quality") {
+    if is_set("instance") || is_set("quality") {
         return None;
     }
     let mut map = map.clone();

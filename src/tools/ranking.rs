@@ -1,4 +1,4 @@
-//! Match of titles to a query: the quality of each match, and the order in which titles are reported.
+//! Ranking of titles by how well they match a query.
 
 use super::formatting::normalize_name;
 use crate::conversation::text::normalization::strip_article;
@@ -8,37 +8,37 @@ use crate::conversation::text::normalization::strip_article;
 pub struct TitleQuery {
     words: String,
     /// Words before the year, and the year.
-    dated: Option<(String, u16)>,
-    /// Title that the user means by the query, in the spellings that catalogs may use.
+    with_year: Option<(String, u16)>,
+    /// Title for which the query is an alias of the user, in the spellings that catalogs may use.
     aliases: Vec<TitleQuery>,
 }
 
 /// Quality of a match, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MatchQuality {
-    /// Title that the user has defined as the meaning of the query.
+    /// Title for which the query is an alias of the user.
     Alias,
     Exact,
     Prefix,
-    /// Title that contains every word of the query, or is also known by that name.
+    /// Title that contains every word of the query, or has it as another name.
     Words,
-    /// Title that contains only some of the words, because the catalog found it by another name.
+    /// Any other title. A catalog may have found it by another name.
     Loose,
 }
 
-/// Title normalized for comparison. The normalized title is computed once if many queries are compared with it.
+/// Title normalized for comparison, computed once for many queries.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlainTitle {
+pub struct NormalizedTitle {
     words: Box<str>,
-    /// Number of bytes of the words before a bracket, because `The Office (US)` is usually called The Office.
-    bare: usize,
+    /// Length in bytes of the words before a parenthesis: `The Office (US)` is usually called The Office.
+    bare_length: usize,
 }
 
-impl PlainTitle {
+impl NormalizedTitle {
     pub fn new(title: &str) -> Self {
         let words = normalize_name(title);
-        let bare = title.split_once('(').map_or(words.len(), |(bare, _)| normalize_name(bare).len());
-        Self { words: words.into(), bare }
+        let bare_length = title.split_once('(').map_or(words.len(), |(bare, _)| normalize_name(bare).len());
+        Self { words: words.into(), bare_length }
     }
 
     pub fn word_prefixes(&self) -> WordPrefixes {
@@ -50,26 +50,26 @@ impl PlainTitle {
         strip_article(&self.words)
     }
 
-    fn without_brackets(&self) -> &str {
-        self.words.get(..self.bare).unwrap_or(&self.words)
+    fn without_parenthesis(&self) -> &str {
+        self.words.get(..self.bare_length).unwrap_or(&self.words)
     }
 }
 
-/// Beginnings of the words of a text, as a set that may appear to contain more than it does. For most titles, the set
-/// shows immediately that a query does not match.
+/// Bloom filter of the first two bytes of each word of a text. For most titles, it shows without a comparison that a
+/// query does not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WordPrefixes(u64);
 
 impl WordPrefixes {
-    /// Builds the set for normalized words.
+    /// Builds the filter for normalized words.
     pub fn from_words(words: &str) -> Self {
         let bits = words.split([' ', '\n']).map(|word| match word.as_bytes() {
             // A longer word that begins with this word begins with the same two bytes.
-            [one, other, ..] => 1 << ((usize::from(*one) * 31 + usize::from(*other)) % 64),
+            [first, second, ..] => 1 << ((usize::from(*first) * 31 + usize::from(*second)) % 64),
             // A longer word may continue with any letter.
             [_] | [] => 0,
         });
-        Self(bits.fold(0, |all, bit: u64| all | bit))
+        Self(bits.fold(0, |bits, bit: u64| bits | bit))
     }
 
     pub fn union(self, other: Self) -> Self {
@@ -84,25 +84,25 @@ impl WordPrefixes {
 impl TitleQuery {
     pub fn new(text: &str) -> Self {
         let words = normalize_name(text);
-        let dated = words.rsplit_once(' ').and_then(|(title, last)| {
+        let with_year = words.rsplit_once(' ').and_then(|(title, last)| {
             // Any other number is part of the title.
             let year = last.parse().ok().filter(|year| (1900..2100).contains(year))?;
             Some((title.to_owned(), year))
         });
-        Self { words, dated, aliases: Vec::new() }
+        Self { words, with_year, aliases: Vec::new() }
     }
 
-    /// Adds the title that the user means by the query. A catalog may list a title with a year but without the part in
-    /// brackets: The Office (UK) of 2001 is listed there as The Office.
+    /// Adds the title for which the query is an alias. A catalog may list a title without the part in parentheses: The
+    /// Office (UK) of 2001 is listed as The Office.
     pub fn with_alias(mut self, title: Option<&str>) -> Self {
         let Some(title) = title else { return self };
-        let meant = Self::new(title);
-        if let Some((_, year)) = meant.dated
+        let alias = Self::new(title);
+        if let Some((_, year)) = alias.with_year
             && let Some((bare, _)) = title.split_once('(')
         {
             self.aliases.push(Self::new(&format!("{bare} {year}")));
         }
-        self.aliases.push(meant);
+        self.aliases.push(alias);
         self
     }
 
@@ -112,42 +112,45 @@ impl TitleQuery {
 
     /// Returns the quality of the match of a title. A year at the end may be part of the title (Blade Runner 2049) or
     /// distinguish one movie from another (Dune 2021).
-    pub fn match_title(&self, title: &PlainTitle, year: u16) -> MatchQuality {
-        let whole = match_words(&self.words, title);
-        let said = match &self.dated {
-            Some((words, wanted)) if *wanted == year => whole.min(match_words(words, title)),
-            _ => whole,
+    pub fn match_title(&self, title: &NormalizedTitle, year: u16) -> MatchQuality {
+        let full_match = match_words(&self.words, title);
+        let text_match = match &self.with_year {
+            Some((words, query_year)) if *query_year == year => full_match.min(match_words(words, title)),
+            _ => full_match,
         };
-        let meant = self.aliases.iter().map(|meant| meant.match_title(title, year)).min();
-        match meant {
+        let alias_match = self.aliases.iter().map(|alias| alias.match_title(title, year)).min();
+        match alias_match {
             Some(MatchQuality::Alias | MatchQuality::Exact) => MatchQuality::Alias,
-            Some(fit) => fit.min(said),
-            None => said,
+            Some(quality) => quality.min(text_match),
+            None => text_match,
         }
     }
 
-    /// Returns whether the query is another name of a title, in normalized words, or the beginning of one.
-    pub fn is_name_of(&self, other: &str, year: u16) -> bool {
-        let names = |words: &str| {
-            let rest = strip_article(other).strip_prefix(strip_article(words));
+    /// Returns whether the query is `other_name`, a normalized alternate title, or the beginning of it.
+    pub fn matches_other_name(&self, other_name: &str, year: u16) -> bool {
+        let is_beginning = |words: &str| {
+            let rest = strip_article(other_name).strip_prefix(strip_article(words));
             !words.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
         };
-        names(&self.words)
-            || self.dated.as_ref().is_some_and(|(words, wanted)| *wanted == year && names(words))
-            || self.aliases.iter().any(|meant| meant.is_name_of(other, year))
+        is_beginning(&self.words)
+            || self
+                .with_year
+                .as_ref()
+                .is_some_and(|(words, query_year)| *query_year == year && is_beginning(words))
+            || self.aliases.iter().any(|alias| alias.matches_other_name(other_name, year))
     }
 
-    /// Returns sets of beginnings. A title that matches, by its name or another name, must fully contain at least one
-    /// of the sets.
+    /// Returns a filter for each form of the query. Every title that matches, by its name or another name, contains at
+    /// least one of them.
     pub fn word_prefixes(&self) -> Vec<WordPrefixes> {
-        let of = |words: &str| WordPrefixes::from_words(strip_article(words));
-        let dated = self.dated.iter().map(|(words, _)| of(words));
-        let meant = self.aliases.iter().flat_map(Self::word_prefixes);
-        std::iter::once(of(&self.words)).chain(dated).chain(meant).collect()
+        let prefixes = |words: &str| WordPrefixes::from_words(strip_article(words));
+        let with_year = self.with_year.iter().map(|(words, _)| prefixes(words));
+        let aliases = self.aliases.iter().flat_map(Self::word_prefixes);
+        std::iter::once(prefixes(&self.words)).chain(with_year).chain(aliases).collect()
     }
 
-    /// Sorts hits by match quality and keeps the order of equal ones. If some hit matches the year or the intended
-    /// title, the hits that do not are dropped.
+    /// Sorts hits by match quality and keeps the order of equal ones. If the query has a year or an alias and some hit
+    /// matches, the loose matches are dropped.
     pub fn rank_hits<T>(
         &self,
         hits: Vec<T>,
@@ -157,32 +160,35 @@ impl TitleQuery {
             .into_iter()
             .map(|hit| {
                 let (title, year) = title_and_year(&hit);
-                (self.match_title(&PlainTitle::new(title), year), hit)
+                (self.match_title(&NormalizedTitle::new(title), year), hit)
             })
             .collect();
-        if (self.dated.is_some() || !self.aliases.is_empty())
-            && ranked.iter().any(|(fit, _)| *fit < MatchQuality::Loose)
+        if (self.with_year.is_some() || !self.aliases.is_empty())
+            && ranked.iter().any(|(quality, _)| *quality < MatchQuality::Loose)
         {
-            ranked.retain(|(fit, _)| *fit < MatchQuality::Loose);
+            ranked.retain(|(quality, _)| *quality < MatchQuality::Loose);
         }
-        ranked.sort_by_key(|(fit, _)| *fit);
+        ranked.sort_by_key(|(quality, _)| *quality);
         ranked
     }
 }
 
-/// Returns whether a title with these beginnings may match the query.
-pub fn may_match(held: WordPrefixes, sought: &[WordPrefixes]) -> bool {
-    sought.iter().any(|sought| held.contains(*sought))
+/// Returns whether a title with these word prefixes may match one of the forms of a query.
+pub fn may_match(title: WordPrefixes, queries: &[WordPrefixes]) -> bool {
+    queries.iter().any(|query| title.contains(*query))
 }
 
-fn match_words(words: &str, title: &PlainTitle) -> MatchQuality {
-    let wanted = strip_article(words);
+fn match_words(words: &str, title: &NormalizedTitle) -> MatchQuality {
+    let query = strip_article(words);
     let start = strip_article(&title.words);
-    if wanted == start || wanted == strip_article(title.without_brackets()) {
+    if query == start || query == strip_article(title.without_parenthesis()) {
         MatchQuality::Exact
-    } else if start.strip_prefix(wanted).is_some_and(|rest| rest.starts_with(' ')) {
+    } else if start.strip_prefix(query).is_some_and(|rest| rest.starts_with(' ')) {
         MatchQuality::Prefix
-    } else if wanted.split(' ').all(|word| title.words.split(' ').any(|held| held.starts_with(word))) {
+    } else if query
+        .split(' ')
+        .all(|word| title.words.split(' ').any(|title_word| title_word.starts_with(word)))
+    {
         MatchQuality::Words
     } else {
         MatchQuality::Loose
@@ -196,11 +202,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(query: &str, hits: &[(&str, u16)], told: &[&str]) {
+    fn check(query: &str, hits: &[(&str, u16)], expected: &[&str]) {
         let ranked = TitleQuery::new(query).rank_hits(hits.to_vec(), |hit| *hit);
-        let ranked: Vec<String> =
-            ranked.into_iter().map(|(fit, (title, year))| format!("{title} {year} {fit:?}")).collect();
-        assert_eq!(ranked, told);
+        let ranked: Vec<String> = ranked
+            .into_iter()
+            .map(|(quality, (title, year))| format!("{title} {year} {quality:?}"))
+            .collect();
+        assert_eq!(ranked, expected);
     }
 
     #[test]
@@ -224,24 +232,24 @@ mod tests {
     }
 
     #[test]
-    fn year_at_the_end_narrows() {
+    fn year_at_the_end_selects_among_equal_titles() {
         check("dune 1984", &[("Dune", 2021), ("Dune", 1984)], &["Dune 1984 Exact"]);
         check("dune 1990", &[("Dune", 2021), ("Dune", 1984)], &["Dune 2021 Loose", "Dune 1984 Loose"]);
     }
 
     #[test]
-    fn alias_target_ranks_first_in_any_catalog_spelling() {
+    fn alias_ranks_first_in_any_catalog_spelling() {
         let hits = [("The Office (US)", 2005), ("The Office", 2001), ("Arrakis", 1990)];
         let query = TitleQuery::new("office").with_alias(Some("The Office (UK) 2001"));
         let ranked: Vec<(MatchQuality, u16)> = query
             .rank_hits(hits.to_vec(), |hit| *hit)
             .into_iter()
-            .map(|(fit, (_, year))| (fit, year))
+            .map(|(quality, (_, year))| (quality, year))
             .collect();
         assert_eq!(ranked, [(MatchQuality::Alias, 2001), (MatchQuality::Exact, 2005)]);
         let unknown = TitleQuery::new("office").with_alias(Some("Nowhere To Be Found"));
-        assert_eq!(unknown.match_title(&PlainTitle::new("The Office (US)"), 2005), MatchQuality::Exact);
-        assert_eq!(unknown.match_title(&PlainTitle::new("Arrakis"), 1990), MatchQuality::Loose);
+        assert_eq!(unknown.match_title(&NormalizedTitle::new("The Office (US)"), 2005), MatchQuality::Exact);
+        assert_eq!(unknown.match_title(&NormalizedTitle::new("Arrakis"), 1990), MatchQuality::Loose);
     }
 
     #[test]
@@ -281,14 +289,14 @@ mod tests {
     proptest! {
         #[test]
         fn prefix_filter_excludes_no_matching_title(
-            query in some_words(), meaning in prop::option::of(some_words()),
+            query in some_words(), alias in prop::option::of(some_words()),
             title in some_words(), other in some_words(), year in prop::sample::select(vec![1984, 2021]),
         ) {
-            let query = TitleQuery::new(&query).with_alias(meaning.as_deref());
-            let (title, other) = (PlainTitle::new(&title), normalize_name(&other));
-            let held = title.word_prefixes().union(WordPrefixes::from_words(&other));
-            let is_meant = query.match_title(&title, year) < MatchQuality::Loose || query.is_name_of(&other, year);
-            prop_assert!(!is_meant || may_match(held, &query.word_prefixes()));
+            let query = TitleQuery::new(&query).with_alias(alias.as_deref());
+            let (title, other) = (NormalizedTitle::new(&title), normalize_name(&other));
+            let prefixes = title.word_prefixes().union(WordPrefixes::from_words(&other));
+            let is_match = query.match_title(&title, year) < MatchQuality::Loose || query.matches_other_name(&other, year);
+            prop_assert!(!is_match || may_match(prefixes, &query.word_prefixes()));
         }
     }
 }

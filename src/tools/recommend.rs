@@ -1,6 +1,5 @@
-//! Recommendations of movies that are not in the library and fit it, each with a reason. Radarr suggests the movies,
-//! and the library shows the taste of the household. Sonarr has no suggestions, so for series only the taste is
-//! reported.
+//! Tool that recommends movies that are not in the library, each with a reason. Radarr suggests the movies, and the
+//! genres of the library rank them. Sonarr suggests nothing, so only the most frequent genres are reported for series.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use super::formatting::{
     format_sentence_list, list_first_results,
 };
 use super::instance_ref::InstanceRef;
-use super::library::{ArrInstances, Instance, InstanceResults, LOOKUP_PATIENCE, query_all};
+use super::library::{ArrInstances, INSTANCE_LOOKUP_TIMEOUT, Instance, InstanceResults, query_all};
 use super::library_cache::entries::genre_matches;
 use super::library_cache::loaded_libraries::LoadedLibraries;
 use super::library_cache::query::{LibraryQuery, TitleMatch};
@@ -31,12 +30,12 @@ use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, ToolAudience,
 };
 
-/// Time limit for the movies of a collection, which Radarr has stored locally.
-const COLLECTION_PATIENCE: Duration = Duration::from_secs(2);
+/// Time limit for the movies of a collection, which Radarr stores locally.
+const COLLECTION_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of genres that are reported for a library, and for a movie.
-const TOLD_GENRES: usize = 3;
+const MAX_GENRES: usize = 3;
 
-/// Tool that suggests movies that are not in the library.
+/// Tool that recommends movies that are not in the library.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecommendMovies {
@@ -64,107 +63,117 @@ impl TypedTool for RecommendMovies {
         let genre = self.genre.as_deref().filter(|genre| !genre.trim().is_empty());
         let like = self.like.as_deref().filter(|like| !like.trim().is_empty());
         if self.kind == Some(MediaKind::Series) {
-            let stock = LoadedLibraries::load_libraries(library, self.kind, context.now).await;
-            return Ok(series_result(&stock)?.into());
+            let loaded = LoadedLibraries::load_libraries(library, self.kind, context.now).await;
+            return Ok(series_result(&loaded)?.into());
         }
         // All instances share one catalog, so only the first is queried.
         let radarr = library.movies.get(..1).unwrap_or_default();
-        let (stock, similar, popular, hits) = tokio::join!(
+        let (loaded, similar, popular, hits) = tokio::join!(
             LoadedLibraries::load_libraries(library, Some(MediaKind::Movie), context.now),
-            query_all(radarr, LOOKUP_PATIENCE, |radarr| radarr.fetch_suggestions(SuggestionSource::Similar)),
-            query_all(radarr, LOOKUP_PATIENCE, |radarr| radarr.fetch_suggestions(SuggestionSource::Popular)),
-            query_all(radarr, LOOKUP_PATIENCE, |radarr| radarr.lookup_movies(like.unwrap_or_default())),
+            query_all(radarr, INSTANCE_LOOKUP_TIMEOUT, |radarr| radarr
+                .fetch_suggestions(SuggestionSource::Similar)),
+            query_all(radarr, INSTANCE_LOOKUP_TIMEOUT, |radarr| radarr
+                .fetch_suggestions(SuggestionSource::Popular)),
+            query_all(radarr, INSTANCE_LOOKUP_TIMEOUT, |radarr| radarr
+                .lookup_movies(like.unwrap_or_default())),
         );
         let example = match like {
             None => None,
             Some(like) => {
-                Some(ExampleTitle::find_title(library, like, &stock, hits.map(|(_, hits)| hits)).await?)
+                Some(ExampleTitle::find_title(library, like, &loaded, hits.map(|(_, hits)| hits)).await?)
             }
         };
-        let films = similar
-            .map(|(_, films)| (RecommendationSource::Similar, films))
-            .merge(popular.map(|(_, films)| (RecommendationSource::Popular, films)));
-        let answered = InstanceResults { failures: dedup_failures(films.failures, &stock.failures), ..films };
-        let (films, failed) = answered.or_failure()?;
-        let films =
-            films.into_iter().flat_map(|(source, films)| films.into_iter().map(move |it| (source, it)));
-        let entries = stock.cached_titles();
-        let taste = GenreProfile::from_libraries(&entries);
-        let ranked = taste.rank_movies(films.collect(), example.as_ref().map(|example| &example.liked));
+        let movies = similar
+            .map(|(_, movies)| (RecommendationSource::Similar, movies))
+            .merge(popular.map(|(_, movies)| (RecommendationSource::Popular, movies)));
+        let responses =
+            InstanceResults { failures: dedup_failures(movies.failures, &loaded.failures), ..movies };
+        let (movies, failed) = responses.or_failure()?;
+        let movies = movies
+            .into_iter()
+            .flat_map(|(source, movies)| movies.into_iter().map(move |movie| (source, movie)));
+        let entries = loaded.cached_titles();
+        let genre_profile = GenreProfile::from_libraries(&entries);
+        let ranked =
+            genre_profile.rank_movies(movies.collect(), example.as_ref().map(|example| &example.liked));
         let collection = example.map(|example| example.collection).unwrap_or_default();
-        let held: BTreeSet<i64> =
-            entries.iter().flat_map(|it| it.titles()).map(|title| title.catalog).collect();
-        let is_wanted = |film: &SuggestedMovie| {
-            !film.in_library
-                && !film.excluded
-                && !held.contains(&film.tmdb)
-                && genre.is_none_or(|wanted| film.genres.iter().any(|name| genre_matches(name, wanted)))
+        let library_ids: BTreeSet<i64> =
+            entries.iter().flat_map(|titles| titles.titles()).map(|title| title.catalog).collect();
+        let is_new = |movie: &SuggestedMovie| {
+            !movie.in_library
+                && !movie.excluded
+                && !library_ids.contains(&movie.tmdb)
+                && genre.is_none_or(|genre| movie.genres.iter().any(|name| genre_matches(name, genre)))
         };
         let mut seen = BTreeSet::new();
         let all = collection.into_iter().chain(ranked);
-        let told: Vec<_> = all.filter(|(film, _)| is_wanted(film) && seen.insert(film.tmdb)).collect();
-        Ok(recommendations_result(&told, &failed).into())
+        let recommended: Vec<_> = all.filter(|(movie, _)| is_new(movie) && seen.insert(movie.tmdb)).collect();
+        Ok(recommendations_result(&recommended, &failed).into())
     }
 }
 
 impl ExampleTitle {
-    /// Finds the title that the user means, either in the library or only in the catalog.
+    /// Finds the title by its name, in the library or else in the catalog.
     async fn find_title(
         library: &ArrInstances,
         like: &str,
-        stock: &LoadedLibraries<'_>,
+        loaded: &LoadedLibraries<'_>,
         hits: InstanceResults<Vec<Movie>>,
     ) -> Result<Self, CallFailure> {
-        let wanted = LibraryQuery { query: TitleQuery::new(like), only: None, genre: None, sort: None };
-        let meant = wanted.select_titles(&stock.cached_titles()).into_iter().next();
-        if let Some(meant) = meant.filter(TitleMatch::matches_start) {
-            let shelf = &stock.libraries[meant.library];
-            let entries = &shelf.cached.entries;
-            let genres = entries.genre_names(meant.entry.genres).map(str::to_owned).collect();
-            let liked = LikedTitle { name: format_media_title(&meant.entry.title, meant.entry.year), genres };
-            let collection = match (shelf.instance, meant.entry.collection_id()) {
-                (InstanceRef::Movies(instance), Some(number)) => {
-                    fetch_collection(instance, number, stock).await
+        let query = LibraryQuery { query: TitleQuery::new(like), only: None, genre: None, sort: None };
+        let best_match = query.select_titles(&loaded.cached_titles()).into_iter().next();
+        if let Some(found) = best_match.filter(TitleMatch::matches_start) {
+            let loaded_library = &loaded.libraries[found.library];
+            let entries = &loaded_library.cached.entries;
+            let genres = entries.genre_names(found.entry.genres).map(str::to_owned).collect();
+            let liked = LikedTitle { name: format_media_title(&found.entry.title, found.entry.year), genres };
+            let collection = match (loaded_library.instance, found.entry.collection_id()) {
+                (InstanceRef::Movies(instance), Some(collection_id)) => {
+                    fetch_collection(instance, collection_id, loaded).await
                 }
                 (InstanceRef::Movies(_) | InstanceRef::Series(_), _) => Vec::new(),
             };
             return Ok(Self { liked, collection });
         }
         let (hits, _) = hits.or_failure()?;
-        let ranked = wanted.query.rank_hits(hits.concat(), |movie| (&movie.title, movie.year));
+        let ranked = query.query.rank_hits(hits.concat(), |movie| (&movie.title, movie.year));
         let Some((_, movie)) = ranked.into_iter().next() else { return Err(no_such_movie(like)) };
         let liked = LikedTitle { name: format_media_title(&movie.title, movie.year), genres: movie.genres };
         let collection = match (library.movies.first(), movie.collection) {
-            (Some(instance), Some(of)) => fetch_collection(instance, of.tmdb, stock).await,
+            (Some(instance), Some(collection)) => fetch_collection(instance, collection.tmdb, loaded).await,
             (Some(_) | None, _) => Vec::new(),
         };
         Ok(Self { liked, collection })
     }
 }
 
-/// Fetches the movies of a collection, by the id of the collection. The list is empty if Radarr does not respond in
-/// time, because these movies are optional.
+/// Fetches the movies of a collection by its TMDB id. Returns no movies if Radarr fails or is late, because they are
+/// optional.
 async fn fetch_collection(
     instance: &Instance<Radarr>,
-    number: i64,
-    stock: &LoadedLibraries<'_>,
+    collection_id: i64,
+    loaded: &LoadedLibraries<'_>,
 ) -> Vec<(SuggestedMovie, RecommendationReason)> {
-    let asked = tokio::time::timeout(COLLECTION_PATIENCE, instance.client.fetch_collection(number)).await;
-    let films = match asked {
-        Ok(Ok(films)) => films,
+    let response =
+        tokio::time::timeout(COLLECTION_TIMEOUT, instance.client.fetch_collection(collection_id)).await;
+    let movies = match response {
+        Ok(Ok(movies)) => movies,
         Ok(Err(error)) => {
             tracing::warn!(instance = instance.name, %error, "failed to fetch a collection");
             return Vec::new();
         }
         Err(_) => return Vec::new(),
     };
-    let held = films.iter().filter(|film| film.in_library).count();
-    let entries = stock.cached_titles();
-    let name =
-        entries.iter().find_map(|it| it.collection_name(number)).unwrap_or("the same collection").to_owned();
-    films
+    let owned = movies.iter().filter(|movie| movie.in_library).count();
+    let entries = loaded.cached_titles();
+    let name = entries
+        .iter()
+        .find_map(|titles| titles.collection_name(collection_id))
+        .unwrap_or("the same collection")
+        .to_owned();
+    movies
         .into_iter()
-        .map(|film| (film, RecommendationReason::Collection { name: name.clone(), held }))
+        .map(|movie| (movie, RecommendationReason::Collection { name: name.clone(), owned }))
         .collect()
 }
 
@@ -176,48 +185,51 @@ fn no_such_movie(like: &str) -> CallFailure {
     )
 }
 
-/// Combines the failures of several requests to the same instances, with each instance listed once.
-fn dedup_failures(failures: Vec<CallFailure>, of_stock: &[CallFailure]) -> Vec<CallFailure> {
-    let mut told = BTreeSet::new();
-    let all = failures.into_iter().chain(of_stock.iter().cloned());
-    all.filter(|failure| told.insert(failure.for_user.clone())).collect()
+/// Combines the failures of several requests to the same instances, without duplicates.
+fn dedup_failures(failures: Vec<CallFailure>, load_failures: &[CallFailure]) -> Vec<CallFailure> {
+    let mut seen = BTreeSet::new();
+    let all = failures.into_iter().chain(load_failures.iter().cloned());
+    all.filter(|failure| seen.insert(failure.for_user.clone())).collect()
 }
 
-fn recommendations_result(told: &[(SuggestedMovie, RecommendationReason)], failed: &[String]) -> CallResult {
-    let first = &told[..told.len().min(MAX_RESULTS)];
-    let results = first.iter().map(|(film, why)| {
-        json!({ "type": "movie", "tmdb": film.tmdb, "title": clean_title(&film.title), "year": film.year,
-            "rating": film.rating, "genres": film.genres.iter().take(TOLD_GENRES).collect::<Vec<_>>(),
-            "because": why.format_reason() })
+fn recommendations_result(
+    recommended: &[(SuggestedMovie, RecommendationReason)],
+    failed: &[String],
+) -> CallResult {
+    let first = &recommended[..recommended.len().min(MAX_RESULTS)];
+    let results = first.iter().map(|(movie, reason)| {
+        json!({ "type": "movie", "tmdb": movie.tmdb, "title": clean_title(&movie.title), "year": movie.year,
+            "rating": movie.rating, "genres": movie.genres.iter().take(MAX_GENRES).collect::<Vec<_>>(),
+            "because": reason.format_reason() })
     });
     let mut for_model =
-        list_first_results(results.collect(), told.len(), "name a genre or a title for others");
+        list_first_results(results.collect(), recommended.len(), "name a genre or a title for others");
     add_failed_services(&mut for_model, failed);
     let titles: Vec<String> =
-        first.iter().map(|(film, _)| format_media_title(&film.title, film.year)).collect();
+        first.iter().map(|(movie, _)| format_media_title(&movie.title, movie.year)).collect();
     let sentence = if titles.is_empty() {
         "Radarr suggests nothing of that kind right now.".to_owned()
     } else {
         format!("You might like {}.", format_sentence_list(&titles))
     };
-    let shown = for_model["results"].as_array().map_or(0, Vec::len);
+    let shown_count = for_model["results"].as_array().map_or(0, Vec::len);
     CallResult {
         for_model,
         for_user: append_failed_services(sentence, failed),
-        shown: first.iter().take(shown).map(|(film, _)| MediaRef::Tmdb(film.tmdb)).collect(),
+        shown: first.iter().take(shown_count).map(|(movie, _)| MediaRef::Tmdb(movie.tmdb)).collect(),
     }
 }
 
-fn series_result(stock: &LoadedLibraries<'_>) -> Result<CallResult, CallFailure> {
-    let answers = vec![(); stock.libraries.len()];
-    let (_, failed) = InstanceResults { answers, failures: stock.failures.clone() }.or_failure()?;
-    let entries = stock.cached_titles();
-    let most = GenreProfile::from_libraries(&entries).top_genres(TOLD_GENRES);
+fn series_result(loaded: &LoadedLibraries<'_>) -> Result<CallResult, CallFailure> {
+    let responses = vec![(); loaded.libraries.len()];
+    let (_, failed) = InstanceResults { responses, failures: loaded.failures.clone() }.or_failure()?;
+    let entries = loaded.cached_titles();
+    let top_genres = GenreProfile::from_libraries(&entries).top_genres(MAX_GENRES);
     let mut for_model = json!({ "results": [], "total": 0,
-        "library_has_most_of": most.iter().map(|(genre, held)| json!([genre, held])).collect::<Value>(),
+        "library_has_most_of": top_genres.iter().map(|(genre, count)| json!([genre, count])).collect::<Value>(),
         "note": "Sonarr suggests no shows: name some yourself, and check each with search_media" });
     add_failed_services(&mut for_model, &failed);
-    let genres: Vec<String> = most.iter().map(|(genre, _)| (*genre).to_owned()).collect();
+    let genres: Vec<String> = top_genres.iter().map(|(genre, _)| (*genre).to_owned()).collect();
     let sentence = if genres.is_empty() {
         "Sonarr suggests no shows.".to_owned()
     } else {

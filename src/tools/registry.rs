@@ -23,7 +23,7 @@ impl ToolRegistry {
         specs.filter(|spec| approval::is_offered(spec.audience, rights)).cloned().collect()
     }
 
-    /// Returns the effect level of calls to this tool. A tool that does not exist changes nothing.
+    /// Returns the effect level of a tool. A call of an unknown tool counts as a read, because it changes nothing.
     pub fn effect_level(&self, name: &str) -> EffectLevel {
         self.get(name).map_or(EffectLevel::Read, |tool| tool.spec().effect_level)
     }

@@ -1,4 +1,4 @@
-//! Removal of a whole download from the queue: contents of the confirmation prompt, and the outcome.
+//! Tool that removes a download from the queue after confirmation.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,7 +18,7 @@ use crate::conversation::deletion::target::{
 };
 use crate::conversation::transcript::{CallFailure, CallResult, FailureCode, MediaKind, MediaRef};
 
-/// Tool that takes a download from the queue, by its id in the results of `check_status`.
+/// Tool that removes a download from the queue, by its id in the results of `check_status`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RemoveDownload {
@@ -34,7 +34,7 @@ impl DeletionTool for RemoveDownload {
     const NAME: &'static str = "remove_download";
     const DESCRIPTION: &'static str = "Take away a stuck, bad or unwanted download.";
 
-    /// Returns all names, because the id of a download does not tell its kind.
+    /// Returns the names of all instances, because the id of a download does not show its kind.
     fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
         [library.movie_names(), library.series_names()].concat()
     }
@@ -45,58 +45,64 @@ impl DeletionTool for RemoveDownload {
     }
 
     async fn preview_items(&self, library: &ArrInstances) -> Result<Vec<DeletionTarget>, ToolError> {
-        let place = find_instance(library, self.instance.as_deref())?;
-        let download = fetch_download(&place, self.id).await.map_err(|error| place.request_error(&error))?;
+        let instance = find_instance(library, self.instance.as_deref())?;
+        let download =
+            fetch_download(&instance, self.id).await.map_err(|error| instance.request_error(&error))?;
         let Some(download) = download else { return Err(not_downloading(self.id).into()) };
-        // No other copy can be searched for if the library does not know the title.
-        let afterwards = match (self.replace, &download.of) {
+        // There is no title to search for if the library does not know the content of the download.
+        let follow_up = match (self.replace, &download.of) {
             (true, DownloadOf::Movie(_) | DownloadOf::Episodes { .. }) => DownloadFollowUp::SearchAgain,
             (true, DownloadOf::Nothing) | (false, _) => DownloadFollowUp::Nothing,
         };
-        Ok(vec![freeze_download(&place, self.id, &download, afterwards)])
+        Ok(vec![freeze_download(&instance, self.id, &download, follow_up)])
     }
 
     async fn refresh_item(
         item: &DeletionTarget,
         library: &ArrInstances,
     ) -> Result<Option<DeletionTarget>, ToolError> {
-        let place = find_instance(library, Some(&item.instance))?;
-        let download = fetch_download(&place, item.id).await.map_err(|error| place.request_error(&error))?;
-        Ok(download.map(|download| freeze_download(&place, item.id, &download, frozen_afterwards(item))))
+        let instance = find_instance(library, Some(&item.instance))?;
+        let download =
+            fetch_download(&instance, item.id).await.map_err(|error| instance.request_error(&error))?;
+        Ok(download.map(|download| freeze_download(&instance, item.id, &download, frozen_follow_up(item))))
     }
 
     async fn delete_item(item: &DeletionTarget, library: &ArrInstances) -> Result<CallResult, ToolError> {
-        let place = find_instance(library, Some(&item.instance))?;
-        let download = fetch_download(&place, item.id).await.map_err(|error| place.request_error(&error))?;
+        let instance = find_instance(library, Some(&item.instance))?;
+        let download =
+            fetch_download(&instance, item.id).await.map_err(|error| instance.request_error(&error))?;
         let Some(download) = download else { return Ok(already_gone_result(item)) };
         if (&download.id, download_title(&download)) != (&item.fingerprint.path, frozen_title(item)) {
             return Err(changed_failure(item).into());
         }
-        let (how, search) = match frozen_afterwards(item) {
+        let (mode, search_needed) = match frozen_follow_up(item) {
             DownloadFollowUp::Nothing => (DiscardMode::Block, false),
             DownloadFollowUp::SearchAgain => {
-                let by_itself = place
+                let replaces_automatically = instance
                     .common_api()
                     .replaces_failed()
                     .await
-                    .map_err(|error| place.request_error(&error))?;
-                (DiscardMode::BlockAndReplace, !by_itself)
+                    .map_err(|error| instance.request_error(&error))?;
+                (DiscardMode::BlockAndReplace, !replaces_automatically)
             }
         };
-        match place.common_api().discard_download(item.id, how).await {
+        match instance.common_api().discard_download(item.id, mode).await {
             Ok(RemovalOutcome::Removed) => {}
             Ok(RemovalOutcome::AlreadyGone) => return Ok(already_gone_result(item)),
-            Err(error) => return Err(place.write_error(&error)),
+            Err(error) => return Err(instance.write_error(&error)),
         }
-        if fetch_download(&place, item.id)
+        if fetch_download(&instance, item.id)
             .await
-            .map_err(|error| place.unverified_write_error(&error))?
+            .map_err(|error| instance.unverified_write_error(&error))?
             .is_some()
         {
             return Err(still_there_failure(item).into());
         }
-        if search {
-            place.search_titles(&download.of).await.map_err(|error| place.unverified_write_error(&error))?;
+        if search_needed {
+            instance
+                .search_titles(&download.of)
+                .await
+                .map_err(|error| instance.unverified_write_error(&error))?;
         }
         Ok(removed_result(item))
     }
@@ -105,20 +111,19 @@ impl DeletionTool for RemoveDownload {
         item: &DeletionTarget,
         library: &ArrInstances,
     ) -> Result<RecoveryOutcome, ToolError> {
-        let place = find_instance(library, Some(&item.instance))?;
-        Ok(match fetch_download(&place, item.id).await {
+        let instance = find_instance(library, Some(&item.instance))?;
+        Ok(match fetch_download(&instance, item.id).await {
             Ok(Some(_)) => RecoveryOutcome::NotDone,
-            // If Sonarr or Radarr do not start the replacement search automatically, there is no way to see whether the
-            // search was started.
-            Ok(None) if frozen_afterwards(item) == DownloadFollowUp::Nothing => {
+            // If the instance does not start the replacement search itself, nothing shows whether it was started.
+            Ok(None) if frozen_follow_up(item) == DownloadFollowUp::Nothing => {
                 RecoveryOutcome::Done(removed_result(item).into())
             }
-            Ok(None) => match place.common_api().replaces_failed().await {
+            Ok(None) => match instance.common_api().replaces_failed().await {
                 Ok(true) => RecoveryOutcome::Done(removed_result(item).into()),
                 Ok(false) | Err(_) => RecoveryOutcome::Unknown,
             },
             Err(error) => {
-                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to check a download removal");
+                tracing::warn!(instance = instance.name(), id = item.id, %error, "failed to check a download removal");
                 RecoveryOutcome::Unknown
             }
         })
@@ -128,7 +133,7 @@ impl DeletionTool for RemoveDownload {
 fn find_instance<'a>(library: &'a ArrInstances, name: Option<&str>) -> Result<InstanceRef<'a>, CallFailure> {
     let is_movies = match name {
         Some(name) => library.movie_names().contains(&name),
-        // A call without a name has only one instance to mean.
+        // A call may only omit the name if there is one instance.
         None => !library.movies.is_empty(),
     };
     let kind = if is_movies { MediaKind::Movie } else { MediaKind::Series };
@@ -136,39 +141,39 @@ fn find_instance<'a>(library: &'a ArrInstances, name: Option<&str>) -> Result<In
 }
 
 impl InstanceRef<'_> {
-    async fn search_titles(&self, what: &DownloadOf) -> Result<(), ArrError> {
-        match (self, what) {
+    async fn search_titles(&self, content: &DownloadOf) -> Result<(), ArrError> {
+        match (self, content) {
             (Self::Movies(instance), DownloadOf::Movie(id)) => instance.client.search_movie(*id).await,
             (Self::Series(instance), DownloadOf::Episodes { episodes, .. }) => {
                 let ids = episodes.iter().map(|episode| episode.id).collect();
                 instance.client.search_series(&SeriesSearch::Episodes(ids)).await
             }
-            // The library knows no title for this download, so there is nothing to search for.
+            // The content is unknown, so there is nothing to search for.
             (Self::Movies(_) | Self::Series(_), _) => Ok(()),
         }
     }
 }
 
-async fn fetch_download(place: &InstanceRef<'_>, row: i64) -> Result<Option<Download>, ArrError> {
-    Ok(place.fetch_downloads().await?.into_iter().find(|download| download.rows.contains(&row)))
+async fn fetch_download(instance: &InstanceRef<'_>, row: i64) -> Result<Option<Download>, ArrError> {
+    Ok(instance.fetch_downloads().await?.into_iter().find(|download| download.rows.contains(&row)))
 }
 
 fn freeze_download(
-    place: &InstanceRef<'_>,
+    instance: &InstanceRef<'_>,
     row: i64,
     download: &Download,
-    afterwards: DownloadFollowUp,
+    follow_up: DownloadFollowUp,
 ) -> DeletionTarget {
     DeletionTarget {
-        instance: place.name().to_owned(),
-        kind: place.kind(),
+        instance: instance.name().to_owned(),
+        kind: instance.kind(),
         id: row,
         delete_files: true,
-        scope: DeletionScope::Download(afterwards),
+        scope: DeletionScope::Download(follow_up),
         fingerprint: TargetFingerprint {
             title: download_title(download),
             year: 0,
-            // This value identifies a download for its lifetime. A queue row id may be reused.
+            // The id of the download client identifies a download for its lifetime. A queue row id may be reused.
             path: download.id.clone(),
             size_bytes: download.size_bytes.max(0.0) as u64,
             seasons: None,
@@ -184,9 +189,9 @@ fn frozen_title(item: &DeletionTarget) -> String {
     item.fingerprint.title.clone()
 }
 
-fn frozen_afterwards(item: &DeletionTarget) -> DownloadFollowUp {
+fn frozen_follow_up(item: &DeletionTarget) -> DownloadFollowUp {
     match item.scope {
-        DeletionScope::Download(afterwards) => afterwards,
+        DeletionScope::Download(follow_up) => follow_up,
         DeletionScope::Whole | DeletionScope::Season { .. } | DeletionScope::Copy { .. } => {
             DownloadFollowUp::Nothing
         }
@@ -194,7 +199,7 @@ fn frozen_afterwards(item: &DeletionTarget) -> DownloadFollowUp {
 }
 
 fn removed_result(item: &DeletionTarget) -> CallResult {
-    // The download was not in the library yet, so removing it frees no space there.
+    // The download was not in the library yet, so its removal frees no space there.
     deleted_result(item, 0)
 }
 
@@ -202,6 +207,6 @@ fn not_downloading(id: i64) -> CallFailure {
     CallFailure::new(
         FailureCode::UnknownId,
         json!({ "id": id, "hint": "it is not downloading any more; call check_status" }),
-        Some("That is not downloading any more.".to_owned()),
+        Some("That is no longer downloading.".to_owned()),
     )
 }

@@ -1,5 +1,4 @@
-//! Deletion from the library: contents of the confirmation prompt, deletion of each confirmed item in a run of its own,
-//! and the outcome.
+//! Tool that deletes titles or seasons from the library. Each confirmed item is deleted in its own run.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -49,39 +48,39 @@ impl DeletionTool for RemoveMedia {
     const DESCRIPTION: &'static str = "Delete movies or shows from the library, or a season's files.";
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
-        let place =
+        let find_instance =
             |item: &RemovalTarget| InstanceRef::find_by_name(library, item.kind, item.instance.as_deref());
         let items = self.unique_items().into_iter();
-        let refs =
-            items.map(|item| Ok(place(item)?.media_ref(item.id))).collect::<Result<_, CallFailure>>()?;
+        let refs = items
+            .map(|item| Ok(find_instance(item)?.media_ref(item.id)))
+            .collect::<Result<_, CallFailure>>()?;
         Ok(CallReferences { refs, four_k: false })
     }
 
     async fn preview_items(&self, library: &ArrInstances) -> Result<Vec<DeletionTarget>, ToolError> {
         let mut frozen = Vec::new();
         for item in self.unique_items().into_iter().take(MAX_ITEMS) {
-            let place = InstanceRef::find_by_name(library, item.kind, item.instance.as_deref())?;
+            let instance = InstanceRef::find_by_name(library, item.kind, item.instance.as_deref())?;
             if let Some(number) = item.season {
-                let InstanceRef::Series(instance) = place else {
+                let InstanceRef::Series(instance) = instance else {
                     return Err(movie_has_no_seasons().into());
                 };
                 if !self.delete_files {
-                    return Err(season_is_kept().into());
+                    return Err(season_needs_file_deletion().into());
                 }
                 frozen.push(season_files::freeze_season(instance, item.id, number).await?);
                 continue;
             }
             let Some(fingerprint) =
-                place.fetch_fingerprint(item.id).await.map_err(|error| place.request_error(&error))?
+                instance.fetch_fingerprint(item.id).await.map_err(|error| instance.request_error(&error))?
             else {
                 return Err(unknown_title(item.id).into());
             };
             frozen.push(DeletionTarget {
-                instance: place.name().to_owned(),
+                instance: instance.name().to_owned(),
                 kind: item.kind,
                 id: item.id,
-                // Unknown files are never deleted. If only the size is missing from a response, existing files must not
-                // be lost.
+                // The size may be missing from a response. Files that the prompt could not show are never deleted.
                 delete_files: self.delete_files && fingerprint.size_bytes > 0,
                 scope: DeletionScope::Whole,
                 fingerprint,
@@ -94,37 +93,41 @@ impl DeletionTool for RemoveMedia {
         item: &DeletionTarget,
         library: &ArrInstances,
     ) -> Result<Option<DeletionTarget>, ToolError> {
-        let place = InstanceRef::find_by_name(library, item.kind, Some(&item.instance))?;
-        if let (DeletionScope::Season { number, .. }, InstanceRef::Series(instance)) = (&item.scope, &place) {
+        let instance = InstanceRef::find_by_name(library, item.kind, Some(&item.instance))?;
+        if let (DeletionScope::Season { number, .. }, InstanceRef::Series(instance)) =
+            (&item.scope, &instance)
+        {
             return season_files::freeze_season(instance, item.id, *number).await.map(Some);
         }
-        let fresh = place.fetch_fingerprint(item.id).await.map_err(|error| place.request_error(&error))?;
-        Ok(fresh.map(|fingerprint| DeletionTarget { fingerprint, ..item.clone() }))
+        let fingerprint =
+            instance.fetch_fingerprint(item.id).await.map_err(|error| instance.request_error(&error))?;
+        Ok(fingerprint.map(|fingerprint| DeletionTarget { fingerprint, ..item.clone() }))
     }
 
     async fn delete_item(item: &DeletionTarget, library: &ArrInstances) -> Result<CallResult, ToolError> {
         if let Some(season) = SeasonFiles::from_item(item, library)? {
             return season.delete_files().await;
         }
-        let place = InstanceRef::find_by_name(library, item.kind, Some(&item.instance))?;
-        let current = place.fetch_fingerprint(item.id).await.map_err(|error| place.request_error(&error))?;
+        let instance = InstanceRef::find_by_name(library, item.kind, Some(&item.instance))?;
+        let current =
+            instance.fetch_fingerprint(item.id).await.map_err(|error| instance.request_error(&error))?;
         let Some(current) = current else {
             return Ok(already_gone_result(item));
         };
         if !is_same_title(&item.fingerprint, &current) {
             return Err(changed_failure(item).into());
         }
-        match place.delete_title(item).await {
+        match instance.delete_title(item).await {
             Ok(RemovalOutcome::Removed) => {}
             Ok(RemovalOutcome::AlreadyGone) | Err(ArrError::NotFound) => {
                 return Ok(already_gone_result(item));
             }
-            Err(error) => return Err(place.write_error(&error)),
+            Err(error) => return Err(instance.write_error(&error)),
         }
-        match place.fetch_fingerprint(item.id).await {
+        match instance.fetch_fingerprint(item.id).await {
             Ok(None) => Ok(deleted_result(item, current.size_bytes)),
             Ok(Some(_)) => Err(still_there_failure(item).into()),
-            Err(error) => Err(place.unverified_write_error(&error)),
+            Err(error) => Err(instance.unverified_write_error(&error)),
         }
     }
 
@@ -135,13 +138,13 @@ impl DeletionTool for RemoveMedia {
         if let Some(season) = SeasonFiles::from_item(item, library)? {
             return Ok(season.recover_deletion().await);
         }
-        let place = InstanceRef::find_by_name(library, item.kind, Some(&item.instance))?;
-        Ok(match place.fetch_fingerprint(item.id).await {
+        let instance = InstanceRef::find_by_name(library, item.kind, Some(&item.instance))?;
+        Ok(match instance.fetch_fingerprint(item.id).await {
             Ok(None) => RecoveryOutcome::Done(deleted_result(item, item.fingerprint.size_bytes).into()),
             // Ids are never reused, so an item that is still present was not deleted, regardless of its current state.
             Ok(Some(_)) => RecoveryOutcome::NotDone,
             Err(error) => {
-                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to check a deletion");
+                tracing::warn!(instance = instance.name(), id = item.id, %error, "failed to check a deletion");
                 RecoveryOutcome::Unknown
             }
         })
@@ -164,7 +167,7 @@ fn movie_has_no_seasons() -> CallFailure {
     bad_argument("season", "nothing for a movie", "")
 }
 
-fn season_is_kept() -> CallFailure {
+fn season_needs_file_deletion() -> CallFailure {
     let hint = "a season that keeps its files is only no longer wanted";
     bad_argument("delete_files", "true with a season", hint)
 }

@@ -1,5 +1,5 @@
-//! Replacement of a bad copy. After confirmation, its file is deleted first, since a release that is no better would
-//! not be accepted next to it. Then its release is blocked, and then another release is searched for.
+//! Tool that replaces a bad copy after confirmation. It first deletes the file, because Sonarr and Radarr accept no
+//! release that is not better than an existing file. Then it blocks the old release and searches for another.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -40,12 +40,12 @@ impl DeletionTool for ReplaceCopy {
         "Delete a bad copy on disk (wrong, broken, bad sound), never take it again, get another.";
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
-        let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
-        Ok(place.media_ref(self.id).into())
+        let instance = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
+        Ok(instance.media_ref(self.id).into())
     }
 
     async fn preview_items(&self, library: &ArrInstances) -> Result<Vec<DeletionTarget>, ToolError> {
-        let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
+        let instance = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
         let episodes = match (self.kind, self.season) {
             (MediaKind::Movie, _) => None,
             (MediaKind::Series, Some(season)) => {
@@ -53,7 +53,7 @@ impl DeletionTool for ReplaceCopy {
             }
             (MediaKind::Series, None) => return Err(which_season().into()),
         };
-        match freeze_copy(&place, self.id, episodes).await? {
+        match freeze_copy(&instance, self.id, episodes).await? {
             Some(item) => Ok(vec![item]),
             None => Err(unknown_title(self.id).into()),
         }
@@ -63,37 +63,35 @@ impl DeletionTool for ReplaceCopy {
         item: &DeletionTarget,
         library: &ArrInstances,
     ) -> Result<Option<DeletionTarget>, ToolError> {
-        let place = InstanceRef::find_by_name(library, item.kind, Some(&item.instance))?;
-        freeze_copy(&place, item.id, media_copy::frozen_episodes(item).cloned()).await
+        let instance = InstanceRef::find_by_name(library, item.kind, Some(&item.instance))?;
+        freeze_copy(&instance, item.id, media_copy::frozen_episodes(item).cloned()).await
     }
 
-    /// Replaces the copy. Each step first checks whether it was already done, so that an interrupted run can be
-    /// resumed.
+    /// Replaces the copy. Each step can be repeated, so that an interrupted run can be resumed.
     async fn delete_item(item: &DeletionTarget, library: &ArrInstances) -> Result<CallResult, ToolError> {
-        let place = InstanceRef::find_by_name(library, item.kind, Some(&item.instance))?;
-        let copy = MediaCopy::fetch_current(&place, item.id, media_copy::frozen_episodes(item)).await;
-        let Some(copy) = copy.map_err(|error| place.request_error(&error))? else {
+        let instance = InstanceRef::find_by_name(library, item.kind, Some(&item.instance))?;
+        let copy = MediaCopy::fetch_current(&instance, item.id, media_copy::frozen_episodes(item)).await;
+        let Some(copy) = copy.map_err(|error| instance.request_error(&error))? else {
             return Ok(already_gone_result(item));
         };
         if !copy.matches_prompt(item) {
             return Err(changed_failure(item).into());
         }
-        let grabs = copy.fetch_grabs(&place).await.map_err(|error| place.request_error(&error))?;
-        copy.delete_files(&place).await.map_err(|error| place.write_error(&error))?;
-        // From here on, the outcome of a failure must be checked, because the file may already be deleted.
-        let lost = |error| place.unverified_write_error(&error);
-        copy.monitor_again(&place).await.map_err(lost)?;
+        let grabs = copy.fetch_grabs(&instance).await.map_err(|error| instance.request_error(&error))?;
+        copy.delete_files(&instance).await.map_err(|error| instance.write_error(&error))?;
+        // The file is deleted now, so the outcome of any later failure must be checked.
+        let unverified = |error| instance.unverified_write_error(&error);
+        copy.monitor_again(&instance).await.map_err(unverified)?;
         for grab in &grabs {
-            place.fail_grab(*grab).await.map_err(lost)?;
+            instance.fail_grab(*grab).await.map_err(unverified)?;
         }
-        // Sonarr and Radarr may search for another release automatically, or for part of it. A second search has no ill
-        // effect.
-        copy.search_replacement(&place).await.map_err(lost)?;
-        match MediaCopy::fetch_current(&place, item.id, media_copy::frozen_episodes(item))
+        // Sonarr or Radarr may already search automatically. A second search does no harm.
+        copy.search_replacement(&instance).await.map_err(unverified)?;
+        match MediaCopy::fetch_current(&instance, item.id, media_copy::frozen_episodes(item))
             .await
-            .map_err(lost)?
+            .map_err(unverified)?
         {
-            Some(left) if left.has_file_of(item) => Err(still_there_failure(item).into()),
+            Some(remaining) if remaining.has_frozen_file(item) => Err(still_there_failure(item).into()),
             Some(_) | None => Ok(deleted_result(item, copy.size_bytes())),
         }
     }
@@ -102,17 +100,17 @@ impl DeletionTool for ReplaceCopy {
         item: &DeletionTarget,
         library: &ArrInstances,
     ) -> Result<RecoveryOutcome, ToolError> {
-        let place = InstanceRef::find_by_name(library, item.kind, Some(&item.instance))?;
-        Ok(match MediaCopy::fetch_current(&place, item.id, media_copy::frozen_episodes(item)).await {
+        let instance = InstanceRef::find_by_name(library, item.kind, Some(&item.instance))?;
+        Ok(match MediaCopy::fetch_current(&instance, item.id, media_copy::frozen_episodes(item)).await {
             Ok(None) => RecoveryOutcome::Done(deleted_result(item, 0).into()),
             // A replacement has already been imported.
             Ok(Some(copy)) if copy.is_replacement_of(item) => {
                 RecoveryOutcome::Done(deleted_result(item, 0).into())
             }
-            // The remaining steps are done by another run, since each step can be repeated.
+            // Another run does the remaining steps, since each step can be repeated.
             Ok(Some(_)) => RecoveryOutcome::NotDone,
             Err(error) => {
-                tracing::warn!(instance = place.name(), id = item.id, %error, "failed to check a replacement");
+                tracing::warn!(instance = instance.name(), id = item.id, %error, "failed to check a replacement");
                 RecoveryOutcome::Unknown
             }
         })
@@ -121,13 +119,13 @@ impl DeletionTool for ReplaceCopy {
 
 /// Freezes the copy for the confirmation prompt. Returns `None` if the title is no longer in the library.
 async fn freeze_copy(
-    place: &InstanceRef<'_>,
+    instance: &InstanceRef<'_>,
     id: i64,
     episodes: Option<SeasonEpisodes>,
 ) -> Result<Option<DeletionTarget>, ToolError> {
-    let copy = MediaCopy::fetch_current(place, id, episodes.as_ref())
+    let copy = MediaCopy::fetch_current(instance, id, episodes.as_ref())
         .await
-        .map_err(|error| place.request_error(&error))?;
+        .map_err(|error| instance.request_error(&error))?;
     let Some(copy) = copy else { return Ok(None) };
     if copy.files.is_empty() {
         return Err(nothing_on_disk(&copy.fingerprint).into());
@@ -135,17 +133,17 @@ async fn freeze_copy(
     if copy.files.iter().any(|file| file.size_bytes == 0) {
         return Err(size_unknown(&copy.fingerprint).into());
     }
-    // A file may hold more episodes than were listed. They are deleted as well, so the prompt lists them too.
+    // A file may contain more episodes than were requested. They are deleted too, so the prompt lists them.
     let (kind, episodes) = match &copy.scope {
         CopyScope::Movie => (MediaKind::Movie, None),
-        CopyScope::Episodes { season, touched, .. } => {
-            let on_disk = touched.iter().filter(|episode| episode.on_disk());
+        CopyScope::Episodes { season, episodes, .. } => {
+            let on_disk = episodes.iter().filter(|episode| episode.on_disk());
             let numbers = on_disk.map(|episode| episode.number).collect();
             (MediaKind::Series, Some(SeasonEpisodes { season: *season, numbers }))
         }
     };
     Ok(Some(DeletionTarget {
-        instance: place.name().to_owned(),
+        instance: instance.name().to_owned(),
         kind,
         id,
         delete_files: true,
@@ -158,10 +156,13 @@ fn which_season() -> CallFailure {
     bad_argument("season", "integer", "of a show, say which season, and which episodes if not all")
 }
 
-fn nothing_on_disk(about: &TargetFingerprint) -> CallFailure {
+fn nothing_on_disk(fingerprint: &TargetFingerprint) -> CallFailure {
     CallFailure::new(
         FailureCode::NothingOnDisk,
-        json!({ "title": about.title, "hint": "there is no copy of that to replace; why_missing says more" }),
-        Some(format!("There is no copy of that on disk: {}.", format_media_title(&about.title, about.year))),
+        json!({ "title": fingerprint.title, "hint": "there is no copy of that to replace; why_missing says more" }),
+        Some(format!(
+            "There is no copy of that on disk: {}.",
+            format_media_title(&fingerprint.title, fingerprint.year)
+        )),
     )
 }

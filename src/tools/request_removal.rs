@@ -1,4 +1,4 @@
-//! Removal requests to the admins, from users who may not delete the title themselves.
+//! Tool that asks the admins to delete a title, for users who may not delete it themselves.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::conversation::transcript::{
 };
 
 /// Maximum number of open removal requests per user.
-const MOST_WISHES: usize = 5;
+const MAX_OPEN_REQUESTS: usize = 5;
 
 /// Tool that asks the admins to delete a title.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -36,21 +36,21 @@ impl TypedTool for RequestRemoval {
     const AUDIENCE: ToolAudience = ToolAudience::NotDeleters;
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
-        let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
-        Ok(place.media_ref(self.id).into())
+        let instance = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
+        Ok(instance.media_ref(self.id).into())
     }
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
+        let instance = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
         if context.admins == 0 {
             return Err(no_admin().into());
         }
-        let fetched = place.fetch_fingerprint(self.id).await.map_err(|error| place.request_error(&error))?;
-        let Some(fingerprint) = fetched else { return Err(unknown_title(self.id).into()) };
-        let instance = place.name().to_owned();
+        let fingerprint =
+            instance.fetch_fingerprint(self.id).await.map_err(|error| instance.request_error(&error))?;
+        let Some(fingerprint) = fingerprint else { return Err(unknown_title(self.id).into()) };
         let delete_files = fingerprint.size_bytes > 0;
         let item = DeletionTarget {
-            instance,
+            instance: instance.name().to_owned(),
             kind: self.kind,
             id: self.id,
             delete_files,
@@ -61,18 +61,18 @@ impl TypedTool for RequestRemoval {
             std::slice::from_ref(&item),
             RecentMessages::from_context(context),
         )?;
-        let same = |wish: &DeletionTarget| {
-            (&wish.instance, wish.kind, wish.id) == (&item.instance, item.kind, item.id)
+        let is_same_item = |requested: &DeletionTarget| {
+            (&requested.instance, requested.kind, requested.id) == (&item.instance, item.kind, item.id)
         };
-        if context.removal_requests.iter().any(same) {
+        if context.removal_requests.iter().any(is_same_item) {
             return Ok(request_result(
                 &item,
                 "already_asked",
-                "The admins were asked already, and have not answered.",
+                "I already asked the admins. They have not decided yet.",
             )
             .into());
         }
-        if context.removal_requests.len() >= MOST_WISHES {
+        if context.removal_requests.len() >= MAX_OPEN_REQUESTS {
             return Err(too_many_requests().into());
         }
         let sentence =
@@ -99,16 +99,14 @@ fn no_admin() -> CallFailure {
     CallFailure::new(
         FailureCode::NobodyToAsk,
         json!({ "hint": "there is no admin" }),
-        Some("There is no admin whom I could ask.".to_owned()),
+        Some("There is no admin I could ask.".to_owned()),
     )
 }
 
 fn too_many_requests() -> CallFailure {
     CallFailure::new(
         FailureCode::TooManyRequests,
-        json!({ "open": MOST_WISHES, "hint": "wait until the admins have answered" }),
-        Some(
-            "You have several requests open already. Please wait until the admins have answered.".to_owned(),
-        ),
+        json!({ "open": MAX_OPEN_REQUESTS, "hint": "wait until the admins have answered" }),
+        Some("You already have several open requests. Please wait until the admins have decided.".to_owned()),
     )
 }

@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::formatting::{
-    MEANT, add_failed_services, append_failed_services, clean_text, clean_title, format_media_title,
+    ALIAS_KEY, add_failed_services, append_failed_services, clean_text, clean_title, format_media_title,
     format_sentence_list, list_results,
 };
-use super::library::{ArrInstances, Instance, LOOKUP_PATIENCE, query_all};
+use super::library::{ArrInstances, INSTANCE_LOOKUP_TIMEOUT, Instance, query_all};
 use super::ranking::{MatchQuality, TitleQuery};
 use super::typed_tool::TypedTool;
 use super::{LOOKUP_TIMEOUT, ToolContext, ToolError, ToolOutput};
@@ -35,7 +35,7 @@ pub struct SearchMedia {
     kind: Option<MediaKind>,
 }
 
-/// Title as it is reported to the model and the user.
+/// Search hit as it is reported to the model and the user.
 struct CatalogHit {
     for_model: Value,
     for_user: String,
@@ -51,27 +51,27 @@ impl TypedTool for SearchMedia {
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let meant = context.facts.resolve_alias(&self.query);
-        let query = TitleQuery::new(&self.query).with_alias(meant);
-        let terms: Vec<&str> = std::iter::once(self.query.as_str()).chain(meant).collect();
+        let alias = context.facts.resolve_alias(&self.query);
+        let query = TitleQuery::new(&self.query).with_alias(alias);
+        let terms: Vec<&str> = std::iter::once(self.query.as_str()).chain(alias).collect();
         // All instances of a kind share one catalog, so only the first is queried.
-        let movies = library.movies_of(self.kind).get(..1).unwrap_or_default();
-        let series = library.series_of(self.kind).get(..1).unwrap_or_default();
+        let movies = library.radarr_instances(self.kind).get(..1).unwrap_or_default();
+        let series = library.sonarr_instances(self.kind).get(..1).unwrap_or_default();
         let (movies, series) = tokio::join!(
-            query_all(movies, LOOKUP_PATIENCE, |radarr| {
+            query_all(movies, INSTANCE_LOOKUP_TIMEOUT, |radarr| {
                 lookup_terms(&terms, |term| radarr.lookup_movies(term))
             }),
-            query_all(series, LOOKUP_PATIENCE, |sonarr| {
+            query_all(series, INSTANCE_LOOKUP_TIMEOUT, |sonarr| {
                 lookup_terms(&terms, |term| sonarr.lookup_series(term))
             }),
         );
         let movies = movies.map(|(instance, hits)| {
             let mut hits = dedup_hits(hits, |movie| movie.tmdb);
-            hits.sort_by(|one, other| other.popularity.total_cmp(&one.popularity));
+            hits.sort_by(|a, b| b.popularity.total_cmp(&a.popularity));
             let ranked = query.rank_hits(hits, |movie| (&movie.title, movie.year));
             ranked
                 .into_iter()
-                .map(|(fit, movie)| movie_hit(instance, &movie).with_match_quality(fit))
+                .map(|(quality, movie)| movie_hit(instance, &movie).with_match_quality(quality))
                 .collect::<Vec<_>>()
         });
         let series = series.map(|(instance, hits)| {
@@ -79,11 +79,11 @@ impl TypedTool for SearchMedia {
                 .rank_hits(dedup_hits(hits, |series| series.tvdb), |series| (&series.title, series.year));
             ranked
                 .into_iter()
-                .map(|(fit, series)| series_hit(instance, &series).with_match_quality(fit))
+                .map(|(quality, series)| series_hit(instance, &series).with_match_quality(quality))
                 .collect()
         });
-        let (answers, failed) = movies.merge(series).or_failure()?;
-        let found = merge_ranked(answers);
+        let (ranked_lists, failed) = movies.merge(series).or_failure()?;
+        let found = merge_ranked(ranked_lists);
         let sentence = match format_hits(&found) {
             None => format!("I found nothing for {}.", quote_words(&self.query)),
             Some(titles) => format!("I found {titles}."),
@@ -92,34 +92,34 @@ impl TypedTool for SearchMedia {
     }
 }
 
-/// Looks up a query, and the title that the user means by it. Only the lookup of the query itself must succeed.
-async fn lookup_terms<'a, T, Answer>(
+/// Looks up a query, and the title for which it is an alias, if any. Only the lookup of the query itself must succeed.
+async fn lookup_terms<'a, T, Lookup>(
     terms: &'a [&'a str],
-    lookup: impl Fn(&'a str) -> Answer,
+    lookup: impl Fn(&'a str) -> Lookup,
 ) -> Result<Vec<Vec<T>>, ArrError>
 where
-    Answer: Future<Output = Result<Vec<T>, ArrError>>,
+    Lookup: Future<Output = Result<Vec<T>, ArrError>>,
 {
-    let mut answers = join_all(terms.iter().map(|term| lookup(term))).await.into_iter();
+    let mut responses = join_all(terms.iter().map(|term| lookup(term))).await.into_iter();
     let mut found = Vec::new();
-    if let Some(said) = answers.next() {
-        found.push(said?);
+    if let Some(query_hits) = responses.next() {
+        found.push(query_hits?);
     }
-    for meant in answers {
-        match meant {
+    for alias_hits in responses {
+        match alias_hits {
             Ok(hits) => found.push(hits),
-            Err(error) => tracing::warn!(%error, "failed to look up the stored meaning of a name"),
+            Err(error) => tracing::warn!(%error, "failed to look up the title of an alias"),
         }
     }
     Ok(found)
 }
 
 impl CatalogHit {
-    fn with_match_quality(mut self, fit: MatchQuality) -> (MatchQuality, Self) {
-        if fit == MatchQuality::Alias {
-            self.for_model[MEANT] = json!(true);
+    fn with_match_quality(mut self, quality: MatchQuality) -> (MatchQuality, Self) {
+        if quality == MatchQuality::Alias {
+            self.for_model[ALIAS_KEY] = json!(true);
         }
-        (fit, self)
+        (quality, self)
     }
 }
 
@@ -129,30 +129,32 @@ fn dedup_hits<T>(hits: Vec<Vec<T>>, id: impl Fn(&T) -> i64) -> Vec<T> {
     hits.into_iter().flatten().filter(|hit| seen.insert(id(hit))).collect()
 }
 
-/// Merges ranked lists: by match quality, then the first of each list, the second of each, and so on.
+/// Merges ranked lists by match quality, then by position in the list.
 fn merge_ranked(lists: Vec<Vec<(MatchQuality, CatalogHit)>>) -> Vec<CatalogHit> {
     let mut all: Vec<(MatchQuality, usize, CatalogHit)> = lists
         .into_iter()
-        .flat_map(|list| list.into_iter().enumerate().map(|(position, (fit, found))| (fit, position, found)))
+        .flat_map(|list| {
+            list.into_iter().enumerate().map(|(position, (quality, hit))| (quality, position, hit))
+        })
         .collect();
-    all.sort_by_key(|(fit, position, _)| (*fit, *position));
-    all.into_iter().map(|(_, _, found)| found).collect()
+    all.sort_by_key(|(quality, position, _)| (*quality, *position));
+    all.into_iter().map(|(_, _, hit)| hit).collect()
 }
 
 fn format_hits(found: &[CatalogHit]) -> Option<String> {
-    let titles: Vec<String> = found.iter().map(|found| found.for_user.clone()).collect();
+    let titles: Vec<String> = found.iter().map(|hit| hit.for_user.clone()).collect();
     (!titles.is_empty()).then(|| format_sentence_list(&titles))
 }
 
 fn hits_result(found: Vec<CatalogHit>, sentence: String, failed: &[String]) -> CallResult {
-    let results = found.iter().map(|found| found.for_model.clone()).collect();
+    let results = found.iter().map(|hit| hit.for_model.clone()).collect();
     let mut for_model = list_results(results, "add a year or more of the title to the query");
     add_failed_services(&mut for_model, failed);
-    let shown = for_model["results"].as_array().map_or(0, Vec::len);
+    let shown_count = for_model["results"].as_array().map_or(0, Vec::len);
     CallResult {
         for_model,
         for_user: append_failed_services(sentence, failed),
-        shown: found.into_iter().take(shown).flat_map(|found| found.shown).collect(),
+        shown: found.into_iter().take(shown_count).flat_map(|hit| hit.shown).collect(),
     }
 }
 
@@ -172,9 +174,9 @@ fn series_hit(instance: &Instance<Sonarr>, series: &Series) -> CatalogHit {
     CatalogHit { for_model, for_user, shown: instance.shown_ids(series) }
 }
 
-fn format_hit(title: &str, year: u16, held: bool) -> String {
+fn format_hit(title: &str, year: u16, in_library: bool) -> String {
     let name = format_media_title(title, year);
-    if held { format!("{name} (you have it)") } else { name }
+    if in_library { format!("{name} (you have it)") } else { name }
 }
 
 fn add_overview(for_model: &mut Value, overview: &str) {

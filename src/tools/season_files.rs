@@ -1,5 +1,4 @@
-//! Deletion of the files of one season. The season is unmonitored first, since its files would otherwise be downloaded
-//! again.
+//! Deletion of the files of one season. The season is unmonitored first, so that Sonarr does not download it again.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +18,7 @@ use crate::conversation::deletion::deletion_messages;
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget, SeasonFlags, TargetFingerprint};
 use crate::conversation::transcript::{CallFailure, CallResult, FailureCode, MediaKind};
 
-/// Season of a frozen item.
+/// Season of a frozen item, with the files in the confirmation prompt.
 pub(super) struct SeasonFiles<'a> {
     instance: &'a Instance<Sonarr>,
     item: &'a DeletionTarget,
@@ -31,33 +30,33 @@ pub(super) struct SeasonFiles<'a> {
 /// Freezes the current files of a season.
 pub(super) async fn freeze_season(
     instance: &Instance<Sonarr>,
-    series: i64,
+    series_id: i64,
     number: u32,
 ) -> Result<DeletionTarget, ToolError> {
     let client = &instance.client;
-    let show = client.fetch_series(series).await.map_err(|error| instance.request_error(&error))?;
-    let Some(show) = show else { return Err(unknown_title(series).into()) };
+    let series = client.fetch_series(series_id).await.map_err(|error| instance.request_error(&error))?;
+    let Some(series) = series else { return Err(unknown_title(series_id).into()) };
     let episodes =
-        client.season_episodes(series, number).await.map_err(|error| instance.request_error(&error))?;
+        client.season_episodes(series_id, number).await.map_err(|error| instance.request_error(&error))?;
     let files = episode_files(&episodes);
     if files.is_empty() {
-        return Err(nothing_on_disk(&show, number).into());
+        return Err(nothing_on_disk(&series, number).into());
     }
     if files.iter().any(|file| file.size_bytes == 0) {
-        return Err(size_unknown(&series_fingerprint(show)).into());
+        return Err(size_unknown(&series_fingerprint(series)).into());
     }
     let size_bytes = files.iter().map(|file| file.size_bytes).sum();
     Ok(DeletionTarget {
         instance: instance.name.to_owned(),
         kind: MediaKind::Series,
-        id: series,
+        id: series_id,
         delete_files: true,
         scope: DeletionScope::Season {
             number,
             files: files.iter().map(|file| file.id).collect(),
-            monitored: Some(season_flags(&show, number, &episodes)),
+            monitored: Some(season_flags(&series, number, &episodes)),
         },
-        fingerprint: TargetFingerprint { size_bytes, seasons: None, ..series_fingerprint(show) },
+        fingerprint: TargetFingerprint { size_bytes, seasons: None, ..series_fingerprint(series) },
     })
 }
 
@@ -67,21 +66,21 @@ pub(super) fn episode_files(episodes: &[Episode]) -> Vec<MediaFile> {
     files.map(|file| (file.id, file)).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
-/// Returns whether a series is still the one in the confirmation prompt and has no files beyond those that were listed.
-/// A file that has disappeared in the meantime is not a change, because less is deleted than the user agreed to.
+/// Returns whether the series is the one in the confirmation prompt and the season has no other files than those in it.
+/// A file that has disappeared since then is not a change, because less is deleted than the user agreed to.
 pub(super) fn still_matches_prompt(
     item: &DeletionTarget,
-    show: &Series,
+    series: &Series,
     files: &[MediaFile],
-    named: &[i64],
+    prompted_files: &[i64],
 ) -> bool {
-    let now = series_fingerprint(show.clone());
+    let current = series_fingerprint(series.clone());
     let bytes: u64 = files.iter().map(|file| file.size_bytes).sum();
-    let asked = &item.fingerprint;
-    now.title == asked.title
-        && now.path == asked.path
-        && files.iter().all(|file| named.contains(&file.id))
-        && bytes <= asked.size_bytes + asked.size_bytes / 10
+    let prompted = &item.fingerprint;
+    current.title == prompted.title
+        && current.path == prompted.path
+        && files.iter().all(|file| prompted_files.contains(&file.id))
+        && bytes <= prompted.size_bytes + prompted.size_bytes / 10
 }
 
 impl<'a> SeasonFiles<'a> {
@@ -103,19 +102,19 @@ impl<'a> SeasonFiles<'a> {
     pub(super) async fn delete_files(&self) -> Result<CallResult, ToolError> {
         let Self { instance, item, .. } = self;
         let client = &instance.client;
-        let show = client.fetch_series(item.id).await.map_err(|error| instance.request_error(&error))?;
-        let Some(show) = show else { return Ok(already_gone_result(item)) };
+        let series = client.fetch_series(item.id).await.map_err(|error| instance.request_error(&error))?;
+        let Some(series) = series else { return Ok(already_gone_result(item)) };
         let episodes = self.fetch_episodes().await.map_err(|error| instance.request_error(&error))?;
         let files = episode_files(&episodes);
         if files.is_empty() {
             return Ok(already_gone_result(item));
         }
-        if !still_matches_prompt(item, &show, &files, self.files) {
+        if !still_matches_prompt(item, &series, &files, self.files) {
             return Err(changed_failure(item).into());
         }
         let outcome = self.unmonitor_and_delete(&files).await;
         if let Err(ToolError::CallFailed(_)) = &outcome {
-            self.restore_monitoring(self.flags_before(&show, &episodes)).await?;
+            self.restore_monitoring(self.original_flags(&series, &episodes)).await?;
         }
         outcome
     }
@@ -128,17 +127,18 @@ impl<'a> SeasonFiles<'a> {
         let ids: Vec<i64> = files.iter().map(|file| file.id).collect();
         let deletion = instance.client.delete_episode_files(&ids).await;
         deletion.map_err(|error| instance.write_error(&error))?;
-        let left = self.fetch_episodes().await.map_err(|error| instance.unverified_write_error(&error))?;
-        if left.iter().any(Episode::on_disk) {
+        let remaining =
+            self.fetch_episodes().await.map_err(|error| instance.unverified_write_error(&error))?;
+        if remaining.iter().any(Episode::on_disk) {
             return Err(still_there_failure(item).into());
         }
         Ok(deleted_result(item, files.iter().map(|file| file.size_bytes).sum()))
     }
 
-    /// Returns the monitored parts of the season before its first run. A later run reads the flags that an earlier run
-    /// has cleared, so the frozen flags count as well.
-    fn flags_before(&self, show: &Series, episodes: &[Episode]) -> SeasonFlags {
-        let mut flags = season_flags(show, self.number, episodes);
+    /// Returns the monitoring flags of the season before the first run. An earlier run may have cleared the current
+    /// flags, so the frozen flags count as well.
+    fn original_flags(&self, series: &Series, episodes: &[Episode]) -> SeasonFlags {
+        let mut flags = season_flags(series, self.number, episodes);
         if let Some(frozen) = self.monitored {
             flags.season |= frozen.season;
             flags.episodes.extend(&frozen.episodes);
@@ -148,33 +148,32 @@ impl<'a> SeasonFiles<'a> {
         flags
     }
 
-    /// Restores the earlier monitoring of a season that was not deleted.
+    /// Restores the monitoring flags of a season that was not deleted.
     async fn restore_monitoring(&self, flags: SeasonFlags) -> Result<(), ToolError> {
         let Self { instance, item, number, .. } = self;
         let client = &instance.client;
         if flags.season {
-            let edited = client.monitor_seasons(item.id, &[(*number, true)]).await;
-            edited.map_err(|error| instance.unverified_write_error(&error))?;
+            let outcome = client.monitor_seasons(item.id, &[(*number, true)]).await;
+            outcome.map_err(|error| instance.unverified_write_error(&error))?;
         }
-        let wanted = client.monitor_episodes(&flags.episodes, true).await;
-        wanted.map_err(|error| instance.unverified_write_error(&error))
+        let outcome = client.monitor_episodes(&flags.episodes, true).await;
+        outcome.map_err(|error| instance.unverified_write_error(&error))
     }
 
-    /// Unmonitors the season. The flags are read back, because a season that is still monitored would be downloaded
-    /// again.
+    /// Unmonitors the season and reads the flags back, because Sonarr would download a monitored season again.
     async fn unmonitor_season(&self) -> Result<EditorChange, ToolError> {
         let Self { instance, item, number, .. } = self;
         let client = &instance.client;
-        let edited = client.monitor_seasons(item.id, &[(*number, false)]).await;
-        if edited.map_err(|error| instance.write_error(&error))? == EditorChange::Gone {
+        let outcome = client.monitor_seasons(item.id, &[(*number, false)]).await;
+        if outcome.map_err(|error| instance.write_error(&error))? == EditorChange::Gone {
             return Ok(EditorChange::Gone);
         }
         // A season that was not monitored as a whole may have individually monitored episodes.
-        let single = monitored_episode_ids(
+        let monitored = monitored_episode_ids(
             &self.fetch_episodes().await.map_err(|error| instance.unverified_write_error(&error))?,
         );
-        let unwanted = client.monitor_episodes(&single, false).await;
-        unwanted.map_err(|error| instance.write_error(&error))?;
+        let outcome = client.monitor_episodes(&monitored, false).await;
+        outcome.map_err(|error| instance.write_error(&error))?;
         if monitored_episode_ids(
             &self.fetch_episodes().await.map_err(|error| instance.unverified_write_error(&error))?,
         )
@@ -186,11 +185,11 @@ impl<'a> SeasonFiles<'a> {
         }
     }
 
-    /// Determines the outcome of an interrupted deletion. The monitoring of a season that is still in the library is
-    /// restored, since no other run may follow.
+    /// Determines the outcome of an interrupted deletion. If files of the season remain, its monitoring is restored,
+    /// since no other run may follow.
     pub(super) async fn recover_deletion(&self) -> RecoveryOutcome {
         let Self { instance, item, .. } = self;
-        let restored = async {
+        let outcome = async {
             let episodes = self.fetch_episodes().await.map_err(|error| instance.request_error(&error))?;
             if !episode_files(&episodes).iter().any(|file| self.files.contains(&file.id)) {
                 return Ok(RecoveryOutcome::Done(deleted_result(item, item.fingerprint.size_bytes).into()));
@@ -200,7 +199,7 @@ impl<'a> SeasonFiles<'a> {
             }
             Ok::<_, ToolError>(RecoveryOutcome::NotDone)
         };
-        restored.await.unwrap_or_else(|error| {
+        outcome.await.unwrap_or_else(|error| {
             tracing::warn!(instance = instance.name, id = item.id, %error, "failed to check a season deletion");
             RecoveryOutcome::Unknown
         })
@@ -211,8 +210,8 @@ impl<'a> SeasonFiles<'a> {
     }
 }
 
-fn season_flags(show: &Series, number: u32, episodes: &[Episode]) -> SeasonFlags {
-    let season = show.season(number).is_some_and(|season| season.monitored);
+fn season_flags(series: &Series, number: u32, episodes: &[Episode]) -> SeasonFlags {
+    let season = series.season(number).is_some_and(|season| season.monitored);
     SeasonFlags { season, episodes: monitored_episode_ids(episodes) }
 }
 
@@ -220,14 +219,14 @@ fn monitored_episode_ids(episodes: &[Episode]) -> Vec<i64> {
     episodes.iter().filter(|episode| episode.monitored).map(|episode| episode.id).collect()
 }
 
-fn nothing_on_disk(show: &Series, number: u32) -> CallFailure {
+fn nothing_on_disk(series: &Series, number: u32) -> CallFailure {
     let season = deletion_messages::format_season(number);
     CallFailure::new(
         FailureCode::NothingOnDisk,
-        json!({ "title": show.title, "season": number, "hint": "nothing of it can be deleted" }),
+        json!({ "title": series.title, "season": number, "hint": "nothing of it can be deleted" }),
         Some(format!(
             "There are no files of {season} of {}.",
-            super::formatting::format_media_title(&show.title, show.year)
+            super::formatting::format_media_title(&series.title, series.year)
         )),
     )
 }

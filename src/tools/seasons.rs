@@ -1,5 +1,4 @@
-//! Selection of the seasons and episodes of a series, and the guard against adding many seasons without an explicit
-//! request.
+//! Selection of seasons and episodes of a series. Many seasons are added only if the user explicitly asked for them.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,8 +11,8 @@ use crate::arr::{Series, WantedEpisodes};
 pub use crate::conversation::title_requests::format_season_list;
 use crate::conversation::transcript::{CallFailure, FailureCode};
 
-/// Maximum number of seasons that are added at once before the user has chosen seasons.
-pub const MAX_SEASONS_UNASKED: usize = 3;
+/// Maximum number of seasons that are added without an explicit request of the user.
+pub const MAX_UNREQUESTED_SEASONS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -32,19 +31,19 @@ pub enum NamedSeasons {
     Pilot,
 }
 
-/// Chooses the episodes to request of a series that is not in the library yet.
+/// Chooses the episodes of a series that is added to the library.
 pub fn choose_episodes(
     series: &Series,
-    wanted: Option<&SeasonSelector>,
-    said: &[String],
+    selector: Option<&SeasonSelector>,
+    messages: &[String],
 ) -> Result<WantedEpisodes, CallFailure> {
     let numbers: Vec<u32> = series.seasons.iter().map(|season| season.number).collect();
-    if numbers.is_empty() && names_a_regular_season(wanted) {
-        // No season is listed yet, so the first, the latest and all seasons mean the future seasons.
+    if numbers.is_empty() && names_a_regular_season(selector) {
+        // No season is listed yet, so any selection of seasons means the future seasons.
         return Ok(WantedEpisodes::Seasons(vec![(SPECIALS, false)]));
     }
-    let wanted = match wanted {
-        None if numbers.len() > MAX_SEASONS_UNASKED => return Err(which_seasons(series)),
+    let selected = match selector {
+        None if numbers.len() > MAX_UNREQUESTED_SEASONS => return Err(which_seasons(series)),
         None | Some(SeasonSelector::Named(NamedSeasons::All)) => numbers.clone(),
         Some(SeasonSelector::Named(NamedSeasons::First)) => {
             numbers.iter().min().copied().into_iter().collect()
@@ -56,15 +55,15 @@ pub fn choose_episodes(
         Some(SeasonSelector::Named(NamedSeasons::Pilot)) => return Ok(WantedEpisodes::Pilot),
         Some(SeasonSelector::Numbers(listed)) => check_seasons_exist(series, listed)?,
     };
-    if wanted.len() > MAX_SEASONS_UNASKED && !asks_for_many(said, series) {
+    if selected.len() > MAX_UNREQUESTED_SEASONS && !requests_many_seasons(messages, series) {
         return Err(which_seasons(series));
     }
-    let flags = [SPECIALS].into_iter().chain(numbers).map(|number| (number, wanted.contains(&number)));
+    let flags = [SPECIALS].into_iter().chain(numbers).map(|number| (number, selected.contains(&number)));
     Ok(WantedEpisodes::Seasons(flags.collect()))
 }
 
-fn names_a_regular_season(wanted: Option<&SeasonSelector>) -> bool {
-    match wanted {
+fn names_a_regular_season(selector: Option<&SeasonSelector>) -> bool {
+    match selector {
         Some(SeasonSelector::Named(NamedSeasons::Future)) => false,
         Some(SeasonSelector::Numbers(listed)) => listed.iter().any(|number| *number != SPECIALS),
         Some(SeasonSelector::Named(
@@ -74,12 +73,12 @@ fn names_a_regular_season(wanted: Option<&SeasonSelector>) -> bool {
     }
 }
 
-/// Checks that each season that was requested by number exists in the series, and returns these seasons.
+/// Returns the seasons that were requested by number, if all of them exist.
 pub fn check_seasons_exist(series: &Series, listed: &[u32]) -> Result<Vec<u32>, CallFailure> {
-    let Some(lacking) = listed.iter().find(|number| series.season(**number).is_none()) else {
+    let Some(missing) = listed.iter().find(|number| series.season(**number).is_none()) else {
         return Ok(listed.to_vec());
     };
-    if *lacking == SPECIALS {
+    if *missing == SPECIALS {
         let name = format_media_title(&series.title, series.year);
         let for_model = json!({ "title": clean_title(&series.title), "season": SPECIALS });
         return Err(CallFailure::new(
@@ -94,18 +93,18 @@ pub fn check_seasons_exist(series: &Series, listed: &[u32]) -> Result<Vec<u32>, 
     Err(bad_argument("seasons", &format!("numbers from {first} to {last}"), &hint))
 }
 
-/// Returns whether the messages of the user request all of a series, or give season numbers. Words that belong to its
-/// title do not count: "the 100" is not a season number.
-pub fn asks_for_many(said: &[String], series: &Series) -> bool {
-    const WORDS: [&str; 7] = ["all", "every", "everything", "whole", "entire", "complete", "full"];
+/// Returns whether the messages of the user ask for all of a series or give season numbers. The words of its title do
+/// not count: "the 100" is not a season number.
+pub fn requests_many_seasons(messages: &[String], series: &Series) -> bool {
+    const ALL_WORDS: [&str; 7] = ["all", "every", "everything", "whole", "entire", "complete", "full"];
     let (title, year) = (normalize_name(&series.title), series.year.to_string());
-    said.iter().any(|text| {
+    messages.iter().any(|text| {
         let mut plain = normalize_name(text);
-        for own in [title.as_str(), year.as_str()].into_iter().filter(|own| !own.is_empty()) {
-            plain = plain.replace(own, " ");
+        for title_part in [title.as_str(), year.as_str()].into_iter().filter(|part| !part.is_empty()) {
+            plain = plain.replace(title_part, " ");
         }
-        plain.split(' ').any(|word| WORDS.contains(&word))
-            || plain.contains(|each: char| each.is_ascii_digit())
+        plain.split(' ').any(|word| ALL_WORDS.contains(&word))
+            || plain.contains(|character: char| character.is_ascii_digit())
     })
 }
 
@@ -177,10 +176,12 @@ mod tests {
     }
 
     #[test]
-    fn many_seasons_need_a_word_or_a_number() {
-        let asks = |text: &str| asks_for_many(&[text.to_owned()], &the_hundred());
-        assert!(!asks("get more of The 100 (2014)"));
-        assert!(asks("the whole show") && asks("seasons 1-6") && asks("ALL of it"));
-        assert!(!asks("get the wire") && !asks("call me when it is there"));
+    fn many_seasons_need_a_word_for_all_or_a_number() {
+        let requests_many = |text: &str| requests_many_seasons(&[text.to_owned()], &the_hundred());
+        assert!(!requests_many("get more of The 100 (2014)"));
+        assert!(
+            requests_many("the whole show") && requests_many("seasons 1-6") && requests_many("ALL of it")
+        );
+        assert!(!requests_many("get the wire") && !requests_many("call me when it is there"));
     }
 }

@@ -17,7 +17,7 @@ use crate::conversation::transcript::{
 };
 use crate::conversation::turn::model_action::{ModelAction, Poster, PosterAddress, SEND_POSTER};
 
-/// Tool that sends the poster of one title, by its number in the catalog.
+/// Tool that sends the poster of one title, by its catalog id.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SendPoster {
@@ -25,7 +25,7 @@ pub struct SendPoster {
     tvdb: Option<i64>,
 }
 
-/// Title shown on the poster.
+/// Title of the poster, by its TMDB or TheTVDB id.
 #[derive(Debug, Clone, Copy)]
 enum PosterSubject {
     Movie(i64),
@@ -50,14 +50,14 @@ impl TypedTool for SendPoster {
         let found = match self.parse_subject()? {
             PosterSubject::Movie(tmdb) => {
                 // All instances of a kind share one catalog, so only the first is queried.
-                let first = library.movies.first().map(|instance| instance.name);
-                let radarr = library.movie_instance(first)?;
+                let name = library.movies.first().map(|instance| instance.name);
+                let radarr = library.movie_instance(name)?;
                 let found = radarr.client.common_api().movie_poster(tmdb).await;
                 found.map_err(|error| radarr.request_error(&error))?
             }
             PosterSubject::Series(tvdb) => {
-                let first = library.series.first().map(|instance| instance.name);
-                let sonarr = library.series_instance(first)?;
+                let name = library.series.first().map(|instance| instance.name);
+                let sonarr = library.series_instance(name)?;
                 let found = sonarr.client.common_api().series_poster(tvdb).await;
                 found.map_err(|error| sonarr.request_error(&error))?
             }

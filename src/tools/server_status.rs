@@ -1,11 +1,11 @@
-//! Tool that reports the state of the instances themselves: free disk space, and the problems that they report.
+//! Tool that reports the free disk space of the instances and the problems that they report.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::formatting::{add_failed_services, append_failed_services, clean_error_message, clean_title};
-use super::library::{ArrInstances, Instance, READ_PATIENCE, query_all};
+use super::library::{ArrInstances, INSTANCE_READ_TIMEOUT, Instance, query_all};
 use super::typed_tool::TypedTool;
 use super::{ToolContext, ToolError, ToolOutput};
 use crate::arr::common_api::{HealthLevel, HealthProblem};
@@ -16,7 +16,7 @@ use crate::conversation::text::message_format::format_size;
 use crate::conversation::transcript::{CallResult, EffectLevel, ToolAudience};
 
 /// Maximum number of reported problems per instance.
-const MOST_AILMENTS: usize = 3;
+const MAX_PROBLEMS: usize = 3;
 
 /// Tool that reports free disk space and the problems of the instances.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -27,7 +27,7 @@ pub struct ServerStatus {}
 struct ServerReport {
     label: String,
     folders: Vec<RootFolder>,
-    ailments: Vec<HealthProblem>,
+    problems: Vec<HealthProblem>,
 }
 
 impl TypedTool for ServerStatus {
@@ -38,16 +38,16 @@ impl TypedTool for ServerStatus {
 
     async fn run(&self, library: &ArrInstances, _context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let (movies, series) = tokio::join!(
-            query_all(&library.movies, READ_PATIENCE, fetch_radarr_state),
-            query_all(&library.series, READ_PATIENCE, fetch_sonarr_state),
+            query_all(&library.movies, INSTANCE_READ_TIMEOUT, fetch_radarr_state),
+            query_all(&library.series, INSTANCE_READ_TIMEOUT, fetch_sonarr_state),
         );
-        let said = movies.map(|(instance, said)| build_report(instance, said));
-        let said = said.merge(series.map(|(instance, said)| build_report(instance, said)));
-        let (said, failed) = said.or_failure()?;
+        let reports = movies.map(|(instance, state)| build_report(instance, state));
+        let reports = reports.merge(series.map(|(instance, state)| build_report(instance, state)));
+        let (reports, failed) = reports.or_failure()?;
         let mut for_model =
-            json!({ "servers": said.iter().map(ServerReport::to_json).collect::<Vec<Value>>() });
+            json!({ "servers": reports.iter().map(ServerReport::to_json).collect::<Vec<Value>>() });
         add_failed_services(&mut for_model, &failed);
-        let sentence = said.iter().map(ServerReport::format_report).collect::<Vec<String>>().join(" ");
+        let sentence = reports.iter().map(ServerReport::format_report).collect::<Vec<String>>().join(" ");
         Ok(CallResult { for_model, for_user: append_failed_services(sentence, &failed), shown: Vec::new() }
             .into())
     }
@@ -63,46 +63,47 @@ async fn fetch_sonarr_state(sonarr: &Sonarr) -> Result<ServerState, ArrError> {
     tokio::try_join!(sonarr.root_folders(), sonarr.common_api().fetch_health())
 }
 
-fn build_report<Client>(instance: &Instance<Client>, (folders, mut ailments): ServerState) -> ServerReport {
-    ailments.sort_by_key(|ailment| std::cmp::Reverse(ailment.level));
-    // A notice, such as one about a new version, concerns only the operator of the instance.
-    ailments.retain(|ailment| ailment.level > HealthLevel::Notice);
-    ServerReport { label: instance.display_name(), folders, ailments }
+fn build_report<Client>(instance: &Instance<Client>, (folders, mut problems): ServerState) -> ServerReport {
+    problems.sort_by_key(|problem| std::cmp::Reverse(problem.level));
+    // Notices, such as about a new version, are only for the operator of the instance.
+    problems.retain(|problem| problem.level > HealthLevel::Notice);
+    ServerReport { label: instance.display_name(), folders, problems }
 }
 
 impl ServerReport {
     fn to_json(&self) -> Value {
-        let folder = |folder: &RootFolder| {
+        let folder_json = |folder: &RootFolder| {
             let free = folder.free_bytes.map(super::formatting::to_gigabytes);
             json!({ "folder": folder_name(&folder.path), "free_gb": free })
         };
         let problems = self.problem_sentences();
         json!({
             "service": self.label,
-            "folders": self.folders.iter().map(folder).collect::<Vec<Value>>(),
+            "folders": self.folders.iter().map(folder_json).collect::<Vec<Value>>(),
             "problems": problems,
         })
     }
 
     fn problem_sentences(&self) -> Vec<String> {
-        let first = self.ailments.iter().take(MOST_AILMENTS);
-        first.map(|ailment| clean_error_message(&ailment.message)).collect()
+        let reported = self.problems.iter().take(MAX_PROBLEMS);
+        reported.map(|problem| clean_error_message(&problem.message)).collect()
     }
 
     fn format_report(&self) -> String {
         let label = &self.label;
-        let folder = |folder: &RootFolder| match folder.free_bytes {
+        let format_folder = |folder: &RootFolder| match folder.free_bytes {
             Some(free) if self.folders.len() == 1 => format!("{} free", format_size(free)),
             Some(free) => format!("{} free in {}", format_size(free), folder_name(&folder.path)),
             None => format!("{} can't be reached", folder_name(&folder.path)),
         };
-        let folders: Vec<String> = self.folders.iter().map(folder).collect();
+        let folders: Vec<String> = self.folders.iter().map(format_folder).collect();
         let problems = self.problem_sentences();
-        let room = if folders.is_empty() { "no folder is set up".to_owned() } else { folders.join(", ") };
+        let disk_space =
+            if folders.is_empty() { "no folder is set up".to_owned() } else { folders.join(", ") };
         if problems.is_empty() {
-            format!("{label}: {room}, no problems.")
+            format!("{label}: {disk_space}, no problems.")
         } else {
-            format!("{label}: {room}. It says: {}.", problems.join("; "))
+            format!("{label}: {disk_space}. It says: {}.", problems.join("; "))
         }
     }
 }

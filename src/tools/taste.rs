@@ -1,5 +1,4 @@
-//! Taste of a household, derived from its library, and ranking of movies by how well they fit it. Only genres and
-//! ratings are used.
+//! Genre profile of a household's libraries, and ranking of suggested movies by their genres and ratings.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,10 +7,10 @@ use super::formatting::format_sentence_list;
 use super::library_cache::entries::CachedTitles;
 use crate::arr::collections::SuggestedMovie;
 
-/// Rating assumed for an unrated movie. The value is below the rating of movies that are considered good.
-const UNRATED: f64 = 5.0;
+/// Rating assumed for an unrated movie. The value is below the rating of good movies.
+const DEFAULT_RATING: f64 = 5.0;
 
-/// Number of titles of each genre.
+/// Number of titles of each genre in the libraries.
 #[derive(Debug, Default)]
 pub struct GenreProfile<'a> {
     genres: BTreeMap<&'a str, usize>,
@@ -28,18 +27,18 @@ pub struct LikedTitle {
 /// Source of a suggested movie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecommendationSource {
-    /// Movies similar to those in the library.
+    /// Suggestion because it is similar to movies in the library.
     Similar,
-    /// Movies that are popular.
+    /// Suggestion because it is popular.
     Popular,
 }
 
 /// Reason why a movie is recommended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecommendationReason {
-    Collection { name: String, held: usize },
+    Collection { name: String, owned: usize },
     Like { shared: Vec<String>, name: String },
-    Genre { genre: String, held: usize },
+    Genre { genre: String, count: usize },
     Similar,
     Popular,
 }
@@ -59,53 +58,54 @@ impl<'a> GenreProfile<'a> {
     }
 
     /// Returns the most frequent genres.
-    pub fn top_genres(&self, count: usize) -> Vec<(&'a str, usize)> {
-        let mut most: Vec<(&str, usize)> = self.genres.iter().map(|(name, held)| (*name, *held)).collect();
-        most.sort_by_key(|(_, held)| Reverse(*held));
-        most.truncate(count);
-        most
+    pub fn top_genres(&self, limit: usize) -> Vec<(&'a str, usize)> {
+        let mut counts: Vec<(&str, usize)> =
+            self.genres.iter().map(|(name, count)| (*name, *count)).collect();
+        counts.sort_by_key(|(_, count)| Reverse(*count));
+        counts.truncate(limit);
+        counts
     }
 
     fn most_frequent_genre(&self, genres: &[String]) -> Option<(&'a str, usize)> {
-        let held = genres.iter().filter_map(|genre| self.genres.get_key_value(genre.as_str()));
-        held.map(|(name, held)| (*name, *held)).max_by_key(|(_, held)| *held)
+        let counts = genres.iter().filter_map(|genre| self.genres.get_key_value(genre.as_str()));
+        counts.map(|(name, count)| (*name, *count)).max_by_key(|(_, count)| *count)
     }
 
     /// Returns the score of a list of genres, from 0 for genres that are not in the library to 1 for the most frequent
     /// one.
     fn genre_score(&self, genres: &[String]) -> f64 {
-        let most = self.genres.values().max().copied().unwrap_or_default().max(1) as f64;
-        let held = |genre: &String| self.genres.get(genre.as_str()).copied().unwrap_or_default() as f64;
-        genres.iter().map(held).sum::<f64>() / most / genres.len().max(1) as f64
+        let highest = self.genres.values().max().copied().unwrap_or_default().max(1) as f64;
+        let count = |genre: &String| self.genres.get(genre.as_str()).copied().unwrap_or_default() as f64;
+        genres.iter().map(count).sum::<f64>() / highest / genres.len().max(1) as f64
     }
 
     /// Ranks movies, best first. If `like` is given, only movies that share a genre with it are included.
     pub fn rank_movies(
         &self,
-        films: Vec<(RecommendationSource, SuggestedMovie)>,
-        like: Option<&LikedTitle>,
+        movies: Vec<(RecommendationSource, SuggestedMovie)>,
+        liked: Option<&LikedTitle>,
     ) -> Vec<(SuggestedMovie, RecommendationReason)> {
         let mut seen = BTreeSet::new();
-        let mut scored: Vec<(f64, SuggestedMovie, RecommendationReason)> = films
+        let mut scored: Vec<(f64, SuggestedMovie, RecommendationReason)> = movies
             .into_iter()
-            .filter(|(_, film)| seen.insert(film.tmdb))
-            .filter_map(|(source, film)| {
-                let (fit, why) = match like {
-                    Some(liked) => liked.genre_overlap(&film.genres)?,
-                    None => (self.genre_score(&film.genres), self.choose_reason(source, &film.genres)),
+            .filter(|(_, movie)| seen.insert(movie.tmdb))
+            .filter_map(|(source, movie)| {
+                let (score, reason) = match liked {
+                    Some(liked) => liked.genre_overlap(&movie.genres)?,
+                    None => (self.genre_score(&movie.genres), self.choose_reason(source, &movie.genres)),
                 };
-                Some((film.rating.unwrap_or(UNRATED) * (1.0 + fit), film, why))
+                Some((movie.rating.unwrap_or(DEFAULT_RATING) * (1.0 + score), movie, reason))
             })
             .collect();
-        scored.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
-        scored.into_iter().map(|(_, film, why)| (film, why)).collect()
+        scored.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
+        scored.into_iter().map(|(_, movie, reason)| (movie, reason)).collect()
     }
 
     fn choose_reason(&self, source: RecommendationSource, genres: &[String]) -> RecommendationReason {
         match (source, self.most_frequent_genre(genres)) {
             (RecommendationSource::Popular, _) => RecommendationReason::Popular,
-            (RecommendationSource::Similar, Some((genre, held))) => {
-                RecommendationReason::Genre { genre: genre.to_owned(), held }
+            (RecommendationSource::Similar, Some((genre, count))) => {
+                RecommendationReason::Genre { genre: genre.to_owned(), count }
             }
             (RecommendationSource::Similar, None) => RecommendationReason::Similar,
         }
@@ -113,17 +113,17 @@ impl<'a> GenreProfile<'a> {
 }
 
 impl LikedTitle {
-    /// Returns the share of the combined genres that both titles have, from 0 to 1. Returns `None` if they have none in
-    /// common.
+    /// Returns the Jaccard similarity of the genres of both titles, from 0 to 1, with the shared genres as the reason.
+    /// Returns `None` if they share no genre.
     fn genre_overlap(&self, genres: &[String]) -> Option<(f64, RecommendationReason)> {
         let shared: Vec<String> =
             self.genres.iter().filter(|genre| genres.contains(genre)).cloned().collect();
         if shared.is_empty() {
             return None;
         }
-        let all = self.genres.len() + genres.len() - shared.len();
+        let union_size = self.genres.len() + genres.len() - shared.len();
         Some((
-            shared.len() as f64 / all as f64,
+            shared.len() as f64 / union_size as f64,
             RecommendationReason::Like { shared, name: self.name.clone() },
         ))
     }
@@ -133,9 +133,9 @@ impl RecommendationReason {
     /// Formats the reason for the model.
     pub fn format_reason(&self) -> String {
         match self {
-            Self::Collection { name, held } => format!("of {name}, of which the library has {held}"),
+            Self::Collection { name, owned } => format!("of {name}, of which the library has {owned}"),
             Self::Like { shared, name } => format!("{} like {name}", format_sentence_list(shared)),
-            Self::Genre { genre, held } => format!("the library has {held} of {genre}"),
+            Self::Genre { genre, count } => format!("the library has {count} of {genre}"),
             Self::Similar => "Radarr finds it similar to the library".to_owned(),
             Self::Popular => "popular at present".to_owned(),
         }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::arr::library_title::{LibraryTitle, LibraryTitleDetails};
 
-    fn held(catalog: i64, genres: &[&str]) -> LibraryTitle {
+    fn library_title(catalog: i64, genres: &[&str]) -> LibraryTitle {
         LibraryTitle {
             id: catalog,
             catalog,
@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    fn film(title: &str, genres: &[&str], rating: f64) -> SuggestedMovie {
+    fn movie(title: &str, genres: &[&str], rating: f64) -> SuggestedMovie {
         SuggestedMovie {
             tmdb: title.bytes().map(i64::from).sum(),
             title: title.to_owned(),
@@ -181,34 +181,36 @@ mod tests {
     /// of Horror.
     #[track_caller]
     fn check(
-        films: Vec<(RecommendationSource, SuggestedMovie)>,
-        like: Option<&LikedTitle>,
+        movies: Vec<(RecommendationSource, SuggestedMovie)>,
+        liked: Option<&LikedTitle>,
         expected: &[&str],
     ) {
         let (mut hd, mut four_k) = (CachedTitles::default(), CachedTitles::default());
         for (catalog, genres) in [(1, &["Drama", "Crime"][..]), (2, &["Drama", "Crime"]), (3, &["Drama"])] {
-            hd.push(held(catalog, genres));
+            hd.push(library_title(catalog, genres));
         }
-        four_k.push(held(3, &["Drama"]));
-        four_k.push(held(4, &["Horror"]));
+        four_k.push(library_title(3, &["Drama"]));
+        four_k.push(library_title(4, &["Horror"]));
         let libraries = [&hd, &four_k];
-        let taste = GenreProfile::from_libraries(&libraries);
-        assert_eq!(taste.top_genres(2), [("Drama", 3), ("Crime", 2)]);
-        let ranked = taste.rank_movies(films, like);
-        let told: Vec<String> =
-            ranked.iter().map(|(film, why)| format!("{}: {}", film.title, why.format_reason())).collect();
-        assert_eq!(told, expected);
+        let genre_profile = GenreProfile::from_libraries(&libraries);
+        assert_eq!(genre_profile.top_genres(2), [("Drama", 3), ("Crime", 2)]);
+        let ranked = genre_profile.rank_movies(movies, liked);
+        let actual: Vec<String> = ranked
+            .iter()
+            .map(|(movie, reason)| format!("{}: {}", movie.title, reason.format_reason()))
+            .collect();
+        assert_eq!(actual, expected);
     }
 
     #[test]
     fn frequent_genres_rank_above_slightly_better_ratings() {
         check(
             vec![
-                (RecommendationSource::Similar, film("Scream", &["Horror"], 7.5)),
-                (RecommendationSource::Similar, film("Casino", &["Drama", "Crime"], 7.0)),
-                (RecommendationSource::Similar, film("Airplane", &["Comedy"], 7.9)),
-                (RecommendationSource::Popular, film("Barbie", &["Drama"], 3.0)),
-                (RecommendationSource::Popular, film("Casino", &["Drama", "Crime"], 7.0)),
+                (RecommendationSource::Similar, movie("Scream", &["Horror"], 7.5)),
+                (RecommendationSource::Similar, movie("Casino", &["Drama", "Crime"], 7.0)),
+                (RecommendationSource::Similar, movie("Airplane", &["Comedy"], 7.9)),
+                (RecommendationSource::Popular, movie("Barbie", &["Drama"], 3.0)),
+                (RecommendationSource::Popular, movie("Casino", &["Drama", "Crime"], 7.0)),
             ],
             None,
             &[
@@ -221,14 +223,14 @@ mod tests {
     }
 
     #[test]
-    fn similar_movies_share_a_genre() {
+    fn movies_like_a_title_share_a_genre_with_it() {
         let liked =
             LikedTitle { name: "Heat (1995)".into(), genres: vec!["Crime".into(), "Thriller".into()] };
         check(
             vec![
-                (RecommendationSource::Similar, film("Casino", &["Drama", "Crime"], 8.0)),
-                (RecommendationSource::Similar, film("Scream", &["Horror"], 9.0)),
-                (RecommendationSource::Popular, film("Drive", &["Thriller", "Crime"], 0.0)),
+                (RecommendationSource::Similar, movie("Casino", &["Drama", "Crime"], 8.0)),
+                (RecommendationSource::Similar, movie("Scream", &["Horror"], 9.0)),
+                (RecommendationSource::Popular, movie("Drive", &["Thriller", "Crime"], 0.0)),
             ],
             Some(&liked),
             &["Casino: Crime like Heat (1995)", "Drive: Crime and Thriller like Heat (1995)"],

@@ -48,14 +48,14 @@ impl House {
         let clock = Clock::stopped_at(now());
         let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock));
         let library = ArrInstances {
-            movies: vec![movies("radarr", &radarr)],
+            movies: vec![radarr_instance("radarr", &radarr)],
             series: vec![Instance::new("sonarr", false, sonarr_client(&sonarr))],
         };
         Self { radarr, sonarr, library: Arc::new(library) }
     }
 
-    /// Builds the household of the scenarios.
-    fn furnished() -> Self {
+    /// Builds a household with some titles in its libraries and catalogs.
+    fn with_titles() -> Self {
         let house = Self::new();
         house.radarr.add(movie("Dune").id(7).tmdb(438_631).year(2021).size_gb(21.4));
         house.radarr.add(movie("Heat").id(8).tmdb(949).year(1995).size_gb(18.2));
@@ -73,9 +73,9 @@ impl House {
 
     /// Builds a household with a second Radarr, for 4K.
     fn with_four_k() -> Self {
-        let mut house = Self::furnished();
+        let mut house = Self::with_titles();
         let mut library = (*house.library).clone();
-        library.movies.push(Instance { four_k: true, ..movies("radarr-4k", &FakeRadarr::new()) });
+        library.movies.push(Instance { four_k: true, ..radarr_instance("radarr-4k", &FakeRadarr::new()) });
         house.library = Arc::new(library);
         house
     }
@@ -96,7 +96,7 @@ impl House {
     async fn run_in(&self, context: &ToolContext, tool: &str, args: Value) -> Result<ToolOutput, ToolError> {
         let tool = self.tool(tool);
         let (spec, arguments) = (tool.spec(), arguments(args));
-        let uses = tool.check_arguments(&arguments)?;
+        let references = tool.check_arguments(&arguments)?;
         let call = ToolCall {
             row: CallRow(1),
             id: CallId::from_position(TurnId(1), 0, 0),
@@ -106,18 +106,18 @@ impl House {
             effect_level: spec.effect_level,
             state: CallState::Created,
         };
-        match approval::decide_call(spec, &call, &uses, context.rights, &uses.refs) {
+        match approval::decide_call(spec, &call, &references, context.rights, &references.refs) {
             CallDecision::Run(approved) => tool.run(&approved, context).await,
             other => panic!("{other:?}"),
         }
     }
 
     async fn search(&self, args: Value) -> Result<CallResult, ToolError> {
-        self.run("search_media", args).await.map(|ran| ran.result)
+        self.run("search_media", args).await.map(|output| output.result)
     }
 
     async fn find(&self, args: Value) -> Result<CallResult, ToolError> {
-        self.run("find_in_library", args).await.map(|ran| ran.result)
+        self.run("find_in_library", args).await.map(|output| output.result)
     }
 
     async fn recover(&self, tool: &str, args: Value) -> RecoveryOutcome {
@@ -137,13 +137,13 @@ impl House {
         RemoveMedia::recover_item(item, &self.library).await.unwrap()
     }
 
-    async fn frozen(&self, kind: &str, id: i64) -> DeletionTarget {
+    async fn freeze_item(&self, kind: &str, id: i64) -> DeletionTarget {
         let args = json!({"items": [{"type": kind, "id": id}], "delete_files": true});
         self.preview_removal(args).await.unwrap().remove(0)
     }
 }
 
-fn movies(name: &'static str, fake: &FakeRadarr) -> Instance<Radarr> {
+fn radarr_instance(name: &'static str, fake: &FakeRadarr) -> Instance<Radarr> {
     let http = HttpClient::in_process(fake.in_process());
     let client = Radarr::new(http, "http://radarr.test".parse().unwrap(), fake.api_key().into());
     Instance::new(name, false, client)
@@ -165,7 +165,7 @@ fn context() -> ToolContext {
         zone: TimeZone::get("America/New_York").unwrap(),
         rights,
         turn_messages: Vec::new(),
-        last_three: Vec::new(),
+        last_three_messages: Vec::new(),
         languages: Vec::new(),
         allowance: QuotaAllowance::default(),
         removal_requests: Vec::new(),
@@ -188,20 +188,20 @@ fn item(kind: MediaKind, id: i64) -> MediaRef {
 /// Checks the sentence for the user, or the error code of the failure and its sentence.
 #[track_caller]
 fn check(outcome: Result<impl Into<ToolOutput>, ToolError>, expected: &str) {
-    let told = match outcome {
-        Ok(ran) => ran.into().result.for_user,
+    let actual = match outcome {
+        Ok(output) => output.into().result.for_user,
         Err(ToolError::CallFailed(failure)) => {
             format!("{}: {}", failure.code, failure.for_user.unwrap_or_else(|| failure.for_model.to_string()))
         }
-        Err(ToolError::Unknown(what)) => format!("unknown: {what}"),
+        Err(ToolError::Unknown(reason)) => format!("unknown: {reason}"),
         Err(ToolError::Fatal(error)) => format!("fatal: {error}"),
     };
-    assert_eq!(told, expected);
+    assert_eq!(actual, expected);
 }
 
 #[tokio::test]
-async fn search_of_both_kinds_lists_the_exact_title_first() {
-    let house = House::furnished();
+async fn search_of_both_kinds_ranks_the_exact_title_first() {
+    let house = House::with_titles();
     house.sonarr.add_to_catalog(series("Dune: Prophecy").tvdb(367_118).year(2024).seasons(1));
     let found = house.search(json!({"query": "dune", "type": null})).await.unwrap();
     let titles: Vec<&Value> =
@@ -236,7 +236,7 @@ async fn search_result_has_a_stable_form() {
 
 #[tokio::test]
 async fn failing_service_does_not_hide_the_other() {
-    let house = House::furnished();
+    let house = House::with_titles();
     house.radarr.set_down(true);
     check(
         house.search(json!({"query": "severance"})).await,
@@ -255,7 +255,7 @@ async fn failing_service_does_not_hide_the_other() {
 
 #[tokio::test(start_paused = true)]
 async fn hanging_service_does_not_hide_the_other() {
-    let house = House::furnished();
+    let house = House::with_titles();
     house.radarr.hang_next();
     check(
         house.find(json!({"query": "bear"})).await,
@@ -264,7 +264,7 @@ async fn hanging_service_does_not_hide_the_other() {
 }
 
 #[tokio::test]
-async fn empty_query_is_refused() {
+async fn empty_query_is_rejected() {
     let failure =
         r#"{"error":"bad_arguments","expected":"text","field":"query","hint":"Title, year last if known."}"#;
     check(House::new().search(json!({"query": "  "})).await, &format!("bad_arguments: {failure}"));
@@ -272,7 +272,7 @@ async fn empty_query_is_refused() {
 
 #[tokio::test]
 async fn library_is_searched_by_title_words() {
-    let house = House::furnished();
+    let house = House::with_titles();
     let found = house.find(json!({"query": "heat 1995"})).await.unwrap();
     assert_eq!(
         found.for_model,
@@ -297,7 +297,7 @@ async fn library_is_searched_by_title_words() {
 
 #[tokio::test]
 async fn query_without_arguments_returns_only_totals() {
-    let house = House::furnished();
+    let house = House::with_titles();
     let totals = house.find(json!({})).await.unwrap();
     assert_eq!(
         totals.for_model,
@@ -311,17 +311,17 @@ async fn query_without_arguments_returns_only_totals() {
 
 #[tokio::test]
 async fn library_is_listed_by_status() {
-    let house = House::furnished();
+    let house = House::with_titles();
     check(house.find(json!({"only": "missing"})).await, "Missing: Paddington (2014), not on disk yet.");
     check(
         house.find(json!({"sort": "biggest", "type": "movie"})).await,
         "In the library: Dune (2021), 21.4 GB; Heat (1995), 18.2 GB; Paddington (2014), not on disk yet.",
     );
-    check(house.find(json!({"only": "unmonitored"})).await, "Nothing in the library is like that.");
+    check(house.find(json!({"only": "unmonitored"})).await, "No title in the library matches.");
 }
 
 #[tokio::test]
-async fn five_of_many_titles_are_named_with_the_rest_counted() {
+async fn five_of_many_titles_are_listed_with_the_rest_counted() {
     let house = House::new();
     for number in 1..=7 {
         house.radarr.add(movie(&format!("Rocky {number}")).year(1980));
@@ -329,13 +329,13 @@ async fn five_of_many_titles_are_named_with_the_rest_counted() {
     let found = house.find(json!({"query": "rocky", "sort": "title"})).await.unwrap();
     assert_eq!((found.for_model["total"].clone(), found.shown.len()), (json!(7), 10));
     assert_eq!(found.for_model["note"], "5 of 7 shown; narrow it down");
-    let told = (1..=5).map(|number| format!("Rocky {number} (1980), not on disk yet")).collect::<Vec<_>>();
-    check(Ok(found), &format!("In the library: {}; and 2 more.", told.join("; ")));
+    let titles = (1..=5).map(|number| format!("Rocky {number} (1980), not on disk yet")).collect::<Vec<_>>();
+    check(Ok(found), &format!("In the library: {}; and 2 more.", titles.join("; ")));
 }
 
 #[tokio::test]
 async fn repeated_queries_load_the_library_once() {
-    let house = House::furnished();
+    let house = House::with_titles();
     for query in ["heat", "dune", "heat 1995", "the bear"] {
         house.find(json!({"query": query})).await.unwrap();
     }
@@ -345,29 +345,29 @@ async fn repeated_queries_load_the_library_once() {
 
 #[tokio::test]
 async fn concurrent_queries_share_one_download() {
-    let house = House::furnished();
-    let asked = ["heat", "dune", "bear", "nothing"].map(|query| house.find(json!({"query": query})));
-    for found in join_all(asked).await {
+    let house = House::with_titles();
+    let queries = ["heat", "dune", "bear", "nothing"].map(|query| house.find(json!({"query": query})));
+    for found in join_all(queries).await {
         found.unwrap();
     }
     assert_eq!((house.radarr.listing_count(), house.sonarr.listing_count()), (1, 1));
 }
 
 #[tokio::test]
-async fn own_additions_and_deletions_are_visible_at_once() {
-    let house = House::furnished();
+async fn own_additions_and_deletions_are_visible_immediately() {
+    let house = House::with_titles();
     let part_two = || house.find(json!({"query": "dune part two"}));
     check(part_two().await, "Nothing in the library matches \"dune part two\".");
     house.run("add_movie", json!({"tmdb": 693_134})).await.unwrap();
     check(part_two().await, "In the library: Dune: Part Two (2024), not on disk yet.");
-    let heat = house.frozen("movie", 8).await;
+    let heat = house.freeze_item("movie", 8).await;
     house.remove(&heat).await.unwrap();
     check(house.find(json!({"query": "heat"})).await, "Nothing in the library matches \"heat\".");
 }
 
 #[tokio::test]
-async fn external_deletion_is_visible_at_once() {
-    let house = House::furnished();
+async fn external_deletion_is_visible_immediately() {
+    let house = House::with_titles();
     house.find(json!({"query": "heat"})).await.unwrap();
     house.radarr.remove(8);
     check(house.find(json!({"query": "heat"})).await, "Nothing in the library matches \"heat\".");
@@ -376,7 +376,7 @@ async fn external_deletion_is_visible_at_once() {
 
 #[tokio::test]
 async fn unreachable_library_returns_no_cached_titles() {
-    let house = House::furnished();
+    let house = House::with_titles();
     house.find(json!({"query": "dune"})).await.unwrap();
     house.radarr.set_down(true);
     let movie = json!({"query": "dune", "type": "movie"});
@@ -389,7 +389,7 @@ async fn unreachable_library_returns_no_cached_titles() {
 
 #[tokio::test]
 async fn truncated_list_is_reported_as_a_failure() {
-    let house = House::furnished();
+    let house = House::with_titles();
     house.radarr.halve_next();
     let heat = || house.find(json!({"query": "heat", "type": "movie"}));
     check(heat().await, "radarr_unreadable: Radarr had an error.");
@@ -398,7 +398,7 @@ async fn truncated_list_is_reported_as_a_failure() {
 
 #[tokio::test]
 async fn movie_is_added_and_verified() {
-    let house = House::furnished();
+    let house = House::with_titles();
     let added = house.run("add_movie", json!({"tmdb": "693134"})).await.unwrap();
     assert_eq!(added.result.for_model["status"], "added");
     assert_eq!(house.radarr.added_ids(), [693_134]);
@@ -407,7 +407,7 @@ async fn movie_is_added_and_verified() {
 
 #[tokio::test]
 async fn existing_movie_is_not_added_again() {
-    let house = House::furnished();
+    let house = House::with_titles();
     check(house.run("add_movie", json!({"tmdb": 438_631})).await, "You already have Dune (2021).");
     check(
         house.run("add_movie", json!({"tmdb": 116_149})).await,
@@ -420,14 +420,14 @@ async fn existing_movie_is_not_added_again() {
 #[tokio::test]
 async fn unreleased_movie_is_reported_as_unreleased() {
     check(
-        House::furnished().run("add_movie", json!({"tmdb": 1_170_608})).await,
+        House::with_titles().run("add_movie", json!({"tmdb": 1_170_608})).await,
         "Added Dune: Part Three (2026). It is not out yet and will be fetched when it is.",
     );
 }
 
 #[tokio::test]
-async fn quality_matches_by_name_or_usual_profile() {
-    let house = House::furnished();
+async fn quality_is_the_named_or_the_most_used_profile() {
+    let house = House::with_titles();
     house.radarr.set_profiles(&["SD", "HD-1080p", "Ultra-HD"]);
     house.run("add_movie", json!({"tmdb": 693_134})).await.unwrap();
     house.run("add_movie", json!({"tmdb": 603, "quality": "ultra hd"})).await.unwrap();
@@ -441,13 +441,13 @@ async fn quality_matches_by_name_or_usual_profile() {
 
 #[tokio::test]
 async fn addition_with_a_lost_response_is_verified_by_a_read() {
-    let house = House::furnished();
+    let house = House::with_titles();
     let args = json!({"tmdb": 603});
     assert_eq!(house.recover("add_movie", args.clone()).await, RecoveryOutcome::NotDone);
     house.radarr.set_down(true);
     assert_eq!(house.recover("add_movie", args.clone()).await, RecoveryOutcome::Unknown);
-    let promised = format!("{UNREACHABLE} I'll keep trying for a day and text you.");
-    check(house.run("add_movie", args.clone()).await, &promised);
+    let expected = format!("{UNREACHABLE} I'll keep trying for a day and text you.");
+    check(house.run("add_movie", args.clone()).await, &expected);
     house.radarr.set_down(false);
     house.run("add_movie", args.clone()).await.unwrap();
     let RecoveryOutcome::Done(result) = house.recover("add_movie", args.clone()).await else {
@@ -458,14 +458,14 @@ async fn addition_with_a_lost_response_is_verified_by_a_read() {
 
 #[tokio::test]
 async fn unknown_catalog_id_adds_nothing() {
-    let house = House::furnished();
+    let house = House::with_titles();
     check(house.run("add_movie", json!({"tmdb": 1})).await, "unknown_id: I can't find that movie.");
     check(house.run("add_series", json!({"tvdb": 1})).await, "unknown_id: I can't find that show.");
 }
 
 #[tokio::test]
-async fn long_show_is_added_only_with_selected_seasons() {
-    let house = House::furnished();
+async fn long_series_is_added_only_with_selected_seasons() {
+    let house = House::with_titles();
     check(
         house.run("add_series", json!({"tvdb": 73_244})).await,
         "which_seasons: The Office (US) (2005) has 9 seasons. Which ones: all, first, latest, or numbers?",
@@ -479,7 +479,7 @@ async fn long_show_is_added_only_with_selected_seasons() {
 
 #[tokio::test]
 async fn seasons_are_accepted_by_word_or_number_if_they_exist() {
-    for (seasons, told) in [
+    for (seasons, expected) in [
         (json!(null), "Added Severance (2022)."),
         (json!("all"), "Added Severance (2022)."),
         (json!("first"), "Added Severance (2022), season 1."),
@@ -490,23 +490,23 @@ async fn seasons_are_accepted_by_word_or_number_if_they_exist() {
             r#"bad_arguments: {"error":"bad_arguments","expected":"numbers from 1 to 2","field":"seasons","hint":"Severance (2022) has no other seasons."}"#,
         ),
     ] {
-        let house = House::furnished();
-        check(house.run("add_series", json!({"tvdb": 371_980, "seasons": seasons})).await, told);
+        let house = House::with_titles();
+        check(house.run("add_series", json!({"tvdb": 371_980, "seasons": seasons})).await, expected);
     }
 }
 
 #[tokio::test]
 async fn only_selected_seasons_are_monitored() {
-    let house = House::furnished();
+    let house = House::with_titles();
     house.run("add_series", json!({"tvdb": 73_244, "seasons": "latest"})).await.unwrap();
-    let held = house.library.series[0].client.series_by_tvdb(73_244).await.unwrap().unwrap();
-    let wanted: Vec<u32> =
-        held.seasons.iter().filter(|season| season.monitored).map(|season| season.number).collect();
-    assert_eq!(wanted, [9]);
+    let added = house.library.series[0].client.series_by_tvdb(73_244).await.unwrap().unwrap();
+    let monitored: Vec<u32> =
+        added.seasons.iter().filter(|season| season.monitored).map(|season| season.number).collect();
+    assert_eq!(monitored, [9]);
 }
 
 #[tokio::test]
-async fn show_without_regular_seasons_is_added_as_a_whole() {
+async fn series_without_regular_seasons_is_added_as_a_whole() {
     for seasons in [json!(null), json!("all"), json!("latest"), json!("first"), json!([1])] {
         let house = House::new();
         house.sonarr.add_to_catalog(series("Blade Runner 2099").tvdb(425_000).year(2027).seasons(0));
@@ -539,15 +539,15 @@ async fn specials_alone_are_added_without_later_seasons() {
 }
 
 #[tokio::test]
-async fn existing_show_is_not_added_again() {
-    let house = House::furnished();
+async fn existing_series_is_not_added_again() {
+    let house = House::with_titles();
     check(house.run("add_series", json!({"tvdb": 403_294})).await, "You already have The Bear (2022).");
     assert_eq!(house.sonarr.post_count(), 0);
 }
 
 #[tokio::test]
 async fn downloads_are_listed_soonest_first_and_stuck_ones_explained() {
-    let house = House::furnished();
+    let house = House::with_titles();
     check(house.run("check_status", json!({})).await, "Nothing is downloading.");
     house.radarr.add_download("Paddington", 62, 12);
     house.sonarr.add_stuck_download("The Bear S02E03", "No files found in /data/torrents/The.Bear");
@@ -561,12 +561,12 @@ async fn downloads_are_listed_soonest_first_and_stuck_ones_explained() {
 
 #[tokio::test]
 async fn upcoming_releases_use_the_users_time_zone() {
-    let house = House::furnished();
+    let house = House::with_titles();
     house.sonarr.add_calendar_entry("The Bear S04E03", "2026-03-12T02:00:00Z".parse().unwrap());
     house.radarr.add_calendar_entry("Dune: Part Three", date(2026, 3, 7));
-    let told = house.run("upcoming", json!({"days": 7})).await.unwrap();
-    assert_eq!(told.result.for_model["results"][1]["when"], "Wed Mar 11, 22:00");
-    check(Ok(told), "Dune: Part Three online tomorrow and The Bear S04E03 on Wed.");
+    let upcoming = house.run("upcoming", json!({"days": 7})).await.unwrap();
+    assert_eq!(upcoming.result.for_model["results"][1]["when"], "Wed Mar 11, 22:00");
+    check(Ok(upcoming), "Dune: Part Three online tomorrow and The Bear S04E03 on Wed.");
     check(house.run("upcoming", json!({"days": 1})).await, "Dune: Part Three online tomorrow.");
     check(House::new().run("upcoming", json!({"days": 7})).await, "Nothing comes out in the next 7 days.");
 }
@@ -574,7 +574,7 @@ async fn upcoming_releases_use_the_users_time_zone() {
 #[tokio::test]
 async fn upcoming_covers_whole_local_days() {
     // The current time is 19:00 in New York.
-    let house = House::furnished();
+    let house = House::with_titles();
     house.sonarr.add_calendar_entry("The Bear S04E01", "2026-03-06T04:30:00Z".parse().unwrap());
     house.sonarr.add_calendar_entry("The Bear S04E02", "2026-03-06T13:00:00Z".parse().unwrap());
     house.sonarr.add_calendar_entry("The Bear S04E03", "2026-03-08T01:00:00Z".parse().unwrap());
@@ -587,7 +587,7 @@ async fn upcoming_covers_whole_local_days() {
 
 #[tokio::test]
 async fn recent_imports_are_listed_newest_first() {
-    let house = House::furnished();
+    let house = House::with_titles();
     house.radarr.add_import("Dune", "2026-03-05T12:00:00Z".parse().unwrap());
     house.sonarr.add_import("The Bear S02E03", "2026-03-06T12:00:00Z".parse().unwrap());
     house.radarr.add_import("Heat", "2026-01-01T12:00:00Z".parse().unwrap());
@@ -600,12 +600,12 @@ async fn recent_imports_are_listed_newest_first() {
 
 #[tokio::test]
 async fn removal_freezes_the_prompted_items() {
-    let house = House::furnished();
-    let twice = json!({"items": [{"type": "movie", "id": 7}, {"type": "movie", "id": "7"}], "delete_files": true,
+    let house = House::with_titles();
+    let duplicates = json!({"items": [{"type": "movie", "id": 7}, {"type": "movie", "id": "7"}], "delete_files": true,
         "user_confirmed": true});
-    let fresh = house.library.movies[0].client.fetch_movie(7).await.unwrap().unwrap();
+    let current = house.library.movies[0].client.fetch_movie(7).await.unwrap().unwrap();
     assert_eq!(
-        house.preview_removal(twice).await.unwrap(),
+        house.preview_removal(duplicates).await.unwrap(),
         [DeletionTarget {
             instance: "radarr".to_owned(),
             kind: MediaKind::Movie,
@@ -615,19 +615,19 @@ async fn removal_freezes_the_prompted_items() {
             fingerprint: TargetFingerprint {
                 title: "Dune".to_owned(),
                 year: 2021,
-                path: fresh.path,
+                path: current.path,
                 size_bytes: 21_400_000_000,
                 seasons: None,
             },
         }]
     );
-    assert_eq!(house.frozen("series", 4).await.fingerprint.seasons, Some(3));
+    assert_eq!(house.freeze_item("series", 4).await.fingerprint.seasons, Some(3));
     assert_eq!((house.radarr.post_count(), house.sonarr.post_count()), (0, 0));
 }
 
 #[tokio::test]
 async fn removal_of_missing_or_too_many_titles_is_refused() {
-    let house = House::furnished();
+    let house = House::with_titles();
     let preview = async |ids: &[i64]| {
         let items: Vec<Value> = ids.iter().map(|id| json!({"type": "movie", "id": id})).collect();
         let args = json!({"items": items, "delete_files": true});
@@ -653,8 +653,8 @@ async fn removal_of_missing_or_too_many_titles_is_refused() {
 
 #[tokio::test]
 async fn deletion_runs_once_and_reports_freed_space() {
-    let house = House::furnished();
-    let dune = house.frozen("movie", 7).await;
+    let house = House::with_titles();
+    let dune = house.freeze_item("movie", 7).await;
     assert_eq!(house.recover_removal(&dune).await, RecoveryOutcome::NotDone);
     let deleted = house.remove(&dune).await.unwrap();
     assert_eq!(
@@ -666,15 +666,15 @@ async fn deletion_runs_once_and_reports_freed_space() {
     assert_eq!(again.for_model, json!({"status": "already_gone", "title": "Dune", "year": 2021}));
     assert_eq!(house.radarr.removed_ids(), [7]);
 
-    let bear = house.frozen("series", 4).await;
+    let bear = house.freeze_item("series", 4).await;
     house.remove(&bear).await.unwrap();
     assert_eq!(house.sonarr.removed_ids(), [4]);
 }
 
 #[tokio::test]
 async fn title_changed_since_the_prompt_is_not_deleted() {
-    let house = House::furnished();
-    let (dune, heat) = (house.frozen("movie", 7).await, house.frozen("movie", 8).await);
+    let house = House::with_titles();
+    let (dune, heat) = (house.freeze_item("movie", 7).await, house.freeze_item("movie", 8).await);
     house.radarr.edit(7, |movie| movie.size_bytes = 30_000_000_000);
     house.radarr.edit(8, |movie| movie.size_bytes += 1_000_000_000);
     check(
@@ -686,83 +686,86 @@ async fn title_changed_since_the_prompt_is_not_deleted() {
 }
 
 #[tokio::test]
-async fn deletion_that_cannot_start_is_not_unknown() {
-    let house = House::furnished();
-    let dune = house.frozen("movie", 7).await;
+async fn deletion_that_cannot_start_has_a_known_outcome() {
+    let house = House::with_titles();
+    let dune = house.freeze_item("movie", 7).await;
     house.radarr.set_down(true);
     check(house.remove(&dune).await, &format!("radarr_unreachable: {UNREACHABLE}"));
     assert_eq!(house.recover_removal(&dune).await, RecoveryOutcome::Unknown);
 }
 
 #[test]
-fn argument_check_names_the_required_ids() {
+fn argument_check_returns_the_ids_in_the_call() {
     let house = House::with_four_k();
-    let uses = |tool, args| {
+    let check_arguments = |tool, args| {
         house
             .tool(tool)
             .check_arguments(&arguments(args))
             .map_err(|failure| failure.for_model["expected"].clone())
     };
     assert_eq!(
-        uses("add_movie", json!({"tmdb": 603, "instance": "radarr-4k"})),
+        check_arguments("add_movie", json!({"tmdb": 603, "instance": "radarr-4k"})),
         Ok(CallReferences { refs: vec![MediaRef::Tmdb(603)], four_k: true })
     );
-    assert_eq!(uses("add_movie", json!({"tmdb": 603})), Err(json!("one of radarr, radarr-4k")));
+    assert_eq!(check_arguments("add_movie", json!({"tmdb": 603})), Err(json!("one of radarr, radarr-4k")));
     assert_eq!(
-        uses("add_series", json!({"tvdb": 78_107, "instance": "sonarr-4k"})),
+        check_arguments("add_series", json!({"tvdb": 78_107, "instance": "sonarr-4k"})),
         Ok(CallReferences { refs: vec![MediaRef::Tvdb(78_107)], four_k: false })
     );
     assert_eq!(
-        uses("remove_media", json!({"items": [{"type": "series", "id": 4}], "delete_files": false})),
+        check_arguments(
+            "remove_media",
+            json!({"items": [{"type": "series", "id": 4}], "delete_files": false})
+        ),
         Ok(CallReferences { refs: vec![item(MediaKind::Series, 4)], four_k: false })
     );
 }
 
 /// Builds a tool context with this message of the user and these stored facts.
-fn world_knowing(said: &str, facts: &[(FactKind, Option<&str>, &str)]) -> ToolContext {
-    let known = (1..).zip(facts).map(|(number, (kind, about, value))| StoredFact {
+fn context_with_facts(message: &str, facts: &[(FactKind, Option<&str>, &str)]) -> ToolContext {
+    let stored = (1..).zip(facts).map(|(number, (kind, about, value))| StoredFact {
         number,
         fact: UserFact::new(*kind, *about, value).unwrap(),
         since: now(),
     });
-    ToolContext { turn_messages: vec![said.to_owned()], facts: UserFacts(known.collect()), ..context() }
+    ToolContext { turn_messages: vec![message.to_owned()], facts: UserFacts(stored.collect()), ..context() }
 }
 
 /// Returns the result and the effects of a tool of [`super::memory`] as text.
-async fn told_of_facts(tool: &str, args: Value, context: &ToolContext) -> String {
+async fn run_memory_tool(tool: &str, args: Value, context: &ToolContext) -> String {
     match House::new().run_in(context, tool, args).await {
-        Ok(ToolOutput { result, effects: deeds }) => format!("{} {deeds:?}", result.for_user),
+        Ok(ToolOutput { result, effects }) => format!("{} {effects:?}", result.for_user),
         Err(ToolError::CallFailed(failure)) => failure.for_model.to_string(),
         Err(error) => error.to_string(),
     }
 }
 
 #[tokio::test]
-async fn fact_needs_the_users_words_and_free_space() {
-    let said = world_knowing("the office means the UK one, in 4k", &[]);
-    let noted = |args| told_of_facts("remember", args, &said);
+async fn fact_needs_the_users_words_and_a_free_slot() {
+    let context = context_with_facts("the office means the UK one, in 4k", &[]);
+    let remember = |args| run_memory_tool("remember", args, &context);
     assert_eq!(
-        noted(json!({"kind": "quality", "about": "films", "value": "4K"})).await,
+        remember(json!({"kind": "quality", "about": "films", "value": "4K"})).await,
         r#"Noted: 4K quality for movies. [Remember(UserFact { kind: Quality, key: "movies", value: "4K" })]"#
     );
     assert_eq!(
-        noted(json!({"kind": "like", "value": "horror"})).await,
+        remember(json!({"kind": "like", "value": "horror"})).await,
         r#"{"error":"not_said","hint":"the user did not say so: use their own words, or ask them"}"#
     );
     let likes: Vec<String> = (0..40).map(|n| format!("office {n}")).collect();
     let likes: Vec<_> = likes.iter().map(|like| (FactKind::Like, None, like.as_str())).collect();
-    let full = world_knowing("office", &likes);
-    let refused = told_of_facts("remember", json!({"kind": "like", "value": "office"}), &full).await;
-    assert_eq!(refused, r#"{"error":"too_many","limit":40}"#);
+    let full_context = context_with_facts("office", &likes);
+    let result = run_memory_tool("remember", json!({"kind": "like", "value": "office"}), &full_context).await;
+    assert_eq!(result, r#"{"error":"too_many","limit":40}"#);
     assert_eq!(
-        noted(json!({"kind": "alias", "value": "Dune"})).await,
+        remember(json!({"kind": "alias", "value": "Dune"})).await,
         r#"{"error":"bad_arguments","expected":"what the user calls the title","field":"about"}"#
     );
 }
 
 #[tokio::test]
 async fn named_fact_is_forgotten() {
-    let context = world_knowing(
+    let context = context_with_facts(
         "please forget that",
         &[
             (FactKind::Dislike, None, "horror"),
@@ -770,7 +773,7 @@ async fn named_fact_is_forgotten() {
             (FactKind::Alias, Some("the office"), "The Office (UK)"),
         ],
     );
-    for (what, told) in [
+    for (what, expected) in [
         ("Musicals", r#"Forgot: Dislikes musicals. [Forget(Dislike, "musicals")]"#),
         ("1", r#"Forgot: Dislikes horror. [Forget(Dislike, "horror")]"#),
         ("the office", r#"Forgot: "the office" means The Office (UK). [Forget(Alias, "the office")]"#),
@@ -779,28 +782,28 @@ async fn named_fact_is_forgotten() {
             r#"{"error":"not_known","known":["Dislikes horror","Dislikes musicals","\"the office\" means The Office (UK)"]}"#,
         ),
     ] {
-        assert_eq!(told_of_facts("forget", json!({ "what": what }), &context).await, told);
+        assert_eq!(run_memory_tool("forget", json!({ "what": what }), &context).await, expected);
     }
-    let silent = ToolContext { turn_messages: vec!["what is dune about".to_owned()], ..context };
+    let unrelated_context = ToolContext { turn_messages: vec!["what is dune about".to_owned()], ..context };
     assert_eq!(
-        told_of_facts("forget", json!({ "what": "1" }), &silent).await,
+        run_memory_tool("forget", json!({ "what": "1" }), &unrelated_context).await,
         r#"{"error":"not_said","hint":"the user did not say so"}"#
     );
 }
 
-/// Checks the tools that an admin and a member are offered, in the form that is sent.
+/// Checks the size of the tools that an admin and a member are offered, as sent to a model server.
 #[test]
 fn tool_descriptions_are_small() {
     let admin = context().rights;
     let member = UserRights { role: UserRole::Member, delete: false, four_k: false, ..admin };
-    for house in [House::furnished(), House::with_four_k()] {
+    for house in [House::with_titles(), House::with_four_k()] {
         for rights in [admin, member] {
             let specs = ToolRegistry::new(house.tools()).offered_specs(rights);
-            let sent = specs.iter().map(|spec| {
+            let serialized = specs.iter().map(|spec| {
                 json!({"type": "function", "function": {"name": spec.name,
                 "description": spec.description, "parameters": spec.parameters.raw()}})
             });
-            let length = sent.collect::<Value>().to_string().len();
+            let length = serialized.collect::<Value>().to_string().len();
             assert!(length < 7_600, "{length}");
         }
     }
@@ -808,7 +811,7 @@ fn tool_descriptions_are_small() {
 
 #[test]
 fn tool_schemas_match_the_snapshot() {
-    let house = House::furnished();
+    let house = House::with_titles();
     let schemas: Vec<String> = house
         .tools()
         .iter()

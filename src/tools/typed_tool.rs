@@ -1,5 +1,5 @@
 //! Tools with typed arguments. A tool is a struct whose fields are its arguments. [`adapt_tool`] and [`adapt_deletion`]
-//! make a [`Tool`] of it: schema, parsing and the messages about bad arguments are the same for all tools.
+//! turn it into a [`Tool`], with a generated schema, parsing, and messages about bad arguments.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::approval::ApprovedCall;
 use super::arguments::parsing::parse_arguments;
 use super::arguments::schema::argument_schema;
 use super::deferred_addition::queue_for_retry;
-use super::deletion_outcomes::{frozen_item, nothing_done};
+use super::deletion_outcomes::{frozen_item, not_done};
 use super::library::ArrInstances;
 use super::preference::with_preferred_instance;
 use super::{
@@ -40,12 +40,12 @@ pub trait TypedTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
         EffectLevel::Write | EffectLevel::Destructive => WRITE_TIMEOUT,
     };
 
-    /// Returns the names among which the argument `instance` selects. It is not offered if there is no choice.
+    /// Returns the values of the argument `instance`. The argument is omitted if there is only one.
     fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
         library.selectable_names()
     }
 
-    /// Checks what the schema cannot express, and returns the ids that the call uses, before anything runs.
+    /// Checks what the schema cannot express, and returns the ids in the call, before the tool runs.
     fn check(&self, _library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         Ok(CallReferences::default())
     }
@@ -56,8 +56,8 @@ pub trait TypedTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
         context: &ToolContext,
     ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
 
-    /// Determines the outcome of a run whose response was lost. Reads do not need this, because they simply run again,
-    /// nor do tools that have only effects: those are stored together with the result, or not at all.
+    /// Determines the outcome of a run whose response was lost. The default is for reads, and for
+    /// tools that only have effects, which are stored together with the result or not at all: they are repeated.
     fn recover(
         &self,
         _library: &ArrInstances,
@@ -75,14 +75,14 @@ pub trait TypedTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
         None
     }
 
-    /// Returns the request that is retried later if the library is down. Returns `None` if the call is not retried.
+    /// Returns the request that is retried later if the instance is down. Returns `None` if the call is not retried.
     fn deferrable_request(&self, _library: &ArrInstances) -> Option<RequestedTitle> {
         None
     }
 
     /// Returns the failure result described at [`Tool::not_done_failure`].
     fn not_done_failure(_title: Option<&str>) -> CallFailure {
-        nothing_done()
+        not_done()
     }
 }
 
@@ -93,12 +93,12 @@ pub trait DeletionTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// Description for the model.
     const DESCRIPTION: &'static str;
 
-    /// Returns the names among which the argument `instance` selects.
+    /// Returns the values of the argument `instance`.
     fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
         library.selectable_names()
     }
 
-    /// Returns the ids that the call uses.
+    /// Returns the ids in the call.
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure>;
 
     /// Fetches each item and freezes the contents of the confirmation prompt.
@@ -154,7 +154,7 @@ pub fn adapt_deletion<T: DeletionTool>(library: &Arc<ArrInstances>) -> Arc<dyn T
     }))
 }
 
-/// Specification of a tool, and its schema as a value, for the parsing of arguments.
+/// Adapter from a typed tool to [`Tool`]. The schema is also stored as a value, by which arguments are parsed.
 struct ToolAdapter<T> {
     spec: ToolSpec,
     schema: Value,
@@ -185,15 +185,15 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
     }
 
     async fn run(&self, call: &ApprovedCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let arguments = call
-            .arguments()
-            .ok_or_else(|| ToolError::Fatal(anyhow::anyhow!("run on an item a tool that takes arguments")))?;
+        let arguments = call.arguments().ok_or_else(|| {
+            ToolError::Fatal(anyhow::anyhow!("run a tool with arguments on a deletion item"))
+        })?;
         let tool = self.parse(arguments)?;
         match (tool.run(&self.library, context).await, tool.deferrable_request(&self.library)) {
-            (Err(ToolError::CallFailed(failure)), Some(wanted)) if failure.code.is_library_down() => {
-                queue_for_retry(&failure, wanted, arguments, context)
+            (Err(ToolError::CallFailed(failure)), Some(request)) if failure.code.is_library_down() => {
+                queue_for_retry(&failure, request, arguments, context)
             }
-            (ended, _) => ended,
+            (outcome, _) => outcome,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Tool that diagnoses why a movie, a series, a season or one episode is not on disk. This file fetches the facts that
+//! Tool that diagnoses why a movie, a series, a season or an episode is not on disk. It fetches the facts that
 //! `diagnosis.rs` evaluates.
 
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::conversation::transcript::{
 };
 
 /// Maximum number of episodes of one season that are listed individually.
-const MOST_NAMED: usize = 3;
+const MAX_LISTED_EPISODES: usize = 3;
 
 /// Tool that diagnoses why a title or a part of it is not on disk.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -42,16 +42,16 @@ pub struct WhyMissing {
     episode: Option<u32>,
 }
 
-/// State of an instance and of its downloads.
+/// State of an instance, with its downloads and the history of one title.
 struct InstanceState {
     downloads: Vec<Download>,
     history: Vec<HistoryEntry>,
     folders: Vec<RootFolder>,
-    ailments: Vec<HealthProblem>,
+    problems: Vec<HealthProblem>,
     profiles: Vec<QualityProfile>,
 }
 
-/// Episodes that the query is about.
+/// Episodes that the diagnosis is about.
 struct EpisodeSelection {
     name: String,
     episodes: Vec<Episode>,
@@ -69,8 +69,8 @@ impl TypedTool for WhyMissing {
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
-        let place = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
-        Ok(place.media_ref(self.id).into())
+        let instance = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
+        Ok(instance.media_ref(self.id).into())
     }
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -87,9 +87,9 @@ async fn diagnose_movie(
     id: i64,
     context: &ToolContext,
 ) -> Result<CallResult, ToolError> {
-    let place = InstanceRef::Movies(instance);
+    let instance_ref = InstanceRef::Movies(instance);
     let (movie, server) =
-        tokio::join!(instance.client.fetch_movie(id), InstanceState::fetch_about_title(&place, id));
+        tokio::join!(instance.client.fetch_movie(id), InstanceState::fetch_for_title(&instance_ref, id));
     let Some(movie) = movie.map_err(|error| instance.request_error(&error))? else {
         return Err(unknown_title(id).into());
     };
@@ -108,7 +108,7 @@ async fn diagnose_movie(
         download,
         history: &server.history,
         free_bytes: server.free_bytes(&movie.path),
-        ailments: &server.ailments,
+        problems: &server.problems,
         quality: &server.profile_name(movie.profile),
     };
     Ok(diagnosis_result(instance.name, &facts, context))
@@ -119,48 +119,49 @@ async fn diagnose_series(
     args: &WhyMissing,
     context: &ToolContext,
 ) -> Result<CallResult, ToolError> {
-    let (client, id, place) = (&instance.client, args.id, InstanceRef::Series(instance));
-    let (show, episodes, server) = tokio::join!(
+    let (client, id, instance_ref) = (&instance.client, args.id, InstanceRef::Series(instance));
+    let (series, episodes, server) = tokio::join!(
         client.fetch_series(id),
         client.fetch_episodes(id),
-        InstanceState::fetch_about_title(&place, id),
+        InstanceState::fetch_for_title(&instance_ref, id),
     );
-    let Some(show) = show.map_err(|error| instance.request_error(&error))? else {
+    let Some(series) = series.map_err(|error| instance.request_error(&error))? else {
         return Err(unknown_title(id).into());
     };
     let episodes = episodes.map_err(|error| instance.request_error(&error))?;
-    let Some(part) = select_episodes(&show, episodes, args, context) else {
-        return Err(no_such_episodes(&show).into());
+    let Some(selection) = select_episodes(&series, episodes, args, context) else {
+        return Err(no_such_episodes(&series).into());
     };
-    let concerns = |id: i64| part.episodes.iter().any(|episode| episode.id == id);
+    let is_selected = |id: i64| selection.episodes.iter().any(|episode| episode.id == id);
     let mut server = server?;
-    server.history.retain(|entry| entry.episode.is_some_and(|(id, _, _)| concerns(id)));
+    server.history.retain(|entry| entry.episode.is_some_and(|(id, _, _)| is_selected(id)));
     let download = server.downloads.iter().find(|download| match &download.of {
-        DownloadOf::Episodes { episodes, .. } => episodes.iter().any(|queued| concerns(queued.id)),
+        DownloadOf::Episodes { episodes, .. } => episodes.iter().any(|queued| is_selected(queued.id)),
         DownloadOf::Movie(_) | DownloadOf::Nothing => false,
     });
     let facts = DiagnosisFacts {
-        name: &part.name,
-        on_disk: part.on_disk,
-        monitored: part.monitored,
-        release: part.release,
-        last_search: part.episodes.iter().filter_map(|episode| episode.last_search).max(),
+        name: &selection.name,
+        on_disk: selection.on_disk,
+        monitored: selection.monitored,
+        release: selection.release,
+        last_search: selection.episodes.iter().filter_map(|episode| episode.last_search).max(),
         download,
         history: &server.history,
-        free_bytes: server.free_bytes(&show.path),
-        ailments: &server.ailments,
-        quality: &server.profile_name(show.profile),
+        free_bytes: server.free_bytes(&series.path),
+        problems: &server.problems,
+        quality: &server.profile_name(series.profile),
     };
     Ok(diagnosis_result(instance.name, &facts, context))
 }
 
 fn diagnosis_result(instance: &str, facts: &DiagnosisFacts<'_>, context: &ToolContext) -> CallResult {
-    let why = MissingReason::from_facts(facts);
-    let moment = DiagnosisContext { zone: &context.zone, now: context.now, rights: context.rights };
-    let sentence = why.format_sentence(facts, &moment);
+    let reason = MissingReason::from_facts(facts);
+    let diagnosis_context =
+        DiagnosisContext { zone: &context.zone, now: context.now, rights: context.rights };
+    let sentence = reason.format_sentence(facts, &diagnosis_context);
     let mut for_model =
-        json!({ "title": clean_title(facts.name), "reason": why.reason_code(), "sentence": sentence });
-    if let Some(tool) = why.next_tool() {
+        json!({ "title": clean_title(facts.name), "reason": reason.reason_code(), "sentence": sentence });
+    if let Some(tool) = reason.next_tool() {
         for_model["next_step"] = json!(tool);
     }
     let mut shown = Vec::new();
@@ -173,31 +174,31 @@ fn diagnosis_result(instance: &str, facts: &DiagnosisFacts<'_>, context: &ToolCo
 
 impl InstanceState {
     /// Fetches the state of the instance, with the history of one title.
-    async fn fetch_about_title(place: &InstanceRef<'_>, id: i64) -> Result<Self, ToolError> {
-        let api = place.common_api();
-        let (downloads, history, folders, ailments, profiles) = tokio::join!(
-            place.fetch_downloads(),
-            place.fetch_history(id),
+    async fn fetch_for_title(instance: &InstanceRef<'_>, id: i64) -> Result<Self, ToolError> {
+        let api = instance.common_api();
+        let (downloads, history, folders, problems, profiles) = tokio::join!(
+            instance.fetch_downloads(),
+            instance.fetch_history(id),
             api.root_folders(),
             api.fetch_health(),
             api.fetch_profiles(),
         );
         Ok(Self {
-            downloads: downloads.map_err(|error| place.request_error(&error))?,
-            history: or_empty_list(place, history),
-            folders: or_empty_list(place, folders),
-            ailments: or_empty_list(place, ailments),
-            profiles: or_empty_list(place, profiles),
+            downloads: downloads.map_err(|error| instance.request_error(&error))?,
+            history: or_empty_list(instance, history),
+            folders: or_empty_list(instance, folders),
+            problems: or_empty_list(instance, problems),
+            profiles: or_empty_list(instance, profiles),
         })
     }
 
     fn free_bytes(&self, path: &str) -> Option<u64> {
-        let holds = |folder: &&RootFolder| {
+        let contains_path = |folder: &&RootFolder| {
             let root = folder.path.trim_end_matches(['/', '\\']);
             let rest = path.strip_prefix(root);
             !root.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '\\']))
         };
-        let folder = self.folders.iter().filter(holds).max_by_key(|folder| folder.path.len())?;
+        let folder = self.folders.iter().filter(contains_path).max_by_key(|folder| folder.path.len())?;
         folder.free_bytes
     }
 
@@ -207,10 +208,10 @@ impl InstanceState {
     }
 }
 
-/// Returns the optional data of a diagnosis, or an empty list. A failure to fetch the data must not fail the diagnosis.
-fn or_empty_list<T>(place: &InstanceRef<'_>, answer: Result<Vec<T>, ArrError>) -> Vec<T> {
-    answer.unwrap_or_else(|error| {
-        tracing::warn!(instance = place.name(), %error, "failed to fetch part of the data for a diagnosis");
+/// Returns optional facts, or no facts if the request failed, so that the diagnosis is still possible.
+fn or_empty_list<T>(instance: &InstanceRef<'_>, response: Result<Vec<T>, ArrError>) -> Vec<T> {
+    response.unwrap_or_else(|error| {
+        tracing::warn!(instance = instance.name(), %error, "failed to fetch facts for a diagnosis");
         Vec::new()
     })
 }
@@ -227,63 +228,63 @@ fn expected_release(movie: &Movie) -> Option<Date> {
 /// that are not monitored, else those that have not aired yet, else all of them if they are on disk. Returns `None` if
 /// there are no such episodes.
 fn select_episodes(
-    show: &Series,
+    series: &Series,
     episodes: Vec<Episode>,
     args: &WhyMissing,
     context: &ToolContext,
 ) -> Option<EpisodeSelection> {
-    let asked = |one: &Episode| match (args.season, args.episode) {
-        (Some(season), Some(number)) => (one.season, one.number) == (season, number),
-        (Some(season), None) => one.season == season,
+    let is_requested = |episode: &Episode| match (args.season, args.episode) {
+        (Some(season), Some(number)) => (episode.season, episode.number) == (season, number),
+        (Some(season), None) => episode.season == season,
         // Specials are included only if they are requested explicitly.
-        (None, _) => one.season > 0,
+        (None, _) => episode.season > 0,
     };
-    let (there, missing): (Vec<Episode>, Vec<Episode>) =
-        episodes.into_iter().filter(asked).partition(Episode::on_disk);
-    let (aired, to_come): (Vec<Episode>, Vec<Episode>) =
-        missing.into_iter().partition(|one| one.has_aired(context.now));
-    let (wanted, unwanted): (Vec<Episode>, Vec<Episode>) =
-        aired.into_iter().partition(|one| show.monitored && one.monitored);
-    if !wanted.is_empty() {
-        return Some(EpisodeSelection::from_episodes(show, wanted, true, ReleaseState::Released));
+    let (on_disk, missing): (Vec<Episode>, Vec<Episode>) =
+        episodes.into_iter().filter(is_requested).partition(Episode::on_disk);
+    let (aired, upcoming): (Vec<Episode>, Vec<Episode>) =
+        missing.into_iter().partition(|episode| episode.has_aired(context.now));
+    let (monitored, unmonitored): (Vec<Episode>, Vec<Episode>) =
+        aired.into_iter().partition(|episode| series.monitored && episode.monitored);
+    if !monitored.is_empty() {
+        return Some(EpisodeSelection::from_episodes(series, monitored, true, ReleaseState::Released));
     }
-    if !unwanted.is_empty() {
-        return Some(EpisodeSelection::from_episodes(show, unwanted, false, ReleaseState::Released));
+    if !unmonitored.is_empty() {
+        return Some(EpisodeSelection::from_episodes(series, unmonitored, false, ReleaseState::Released));
     }
-    if let Some(next) = to_come.iter().min_by_key(|one| one.airs.map_or(jiff::Timestamp::MAX, |airs| airs)) {
-        let wanted = show.monitored && next.monitored;
-        let out = ReleaseState::Expected(next.airs.map(|airs| local_day(airs, &context.zone)));
-        return Some(EpisodeSelection::from_episodes(show, vec![next.clone()], wanted, out));
+    if let Some(next) = upcoming.iter().min_by_key(|episode| episode.airs.unwrap_or(jiff::Timestamp::MAX)) {
+        let is_monitored = series.monitored && next.monitored;
+        let release = ReleaseState::Expected(next.airs.map(|airs| local_day(airs, &context.zone)));
+        return Some(EpisodeSelection::from_episodes(series, vec![next.clone()], is_monitored, release));
     }
-    if there.is_empty() {
+    if on_disk.is_empty() {
         return None;
     }
-    let bytes = super::season_files::episode_files(&there).iter().map(|file| file.size_bytes).sum();
-    let part = EpisodeSelection::from_episodes(show, there, true, ReleaseState::Released);
-    Some(EpisodeSelection { on_disk: Some(bytes), ..part })
+    let bytes = super::season_files::episode_files(&on_disk).iter().map(|file| file.size_bytes).sum();
+    let selection = EpisodeSelection::from_episodes(series, on_disk, true, ReleaseState::Released);
+    Some(EpisodeSelection { on_disk: Some(bytes), ..selection })
 }
 
 impl EpisodeSelection {
-    fn from_episodes(show: &Series, episodes: Vec<Episode>, wanted: bool, out: ReleaseState) -> Self {
-        Self {
-            name: format_episodes(show, &episodes),
-            episodes,
-            monitored: wanted,
-            release: out,
-            on_disk: None,
-        }
+    fn from_episodes(
+        series: &Series,
+        episodes: Vec<Episode>,
+        monitored: bool,
+        release: ReleaseState,
+    ) -> Self {
+        Self { name: format_episodes(series, &episodes), episodes, monitored, release, on_disk: None }
     }
 }
 
 /// Formats episodes as `The Bear (2022) S02E03`, `The Bear (2022) S02E03, E04`, `10 episodes of season 2 of The Bear
 /// (2022)`.
-fn format_episodes(show: &Series, episodes: &[Episode]) -> String {
-    let title = format_media_title(&show.title, show.year);
+fn format_episodes(series: &Series, episodes: &[Episode]) -> String {
+    let title = format_media_title(&series.title, series.year);
     let Some(first) = episodes.first() else { return title };
-    let one_season = episodes.iter().all(|one| one.season == first.season);
-    match (one_season, episodes.len()) {
-        (true, ..=MOST_NAMED) => {
-            let codes: Vec<String> = episodes.iter().map(|one| format!("E{:02}", one.number)).collect();
+    let is_one_season = episodes.iter().all(|episode| episode.season == first.season);
+    match (is_one_season, episodes.len()) {
+        (true, ..=MAX_LISTED_EPISODES) => {
+            let codes: Vec<String> =
+                episodes.iter().map(|episode| format!("E{:02}", episode.number)).collect();
             format!("{title} S{:02}{}", first.season, codes.join(", "))
         }
         (true, count) => {
@@ -297,8 +298,8 @@ fn local_day(at: jiff::Timestamp, zone: &TimeZone) -> Date {
     at.to_zoned(zone.clone()).date()
 }
 
-fn no_such_episodes(show: &Series) -> CallFailure {
-    let name = format_media_title(&show.title, show.year);
+fn no_such_episodes(series: &Series) -> CallFailure {
+    let name = format_media_title(&series.title, series.year);
     CallFailure::new(
         FailureCode::NotListed,
         json!({ "title": name, "hint": "Sonarr knows no such season or episode of it" }),

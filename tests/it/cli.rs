@@ -259,7 +259,7 @@ fn chat_with_only_an_admin_answers_by_keyword() {
     What I know: WHAT DO YOU KNOW, FORGET number or ALL.
     Notifications: NOTIFY OFF or ON, QUIET 22-7.
     Admins: USERS, APPROVE, DENY or BLOCK code, QUOTA name +5, TELL EVERYONE words, PAUSE, RESUME.
-    No library is set up for that, the admin has to look at it.
+    No library is set up for that. An admin has to check it.
     You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING.
     ");
 }

@@ -311,7 +311,7 @@ async fn doctor_names_a_wrong_key_from_an_error_list() {
     let mut peers = household().await;
     peers.set("LLM_BASE_URL", &format!("{}/v1", serve(model_that_refuses_the_key()).await));
     insta::assert_snapshot!(finding_text(&peers.run(&["doctor"]), "model: a-model"), @r"
-    failure  model: a-model: failed to sign in at the model: API key not valid. Please pass a valid API key.
+    failure  model: a-model: failed to authenticate with the model server: API key not valid. Please pass a valid API key.
              hint: check LLM_API_KEY and what it may use
     ");
 }
@@ -337,7 +337,7 @@ async fn doctor_reports_bad_and_missing_embeddings() {
              hint: set EMBEDDINGS_FLOOR=0.50
     ");
     insta::assert_snapshot!(of_the_embeddings(model(Answers::WithWords, LONG)).await, @r"
-    failure  embeddings: an-embedder: failed to have the texts accepted: HTTP 404
+    failure  embeddings: an-embedder: failed to embed the texts: the server rejected the request: HTTP 404
              hint: check EMBEDDINGS_MODEL, which must be one for embeddings, and that its server has it (ollama pull)
     ");
 }

@@ -298,7 +298,7 @@ async fn failed_search_is_reported_and_the_season_stays_monitored() {
     kept.do_next_write_but_answer(500);
     assert_eq!(
         app.asks("get season 2 of the bear", &get(bear, &json!([2]))).await,
-        "The Bear (2022): season 2 will be fetched from now on, but Sonarr did not begin to look at once."
+        "The Bear (2022): season 2 will be fetched from now on, but Sonarr did not start the search."
     );
     assert_eq!(app.wanted(bear), [(1, 1), (1, 2), (2, 1), (2, 2)]);
 }

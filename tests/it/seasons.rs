@@ -160,7 +160,7 @@ async fn airing_season_is_followed_instead_of_called_ready() {
     let app = app_in_mid_season().await;
     assert_eq!(
         bob_asks_for(&app, Some(1)).await,
-        "I'll text you when The Traitors (2022), season 1 is ready. What has aired so far is there."
+        "I'll text you when The Traitors (2022), season 1 is ready. Everything that has aired so far is there."
     );
     assert_eq!(app.follows().await, [FOLLOWED]);
     app.later(REST).await;

@@ -71,7 +71,7 @@ async fn unreachable_server_is_named_despite_a_cached_library() {
     app.radarr().set_down(true);
     assert_eq!(
         app.do_we_have("heat").await,
-        "I can't tell what is in the whole library. Radarr can't be reached right now."
+        "I could not check the whole library. Radarr can't be reached right now."
     );
 }
 

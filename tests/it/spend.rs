@@ -211,7 +211,7 @@ async fn retried_call_is_charged_once() {
 
 #[tokio::test]
 async fn call_that_the_server_may_have_read_counts_its_request() {
-    for error in [ModelError::Timeout, ModelError::Garbled("no end".to_owned())] {
+    for error in [ModelError::Timeout, ModelError::Malformed("no end".to_owned())] {
         let app = TestApp::start().await;
         app.model_plays([fails(error), counted(FEW, says("Hi."))]);
         app.sms("hello").await;

@@ -163,8 +163,8 @@ type Fail = fn(&TestApp);
 #[tokio::test]
 async fn every_library_failure_names_its_instance() {
     let failures: [(&str, Fail); 4] = [
-        ("Radarr is not set up right, the admin has to look at it.", |app| app.radarr().fail_next(401)),
-        ("Radarr is not set up right, the admin has to look at it.", |app| app.radarr().html_next()),
+        ("Radarr is not set up correctly. An admin has to check it.", |app| app.radarr().fail_next(401)),
+        ("Radarr is not set up correctly. An admin has to check it.", |app| app.radarr().html_next()),
         ("Radarr can't be reached right now.", |app| app.radarr().set_down(true)),
         ("Radarr had an error.", |app| app.radarr().fail_next(500)),
     ];

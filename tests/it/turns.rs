@@ -361,7 +361,7 @@ async fn temporary_model_failure_is_retried() {
         ModelError::Timeout,
         ModelError::RateLimited { retry_after: Some(Duration::from_secs(3)) },
         ModelError::Unavailable("status 500".to_owned()),
-        ModelError::Garbled("not JSON".to_owned()),
+        ModelError::Malformed("not JSON".to_owned()),
     ];
     for error in failures {
         let app = TestApp::start().await;

@@ -74,7 +74,7 @@ guard answers_together src/conversation/people/onboarding.rs 's/(&& )(room\.rece
 guard code_misses src/store/confirmation/approvals.rs 's/if is_code_disabled\(&approval\)/if !OFF \&\& is_code_disabled(&approval)/'
 guard code_expiry src/store/confirmation/approvals.rs 's/if approval\.expires_at <= now/if !OFF \&\& approval.expires_at <= now/'
 guard wish_asked_for src/tools/request_removal.rs 's/(approval::check_deletion_requested\(.*?\))\?;/if !OFF { $1?; }/'
-guard quota src/tools/approval.rs 's/(let Some\(rate\) = standing\.rate)( else)/$1.filter(|_| !OFF)$2/'
+guard quota src/tools/approval.rs 's/(let Some\(rate\) = usage\.rate)( else)/$1.filter(|_| !OFF)$2/'
 guard quota_counts src/store/library/quotas.rs 's/if usage\.amount == 0 \{/if OFF || usage.amount == 0 {/'
 guard audit_first src/engine/turns/log/call_records.rs 's/if let Some\(intent\) = &intent \{/if let Some(intent) = intent.as_ref().filter(|_| !OFF) {/'
 guard audit_deletion src/engine/turns/log/deletion_records.rs 's/(if outcome == ItemStartOutcome::Started) \{/$1 \&\& !OFF {/'

@@ -75,7 +75,7 @@ impl Model for SimulatedModel {
             None => {}
             Some(0) => return Err(ModelError::RateLimited { retry_after: Some(Duration::from_secs(3)) }),
             Some(1) => return Err(ModelError::Unavailable("down".to_owned())),
-            Some(2) => return Err(ModelError::Garbled("half a sentence".to_owned())),
+            Some(2) => return Err(ModelError::Malformed("half a sentence".to_owned())),
             Some(3) => return Err(ModelError::ContextTooLong),
             Some(4) => return Err(ModelError::Unauthorized("no".to_owned())),
             Some(5) => return std::future::pending().await,

@@ -177,7 +177,7 @@ impl ModelEntry {
                 FailEntry::Timeout => ModelError::Timeout,
                 FailEntry::Server => ModelError::Unavailable("scripted".to_owned()),
                 FailEntry::RateLimited => ModelError::RateLimited { retry_after: None },
-                FailEntry::Garbled => ModelError::Garbled("scripted".to_owned()),
+                FailEntry::Garbled => ModelError::Malformed("scripted".to_owned()),
             }),
         }
     }

@@ -244,7 +244,9 @@ impl MemoryIndexer {
                         }
                     }
                     Err(
-                        error @ (EmbedError::Garbled(_) | EmbedError::Rejected(_) | EmbedError::Blank { .. }),
+                        error @ (EmbedError::Malformed(_)
+                        | EmbedError::Rejected(_)
+                        | EmbedError::Blank { .. }),
                     ) => {
                         tracing::warn!(row = id, %error, "failed to embed an answer");
                         // If the model rejects every text, as a nonexistent model does, this text is not the cause.

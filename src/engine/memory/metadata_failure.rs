@@ -28,7 +28,7 @@ impl MetadataFailure {
             ModelError::RateLimited { .. }
             | ModelError::Unavailable(_)
             | ModelError::Timeout
-            | ModelError::Garbled(_)
+            | ModelError::Malformed(_)
             | ModelError::Unauthorized(_)
             | ModelError::QuotaSpent(_) => Self::ModelUnavailable(error),
         }

@@ -75,7 +75,7 @@ impl TextEmbedder {
         let _permit = self.permits.acquire().await;
         let vectors = tokio::time::timeout(ANSWER_TIMEOUT, self.embedder.embed(&texts)).await;
         let mut vectors = vectors.unwrap_or(Err(EmbedError::Timeout))?.into_iter().map(UnitVector::new);
-        let missing_vector = || EmbedError::Garbled("a vector is missing".to_owned());
+        let missing_vector = || EmbedError::Malformed("a vector is missing".to_owned());
         let response = vectors.next().flatten().ok_or_else(missing_vector)?;
         let trigger = vectors.next().flatten();
         Ok(EmbeddedAnswer { model: self.record_vector_space(&response), trigger, response })

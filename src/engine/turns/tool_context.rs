@@ -55,7 +55,7 @@ impl ToolRecords {
             zone: settings.zone.clone(),
             rights: context.user.rights,
             turn_messages: context.turn.texts.clone(),
-            last_three: last_three_messages,
+            last_three_messages,
             languages: settings.languages.clone(),
             allowance,
             removal_requests,

@@ -1,4 +1,4 @@
-//! Embedders that convert texts into comparable vectors: an OpenAI-compatible server, or hashed letters.
+//! Embedders, which convert texts into comparable vectors: an OpenAI-compatible server, or feature hashing.
 
 pub mod hashing;
 pub mod openai;
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-/// Default similarity above which two texts count as similar, measured with all-minilm-l6-v2.
+/// Default similarity above which two texts count as similar. Measured with all-minilm-l6-v2.
 pub const DEFAULT_SIMILARITY_FLOOR: f32 = 0.30;
 
-/// Embeddings model that computes the vectors of texts.
+/// Model that computes the vectors of texts.
 #[async_trait]
 pub trait Embedder: Send + Sync {
     /// Returns the model name that is stored with the vectors. Vectors of two models are not comparable.
@@ -21,29 +21,29 @@ pub trait Embedder: Send + Sync {
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError>;
 }
 
-/// Cause of a failed embedding request, classified by the caller's next step.
+/// Error of an embedding request. The variants differ in how the caller reacts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedError {
-    /// A text has no content to compare, and servers refuse such texts. The caller can repeat the request without the
-    /// text. The number is the zero-based index of the first such text.
-    #[error("embed text {text}, which is blank")]
+    /// A text is blank, and servers reject such texts. The caller can repeat the request without it. `text` is the
+    /// zero-based index of the first blank text.
+    #[error("embed text {text}: it is blank")]
     Blank { text: usize },
-    #[error("get a turn at the embeddings model: rate limited")]
+    #[error("call the embeddings model: rate limited")]
     RateLimited { retry_after: Option<Duration> },
     /// The connection was refused, the status was 5xx, or the response contained an error.
     #[error("reach the embeddings model: {0}")]
     Unavailable(String),
     #[error("get vectors from the embeddings model in time")]
     Timeout,
-    /// The response had too few vectors, vectors of different lengths or vectors without a direction.
-    #[error("read the vectors: {0}")]
-    Garbled(String),
-    /// The key is wrong or has no access to the model, so an operator must act.
-    #[error("sign in at the embeddings model: {0}")]
+    /// The response had too few vectors, vectors of different lengths, or a vector that cannot be normalized.
+    #[error("parse the vectors: {0}")]
+    Malformed(String),
+    /// The key is wrong or has no access to the model. The operator has to change it.
+    #[error("authenticate with the embeddings server: {0}")]
     Unauthorized(String),
-    /// The account has no credit left, so an operator must act.
-    #[error("pay for the embeddings model: {0}")]
+    /// The account has no credit left. The operator has to add some.
+    #[error("call the embeddings model: no credit left: {0}")]
     QuotaSpent(String),
-    #[error("have the texts accepted: {0}")]
+    #[error("embed the texts: the server rejected the request: {0}")]
     Rejected(String),
 }

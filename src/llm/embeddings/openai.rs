@@ -1,4 +1,4 @@
-//! Embedder of an OpenAI-compatible server.
+//! Client of an OpenAI-compatible embeddings server.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,15 +17,15 @@ use url::Url;
 
 use super::{EmbedError, Embedder, vector_checks};
 use crate::llm::ModelError;
-use crate::llm::openai::OpenAiError;
-use crate::llm::server_refusal::{self, AttemptError};
+use crate::llm::error_response::{self, AttemptError};
+use crate::llm::openai::ClientBuildError;
 use crate::llm::transport::{self, ServerEndpoint};
 
 /// Maximum number of texts per request. Some servers accept no more.
-const MAX_TEXTS: usize = 64;
-/// Maximum number of embedded characters per text. Later text adds little, and models read only a limited length.
-const MAX_CHARS: usize = 8_000;
-/// Time limit of a request. A user waits for the first vector, so the search uses only words if the vectors are late.
+const MAX_BATCH_SIZE: usize = 64;
+/// Maximum number of embedded characters per text. The rest adds little, and models have a length limit.
+const MAX_INPUT_CHARS: usize = 8_000;
+/// Time limit of a request. A user waits for the search, which uses only full text if the vectors are late.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Client of one embeddings model on one server.
@@ -36,7 +36,7 @@ pub struct OpenAiEmbedder {
 }
 
 impl OpenAiEmbedder {
-    pub fn new(base_url: &Url, key: Option<SecretString>, model: String) -> Result<Self, OpenAiError> {
+    pub fn new(base_url: &Url, key: Option<SecretString>, model: String) -> Result<Self, ClientBuildError> {
         Ok(Self { client: transport::build_client(base_url, key)?, model, timeout: REQUEST_TIMEOUT })
     }
 
@@ -47,17 +47,17 @@ impl OpenAiEmbedder {
             "input": texts.iter().map(|text| truncate_input(text)).collect::<Vec<_>>(),
             "encoding_format": "float",
         });
-        let asked = async {
-            let answer = self.client.embeddings().create_byot::<_, EmbeddingsResponse>(body).await?;
-            Ok::<_, AttemptError>(answer.into_ordered_vectors(texts.len())?)
+        let request = async {
+            let response = self.client.embeddings().create_byot::<_, EmbeddingsResponse>(body).await?;
+            Ok::<_, AttemptError>(response.into_ordered_vectors(texts.len())?)
         };
-        let error = match timeout(self.timeout, asked).await {
+        let error = match timeout(self.timeout, request).await {
             Ok(Ok(vectors)) => return Ok(vectors),
-            Ok(Err(AttemptError::Refused(refusal))) => refusal.into_error(),
+            Ok(Err(AttemptError::Rejected(response))) => response.into_error(),
             Ok(Err(AttemptError::Failed(error))) => error,
             Err(_) => ModelError::Timeout,
         };
-        Err(server_refusal::redact_error(error, self.client.config().api_key().expose_secret()).into())
+        Err(error_response::redact_error(error, self.client.config().api_key().expose_secret()).into())
     }
 }
 
@@ -70,8 +70,8 @@ impl Embedder for OpenAiEmbedder {
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
         vector_checks::check_not_blank(texts)?;
         let mut vectors = Vec::with_capacity(texts.len());
-        for some in texts.chunks(MAX_TEXTS) {
-            vectors.extend(self.request_vectors(some).await?);
+        for batch in texts.chunks(MAX_BATCH_SIZE) {
+            vectors.extend(self.request_vectors(batch).await?);
         }
         vector_checks::normalize_vectors(vectors)
     }
@@ -89,7 +89,7 @@ impl From<ModelError> for EmbedError {
             ModelError::RateLimited { retry_after } => Self::RateLimited { retry_after },
             ModelError::Unavailable(message) => Self::Unavailable(message),
             ModelError::Timeout => Self::Timeout,
-            ModelError::Garbled(message) => Self::Garbled(message),
+            ModelError::Malformed(message) => Self::Malformed(message),
             ModelError::ContextTooLong => Self::Rejected("a text is too long for the model".to_owned()),
             ModelError::Unauthorized(message) => Self::Unauthorized(message),
             ModelError::QuotaSpent(message) => Self::QuotaSpent(message),
@@ -99,11 +99,11 @@ impl From<ModelError> for EmbedError {
 }
 
 fn truncate_input(text: &str) -> &str {
-    let end = text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(end, _)| end);
+    let end = text.char_indices().nth(MAX_INPUT_CHARS).map_or(text.len(), |(end, _)| end);
     &text[..end]
 }
 
-/// Response of a server, with the used fields only. Other fields differ between servers.
+/// Response of a server, with only the fields that are used.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct EmbeddingsResponse {
@@ -120,19 +120,21 @@ struct EmbeddingEntry {
 
 impl EmbeddingsResponse {
     fn into_ordered_vectors(self, count: usize) -> Result<Vec<Vec<f32>>, ModelError> {
-        if let Some(error) = server_refusal::error_in_response(&self.error) {
+        if let Some(error) = error_response::error_in_response(&self.error) {
             return Err(error);
         }
         let mut entries = self.data.unwrap_or_default();
         if entries.len() != count {
-            let message = format!("{} vectors for {count} texts", entries.len());
-            return Err(ModelError::Garbled(message));
+            let message = format!("the server returned {} vectors for {count} texts", entries.len());
+            return Err(ModelError::Malformed(message));
         }
-        // If no entry has a number, the order of the texts is the only order available.
+        // Entries without indexes are in the order of the texts.
         if entries.iter().any(|entry| entry.index.is_some()) {
             entries.sort_by_key(|entry| entry.index);
             if !entries.iter().map(|entry| entry.index).eq((0..count).map(Some)) {
-                return Err(ModelError::Garbled("the vectors are not numbered as the texts are".to_owned()));
+                return Err(ModelError::Malformed(
+                    "the indexes of the vectors do not match the texts".to_owned(),
+                ));
             }
         }
         Ok(entries.into_iter().map(|entry| entry.embedding.0).collect())
@@ -170,7 +172,7 @@ impl<'de> Visitor<'de> for EmbeddingVectorVisitor {
         let bytes = STANDARD.decode(text).map_err(|_| E::custom("not base64"))?;
         let (numbers, rest) = bytes.as_chunks();
         if !rest.is_empty() {
-            return Err(E::custom("a part of a number"));
+            return Err(E::custom("the length is not a multiple of 4 bytes"));
         }
         Ok(numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
     }
@@ -190,8 +192,8 @@ mod tests {
     }
 
     /// Starts a server that computes each response from the request body.
-    async fn server(answer: impl Fn(&Value) -> StubResponse + Send + Sync + 'static) -> StubServer {
-        StubServer::start("/embeddings", answer).await
+    async fn server(respond: impl Fn(&Value) -> StubResponse + Send + Sync + 'static) -> StubServer {
+        StubServer::start("/embeddings", respond).await
     }
 
     fn requests(server: &StubServer) -> Vec<Value> {
@@ -207,8 +209,8 @@ mod tests {
     }
 
     /// Checks the result of embedding two texts with this server response.
-    async fn check(answer: Value, expected: Result<Vec<Vec<f32>>, EmbedError>) {
-        let server = server(move |_| json_response(200, &answer)).await;
+    async fn check(response: Value, expected: Result<Vec<Vec<f32>>, EmbedError>) {
+        let server = server(move |_| json_response(200, &response)).await;
         assert_eq!(embedder(server.uri()).embed(&texts(["a", "b"])).await, expected);
     }
 
@@ -216,8 +218,8 @@ mod tests {
         check(json!({ "object": "list", "data": data, "model": "m" }), expected).await;
     }
 
-    fn garbled(reason: &str) -> Result<Vec<Vec<f32>>, EmbedError> {
-        Err(EmbedError::Garbled(reason.to_owned()))
+    fn malformed(reason: &str) -> Result<Vec<Vec<f32>>, EmbedError> {
+        Err(EmbedError::Malformed(reason.to_owned()))
     }
 
     #[tokio::test]
@@ -229,10 +231,10 @@ mod tests {
         .await;
         let vectors = embedder(server.uri()).embed(&texts(["find up", "se\u{f1}or"])).await;
         assert_eq!(vectors, Ok(vec![vec![0.0, 1.0], vec![0.6, -0.8]]));
-        let sent = server.requests();
-        assert_eq!(sent[0].headers["authorization"], "Bearer secret-key");
+        let requests = server.requests();
+        assert_eq!(requests[0].headers["authorization"], "Bearer secret-key");
         assert_eq!(
-            sent[0].body,
+            requests[0].body,
             json!({ "model": "m", "input": ["find up", "se\u{f1}or"], "encoding_format": "float" })
         );
     }
@@ -243,10 +245,10 @@ mod tests {
         let expected = || Ok(vec![vec![1.0, 0.0], vec![0.0, 1.0]]);
         check_data(json!([entry(1, &second), entry(0, &first)]), expected()).await;
         check_data(json!([{ "embedding": first }, { "index": null, "embedding": second }]), expected()).await;
-        let reason = "the vectors are not numbered as the texts are";
-        check_data(json!([entry(0, &first), entry(0, &second)]), garbled(reason)).await;
-        check_data(json!([entry(1, &first), entry(2, &second)]), garbled(reason)).await;
-        check_data(json!([{ "embedding": first }, entry(1, &second)]), garbled(reason)).await;
+        let reason = "the indexes of the vectors do not match the texts";
+        check_data(json!([entry(0, &first), entry(0, &second)]), malformed(reason)).await;
+        check_data(json!([entry(1, &first), entry(2, &second)]), malformed(reason)).await;
+        check_data(json!([{ "embedding": first }, entry(1, &second)]), malformed(reason)).await;
     }
 
     #[tokio::test]
@@ -254,36 +256,41 @@ mod tests {
         let encoded = |numbers: [f32; 2]| json!(STANDARD.encode(numbers.map(f32::to_le_bytes).concat()));
         let data = json!([entry(0, &encoded([0.5, 0.0])), entry(1, &encoded([0.0, -3.0]))]);
         check_data(data, Ok(vec![vec![1.0, 0.0], vec![0.0, -1.0]])).await;
-        for odd in ["AAAA", "not base64"] {
-            let data = json!([entry(0, &json!(odd)), entry(1, &json!(odd))]);
-            check_data(data, garbled("the answer has an unknown shape")).await;
+        for encoded in ["AAAA", "not base64"] {
+            let data = json!([entry(0, &json!(encoded)), entry(1, &json!(encoded))]);
+            check_data(data, malformed("the response has an unexpected structure")).await;
         }
     }
 
     #[tokio::test]
-    async fn inconsistent_responses_are_refused() {
-        let good = entry(0, &json!([1, 0]));
-        check_data(json!([good]), garbled("1 vectors for 2 texts")).await;
-        check_data(json!([good, good, good]), garbled("3 vectors for 2 texts")).await;
-        check_data(Value::Null, garbled("0 vectors for 2 texts")).await;
-        for odd in [json!([1, null]), json!(null), json!({ "0": 1 }), json!([[1, 0]])] {
-            check_data(json!([good, entry(1, &odd)]), garbled("the answer has an unknown shape")).await;
+    async fn inconsistent_responses_are_malformed() {
+        let valid = entry(0, &json!([1, 0]));
+        check_data(json!([valid]), malformed("the server returned 1 vectors for 2 texts")).await;
+        check_data(json!([valid, valid, valid]), malformed("the server returned 3 vectors for 2 texts"))
+            .await;
+        check_data(Value::Null, malformed("the server returned 0 vectors for 2 texts")).await;
+        for vector in [json!([1, null]), json!(null), json!({ "0": 1 }), json!([[1, 0]])] {
+            check_data(
+                json!([valid, entry(1, &vector)]),
+                malformed("the response has an unexpected structure"),
+            )
+            .await;
         }
-        let other = |vector: Value| json!([good, entry(1, &vector)]);
-        check_data(other(json!([0, 0])), garbled("a vector without a direction")).await;
-        check_data(other(json!([1e300, 0])), garbled("a vector without a direction")).await;
-        check_data(other(json!([1, 0, 0])), garbled("vectors of different lengths")).await;
+        let with_second = |vector: Value| json!([valid, entry(1, &vector)]);
+        check_data(with_second(json!([0, 0])), malformed("a vector is zero or not finite")).await;
+        check_data(with_second(json!([1e300, 0])), malformed("a vector is zero or not finite")).await;
+        check_data(with_second(json!([1, 0, 0])), malformed("the vectors have different lengths")).await;
         let long = json!([entry(0, &json!(vec![1; 4_097])), entry(1, &json!(vec![1; 4_097]))]);
-        check_data(long, garbled("more than 4096 dimensions")).await;
+        check_data(long, malformed("more than 4096 dimensions")).await;
         let error = json!({ "error": { "message": "the model is loading" }, "data": null });
         check(error, Err(EmbedError::Unavailable("the model is loading".to_owned()))).await;
     }
 
     #[tokio::test]
-    async fn refusals_are_classified_without_the_key_after_one_request() {
-        let refused = async |status: u16, error: Value| {
-            let refusal = with_retry_after(json_response(status, &json!({ "error": error })), 40);
-            let server = server(move |_| refusal.clone()).await;
+    async fn errors_are_classified_and_redacted_after_one_request() {
+        let embed_error = async |status: u16, error: Value| {
+            let response = with_retry_after(json_response(status, &json!({ "error": error })), 40);
+            let server = server(move |_| response.clone()).await;
             let error = embedder(server.uri()).embed(&texts(["a"])).await.unwrap_err();
             assert_eq!(requests(&server).len(), 1);
             error
@@ -301,15 +308,15 @@ mod tests {
                 EmbedError::Rejected(reason("a text is too long for the model")),
             ),
         ] {
-            assert_eq!(refused(status, error).await, expected, "{status}");
+            assert_eq!(embed_error(status, error).await, expected, "{status}");
         }
     }
 
     #[tokio::test]
-    async fn non_json_response_is_garbled() {
+    async fn non_json_response_is_malformed() {
         let server = server(|_| raw_response(200, "text/html", "<html>Sign in</html>")).await;
         let outcome = embedder(server.uri()).embed(&texts(["a"])).await;
-        assert_eq!(outcome, garbled("the answer is not JSON"));
+        assert_eq!(outcome, malformed("the response is not JSON"));
     }
 
     #[tokio::test]
@@ -320,17 +327,17 @@ mod tests {
             json_response(200, &json!({ "data": data }))
         })
         .await;
-        let many = vec!["\u{f1}".repeat(MAX_CHARS + 1); MAX_TEXTS + 1];
-        let vectors = embedder(server.uri()).embed(&many).await.unwrap();
+        let long_texts = vec!["\u{f1}".repeat(MAX_INPUT_CHARS + 1); MAX_BATCH_SIZE + 1];
+        let vectors = embedder(server.uri()).embed(&long_texts).await.unwrap();
         assert_eq!((vectors.len(), &vectors[64]), (65, &vec![1.0, 0.0]));
         let requests = requests(&server);
         let sizes = requests.iter().map(|body| body["input"].as_array().unwrap().len());
         assert_eq!(sizes.collect::<Vec<_>>(), [64, 1]);
-        assert_eq!(requests[1]["input"][0], "\u{f1}".repeat(MAX_CHARS));
+        assert_eq!(requests[1]["input"][0], "\u{f1}".repeat(MAX_INPUT_CHARS));
     }
 
     #[tokio::test]
-    async fn no_texts_and_blank_texts_cause_no_request() {
+    async fn empty_batch_and_blank_text_cause_no_request() {
         let server = server(|_| empty_response(500)).await;
         let embedder = embedder(server.uri());
         assert_eq!(embedder.embed(&[]).await, Ok(Vec::new()));
@@ -354,7 +361,7 @@ mod tests {
 
     #[test]
     fn debug_output_hides_the_key() {
-        let shown = format!("{:?}", embedder("http://127.0.0.1:1/v1"));
-        assert_eq!(shown, "OpenAiEmbedder(m at http://127.0.0.1:1/v1)");
+        let debug_output = format!("{:?}", embedder("http://127.0.0.1:1/v1"));
+        assert_eq!(debug_output, "OpenAiEmbedder(m at http://127.0.0.1:1/v1)");
     }
 }

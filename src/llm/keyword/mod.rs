@@ -1,6 +1,5 @@
-//! Keyword responder, which replies when no model is available. The responder parses the keyword grammar and takes the
-//! same steps as a model, through the same tools. Each step depends only on the request, so an interrupted turn simply
-//! continues.
+//! Keyword responder, which replies when no model is available. It parses the keyword grammar and calls the same tools
+//! as a model. Each step depends only on the request, so an interrupted turn can be resumed.
 
 mod next_step;
 #[cfg(test)]
@@ -18,7 +17,7 @@ use crate::conversation::model_request::ModelRequest;
 use crate::conversation::transcript::{StopReason, ToolArguments};
 use next_step::{KeywordStep, next_keyword_step};
 
-/// Keyword responder, by the reason for its use.
+/// Keyword responder, with the reason for its use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeywordResponder {
     /// No model is configured.
@@ -28,15 +27,15 @@ pub enum KeywordResponder {
 }
 
 impl KeywordResponder {
-    pub fn from_model(configured: Option<&Arc<dyn Model>>) -> Self {
-        match configured {
+    pub fn from_model(model: Option<&Arc<dyn Model>>) -> Self {
+        match model {
             None => Self::NoModel,
             Some(_) => Self::ModelUnavailable,
         }
     }
 
     /// Returns the reply to a message that cannot be parsed.
-    fn unread_reply(self) -> &'static str {
+    fn unparsed_reply(self) -> &'static str {
         match self {
             Self::NoModel => KEYWORDS_TEXT,
             Self::ModelUnavailable => MODEL_OFF_TEXT,
@@ -55,7 +54,7 @@ impl Model for KeywordResponder {
         request: &ModelRequest,
         sink: DeltaSink<'_>,
     ) -> Result<ModelResponse, ModelError> {
-        let mut step = ModelResponse {
+        let mut response = ModelResponse {
             text: String::new(),
             thinking: String::new(),
             calls: Vec::new(),
@@ -63,18 +62,23 @@ impl Model for KeywordResponder {
             usage: None,
             response_id: None,
         };
-        match next_keyword_step(request, self.unread_reply()) {
+        match next_keyword_step(request, self.unparsed_reply()) {
             KeywordStep::Reply(text) => {
                 sink(ResponseDelta::Text(text.clone()));
-                step.text = text;
+                response.text = text;
             }
             KeywordStep::Call { name, arguments } => {
-                let encoded = Value::Object(arguments.clone()).to_string();
-                sink(ResponseDelta::ToolCall { ord: 0, name: Some(name.to_owned()), arguments: encoded });
-                step.calls
+                let arguments_json = Value::Object(arguments.clone()).to_string();
+                sink(ResponseDelta::ToolCall {
+                    ord: 0,
+                    name: Some(name.to_owned()),
+                    arguments: arguments_json,
+                });
+                response
+                    .calls
                     .push(RawCall { name: name.to_owned(), arguments: ToolArguments::Object(arguments) });
             }
         }
-        Ok(step)
+        Ok(response)
     }
 }

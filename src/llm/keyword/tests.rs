@@ -2,8 +2,8 @@ use serde_json::{Map, Value, json};
 
 use super::KeywordResponder;
 use super::next_step::{
-    FAILED, KeywordStep, NO_LIST, UNFINISHED, WHICH_ADDITION, WHICH_REMOVAL, WHICH_SEARCH, WHICH_TITLE,
-    next_keyword_step,
+    FAILED_REPLY, KeywordStep, NO_LIST_REPLY, UNFINISHED_REPLY, WHICH_ADDITION_REPLY, WHICH_REMOVAL_REPLY,
+    WHICH_SEARCH_REPLY, WHICH_TITLE_REPLY, next_keyword_step,
 };
 use crate::conversation::grammar::keyword_grammar::{KEYWORDS_TEXT, MODEL_OFF_TEXT};
 use crate::conversation::model_request::{ModelMessage, ModelRequest, PromptCall, ToolChoice};
@@ -21,8 +21,8 @@ const TOOLS: [&str; 8] = [
     "remove_media",
 ];
 
-/// Conversation at the time of the next step.
-struct Story {
+/// Builder of the request for the next step.
+struct RequestBuilder {
     request: ModelRequest,
 }
 
@@ -30,7 +30,7 @@ fn object(value: Value) -> Map<String, Value> {
     serde_json::from_value(value).unwrap()
 }
 
-fn text(body: &str) -> Story {
+fn text(body: &str) -> RequestBuilder {
     let tools = TOOLS.map(tool);
     let request = ModelRequest {
         system: String::new(),
@@ -40,7 +40,7 @@ fn text(body: &str) -> Story {
         max_output_tokens: 100,
         reply_schema: None,
     };
-    Story { request }.text(body)
+    RequestBuilder { request }.text(body)
 }
 
 fn tool(name: &'static str) -> ToolSpec {
@@ -53,7 +53,7 @@ fn tool(name: &'static str) -> ToolSpec {
     }
 }
 
-impl Story {
+impl RequestBuilder {
     fn text(mut self, body: &str) -> Self {
         let context = "[context]\nIt is Friday.\nadd spam\n[/context]\n";
         self.request.messages.push(ModelMessage::User(format!("{context}{body}")));
@@ -61,7 +61,7 @@ impl Story {
     }
 
     /// Adds a call and its result.
-    fn ran(mut self, name: &str, arguments: Value, content: &Value, summary: &str) -> Self {
+    fn with_result(mut self, name: &str, arguments: Value, content: &Value, summary: &str) -> Self {
         let id = CallId::from_position(TurnId(1), u32::try_from(self.request.messages.len()).unwrap(), 0);
         let call = PromptCall { id: id.clone(), name: name.to_owned(), arguments: object(arguments) };
         let summary = (!summary.is_empty()).then(|| summary.to_owned());
@@ -74,47 +74,47 @@ impl Story {
         self
     }
 
-    fn searched(self, query: &str, results: &Value) -> Self {
+    fn with_catalog_search(self, query: &str, results: &Value) -> Self {
         let content = json!({ "results": results, "total": 7 });
-        self.ran("search_media", json!({ "query": query }), &content, "")
+        self.with_result("search_media", json!({ "query": query }), &content, "")
     }
 
-    fn looked_up(self, query: &str, results: &Value) -> Self {
+    fn with_library_search(self, query: &str, results: &Value) -> Self {
         let content = json!({ "results": results, "total": 2 });
-        self.ran("find_in_library", json!({ "query": query }), &content, "")
+        self.with_result("find_in_library", json!({ "query": query }), &content, "")
     }
 
-    fn replied(mut self, text: &str) -> Self {
+    fn with_reply(mut self, text: &str) -> Self {
         self.request.messages.push(ModelMessage::Assistant { text: text.to_owned(), calls: Vec::new() });
         self
     }
 
-    fn with(mut self, name: &'static str) -> Self {
+    fn with_tool(mut self, name: &'static str) -> Self {
         self.request.tools.push(tool(name));
         self
     }
 
-    fn without(mut self, tool: &str) -> Self {
+    fn without_tool(mut self, tool: &str) -> Self {
         self.request.tools.retain(|spec| spec.name != tool);
         self
     }
 }
 
-fn says(text: &str) -> KeywordStep {
+fn reply(text: &str) -> KeywordStep {
     KeywordStep::Reply(text.to_owned())
 }
 
-fn calls(name: &'static str, arguments: Value) -> KeywordStep {
+fn tool_call(name: &'static str, arguments: Value) -> KeywordStep {
     KeywordStep::Call { name, arguments: object(arguments) }
 }
 
 #[track_caller]
-fn check(story: Story, expected: &KeywordStep) {
-    let Story { request } = story;
+fn check(request: RequestBuilder, expected: &KeywordStep) {
+    let RequestBuilder { request } = request;
     assert_eq!(next_keyword_step(&request, MODEL_OFF_TEXT), *expected);
 }
 
-fn dunes() -> Value {
+fn dune_results() -> Value {
     json!([
         { "type": "movie", "title": "Dune", "year": 2021, "tmdb": 438631, "in_library": true },
         { "type": "movie", "title": "Dune", "year": 1984, "tmdb": 841, "in_library": false },
@@ -122,20 +122,20 @@ fn dunes() -> Value {
     ])
 }
 
-fn matrix() -> Value {
+fn matrix_results() -> Value {
     json!([
         { "type": "movie", "title": "The Matrix", "year": 1999, "tmdb": 603, "in_library": false },
         { "type": "movie", "title": "The Matrix Reloaded", "year": 2003, "tmdb": 604, "in_library": false },
     ])
 }
 
-fn offices() -> Value {
+fn office_results() -> Value {
     json!([
         { "type": "series", "title": "The Office", "year": 2005, "tvdb": 73244, "seasons": 9, "in_library": false },
     ])
 }
 
-fn owned() -> Value {
+fn library_dunes() -> Value {
     json!([
         { "type": "movie", "id": 7, "instance": "radarr", "title": "Dune", "year": 2021, "size_gb": 21.4, "on_disk": true },
         { "type": "movie", "id": 9, "instance": "radarr", "title": "Dune: Part Two", "year": 2024, "size_gb": 0, "on_disk": false },
@@ -146,24 +146,24 @@ const DUNE_LIST: &str = "1. Dune (2021)\n2. Dune (1984)\n3. Dune: Part Two (2024
 
 #[test]
 fn add_searches_first() {
-    check(text("pls add the matrix"), &calls("search_media", json!({ "query": "the matrix" })));
+    check(text("pls add the matrix"), &tool_call("search_media", json!({ "query": "the matrix" })));
 }
 
 #[test]
 fn only_exact_match_is_added() {
-    let story = || text("add the matrix").searched("the matrix", &matrix());
-    check(story(), &calls("add_movie", json!({ "tmdb": 603 })));
-    let added = story().ran(
+    let request = || text("add the matrix").with_catalog_search("the matrix", &matrix_results());
+    check(request(), &tool_call("add_movie", json!({ "tmdb": 603 })));
+    let added = request().with_result(
         "add_movie",
         json!({ "tmdb": 603 }),
         &json!({ "added": true }),
         "Added The Matrix (1999).",
     );
-    check(added, &says("Added The Matrix (1999)."));
+    check(added, &reply("Added The Matrix (1999)."));
 }
 
 #[test]
-fn show_is_added_with_the_named_seasons() {
+fn series_is_added_with_the_named_seasons() {
     for (typed, seasons) in [
         ("season 2", json!([2])),
         ("seasons 1-3", json!([1, 2, 3])),
@@ -172,255 +172,310 @@ fn show_is_added_with_the_named_seasons() {
         ("latest", json!("latest")),
     ] {
         check(
-            text(&format!("add the office {typed}")).searched("the office", &offices()),
-            &calls("add_series", json!({ "tvdb": 73244, "seasons": seasons })),
+            text(&format!("add the office {typed}")).with_catalog_search("the office", &office_results()),
+            &tool_call("add_series", json!({ "tvdb": 73244, "seasons": seasons })),
         );
     }
 }
 
 #[test]
-fn season_question_uses_the_text_of_the_tool() {
+fn season_question_is_the_summary_of_the_tool() {
     let arguments = json!({ "tvdb": 73244 });
-    let story = || text("add the office").searched("the office", &offices());
-    check(story(), &calls("add_series", arguments.clone()));
-    let asked = "The Office (2005) has 9 seasons. Which ones?";
-    check(story().ran("add_series", arguments, &json!({ "error": "which_seasons" }), asked), &says(asked));
-}
-
-#[test]
-fn title_that_ends_like_a_season_choice_is_still_a_title() {
-    let ladies =
-        json!([{ "type": "movie", "title": "Ladies First", "year": 2017, "tmdb": 5, "in_library": false }]);
-    check(text("add ladies first").searched("ladies", &ladies), &calls("add_movie", json!({ "tmdb": 5 })));
-}
-
-#[test]
-fn existing_title_is_reported_by_the_tool_or_without_the_right() {
-    let story = || text("add dune 2021").searched("dune 2021", &dunes());
-    check(story().without("add_movie"), &says("You already have Dune (2021)."));
-    check(story(), &calls("add_movie", json!({ "tmdb": 438631 })));
-}
-
-#[test]
-fn year_narrows_the_matches() {
-    let story = text("add Dune (1984)").searched("Dune (1984)", &dunes());
-    check(story, &calls("add_movie", json!({ "tmdb": 841 })));
-}
-
-#[test]
-fn several_matches_or_none_make_a_list() {
-    check(text("add dune").searched("dune", &dunes()), &says(DUNE_LIST));
+    let request = || text("add the office").with_catalog_search("the office", &office_results());
+    check(request(), &tool_call("add_series", arguments.clone()));
+    let question = "The Office (2005) has 9 seasons. Which ones?";
     check(
-        text("add matrix").searched("matrix", &matrix()),
-        &says("1. The Matrix (1999)\n2. The Matrix Reloaded (2003)\nReply 1 or 2"),
+        request().with_result("add_series", arguments, &json!({ "error": "which_seasons" }), question),
+        &reply(question),
+    );
+}
+
+#[test]
+fn title_may_end_like_a_season_choice() {
+    let results =
+        json!([{ "type": "movie", "title": "Ladies First", "year": 2017, "tmdb": 5, "in_library": false }]);
+    check(
+        text("add ladies first").with_catalog_search("ladies", &results),
+        &tool_call("add_movie", json!({ "tmdb": 5 })),
+    );
+}
+
+#[test]
+fn existing_title_is_reported_by_the_tool_if_the_user_may_add() {
+    let request = || text("add dune 2021").with_catalog_search("dune 2021", &dune_results());
+    check(request().without_tool("add_movie"), &reply("You already have Dune (2021)."));
+    check(request(), &tool_call("add_movie", json!({ "tmdb": 438631 })));
+}
+
+#[test]
+fn year_selects_the_exact_match() {
+    let request = text("add Dune (1984)").with_catalog_search("Dune (1984)", &dune_results());
+    check(request, &tool_call("add_movie", json!({ "tmdb": 841 })));
+}
+
+#[test]
+fn results_without_one_exact_match_are_listed() {
+    check(text("add dune").with_catalog_search("dune", &dune_results()), &reply(DUNE_LIST));
+    check(
+        text("add matrix").with_catalog_search("matrix", &matrix_results()),
+        &reply("1. The Matrix (1999)\n2. The Matrix Reloaded (2003)\nReply 1 or 2"),
     );
     check(
-        text("search the office").searched("the office", &offices()),
-        &says("1. The Office (2005)\nReply 1"),
+        text("search the office").with_catalog_search("the office", &office_results()),
+        &reply("1. The Office (2005)\nReply 1"),
     );
 }
 
 #[test]
 fn list_has_at_most_five_entries() {
-    let film = |year| json!({ "type": "movie", "title": "Robin Hood", "year": year, "tmdb": year });
-    let found = || json!((2001..=2007).map(film).collect::<Vec<_>>());
+    let movie = |year| json!({ "type": "movie", "title": "Robin Hood", "year": year, "tmdb": year });
+    let found = || json!((2001..=2007).map(movie).collect::<Vec<_>>());
     let list = "1. Robin Hood (2001)\n2. Robin Hood (2002)\n3. Robin Hood (2003)\n4. Robin Hood (2004)\n\
         5. Robin Hood (2005)\nReply 1-5";
-    check(text("search robin hood").searched("robin hood", &found()), &says(list));
-    check(text("search robin hood").searched("robin hood", &found()).replied(list).text("6"), &says(list));
+    check(text("search robin hood").with_catalog_search("robin hood", &found()), &reply(list));
+    check(
+        text("search robin hood").with_catalog_search("robin hood", &found()).with_reply(list).text("6"),
+        &reply(list),
+    );
 }
 
 #[test]
 fn empty_result_is_reported() {
-    check(text("add qwerty").searched("qwerty", &json!([])), &says("I found nothing by that name."));
     check(
-        text("remove qwerty").looked_up("qwerty", &json!([])),
-        &says("I found nothing by that name in the library."),
+        text("add qwerty").with_catalog_search("qwerty", &json!([])),
+        &reply("I found nothing by that name."),
     );
-    let down = "Radarr can't be reached right now.";
-    let story = text("add dune").ran(
+    check(
+        text("remove qwerty").with_library_search("qwerty", &json!([])),
+        &reply("I found nothing by that name in the library."),
+    );
+    let summary = "Radarr can't be reached right now.";
+    let request = text("add dune").with_result(
         "search_media",
         json!({ "query": "dune" }),
         &json!({ "results": [], "total": 0 }),
-        down,
+        summary,
     );
-    check(story, &says(down));
+    check(request, &reply(summary));
 }
 
 #[test]
 fn number_selects_from_the_last_list() {
-    let story = || text("add dune").searched("dune", &dunes()).replied(DUNE_LIST);
-    check(story().text("3."), &calls("add_movie", json!({ "tmdb": 693134 })));
-    check(story().text("1"), &calls("add_movie", json!({ "tmdb": 438631 })));
-    check(story().text("4"), &says(DUNE_LIST));
-    let seasons =
-        text("add office season 2").searched("office", &offices()).replied("1. The Office (2005)\nReply 1");
-    check(seasons.text("1"), &calls("add_series", json!({ "tvdb": 73244, "seasons": [2] })));
+    let request = || text("add dune").with_catalog_search("dune", &dune_results()).with_reply(DUNE_LIST);
+    check(request().text("3."), &tool_call("add_movie", json!({ "tmdb": 693134 })));
+    check(request().text("1"), &tool_call("add_movie", json!({ "tmdb": 438631 })));
+    check(request().text("4"), &reply(DUNE_LIST));
+    let seasons = text("add office season 2")
+        .with_catalog_search("office", &office_results())
+        .with_reply("1. The Office (2005)\nReply 1");
+    check(seasons.text("1"), &tool_call("add_series", json!({ "tvdb": 73244, "seasons": [2] })));
 }
 
 #[test]
 fn number_without_a_list_adds_nothing() {
-    check(text("2"), &says(NO_LIST));
-    let added = text("add the matrix").searched("the matrix", &matrix()).replied("Added The Matrix (1999).");
-    check(added.text("2"), &says(NO_LIST));
-    let talk = text("anything like dune?").searched("dune", &dunes()).replied("Dune is from 2021.");
-    check(talk.text("2"), &says(NO_LIST));
+    check(text("2"), &reply(NO_LIST_REPLY));
+    let added = text("add the matrix")
+        .with_catalog_search("the matrix", &matrix_results())
+        .with_reply("Added The Matrix (1999).");
+    check(added.text("2"), &reply(NO_LIST_REPLY));
+    let model_search = text("anything like dune?")
+        .with_catalog_search("dune", &dune_results())
+        .with_reply("Dune is from 2021.");
+    check(model_search.text("2"), &reply(NO_LIST_REPLY));
 }
 
 #[test]
-fn remove_holds_the_only_exact_match() {
-    check(text("delete dune"), &calls("find_in_library", json!({ "query": "dune" })));
+fn only_exact_match_is_removed() {
+    check(text("delete dune"), &tool_call("find_in_library", json!({ "query": "dune" })));
     let item = json!({ "type": "movie", "id": 7, "instance": "radarr" });
     check(
-        text("delete dune").looked_up("dune", &owned()),
-        &calls("remove_media", json!({ "items": [item], "delete_files": true })),
+        text("delete dune").with_library_search("dune", &library_dunes()),
+        &tool_call("remove_media", json!({ "items": [item], "delete_files": true })),
     );
 }
 
-fn heat() -> Value {
+fn library_heat() -> Value {
     json!([{ "type": "movie", "id": 3, "instance": "radarr", "title": "Heat", "year": 1995, "on_disk": true }])
 }
 
 #[test]
 fn pronoun_means_the_single_title_shown_last() {
-    let removal = calls(
+    let removal = tool_call(
         "remove_media",
         json!({ "items": [{ "type": "movie", "id": 3, "instance": "radarr" }], "delete_files": true }),
     );
-    let shown = || text("have heat").looked_up("heat", &heat()).replied("In the library: Heat (1995).");
+    let shown = || {
+        text("have heat")
+            .with_library_search("heat", &library_heat())
+            .with_reply("In the library: Heat (1995).")
+    };
     for typed in ["delete it", "Get rid of her.", "remove the movie", "delete that one"] {
         check(shown().text(typed), &removal);
     }
-    let held = json!({ "items": [{ "type": "movie", "id": 3, "instance": "radarr" }], "delete_files": true });
-    let kept = shown().text("delete heat").ran("remove_media", held, &json!({ "status": "not_done" }), "");
-    check(kept.replied("OK, kept.").text("delete it"), &removal);
+    let removal_arguments =
+        json!({ "items": [{ "type": "movie", "id": 3, "instance": "radarr" }], "delete_files": true });
+    let declined = shown().text("delete heat").with_result(
+        "remove_media",
+        removal_arguments,
+        &json!({ "status": "not_done" }),
+        "",
+    );
+    check(declined.with_reply("OK, kept.").text("delete it"), &removal);
 
     let found = || {
-        text("search the office").searched("the office", &offices()).replied("1. The Office (2005)\nReply 1")
+        text("search the office")
+            .with_catalog_search("the office", &office_results())
+            .with_reply("1. The Office (2005)\nReply 1")
     };
-    check(found().text("add it"), &calls("add_series", json!({ "tvdb": 73244 })));
-    check(found().text("have it?"), &calls("find_in_library", json!({ "query": "The Office (2005)" })));
+    check(found().text("add it"), &tool_call("add_series", json!({ "tvdb": 73244 })));
+    check(found().text("have it?"), &tool_call("find_in_library", json!({ "query": "The Office (2005)" })));
     let label = json!({ "query": "The Office (2005)" });
-    check(found().text("delete it"), &calls("find_in_library", label));
+    check(found().text("delete it"), &tool_call("find_in_library", label));
 }
 
 #[test]
 fn pronoun_without_exactly_one_title_asks_which() {
-    let shown = || text("have heat").looked_up("heat", &heat()).replied("In the library: Heat (1995).");
+    let shown = || {
+        text("have heat")
+            .with_library_search("heat", &library_heat())
+            .with_reply("In the library: Heat (1995).")
+    };
     for typed in ["delete all", "remove everything", "remove them", "delete the show"] {
-        check(shown().text(typed), &says(WHICH_REMOVAL));
+        check(shown().text(typed), &reply(WHICH_REMOVAL_REPLY));
     }
     for (typed, which) in [
-        ("delete it", WHICH_REMOVAL),
-        ("get rid of him", WHICH_REMOVAL),
-        ("add it", WHICH_ADDITION),
-        ("search it", WHICH_SEARCH),
-        ("have it?", WHICH_SEARCH),
+        ("delete it", WHICH_REMOVAL_REPLY),
+        ("get rid of him", WHICH_REMOVAL_REPLY),
+        ("add it", WHICH_ADDITION_REPLY),
+        ("search it", WHICH_SEARCH_REPLY),
+        ("have it?", WHICH_SEARCH_REPLY),
     ] {
-        check(text(typed), &says(which));
+        check(text(typed), &reply(which));
         check(
-            text("have dun?").looked_up("dun", &owned()).replied("In the library: Dune.").text(typed),
-            &says(which),
+            text("have dun?")
+                .with_library_search("dun", &library_dunes())
+                .with_reply("In the library: Dune.")
+                .text(typed),
+            &reply(which),
         );
     }
-    let other = shown().text("have dune\ndelete it").looked_up("dune", &owned());
-    check(other, &says(&format!("Done.\n{WHICH_REMOVAL}")));
+    let two_lines = shown().text("have dune\ndelete it").with_library_search("dune", &library_dunes());
+    check(two_lines, &reply(&format!("Done.\n{WHICH_REMOVAL_REPLY}")));
 }
 
 #[test]
-fn title_spelled_like_a_pronoun_is_removed_if_marked() {
+fn title_spelled_like_a_pronoun_needs_a_year_type_or_quotes() {
     for (typed, query) in
         [("delete It (2017)", "It (2017)"), ("delete the movie it", "it"), ("remove \"It\"", "It")]
     {
-        check(text(typed), &calls("find_in_library", json!({ "query": query })));
+        check(text(typed), &tool_call("find_in_library", json!({ "query": query })));
     }
 }
 
 #[test]
 fn number_after_a_removal_list_removes() {
     let list = "1. Dune (2021)\n2. Dune: Part Two (2024)\nReply 1 or 2";
-    let story = || text("remove dun").looked_up("dun", &owned());
-    check(story(), &says(list));
+    let request = || text("remove dun").with_library_search("dun", &library_dunes());
+    check(request(), &reply(list));
     let item = json!({ "type": "movie", "id": 9, "instance": "radarr" });
     check(
-        story().replied(list).text("2"),
-        &calls("remove_media", json!({ "items": [item], "delete_files": true })),
+        request().with_reply(list).text("2"),
+        &tool_call("remove_media", json!({ "items": [item], "delete_files": true })),
     );
 }
 
 #[test]
-fn queries_are_answered_with_the_text_of_the_tool() {
+fn questions_are_answered_with_the_summary_of_the_tool() {
     let downloading = "Paddington (2014) 62%, 12 min left.";
-    check(text("queue"), &calls("check_status", json!({})));
+    check(text("queue"), &tool_call("check_status", json!({})));
     check(
-        text("status").ran("check_status", json!({}), &json!({ "downloads": [] }), downloading),
-        &says(downloading),
+        text("status").with_result("check_status", json!({}), &json!({ "downloads": [] }), downloading),
+        &reply(downloading),
     );
-    check(text("upcoming"), &calls("upcoming", json!({ "days": 7 })));
-    check(text("have heat?"), &calls("find_in_library", json!({ "query": "heat" })));
+    check(text("upcoming"), &tool_call("upcoming", json!({ "days": 7 })));
+    check(text("have heat?"), &tool_call("find_in_library", json!({ "query": "heat" })));
 }
 
 #[test]
-fn tell_me_follows_the_title_mentioned_last() {
-    let there =
+fn follow_applies_to_the_last_mentioned_title() {
+    let existing =
         json!({ "status": "already_exists", "type": "movie", "title": "Dune", "year": 2021, "tmdb": 438631 });
-    let found_title = text("add dune").ran("add_movie", json!({ "tmdb": 438631 }), &there, "Dune is there.");
-    let follow = calls("tell_me_when_ready", json!({ "type": "movie", "tmdb": 438631 }));
-    check(found_title.replied("Dune is there.").text("Me too!"), &follow);
+    let add_reply =
+        text("add dune").with_result("add_movie", json!({ "tmdb": 438631 }), &existing, "Dune is there.");
+    let follow = tool_call("tell_me_when_ready", json!({ "type": "movie", "tmdb": 438631 }));
+    check(add_reply.with_reply("Dune is there.").text("Me too!"), &follow);
 
-    let follow = calls("tell_me_when_ready", json!({ "type": "movie", "id": 7, "instance": "radarr" }));
-    let found = || text("have dune?").looked_up("dune", &owned()).replied("In the library: Dune.");
+    let follow = tool_call("tell_me_when_ready", json!({ "type": "movie", "id": 7, "instance": "radarr" }));
+    let found = || {
+        text("have dune?").with_library_search("dune", &library_dunes()).with_reply("In the library: Dune.")
+    };
     check(found().text("tell me when it's ready"), &follow);
     check(found().text("let me know please"), &follow);
 }
 
 #[test]
-fn tell_me_without_a_title_asks_which() {
-    check(text("me too"), &says(WHICH_TITLE));
-    let found = text("have dun?").looked_up("dun", &owned()).replied("In the library: Dune, Dune: Part Two.");
-    check(found.text("tell me"), &says(WHICH_TITLE));
+fn follow_without_a_title_asks_which() {
+    check(text("me too"), &reply(WHICH_TITLE_REPLY));
+    let found = text("have dun?")
+        .with_library_search("dun", &library_dunes())
+        .with_reply("In the library: Dune, Dune: Part Two.");
+    check(found.text("tell me"), &reply(WHICH_TITLE_REPLY));
 }
 
 #[test]
-fn failed_tool_is_reported_plainly() {
-    let failed =
-        |summary| text("status").ran("check_status", json!({}), &json!({ "error": "unreachable" }), summary);
-    check(failed("Sonarr can't be reached right now."), &says("Sonarr can't be reached right now."));
-    check(failed(""), &says(FAILED));
-    let search =
-        text("add dune").ran("search_media", json!({ "query": "dune" }), &json!({ "error": "timeout" }), "");
-    check(search, &says(FAILED));
+fn failed_call_is_reported() {
+    let failed = |summary| {
+        text("status").with_result("check_status", json!({}), &json!({ "error": "unreachable" }), summary)
+    };
+    check(failed("Sonarr can't be reached right now."), &reply("Sonarr can't be reached right now."));
+    check(failed(""), &reply(FAILED_REPLY));
+    let search = text("add dune").with_result(
+        "search_media",
+        json!({ "query": "dune" }),
+        &json!({ "error": "timeout" }),
+        "",
+    );
+    check(search, &reply(FAILED_REPLY));
 }
 
 #[test]
-fn missing_tool_is_reported_plainly() {
-    let story = text("delete dune").looked_up("dune", &owned()).without("remove_media");
-    check(story, &says("You can't delete titles here. Please ask an admin."));
+fn missing_tool_is_reported() {
+    let request =
+        text("delete dune").with_library_search("dune", &library_dunes()).without_tool("remove_media");
+    check(request, &reply("You can't delete titles here. Please ask an admin."));
 }
 
 #[test]
 fn removal_request_replaces_a_missing_right_to_delete() {
-    let story =
-        text("delete dune").looked_up("dune", &owned()).without("remove_media").with("request_removal");
-    check(story, &calls("request_removal", json!({ "type": "movie", "id": 7, "instance": "radarr" })));
+    let request = text("delete dune")
+        .with_library_search("dune", &library_dunes())
+        .without_tool("remove_media")
+        .with_tool("request_removal");
+    check(request, &tool_call("request_removal", json!({ "type": "movie", "id": 7, "instance": "radarr" })));
 }
 
 #[test]
 fn several_messages_of_a_turn_are_all_answered() {
-    let story = || text("add the matrix\nadd dune\nadd the matrix").searched("the matrix", &matrix());
-    check(story(), &calls("add_movie", json!({ "tmdb": 603 })));
-    let added = || story().ran("add_movie", json!({ "tmdb": 603 }), &json!({}), "Added The Matrix (1999).");
-    check(added(), &calls("search_media", json!({ "query": "dune" })));
-    check(added().searched("dune", &dunes()), &says(&format!("Added The Matrix (1999).\n{DUNE_LIST}")));
+    let request = || {
+        text("add the matrix\nadd dune\nadd the matrix").with_catalog_search("the matrix", &matrix_results())
+    };
+    check(request(), &tool_call("add_movie", json!({ "tmdb": 603 })));
+    let added =
+        || request().with_result("add_movie", json!({ "tmdb": 603 }), &json!({}), "Added The Matrix (1999).");
+    check(added(), &tool_call("search_media", json!({ "query": "dune" })));
+    check(
+        added().with_catalog_search("dune", &dune_results()),
+        &reply(&format!("Added The Matrix (1999).\n{DUNE_LIST}")),
+    );
 }
 
 #[test]
-fn deletion_waits_for_the_other_messages() {
-    check(text("delete dune\nadd heat"), &calls("search_media", json!({ "query": "heat" })));
+fn deletion_runs_after_the_other_messages() {
+    check(text("delete dune\nadd heat"), &tool_call("search_media", json!({ "query": "heat" })));
 }
 
 #[tokio::test]
-async fn unknown_message_lists_keywords_and_mentions_an_unavailable_model() {
+async fn unknown_message_gets_the_reply_of_the_responder() {
     for (responder, expected) in
         [(KeywordResponder::NoModel, KEYWORDS_TEXT), (KeywordResponder::ModelUnavailable, MODEL_OFF_TEXT)]
     {
@@ -430,10 +485,10 @@ async fn unknown_message_lists_keywords_and_mentions_an_unavailable_model() {
 }
 
 #[test]
-fn last_step_of_a_turn_is_a_plain_reply() {
-    let mut story = text("status");
-    story.request.tool_choice = ToolChoice::None;
-    check(story, &says(UNFINISHED));
+fn last_step_of_a_turn_makes_no_call() {
+    let mut request = text("status");
+    request.request.tool_choice = ToolChoice::None;
+    check(request, &reply(UNFINISHED_REPLY));
 }
 
 #[tokio::test]
@@ -443,9 +498,9 @@ async fn streamed_deltas_equal_the_response() {
         .next_response(&text("status").request, &mut |delta| deltas.push(delta))
         .await
         .unwrap();
-    let piece =
+    let delta =
         ResponseDelta::ToolCall { ord: 0, name: Some("check_status".to_owned()), arguments: "{}".to_owned() };
-    assert_eq!(deltas, [piece]);
+    assert_eq!(deltas, [delta]);
     let call = RawCall { name: "check_status".to_owned(), arguments: ToolArguments::parse(json!({})) };
     assert_eq!((step.text.as_str(), step.calls), ("", vec![call]));
 }

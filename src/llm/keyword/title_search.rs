@@ -1,4 +1,4 @@
-//! Choice of the requested title. The words of a message and the search results lead to one title or a numbered list.
+//! Choice of the requested title: the search for a keyword, and the matching title or numbered list in its results.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -8,12 +8,12 @@ use crate::conversation::text::normalization::normalize_title;
 use crate::conversation::text::title::format_title;
 use crate::conversation::transcript::MediaKind;
 
-/// Maximum number of items of a list that fits in a message.
-pub(super) const LONGEST_LIST: usize = 5;
+/// Maximum number of titles in a list, which has to fit in a message.
+pub(super) const MAX_LIST_LENGTH: usize = 5;
 
 /// Search for a title, and the purpose of the search.
 pub(super) struct TitleSearch<'a> {
-    /// Title as typed, without seasons.
+    /// Title in the message, without seasons.
     title: &'a str,
     purpose: SearchPurpose<'a>,
 }
@@ -22,14 +22,14 @@ enum SearchPurpose<'a> {
     Add,
     AddSeasons {
         seasons: RequestedSeasons,
-        /// Title with the seasons, since "Ladies First" may be a title after all.
-        typed: &'a str,
+        /// Title with the season words, which may be part of it, as in "Ladies First".
+        full_title: &'a str,
     },
     Find,
     Remove,
 }
 
-/// Action for the one title that the user means.
+/// Action on the requested title.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TitleAction {
     Add,
@@ -37,7 +37,7 @@ pub(super) enum TitleAction {
     Remove,
 }
 
-/// Match of a search result with the title that the user means.
+/// Choice among the search results.
 pub(super) enum TitleChoice<'f> {
     Nothing,
     One(&'f FoundTitle, TitleAction),
@@ -47,14 +47,14 @@ pub(super) enum TitleChoice<'f> {
 
 impl<'a> TitleSearch<'a> {
     /// Creates the search for a keyword. Returns `None` for a message that names no title, and for a question, which
-    /// the tool itself answers.
+    /// one tool call answers.
     pub(super) fn from_keyword(keyword: KeywordRequest<'a>) -> Option<Self> {
         match keyword {
-            KeywordRequest::Add(typed) => Some(match keyword_grammar::split_seasons(typed) {
+            KeywordRequest::Add(full_title) => Some(match keyword_grammar::split_seasons(full_title) {
                 Some((title, seasons)) => {
-                    Self { title, purpose: SearchPurpose::AddSeasons { seasons, typed } }
+                    Self { title, purpose: SearchPurpose::AddSeasons { seasons, full_title } }
                 }
-                None => Self { title: typed, purpose: SearchPurpose::Add },
+                None => Self { title: full_title, purpose: SearchPurpose::Add },
             }),
             KeywordRequest::Search(title) => Some(Self { title, purpose: SearchPurpose::Find }),
             KeywordRequest::Remove(title) => Some(Self { title, purpose: SearchPurpose::Remove }),
@@ -67,7 +67,7 @@ impl<'a> TitleSearch<'a> {
         }
     }
 
-    pub(super) fn tool(&self) -> &'static str {
+    pub(super) fn tool_name(&self) -> &'static str {
         match self.purpose {
             SearchPurpose::Add | SearchPurpose::AddSeasons { .. } | SearchPurpose::Find => "search_media",
             SearchPurpose::Remove => "find_in_library",
@@ -97,17 +97,17 @@ impl<'a> TitleSearch<'a> {
         }
     }
 
-    /// Returns the one title that exactly matches the request. A less certain match is listed.
+    /// Returns the title of an alias or the only exact match. Other results are listed.
     pub(super) fn choose_title<'f>(&self, found: &'f [FoundTitle]) -> TitleChoice<'f> {
-        let whole = match self.purpose {
+        let full_match = match self.purpose {
             _ if found.is_empty() => return TitleChoice::Nothing,
             SearchPurpose::Find => return TitleChoice::List,
-            SearchPurpose::AddSeasons { typed, .. } => only_match(found, typed),
+            SearchPurpose::AddSeasons { full_title, .. } => only_match(found, full_title),
             SearchPurpose::Add | SearchPurpose::Remove => None,
         };
-        match (whole, only_confirmed(found).or_else(|| only_match(found, self.title))) {
-            (Some(item), _) => TitleChoice::One(item, TitleAction::Add),
-            (None, Some(item)) => TitleChoice::One(item, self.title_action()),
+        match (full_match, only_alias(found).or_else(|| only_match(found, self.title))) {
+            (Some(title), _) => TitleChoice::One(title, TitleAction::Add),
+            (None, Some(title)) => TitleChoice::One(title, self.title_action()),
             (None, None) => TitleChoice::List,
         }
     }
@@ -126,9 +126,9 @@ pub(super) struct FoundTitle {
     instance: Option<String>,
     #[serde(default)]
     pub(super) in_library: bool,
-    /// The user has confirmed that the name means this title.
-    #[serde(default)]
-    meant: bool,
+    /// True if the name is an alias of the user for this title.
+    #[serde(default, rename = "meant")]
+    is_alias: bool,
 }
 
 impl FoundTitle {
@@ -137,39 +137,39 @@ impl FoundTitle {
         format_title(&self.title, self.year.unwrap_or(0))
     }
 
-    /// Returns whether `typed` is this title, alone or followed by its year.
-    fn is_called(&self, typed: &str) -> bool {
-        let typed = normalize_title(typed);
+    /// Returns whether `name` is this title, alone or followed by its year.
+    fn has_name(&self, name: &str) -> bool {
+        let name = normalize_title(name);
         let title = normalize_title(&self.title);
-        typed == title || self.year.is_some_and(|year| typed == format!("{title} {year}"))
+        name == title || self.year.is_some_and(|year| name == format!("{title} {year}"))
     }
 
-    /// Returns the title's instance and id, or `None` for a title without an id in a library.
+    /// Returns the kind, id and instance of a title in a library, or `None` for a title without an id.
     pub(super) fn library_reference(&self) -> Option<Map<String, Value>> {
-        let mut place = json_object([("type", json!(self.kind)), ("id", json!(self.id?))]);
+        let mut reference = json_object([("type", json!(self.kind)), ("id", json!(self.id?))]);
         if let Some(instance) = &self.instance {
-            place.insert("instance".to_owned(), json!(instance));
+            reference.insert("instance".to_owned(), json!(instance));
         }
-        Some(place)
+        Some(reference)
     }
 
-    /// Returns the identifiers of the title in the library or the catalog.
+    /// Returns the kind, the catalog id and, for a title in a library, the instance.
     pub(super) fn title_identifiers(&self) -> Option<Map<String, Value>> {
-        let number = match self.kind {
+        let catalog_id = match self.kind {
             MediaKind::Movie => ("tmdb", json!(self.tmdb?)),
             MediaKind::Series => ("tvdb", json!(self.tvdb?)),
         };
-        let mut key = json_object([("type", json!(self.kind)), number]);
+        let mut identifiers = json_object([("type", json!(self.kind)), catalog_id]);
         if let Some(instance) = &self.instance {
-            key.insert("instance".to_owned(), json!(instance));
+            identifiers.insert("instance".to_owned(), json!(instance));
         }
-        Some(key)
+        Some(identifiers)
     }
 
     /// Returns the arguments that delete the title.
     pub(super) fn removal_arguments(&self) -> Option<Map<String, Value>> {
-        let place = self.library_reference()?;
-        Some(json_object([("items", json!([place])), ("delete_files", json!(true))]))
+        let reference = self.library_reference()?;
+        Some(json_object([("items", json!([reference])), ("delete_files", json!(true))]))
     }
 }
 
@@ -180,31 +180,35 @@ pub(super) fn parse_titles(content: &str) -> Option<Vec<FoundTitle>> {
         results: Vec<FoundTitle>,
     }
     // A result that cannot be parsed is reported as a failure, like an error from the tool.
-    serde_json::from_str::<SearchResults>(content).map(|read| read.results).ok()
+    serde_json::from_str::<SearchResults>(content).map(|parsed| parsed.results).ok()
 }
 
-/// Returns the single title of a result, if there is one: the added title, the only match or the exact match.
+/// Returns the title that a tool result is about, if there is exactly one: the result itself, the title of an alias, the
+/// exact match, or the only result.
 pub(super) fn parse_single_title(content: &str, query: Option<&str>) -> Option<FoundTitle> {
-    if let Ok(item) = serde_json::from_str(content) {
-        return Some(item);
+    if let Ok(title) = serde_json::from_str(content) {
+        return Some(title);
     }
     let mut found = parse_titles(content)?;
-    let is_meant = only_confirmed(&found).is_some();
-    let very = |item: &FoundTitle| {
-        if is_meant { item.meant } else { query.is_some_and(|query| item.is_called(query)) }
+    let has_alias = only_alias(&found).is_some();
+    let is_match = |title: &FoundTitle| {
+        if has_alias { title.is_alias } else { query.is_some_and(|query| title.has_name(query)) }
     };
-    match found.iter().filter(|item| very(item)).count() {
-        1 => found.into_iter().find(very),
+    match found.iter().filter(|title| is_match(title)).count() {
+        1 => found.into_iter().find(is_match),
         _ if found.len() == 1 => found.pop(),
         _ => None,
     }
 }
 
-/// Formats the titles as a numbered list in the order of the result, so that a number is a position in the result.
+/// Formats the titles as a numbered list in the order of the result, so that a number is a position in the results.
 pub(super) fn format_title_list(found: &[FoundTitle]) -> String {
-    let shown = &found[..found.len().min(LONGEST_LIST)];
-    let lines: String =
-        shown.iter().enumerate().map(|(at, item)| format!("{}. {}\n", at + 1, item.label())).collect();
+    let shown = &found[..found.len().min(MAX_LIST_LENGTH)];
+    let lines: String = shown
+        .iter()
+        .enumerate()
+        .map(|(index, title)| format!("{}. {}\n", index + 1, title.label()))
+        .collect();
     match shown.len() {
         1 => format!("{lines}Reply 1"),
         2 => format!("{lines}Reply 1 or 2"),
@@ -216,15 +220,15 @@ pub(super) fn json_object<const N: usize>(fields: [(&str, Value); N]) -> Map<Str
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-fn only_confirmed(found: &[FoundTitle]) -> Option<&FoundTitle> {
-    let mut meant = found.iter().filter(|item| item.meant);
-    meant.next().filter(|_| meant.next().is_none())
+fn only_alias(found: &[FoundTitle]) -> Option<&FoundTitle> {
+    let mut aliases = found.iter().filter(|title| title.is_alias);
+    aliases.next().filter(|_| aliases.next().is_none())
 }
 
 fn only_match<'f>(found: &'f [FoundTitle], title: &str) -> Option<&'f FoundTitle> {
-    let mut exact = found.iter().filter(|item| item.is_called(title));
+    let mut exact = found.iter().filter(|candidate| candidate.has_name(title));
     match (exact.next(), exact.next()) {
-        (Some(item), None) => Some(item),
+        (Some(title), None) => Some(title),
         _ => None,
     }
 }

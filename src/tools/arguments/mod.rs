@@ -1,4 +1,4 @@
-//! Arguments of a tool: the schema that the model gets, and the parsing of what the model writes.
+//! Arguments of a tool: the schema that the model gets, and the parsing of the arguments that it sends.
 
 pub mod parsing;
 pub mod schema;

@@ -1,12 +1,12 @@
-//! Parsing of the arguments that the model writes. Arguments are repaired if their meaning is clear. Otherwise they are
-//! refused with the name of the field and the expected value.
+//! Parsing of the arguments that a model sends. Arguments are repaired if their meaning is clear, and otherwise
+//! rejected with the name of the field and the expected value.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::conversation::transcript::{CallFailure, FailureCode, ToolArguments};
 
-/// Parses arguments by the schema that the model received. Arguments that are not in the schema are dropped.
+/// Parses arguments by the schema that the model received, and drops those that are not in the schema.
 pub fn parse_arguments<Args: DeserializeOwned>(
     tool: &str,
     schema: &Value,
@@ -23,20 +23,20 @@ pub fn parse_arguments<Args: DeserializeOwned>(
     })
 }
 
-/// Refusal of an argument, worded so that the model can correct it.
+/// Builds the failure for an argument, with which the model can correct the call.
 pub fn bad_argument(field: &str, expected: &str, hint: &str) -> CallFailure {
-    let mut more = json!({ "field": field, "expected": expected });
+    let mut fields = json!({ "field": field, "expected": expected });
     if !hint.is_empty() {
-        more["hint"] = json!(hint);
+        fields["hint"] = json!(hint);
     }
-    CallFailure::new(FailureCode::BadArguments, more, None)
+    CallFailure::new(FailureCode::BadArguments, fields, None)
 }
 
 fn not_an_object() -> CallFailure {
     bad_argument("arguments", "one JSON object", "Call the tool again with the fields of its schema.")
 }
 
-fn misfit(schema: &Value, field: &str) -> CallFailure {
+fn unexpected_value(schema: &Value, field: &str) -> CallFailure {
     bad_argument(field, &describe_expected(schema), schema["description"].as_str().unwrap_or_default())
 }
 
@@ -45,9 +45,9 @@ fn repair_value(schema: &Value, value: Value, field: &str) -> Result<Value, Call
         return choices
             .iter()
             .filter(|choice| choice["type"] != "null")
-            // A choice that does not fit is not an error while another choice may fit.
+            // Only a value that matches no choice is an error.
             .find_map(|choice| repair_value(choice, value.clone(), field).ok())
-            .ok_or_else(|| misfit(schema, field));
+            .ok_or_else(|| unexpected_value(schema, field));
     }
     let repaired = match schema_type(schema) {
         "object" => match decode_json_text(value) {
@@ -59,7 +59,7 @@ fn repair_value(schema: &Value, value: Value, field: &str) -> Result<Value, Call
         "boolean" => repair_boolean(&value),
         _ => repair_text(schema, &value),
     };
-    repaired.ok_or_else(|| misfit(schema, field))
+    repaired.ok_or_else(|| unexpected_value(schema, field))
 }
 
 fn repair_object(schema: &Value, mut map: Map<String, Value>, field: &str) -> Result<Value, CallFailure> {
@@ -67,7 +67,7 @@ fn repair_object(schema: &Value, mut map: Map<String, Value>, field: &str) -> Re
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let required = schema["required"].as_array().is_some_and(|names| names.contains(&json!(name)));
         match map.remove(name) {
-            None | Some(Value::Null) if required => return Err(misfit(property, name)),
+            None | Some(Value::Null) if required => return Err(unexpected_value(property, name)),
             None | Some(Value::Null) => {}
             // Some models fill in fields for which they have no value.
             Some(Value::String(text)) if !required && text.trim().is_empty() => {}
@@ -97,9 +97,9 @@ fn repair_list(schema: &Value, value: Value, field: &str) -> Result<Value, CallF
         .map(|value| repair_value(&schema["items"], value, field))
         .collect::<Result<Vec<_>, _>>()?;
     let length = repaired.len() as u64;
-    let fits = schema["minItems"].as_u64().is_none_or(|min| length >= min)
+    let has_allowed_length = schema["minItems"].as_u64().is_none_or(|min| length >= min)
         && schema["maxItems"].as_u64().is_none_or(|max| length <= max);
-    if fits { Ok(Value::Array(repaired)) } else { Err(misfit(schema, field)) }
+    if has_allowed_length { Ok(Value::Array(repaired)) } else { Err(unexpected_value(schema, field)) }
 }
 
 /// Decodes a list or an object that was written as text.
@@ -119,7 +119,7 @@ fn repair_integer(value: &Value) -> Option<i64> {
             let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9e15)?;
             Some(float as i64)
         }),
-        // Text that is not a number gets the same refusal as any other wrong type.
+        // Other text is rejected like a value of any other wrong type.
         Value::String(text) => text.trim().parse().ok(),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
@@ -148,14 +148,14 @@ fn repair_text(schema: &Value, value: &Value) -> Option<Value> {
         Value::Number(number) => number.to_string(),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
     };
-    if let Some(words) = schema["enum"].as_array() {
-        return words
+    if let Some(choices) = schema["enum"].as_array() {
+        return choices
             .iter()
-            .find(|word| word.as_str().is_some_and(|word| word.eq_ignore_ascii_case(&text)))
+            .find(|choice| choice.as_str().is_some_and(|choice| choice.eq_ignore_ascii_case(&text)))
             .cloned();
     }
-    let long_enough = schema["minLength"].as_u64().is_none_or(|min| text.chars().count() as u64 >= min);
-    long_enough.then_some(Value::String(text))
+    let is_long_enough = schema["minLength"].as_u64().is_none_or(|min| text.chars().count() as u64 >= min);
+    is_long_enough.then_some(Value::String(text))
 }
 
 fn schema_type(schema: &Value) -> &str {
@@ -172,9 +172,9 @@ fn describe_expected(schema: &Value) -> String {
             choices.iter().filter(|choice| choice["type"] != "null").map(describe_expected).collect();
         return choices.join(" or ");
     }
-    if let Some(words) = schema["enum"].as_array() {
-        let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-        return format!("one of {}", words.join(", "));
+    if let Some(choices) = schema["enum"].as_array() {
+        let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
+        return format!("one of {}", choices.join(", "));
     }
     match schema_type(schema) {
         "integer" => match (schema["minimum"].as_i64(), schema["maximum"].as_i64()) {

@@ -1,10 +1,10 @@
-//! JSON Schema of the arguments of a tool, as the model gets it.
+//! JSON Schema of the arguments of a tool, in the form that the model gets.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// Builds the JSON Schema of `Args` without the parts that a model does not need. The doc comments of the fields are
+/// Builds the JSON Schema of `Args` without keywords that a model does not need. The doc comments of fields become
 /// their descriptions. A field `instance` selects one of `instance_names`.
 pub fn argument_schema<Args: JsonSchema>(instance_names: &[&str]) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
@@ -14,21 +14,20 @@ pub fn argument_schema<Args: JsonSchema>(instance_names: &[&str]) -> Value {
     let mut schema = settings.into_generator().into_root_schema_for::<Args>().to_value();
     strip_unused_keywords(&mut schema);
     if let Some(map) = schema.as_object_mut() {
-        // The doc comment of a tool is for people. The tool has a description for the model.
+        // The doc comment of a tool is for maintainers. The model gets the tool's own description.
         map.remove("description");
-        // Some model servers refuse an object schema that lists no properties at all.
+        // Some model servers reject an object schema without properties.
         map.entry("properties").or_insert_with(|| json!({}));
     }
-    for object in ["", "/properties/items/items"] {
-        offer_instances(&mut schema, object, instance_names);
+    for pointer in ["", "/properties/items/items"] {
+        set_instance_choices(&mut schema, pointer, instance_names);
     }
     schema
 }
 
-/// Adds a choice among `names` to the property `instance` of the object at `pointer`. With one name there is nothing to
-/// choose, so the property is removed. An id was shown together with its instance, so the names are omitted next to an
-/// id.
-fn offer_instances(schema: &mut Value, pointer: &str, names: &[&str]) {
+/// Sets the choices of the property `instance` of the object at `pointer` to `names`, or removes the property if there
+/// is no choice. Next to an id, the names are omitted, because the id was shown together with its instance.
+fn set_instance_choices(schema: &mut Value, pointer: &str, names: &[&str]) {
     let Some(properties) =
         schema.pointer_mut(pointer).and_then(|object| object["properties"].as_object_mut())
     else {
@@ -46,16 +45,16 @@ fn offer_instances(schema: &mut Value, pointer: &str, names: &[&str]) {
 fn strip_unused_keywords(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
-            // A property may be called `title`. Only a `title` that holds text is noise.
+            // A property may be named `title`. Only a string `title` is a keyword.
             if map.get("title").is_some_and(Value::is_string) {
                 map.remove("title");
             }
             map.remove("format");
             map.remove("default");
-            if map.get("minimum").is_some_and(|least| *least == 0) {
+            if map.get("minimum").is_some_and(|minimum| *minimum == 0) {
                 map.remove("minimum");
             }
-            // Properties that are not in the schema are dropped, and nullable ones may be left out as well.
+            // Parsing drops properties that are not in the schema, and nullable properties may be omitted.
             map.remove("additionalProperties");
             if let Some(kind) = map.get_mut("type")
                 && let Some(only) =
@@ -63,8 +62,8 @@ fn strip_unused_keywords(schema: &mut Value) {
             {
                 *kind = only.clone();
             }
-            if let Some(Value::Array(words)) = map.get_mut("enum") {
-                words.retain(|word| !word.is_null());
+            if let Some(Value::Array(values)) = map.get_mut("enum") {
+                values.retain(|value| !value.is_null());
             }
             map.values_mut().for_each(strip_unused_keywords);
             if let Some(Value::Array(choices)) = map.get_mut("anyOf") {
@@ -91,14 +90,14 @@ mod tests {
 
     #[test]
     fn single_instance_is_not_offered_as_a_choice() {
-        let with = |names: &[&str]| {
+        let schema_with = |names: &[&str]| {
             let mut schema = json!({"properties": {"instance": {"type": "string"}}});
-            offer_instances(&mut schema, "", names);
+            set_instance_choices(&mut schema, "", names);
             schema
         };
-        assert_eq!(with(&["radarr"]), json!({"properties": {}}));
+        assert_eq!(schema_with(&["radarr"]), json!({"properties": {}}));
         assert_eq!(
-            with(&["radarr", "radarr-4k"]),
+            schema_with(&["radarr", "radarr-4k"]),
             json!({"properties": {"instance": {"type": "string", "enum": ["radarr", "radarr-4k"]}}})
         );
     }

@@ -1,4 +1,4 @@
-//! Tests of repaired and refused arguments, of any value and for every tool.
+//! Tests of the repair and rejection of arguments, with arbitrary values and for every tool.
 
 use std::sync::Arc;
 
@@ -53,13 +53,13 @@ const PROBE: Probe =
     Probe { tmdb: 603, quality: None, days: None, seasons: None, items: None, delete_files: None };
 
 #[track_caller]
-fn check(written: Value, outcome: &Result<Probe, Value>) {
-    let read =
-        parse_arguments::<Probe>("probe", &argument_schema::<Probe>(&[]), &ToolArguments::parse(written));
-    assert_eq!(&read.map_err(|failure| failure.for_model), outcome);
+fn check(arguments: Value, expected: &Result<Probe, Value>) {
+    let parsed =
+        parse_arguments::<Probe>("probe", &argument_schema::<Probe>(&[]), &ToolArguments::parse(arguments));
+    assert_eq!(&parsed.map_err(|failure| failure.for_model), expected);
 }
 
-fn bad(field: &str, expected: &str, hint: &str) -> Result<Probe, Value> {
+fn bad_arguments(field: &str, expected: &str, hint: &str) -> Result<Probe, Value> {
     let mut json = json!({ "error": "bad_arguments", "field": field, "expected": expected });
     if !hint.is_empty() {
         json["hint"] = json!(hint);
@@ -69,8 +69,8 @@ fn bad(field: &str, expected: &str, hint: &str) -> Result<Probe, Value> {
 
 #[test]
 fn number_may_be_text_or_a_float() {
-    for written in [json!({"tmdb": 603}), json!({"tmdb": " 603 "}), json!({"tmdb": 603.0})] {
-        check(written, &Ok(PROBE));
+    for arguments in [json!({"tmdb": 603}), json!({"tmdb": " 603 "}), json!({"tmdb": 603.0})] {
+        check(arguments, &Ok(PROBE));
     }
 }
 
@@ -96,17 +96,17 @@ fn single_item_becomes_a_list_of_one() {
 
 #[test]
 fn choice_of_words_or_numbers_accepts_either() {
-    for (written, seasons) in [
+    for (value, seasons) in [
         (json!("ALL"), Seasons::Named(Named::All)),
         (json!([1, "2"]), Seasons::Numbers(vec![1, 2])),
         (json!("1, 2"), Seasons::Numbers(vec![1, 2])),
         (json!(3), Seasons::Numbers(vec![3])),
     ] {
-        check(json!({"tmdb": 603, "seasons": written}), &Ok(Probe { seasons: Some(seasons), ..PROBE }));
+        check(json!({"tmdb": 603, "seasons": value}), &Ok(Probe { seasons: Some(seasons), ..PROBE }));
     }
     check(
         json!({"tmdb": 603, "seasons": "the good ones"}),
-        &bad("seasons", "one of all, latest or list of integer", ""),
+        &bad_arguments("seasons", "one of all, latest or list of integer", ""),
     );
 }
 
@@ -114,35 +114,35 @@ fn choice_of_words_or_numbers_accepts_either() {
 fn text_and_booleans_are_repaired() {
     let probe = Probe { quality: Some("1080".to_owned()), delete_files: Some(true), ..PROBE };
     check(json!({"tmdb": 603, "quality": 1080, "delete_files": "True"}), &Ok(probe));
-    check(json!({"tmdb": 603, "delete_files": "maybe"}), &bad("delete_files", "true or false", ""));
+    check(json!({"tmdb": 603, "delete_files": "maybe"}), &bad_arguments("delete_files", "true or false", ""));
 }
 
 #[test]
 fn error_names_the_field_and_its_expected_value() {
-    let tmdb = || bad("tmdb", "integer", "The number that search_media gave.");
+    let tmdb = || bad_arguments("tmdb", "integer", "The number that search_media gave.");
     check(json!({"tmdb": "six"}), &tmdb());
     check(json!({}), &tmdb());
-    check(json!({"tmdb": 603, "days": 90}), &bad("days", "integer from 1 to 60", "How many days."));
+    check(json!({"tmdb": 603, "days": 90}), &bad_arguments("days", "integer from 1 to 60", "How many days."));
     check(
         json!({"tmdb": 603, "items": [{"id": 1}, {"id": 2}, {"id": 3}]}),
-        &bad("items", "list of at most 2", ""),
+        &bad_arguments("items", "list of at most 2", ""),
     );
     check(
         json!(r#"{"tmdb": "six"#),
-        &bad("arguments", "one JSON object", "Call the tool again with the fields of its schema."),
+        &bad_arguments("arguments", "one JSON object", "Call the tool again with the fields of its schema."),
     );
 }
 
 #[test]
 fn schema_has_no_unneeded_keys() {
     let text = argument_schema::<Probe>(&[]).to_string();
-    for noise in ["$schema", "$ref", "$defs", "\"title\"", "\"format\"", "\"default\""] {
-        assert!(!text.contains(noise), "{noise} in {text}");
+    for keyword in ["$schema", "$ref", "$defs", "\"title\"", "\"format\"", "\"default\""] {
+        assert!(!text.contains(keyword), "{keyword} in {text}");
     }
 }
 
-/// Generates values of any shape, with names of the probe's fields among the others.
-fn anything() -> impl Strategy<Value = Value> {
+/// Generates arbitrary JSON values, whose objects use the names of the probe's fields and others.
+fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -174,8 +174,8 @@ fn anything() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Generates plausible values for a field of some tool.
-fn likely() -> impl Strategy<Value = Value> {
+/// Generates plausible values for a field of a tool.
+fn plausible_value() -> impl Strategy<Value = Value> {
     let values = [
         json!("movie"),
         json!("series"),
@@ -202,16 +202,16 @@ fn likely() -> impl Strategy<Value = Value> {
 }
 
 /// Returns the simplest value that a schema describes.
-fn fitting(schema: &Value) -> Value {
+fn simplest_value(schema: &Value) -> Value {
     if let Some(choices) = ["anyOf", "oneOf"].iter().find_map(|name| schema[*name].as_array()) {
-        return fitting(&choices[0]);
+        return simplest_value(&choices[0]);
     }
     match schema["type"].as_str().unwrap_or("string") {
         "object" => {
             let fields = schema["properties"].as_object().into_iter().flatten();
-            Value::Object(fields.map(|(name, field)| (name.clone(), fitting(field))).collect())
+            Value::Object(fields.map(|(name, field)| (name.clone(), simplest_value(field))).collect())
         }
-        "array" => json!([fitting(&schema["items"])]),
+        "array" => json!([simplest_value(&schema["items"])]),
         "integer" => json!(7),
         "boolean" => json!(true),
         _ => schema["enum"].get(0).cloned().unwrap_or_else(|| json!("Dune")),
@@ -220,15 +220,15 @@ fn fitting(schema: &Value) -> Value {
 
 proptest! {
     #[test]
-    fn repaired_arguments_parse_alike_when_encoded_again(
-        tmdb in prop_oneof![Just(json!(603)), anything()],
-        rest in anything(),
+    fn repair_is_idempotent_and_independent_of_encoding(
+        tmdb in prop_oneof![Just(json!(603)), any_json()],
+        rest in any_json(),
     ) {
-        let mut written = rest.as_object().cloned().unwrap_or_default();
-        written.insert("tmdb".to_owned(), tmdb);
+        let mut fields = rest.as_object().cloned().unwrap_or_default();
+        fields.insert("tmdb".to_owned(), tmdb);
         let schema = argument_schema::<Probe>(&[]);
         let probe = |arguments: &ToolArguments| parse_arguments::<Probe>("probe", &schema, arguments);
-        let arguments = ToolArguments::Object(written);
+        let arguments = ToolArguments::Object(fields);
         let outcome = probe(&arguments);
         let ToolArguments::Object(map) = &arguments else { unreachable!() };
         assert_eq!(probe(&ToolArguments::parse(json!(json!(map).to_string()))), outcome);
@@ -241,37 +241,37 @@ proptest! {
     }
 
     #[test]
-    fn every_tool_parses_arguments_alike_in_any_encoding(
-        which: Index,
-        changes in proptest::collection::vec((any::<Index>(), prop_oneof![likely(), anything()]), 0..4),
-        left_out in proptest::collection::vec(any::<Index>(), 0..4),
+    fn every_tool_parses_arguments_the_same_in_any_encoding(
+        tool_index: Index,
+        changes in proptest::collection::vec((any::<Index>(), prop_oneof![plausible_value(), any_json()]), 0..4),
+        omitted in proptest::collection::vec(any::<Index>(), 0..4),
     ) {
         let tools = crate::app::all_tools(&Arc::new(ArrInstances::default()), PicturePolicy::Sent);
-        let tool = which.get(&tools);
+        let tool = tool_index.get(&tools);
         let spec = tool.spec();
         let schema: Value = serde_json::from_str(spec.parameters.text()).unwrap();
-        let Value::Object(mut written) = fitting(&schema) else { unreachable!() };
-        let names: Vec<String> = written.keys().cloned().collect();
+        let Value::Object(mut fields) = simplest_value(&schema) else { unreachable!() };
+        let names: Vec<String> = fields.keys().cloned().collect();
         if !names.is_empty() {
             for (name, value) in changes {
-                written.insert(name.get(&names).clone(), value);
+                fields.insert(name.get(&names).clone(), value);
             }
-            left_out.iter().for_each(|name| drop(written.remove(name.get(&names))));
+            omitted.iter().for_each(|name| drop(fields.remove(name.get(&names))));
         }
         let outcome = |arguments: &ToolArguments| tool.check_arguments(arguments).map_err(|failure| {
-            assert_eq!(failure.for_model["error"], json!(failure.code), "the model reads the code");
+            assert_eq!(failure.for_model["error"], json!(failure.code), "the result for the model contains the failure code");
             failure.code
         });
-        let arguments = ToolArguments::Object(written.clone());
-        let uses = outcome(&arguments);
-        assert_eq!(outcome(&ToolArguments::parse(json!(json!(written).to_string()))), uses, "encoded once more");
+        let arguments = ToolArguments::Object(fields.clone());
+        let expected = outcome(&arguments);
+        assert_eq!(outcome(&ToolArguments::parse(json!(json!(fields).to_string()))), expected, "encoded twice");
         if let Ok(repaired) = parse_arguments::<Map<String, Value>>(spec.name, &schema, &arguments) {
             let repaired = ToolArguments::Object(repaired);
-            assert_eq!(outcome(&repaired), uses, "as it was repaired");
+            assert_eq!(outcome(&repaired), expected, "repaired");
             let again = parse_arguments::<Map<String, Value>>(spec.name, &schema, &repaired);
-            assert_eq!(again.map(ToolArguments::Object), Ok(repaired), "repaired once more");
+            assert_eq!(again.map(ToolArguments::Object), Ok(repaired), "repaired twice");
         }
-        written.insert("user_confirmed_it_all".to_owned(), json!(true));
-        assert_eq!(outcome(&ToolArguments::Object(written)), uses, "beside what no schema knows");
+        fields.insert("user_confirmed_it_all".to_owned(), json!(true));
+        assert_eq!(outcome(&ToolArguments::Object(fields)), expected, "with an unknown field");
     }
 }

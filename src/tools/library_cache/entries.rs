@@ -1,4 +1,4 @@
-//! Data that is cached for each title of a library. An entry is so small that 20,000 titles take only a few megabytes.
+//! Cached titles of a library. An entry is small, so that 20,000 titles need only a few megabytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +7,12 @@ use jiff::civil::Date;
 use crate::arr::MovieCollection;
 use crate::arr::library_title::{EpisodeCounts, LibraryTitle, LibraryTitleDetails};
 use crate::tools::formatting::{clean_title, normalize_name};
-use crate::tools::ranking::{MatchQuality, PlainTitle, TitleQuery, WordPrefixes};
+use crate::tools::ranking::{MatchQuality, NormalizedTitle, TitleQuery, WordPrefixes};
 
-/// Maximum number of distinguishable genres per library. The catalogs of Sonarr and Radarr use about forty.
+/// Maximum number of genres per library, one for each bit of a `GenreSet`. Sonarr and Radarr use about forty.
 const MAX_GENRES: usize = 64;
-/// Size limit in bytes for the other names of one title, so that one record cannot fill the memory.
-const MAX_OTHER_BYTES: usize = 1000;
+/// Size limit of all names of one title together, so that one record cannot exhaust the memory.
+const MAX_NAMES_BYTES: usize = 1000;
 
 /// All titles of a library, in the order in which the library returns them.
 #[derive(Debug, Default)]
@@ -27,19 +27,19 @@ pub struct CachedTitles {
 #[derive(Debug)]
 struct CollectionName {
     name: Box<str>,
-    plain: PlainTitle,
+    normalized: NormalizedTitle,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct CachedTitle {
     pub id: i64,
-    /// TMDB id for a movie, TVDB id for a series.
+    /// TMDB id of a movie, TheTVDB id of a series.
     pub catalog: i64,
     pub title: Box<str>,
-    pub plain: PlainTitle,
+    pub normalized: NormalizedTitle,
     /// Other names of the title, normalized for comparison, one name per line.
     other_titles: Box<str>,
-    /// Beginnings of the words of all its names.
+    /// Filter for the words of all its names.
     pub prefixes: WordPrefixes,
     pub year: u16,
     pub monitored: bool,
@@ -61,31 +61,31 @@ pub enum TitleKind {
     Movie {
         has_file: bool,
         available: bool,
-        /// TMDB id of its collection.
+        /// TMDB id of the collection of the movie.
         collection: Option<i64>,
     },
     Series(EpisodeCounts),
 }
 
 impl CachedTitles {
-    pub fn push(&mut self, holding: LibraryTitle) {
-        let entry = self.build_title(holding);
+    pub fn push(&mut self, title: LibraryTitle) {
+        let entry = self.build_title(title);
         self.titles.push(entry);
     }
 
-    /// Converts one title to an entry, with the numbers that genres and collections have in this library.
-    pub fn build_title(&mut self, holding: LibraryTitle) -> CachedTitle {
-        let genres = holding
+    /// Converts a title to an entry, and registers its genres and collection.
+    pub fn build_title(&mut self, title: LibraryTitle) -> CachedTitle {
+        let genres = title
             .genres
             .iter()
             .map(|name| self.register_genre(name))
             .fold(GenreSet::default(), GenreSet::union);
-        let kind = match holding.detail {
+        let kind = match title.detail {
             LibraryTitleDetails::Movie { has_file, available, collection } => {
                 let collection = collection.map(|MovieCollection { tmdb, title }| {
                     self.collections.entry(tmdb).or_insert_with(|| CollectionName {
                         name: clean_title(&title).into(),
-                        plain: PlainTitle::new(&title),
+                        normalized: NormalizedTitle::new(&title),
                     });
                     tmdb
                 });
@@ -93,21 +93,21 @@ impl CachedTitles {
             }
             LibraryTitleDetails::Series(episodes) => TitleKind::Series(episodes),
         };
-        let others = normalize_other_names(&holding.title, &holding.other_titles);
-        let plain = PlainTitle::new(&holding.title);
+        let other_titles = normalize_other_names(&title.title, &title.other_titles);
+        let normalized = NormalizedTitle::new(&title.title);
         CachedTitle {
-            id: holding.id,
-            catalog: holding.catalog,
-            prefixes: plain.word_prefixes().union(WordPrefixes::from_words(&others)),
-            plain,
-            other_titles: others,
-            title: holding.title.into(),
-            year: holding.year,
-            monitored: holding.monitored,
-            profile: holding.profile,
-            size_bytes: holding.size_bytes,
-            added: holding.added,
-            rating: holding.rating,
+            id: title.id,
+            catalog: title.catalog,
+            prefixes: normalized.word_prefixes().union(WordPrefixes::from_words(&other_titles)),
+            normalized,
+            other_titles,
+            title: title.title.into(),
+            year: title.year,
+            monitored: title.monitored,
+            profile: title.profile,
+            size_bytes: title.size_bytes,
+            added: title.added,
+            rating: title.rating,
             genres,
             kind,
         }
@@ -117,38 +117,40 @@ impl CachedTitles {
         &self.titles
     }
 
-    /// Returns the genres that match a search term: `sci fi` is Science Fiction, `crime` is Crime.
-    pub fn genres_like(&self, wanted: &str) -> GenreSet {
-        let places = self.genres.iter().enumerate().filter(|(_, name)| genre_matches(name, wanted));
-        places.map(|(place, _)| GenreSet::from_index(place)).fold(GenreSet::default(), GenreSet::union)
+    /// Returns the genres that match a search term: `sci fi` matches Science Fiction, `crime` matches Crime.
+    pub fn matching_genres(&self, search_term: &str) -> GenreSet {
+        let matches = self.genres.iter().enumerate().filter(|(_, name)| genre_matches(name, search_term));
+        matches.map(|(index, _)| GenreSet::from_index(index)).fold(GenreSet::default(), GenreSet::union)
     }
 
     /// Returns the names of the genres in a set.
     pub fn genre_names(&self, genres: GenreSet) -> impl Iterator<Item = &str> {
-        let held = move |place: &usize| genres.intersects(GenreSet::from_index(*place));
-        (0..self.genres.len()).filter(held).map(|place| self.genres[place].as_ref())
+        let is_in_set = move |index: &usize| genres.intersects(GenreSet::from_index(*index));
+        (0..self.genres.len()).filter(is_in_set).map(|index| self.genres[index].as_ref())
     }
 
-    /// Returns all distinguishable genres.
+    /// Returns all registered genres.
     pub fn all_genres(&self) -> impl Iterator<Item = &str> {
         self.genres.iter().map(AsRef::as_ref)
     }
 
-    pub fn collection_name(&self, number: i64) -> Option<&str> {
-        self.collections.get(&number).map(|it| it.name.as_ref())
+    pub fn collection_name(&self, id: i64) -> Option<&str> {
+        self.collections.get(&id).map(|collection| collection.name.as_ref())
     }
 
-    /// Returns the ids of the collections whose whole name equals a query: `alien` is a movie, `alien collection` is
-    /// all of its movies.
+    /// Returns the ids of the collections whose name equals a query: `alien` is a movie, `alien collection` stands for
+    /// all movies of the collection.
     pub fn collections_named(&self, query: &TitleQuery) -> BTreeSet<i64> {
-        let called =
-            self.collections.iter().filter(|(_, it)| query.match_title(&it.plain, 0) <= MatchQuality::Exact);
-        called.map(|(number, _)| *number).collect()
+        let matches = self
+            .collections
+            .iter()
+            .filter(|(_, collection)| query.match_title(&collection.normalized, 0) <= MatchQuality::Exact);
+        matches.map(|(id, _)| *id).collect()
     }
 
     fn register_genre(&mut self, name: &str) -> GenreSet {
-        if let Some(place) = self.genres.iter().position(|known| known.as_ref() == name) {
-            return GenreSet::from_index(place);
+        if let Some(index) = self.genres.iter().position(|genre| genre.as_ref() == name) {
+            return GenreSet::from_index(index);
         }
         if self.genres.len() == MAX_GENRES {
             return GenreSet::default();
@@ -170,7 +172,7 @@ impl CachedTitle {
         }
     }
 
-    /// Returns whether some part of the title is released and monitored, but not on disk.
+    /// Returns whether a released and monitored part of the title is not on disk.
     pub fn is_missing(&self) -> bool {
         match self.kind {
             TitleKind::Movie { has_file, available, .. } => self.monitored && available && !has_file,
@@ -187,8 +189,8 @@ impl CachedTitle {
 }
 
 impl GenreSet {
-    fn from_index(place: usize) -> Self {
-        Self(1 << place)
+    fn from_index(index: usize) -> Self {
+        Self(1 << index)
     }
 
     fn union(self, other: Self) -> Self {
@@ -205,9 +207,10 @@ impl GenreSet {
 }
 
 /// Returns whether a search term matches the genre of this name.
-pub fn genre_matches(name: &str, wanted: &str) -> bool {
-    let (name, wanted) = (normalize_name(name), normalize_name(wanted));
-    !wanted.is_empty() && wanted.split(' ').all(|word| name.split(' ').any(|part| part.starts_with(word)))
+pub fn genre_matches(name: &str, search_term: &str) -> bool {
+    let (name, search_term) = (normalize_name(name), normalize_name(search_term));
+    !search_term.is_empty()
+        && search_term.split(' ').all(|word| name.split(' ').any(|part| part.starts_with(word)))
 }
 
 /// Returns the other names without duplicates and without the title itself.
@@ -215,7 +218,7 @@ fn normalize_other_names(title: &str, others: &[String]) -> Box<str> {
     let mut seen = vec![normalize_name(title)];
     for name in others.iter().map(|name| normalize_name(name)) {
         let length: usize = seen.iter().map(String::len).sum();
-        if !name.is_empty() && !seen.contains(&name) && length + name.len() <= MAX_OTHER_BYTES {
+        if !name.is_empty() && !seen.contains(&name) && length + name.len() <= MAX_NAMES_BYTES {
             seen.push(name);
         }
     }
@@ -226,7 +229,7 @@ fn normalize_other_names(title: &str, others: &[String]) -> Box<str> {
 mod tests {
     use super::*;
 
-    fn film(title: &str, genres: &[&str]) -> LibraryTitle {
+    fn library_title(title: &str, genres: &[&str]) -> LibraryTitle {
         LibraryTitle {
             id: 1,
             catalog: 2,
@@ -244,13 +247,13 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(wanted: &str, expected: &[&str]) {
+    fn check(search_term: &str, expected: &[&str]) {
         let mut entries = CachedTitles::default();
-        entries.push(film("Alien", &["Horror", "Science Fiction"]));
-        entries.push(film("Heat", &["Crime", "Drama"]));
-        let meant = entries.genres_like(wanted);
-        assert_eq!(entries.genre_names(meant).collect::<Vec<_>>(), expected);
-        let titles = entries.titles().iter().filter(|entry| entry.genres.intersects(meant)).count();
+        entries.push(library_title("Alien", &["Horror", "Science Fiction"]));
+        entries.push(library_title("Heat", &["Crime", "Drama"]));
+        let genres = entries.matching_genres(search_term);
+        assert_eq!(entries.genre_names(genres).collect::<Vec<_>>(), expected);
+        let titles = entries.titles().iter().filter(|entry| entry.genres.intersects(genres)).count();
         assert_eq!(titles, expected.len());
     }
 
@@ -263,11 +266,11 @@ mod tests {
     }
 
     #[test]
-    fn genres_over_the_limit_are_left_out() {
+    fn genres_beyond_the_limit_are_dropped() {
         let names: Vec<String> = (0..=MAX_GENRES).map(|number| format!("genre {number}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut entries = CachedTitles::default();
-        entries.push(film("All of it", &names));
+        entries.push(library_title("Many genres", &names));
         assert_eq!(entries.genre_names(entries.titles()[0].genres).collect::<Vec<_>>(), names[..MAX_GENRES]);
     }
 

@@ -1,4 +1,4 @@
-//! Combined caches of all libraries that a query covers, and the current state of single titles.
+//! Cached libraries that a query covers, and the current state of single titles.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use jiff::Timestamp;
 use tokio::time::{Instant, timeout_at};
 
 use super::entries::{CachedTitle, CachedTitles};
-use super::refresh::{CachedLibrary, FreshnessPolicy, LoadResult, QueryMoment};
+use super::refresh::{CachedLibrary, FreshnessPolicy, LoadResult, QueryVersion};
 use crate::arr::{ArrError, MediaKind};
 use crate::conversation::transcript::{CallFailure, MediaRef};
 use crate::http::HttpError;
 use crate::tools::instance_ref::InstanceRef;
-use crate::tools::library::{ArrInstances, READ_PATIENCE};
+use crate::tools::library::{ArrInstances, INSTANCE_READ_TIMEOUT};
 
-/// Contents of the libraries, and the failures of libraries that could not be loaded.
+/// Cached libraries, and the failures of those that could not be loaded.
 pub struct LoadedLibraries<'a> {
     pub libraries: Vec<LoadedLibrary<'a>>,
     pub failures: Vec<CallFailure>,
     now: Timestamp,
-    asked: Instant,
+    started_at: Instant,
 }
 
 pub struct LoadedLibrary<'a> {
@@ -30,7 +30,7 @@ pub struct LoadedLibrary<'a> {
 
 /// Current state of a title, which may have changed since its library was loaded.
 pub enum CurrentTitle {
-    /// Title that is in the library. Its genres are numbered for this entry alone.
+    /// Title in the library. Its genre set cannot be compared with those of other titles.
     Present(Box<CachedTitle>),
     Gone,
     Failed(CallFailure),
@@ -38,45 +38,47 @@ pub enum CurrentTitle {
 
 impl<'a> LoadedLibraries<'a> {
     pub async fn load_libraries(library: &'a ArrInstances, kind: Option<MediaKind>, now: Timestamp) -> Self {
-        let movies = library.movies_of(kind).iter().map(InstanceRef::Movies);
-        let series = library.series_of(kind).iter().map(InstanceRef::Series);
-        let mut stock = Self { libraries: Vec::new(), failures: Vec::new(), now, asked: Instant::now() };
-        stock.add_libraries(movies.chain(series).collect(), FreshnessPolicy::Usual).await;
-        stock
+        let movies = library.radarr_instances(kind).iter().map(InstanceRef::Movies);
+        let series = library.sonarr_instances(kind).iter().map(InstanceRef::Series);
+        let mut loaded =
+            Self { libraries: Vec::new(), failures: Vec::new(), now, started_at: Instant::now() };
+        loaded.add_libraries(movies.chain(series).collect(), FreshnessPolicy::Usual).await;
+        loaded
     }
 
-    /// Loads the libraries again for a query that matched nothing. Returns `None` if that result is already up to date.
+    /// Reloads the libraries for a query without a match. Returns `None` if the result is already final.
     pub async fn reload_if_stale(&self) -> Option<Self> {
-        let is_final = |shelf: &LoadedLibrary<'_>| {
-            shelf.cached.is_final(self.asked, shelf.instance.query_moment(self.now))
+        let is_final = |library: &LoadedLibrary<'_>| {
+            library.cached.is_final(self.started_at, library.instance.query_version(self.now))
         };
         if self.libraries.iter().all(is_final) {
             return None;
         }
-        let places = self.libraries.iter().map(|shelf| shelf.instance).collect();
-        let mut renewed = Self { libraries: Vec::new(), failures: Vec::new(), ..*self };
-        renewed.add_libraries(places, FreshnessPolicy::Missed(self.asked)).await;
-        renewed.failures.extend(self.failures.iter().cloned());
-        Some(renewed)
+        let instances = self.libraries.iter().map(|library| library.instance).collect();
+        let mut reloaded = Self { libraries: Vec::new(), failures: Vec::new(), ..*self };
+        reloaded.add_libraries(instances, FreshnessPolicy::AfterMiss(self.started_at)).await;
+        reloaded.failures.extend(self.failures.iter().cloned());
+        Some(reloaded)
     }
 
     /// Returns the entries of each library.
     pub fn cached_titles(&self) -> Vec<&CachedTitles> {
-        self.libraries.iter().map(|shelf| &shelf.cached.entries).collect()
+        self.libraries.iter().map(|library| &library.cached.entries).collect()
     }
 
-    /// Returns the names of all existing genres, in alphabetical order.
+    /// Returns the names of all genres in the libraries, in alphabetical order.
     pub fn genre_names(&self) -> Vec<&str> {
-        let all = self.libraries.iter().flat_map(|shelf| shelf.cached.entries.all_genres());
+        let all = self.libraries.iter().flat_map(|library| library.cached.entries.all_genres());
         all.collect::<BTreeSet<&str>>().into_iter().collect()
     }
 
-    async fn add_libraries(&mut self, places: Vec<InstanceRef<'a>>, freshness: FreshnessPolicy) {
-        let read = join_all(places.iter().map(|place| place.load_library(self.now, freshness))).await;
-        for (place, held) in places.into_iter().zip(read) {
-            match held {
-                Ok(held) => self.libraries.push(LoadedLibrary { instance: place, cached: held }),
-                Err(error) => self.failures.push(place.request_failure(&error)),
+    async fn add_libraries(&mut self, instances: Vec<InstanceRef<'a>>, freshness: FreshnessPolicy) {
+        let results =
+            join_all(instances.iter().map(|instance| instance.load_library(self.now, freshness))).await;
+        for (instance, result) in instances.into_iter().zip(results) {
+            match result {
+                Ok(cached) => self.libraries.push(LoadedLibrary { instance, cached }),
+                Err(error) => self.failures.push(instance.request_failure(&error)),
             }
         }
     }
@@ -93,8 +95,8 @@ impl LoadedLibrary<'_> {
             }
             Ok(Err(error)) => CurrentTitle::Failed(self.instance.request_failure(&error)),
             Err(_) => {
-                let late = ArrError::NoAnswer(HttpError::TimedOut(READ_PATIENCE));
-                CurrentTitle::Failed(self.instance.request_failure(&late))
+                let timed_out = ArrError::NoAnswer(HttpError::TimedOut(INSTANCE_READ_TIMEOUT));
+                CurrentTitle::Failed(self.instance.request_failure(&timed_out))
             }
         }
     }
@@ -116,19 +118,19 @@ impl InstanceRef<'_> {
         }
     }
 
-    fn query_moment(&self, now: Timestamp) -> QueryMoment {
+    fn query_version(&self, now: Timestamp) -> QueryVersion {
         match self {
-            Self::Movies(instance) => instance.query_moment(now),
-            Self::Series(instance) => instance.query_moment(now),
+            Self::Movies(instance) => instance.query_version(now),
+            Self::Series(instance) => instance.query_version(now),
         }
     }
 
     async fn fetch_title(&self, id: i64) -> Result<Option<CachedTitle>, ArrError> {
-        let holding = match self {
+        let title = match self {
             Self::Movies(instance) => instance.client.fetch_library_title(id).await?,
             Self::Series(instance) => instance.client.fetch_library_title(id).await?,
         };
-        Ok(holding.map(|holding| CachedTitles::default().build_title(holding)))
+        Ok(title.map(|title| CachedTitles::default().build_title(title)))
     }
 
     fn request_failure(&self, error: &ArrError) -> CallFailure {

@@ -1,4 +1,4 @@
-//! Selection of the titles in the libraries that match a query, and their order.
+//! Selection and order of the titles that match a query.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ pub enum StatusFilter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SortOrder {
-    // Newest and oldest refer to the date on which a title was added.
+    // `Newest` and `Oldest` refer to the date of the addition.
     Newest,
     Oldest,
     Biggest,
@@ -40,23 +40,23 @@ pub enum SortOrder {
 /// Title that matches a query.
 #[derive(Debug)]
 pub struct TitleMatch<'a> {
-    /// Index of its library among those that were queried.
+    /// Index of the library among those that were queried.
     pub library: usize,
     pub entry: &'a CachedTitle,
-    fit: MatchQuality,
-    /// Index among the matching titles of its library.
+    quality: MatchQuality,
+    /// Index among the matches in the same library.
     position: usize,
 }
 
 impl TitleMatch<'_> {
     /// Returns whether the query is the name of the title or the beginning of its name.
     pub fn matches_start(&self) -> bool {
-        self.fit <= MatchQuality::Prefix
+        self.quality <= MatchQuality::Prefix
     }
 
-    /// Returns whether the user has stated that the queried name means this title.
+    /// Returns whether the queried name is an alias of the user for this title.
     pub fn is_alias(&self) -> bool {
-        self.fit == MatchQuality::Alias
+        self.quality == MatchQuality::Alias
     }
 }
 
@@ -69,30 +69,35 @@ impl LibraryQuery {
 
     /// Returns the matching titles, in the order in which they are reported.
     pub fn select_titles<'a>(&self, libraries: &[&'a CachedTitles]) -> Vec<TitleMatch<'a>> {
-        let mut meant = Vec::new();
-        let sought = self.query.word_prefixes();
+        let mut matches = Vec::new();
+        let query_prefixes = self.query.word_prefixes();
         for (library, entries) in libraries.iter().enumerate() {
-            let genres = self.genre.as_deref().map(|genre| entries.genres_like(genre));
+            let genres = self.genre.as_deref().map(|genre| entries.matching_genres(genre));
             let collections = entries.collections_named(&self.query);
-            let mut here: Vec<(MatchQuality, &CachedTitle)> = entries
+            let mut library_matches: Vec<(MatchQuality, &CachedTitle)> = entries
                 .titles()
                 .iter()
                 .filter(|entry| {
-                    self.meets_filter(entry) && genres.is_none_or(|meant| entry.genres.intersects(meant))
+                    self.meets_filter(entry) && genres.is_none_or(|genres| entry.genres.intersects(genres))
                 })
-                .map(|entry| (self.match_quality(entry, &sought, &collections), entry))
-                .filter(|(fit, _)| *fit < MatchQuality::Loose)
+                .map(|entry| (self.match_quality(entry, &query_prefixes, &collections), entry))
+                .filter(|(quality, _)| *quality < MatchQuality::Loose)
                 .collect();
-            here.sort_by_key(|(fit, _)| *fit);
-            let placed = here.into_iter().enumerate();
-            meant.extend(placed.map(|(position, (fit, entry))| TitleMatch { library, entry, fit, position }));
+            library_matches.sort_by_key(|(quality, _)| *quality);
+            let with_positions = library_matches.into_iter().enumerate();
+            matches.extend(with_positions.map(|(position, (quality, entry))| TitleMatch {
+                library,
+                entry,
+                quality,
+                position,
+            }));
         }
-        self.sort_matches(&mut meant);
-        meant
+        self.sort_matches(&mut matches);
+        matches
     }
 
-    /// Returns whether a title meets the `only` criterion, which is the part of the query whose result may change at
-    /// any moment.
+    /// Returns whether a title has the status that the query selects. Unlike the other criteria, the status of a title
+    /// changes often.
     pub fn meets_filter(&self, entry: &CachedTitle) -> bool {
         match self.only {
             None => true,
@@ -112,51 +117,54 @@ impl LibraryQuery {
         }
     }
 
-    /// Returns the requested genre, if none of the libraries knows it.
+    /// Returns the requested genre, if no library has it.
     pub fn unknown_genre(&self, libraries: &[&CachedTitles]) -> Option<&str> {
-        let unknown = |genre: &&str| libraries.iter().all(|it| it.genres_like(genre).is_empty());
+        let unknown = |genre: &&str| libraries.iter().all(|titles| titles.matching_genres(genre).is_empty());
         self.genre.as_deref().filter(unknown)
     }
 
     fn match_quality(
         &self,
         entry: &CachedTitle,
-        sought: &[WordPrefixes],
+        query_prefixes: &[WordPrefixes],
         collections: &BTreeSet<i64>,
     ) -> MatchQuality {
         if self.query.is_empty() {
             return MatchQuality::Exact;
         }
-        let also_called = || entry.other_names().any(|name| self.query.is_name_of(name, entry.year));
-        let collected = || entry.collection_id().is_some_and(|number| collections.contains(&number));
-        if !may_match(entry.prefixes, sought) {
-            return if collected() { MatchQuality::Words } else { MatchQuality::Loose };
+        let has_other_name =
+            || entry.other_names().any(|name| self.query.matches_other_name(name, entry.year));
+        let is_in_collection = || entry.collection_id().is_some_and(|id| collections.contains(&id));
+        if !may_match(entry.prefixes, query_prefixes) {
+            return if is_in_collection() { MatchQuality::Words } else { MatchQuality::Loose };
         }
-        match self.query.match_title(&entry.plain, entry.year) {
-            MatchQuality::Loose if also_called() || collected() => MatchQuality::Words,
-            fit => fit,
+        match self.query.match_title(&entry.normalized, entry.year) {
+            MatchQuality::Loose if has_other_name() || is_in_collection() => MatchQuality::Words,
+            quality => quality,
         }
     }
 
-    fn sort_matches(&self, meant: &mut [TitleMatch<'_>]) {
+    fn sort_matches(&self, matches: &mut [TitleMatch<'_>]) {
         let sort = match self.sort {
             None if self.query.is_empty() => SortOrder::Newest,
             None => {
                 // The first title of each library, then the second of each, and so on.
-                meant.sort_by_key(|it| (it.fit, it.position));
+                matches.sort_by_key(|title| (title.quality, title.position));
                 return;
             }
             Some(sort) => sort,
         };
         match sort {
-            SortOrder::Newest => meant.sort_by_key(|it| Reverse(it.entry.added)),
+            SortOrder::Newest => matches.sort_by_key(|title| Reverse(title.entry.added)),
             // A title without a date is not known to be old, so it comes last.
-            SortOrder::Oldest => meant.sort_by_key(|it| (it.entry.added.is_none(), it.entry.added)),
-            SortOrder::Biggest => meant.sort_by_key(|it| Reverse(it.entry.size_bytes)),
-            SortOrder::Title => {
-                meant.sort_by(|one, other| one.entry.plain.sort_key().cmp(other.entry.plain.sort_key()))
+            SortOrder::Oldest => {
+                matches.sort_by_key(|title| (title.entry.added.is_none(), title.entry.added))
             }
-            SortOrder::Rating => meant.sort_by(|one, other| other.entry.rating.total_cmp(&one.entry.rating)),
+            SortOrder::Biggest => matches.sort_by_key(|title| Reverse(title.entry.size_bytes)),
+            SortOrder::Title => {
+                matches.sort_by(|a, b| a.entry.normalized.sort_key().cmp(b.entry.normalized.sort_key()))
+            }
+            SortOrder::Rating => matches.sort_by(|a, b| b.entry.rating.total_cmp(&a.entry.rating)),
         }
     }
 }
@@ -169,10 +177,10 @@ mod tests {
     use crate::arr::MovieCollection;
     use crate::arr::library_title::{EpisodeCounts, LibraryTitle, LibraryTitleDetails};
 
-    struct Film(LibraryTitle);
+    struct MovieBuilder(LibraryTitle);
 
-    fn film(title: &str, year: u16) -> Film {
-        Film(LibraryTitle {
+    fn movie(title: &str, year: u16) -> MovieBuilder {
+        MovieBuilder(LibraryTitle {
             id: 1,
             catalog: 2,
             title: title.to_owned(),
@@ -188,8 +196,8 @@ mod tests {
         })
     }
 
-    impl Film {
-        fn also(mut self, name: &str) -> Self {
+    impl MovieBuilder {
+        fn other_title(mut self, name: &str) -> Self {
             self.0.other_titles.push(name.to_owned());
             self
         }
@@ -222,7 +230,7 @@ mod tests {
             self
         }
 
-        fn of(mut self, name: &str) -> Self {
+        fn collection(mut self, name: &str) -> Self {
             if let LibraryTitleDetails::Movie { collection, .. } = &mut self.0.detail {
                 *collection = Some(MovieCollection { tmdb: 8091, title: name.to_owned() });
             }
@@ -230,71 +238,74 @@ mod tests {
         }
     }
 
-    fn all() -> LibraryQuery {
+    fn query_all() -> LibraryQuery {
         LibraryQuery { query: TitleQuery::new(""), only: None, genre: None, sort: None }
     }
 
-    fn called(query: &str) -> LibraryQuery {
-        LibraryQuery { query: TitleQuery::new(query), ..all() }
+    fn query_title(query: &str) -> LibraryQuery {
+        LibraryQuery { query: TitleQuery::new(query), ..query_all() }
     }
 
-    fn library() -> Vec<Film> {
+    fn library() -> Vec<MovieBuilder> {
         vec![
-            film("The Thing", 1982).genre("Horror").rated(8.2).added(3).on_disk(7),
-            film("Alien", 1979)
+            movie("The Thing", 1982).genre("Horror").rated(8.2).added(3).on_disk(7),
+            movie("Alien", 1979)
                 .genre("Horror")
                 .genre("Science Fiction")
                 .rated(8.5)
                 .added(1)
-                .of("Alien Collection"),
-            film("Aliens", 1986)
+                .collection("Alien Collection"),
+            movie("Aliens", 1986)
                 .genre("Science Fiction")
                 .rated(8.4)
                 .added(5)
                 .on_disk(9)
-                .of("Alien Collection"),
-            film("Leon: The Professional", 1994).also("Der Profi").also("Leon").unmonitored(),
+                .collection("Alien Collection"),
+            movie("Leon: The Professional", 1994).other_title("Der Profi").other_title("Leon").unmonitored(),
         ]
     }
 
-    /// Checks the titles that match in a library of movies and one of series.
+    /// Checks the titles that a query selects from a library of movies and one of series.
     #[track_caller]
-    fn check(wanted: &LibraryQuery, expected: &[&str]) {
-        let (mut films, mut shows) = (CachedTitles::default(), CachedTitles::default());
-        for Film(film) in library() {
-            films.push(film);
+    fn check(query: &LibraryQuery, expected: &[&str]) {
+        let (mut movies, mut series) = (CachedTitles::default(), CachedTitles::default());
+        for MovieBuilder(movie) in library() {
+            movies.push(movie);
         }
         let episodes = EpisodeCounts { seasons: 1, on_disk: 4, all: 8, missing: 4 };
-        let Film(show) = film("Alien: Earth", 2025).genre("Drama").added(4);
-        shows.push(LibraryTitle { detail: LibraryTitleDetails::Series(episodes), ..show });
-        let meant = wanted.select_titles(&[&films, &shows]);
-        assert_eq!(meant.iter().map(|it| it.entry.title.as_ref()).collect::<Vec<_>>(), expected);
+        let MovieBuilder(title) = movie("Alien: Earth", 2025).genre("Drama").added(4);
+        series.push(LibraryTitle { detail: LibraryTitleDetails::Series(episodes), ..title });
+        let matches = query.select_titles(&[&movies, &series]);
+        assert_eq!(matches.iter().map(|title| title.entry.title.as_ref()).collect::<Vec<_>>(), expected);
     }
 
     #[test]
     fn title_matches_by_words_with_the_exact_one_first() {
-        check(&called("alien"), &["Alien", "Alien: Earth", "Aliens"]);
-        check(&called("thing 1982"), &["The Thing"]);
-        check(&called("thing 2011"), &[]);
+        check(&query_title("alien"), &["Alien", "Alien: Earth", "Aliens"]);
+        check(&query_title("thing 1982"), &["The Thing"]);
+        check(&query_title("thing 2011"), &[]);
     }
 
     #[test]
     fn title_matches_by_alternate_names_and_collection() {
-        check(&called("der profi"), &["Leon: The Professional"]);
-        check(&called("der profi 1994"), &["Leon: The Professional"]);
-        check(&called("Alien collection"), &["Alien", "Aliens"]);
+        check(&query_title("der profi"), &["Leon: The Professional"]);
+        check(&query_title("der profi 1994"), &["Leon: The Professional"]);
+        check(&query_title("Alien collection"), &["Alien", "Aliens"]);
     }
 
     #[test]
     fn titles_are_filtered_by_status() {
         check(
-            &LibraryQuery { only: Some(StatusFilter::OnDisk), ..all() },
+            &LibraryQuery { only: Some(StatusFilter::OnDisk), ..query_all() },
             &["Aliens", "Alien: Earth", "The Thing"],
         );
-        check(&LibraryQuery { only: Some(StatusFilter::Missing), ..all() }, &["Alien: Earth", "Alien"]);
-        check(&LibraryQuery { only: Some(StatusFilter::Unmonitored), ..all() }, &["Leon: The Professional"]);
+        check(&LibraryQuery { only: Some(StatusFilter::Missing), ..query_all() }, &["Alien: Earth", "Alien"]);
         check(
-            &LibraryQuery { only: Some(StatusFilter::Missing), ..called("alien") },
+            &LibraryQuery { only: Some(StatusFilter::Unmonitored), ..query_all() },
+            &["Leon: The Professional"],
+        );
+        check(
+            &LibraryQuery { only: Some(StatusFilter::Missing), ..query_title("alien") },
             &["Alien", "Alien: Earth"],
         );
     }
@@ -302,14 +313,14 @@ mod tests {
     #[test]
     fn titles_are_filtered_by_genre_and_sorted() {
         let genre =
-            |name: &str, sort| LibraryQuery { genre: Some(name.to_owned()), sort: Some(sort), ..all() };
+            |name: &str, sort| LibraryQuery { genre: Some(name.to_owned()), sort: Some(sort), ..query_all() };
         check(&genre("horror", SortOrder::Oldest), &["Alien", "The Thing"]);
         check(&genre("sci-fi", SortOrder::Newest), &["Aliens", "Alien"]);
         check(&genre("western", SortOrder::Newest), &[]);
-        let sorted = |sort| LibraryQuery { sort: Some(sort), ..called("alien") };
+        let sorted = |sort| LibraryQuery { sort: Some(sort), ..query_title("alien") };
         check(&sorted(SortOrder::Biggest), &["Aliens", "Alien", "Alien: Earth"]);
         check(&sorted(SortOrder::Rating), &["Alien", "Aliens", "Alien: Earth"]);
         let by_title = ["Alien", "Alien: Earth", "Aliens", "Leon: The Professional", "The Thing"];
-        check(&LibraryQuery { sort: Some(SortOrder::Title), ..all() }, &by_title);
+        check(&LibraryQuery { sort: Some(SortOrder::Title), ..query_all() }, &by_title);
     }
 }

@@ -1,5 +1,5 @@
-//! Refresh policy of a cached library. Loads run one after the other, each in its own task, so that a load completes
-//! even if the caller has stopped waiting.
+//! Cache of one library and its refresh policy. Loads run one after the other, each in its own task, so that a load
+//! completes even if its caller stops waiting.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,53 +14,54 @@ use super::entries::CachedTitles;
 use crate::arr::ArrError;
 use crate::http::HttpError;
 
-/// Maximum age at which a cached library is used as it is.
-const FRESH_FOR: SignedDuration = SignedDuration::from_secs(60);
-/// Load time below which a library is quick to load, if it also has no more titles than `FEW_TITLES`. A quick library
-/// is loaded again before a response, and any other library in the background after the response.
-const QUICK: Duration = Duration::from_millis(500);
-const FEW_TITLES: usize = 2_000;
-/// Age below which the cached data of a slow library may still be used for a query, if no change since the load is
-/// known.
-const OLD_AFTER: SignedDuration = SignedDuration::from_mins(10);
+/// Age up to which a cached library is used without a refresh.
+const MAX_FRESH_AGE: SignedDuration = SignedDuration::from_secs(60);
+/// Load time below which a library with at most `MAX_QUICK_TITLES` titles is quick. A quick library is reloaded before
+/// a response, any other library in the background after the response.
+const QUICK_LOAD_TIME: Duration = Duration::from_millis(500);
+const MAX_QUICK_TITLES: usize = 2_000;
+/// Age up to which the cached data of a slow library is used, if no change since the load is known.
+const MAX_STALE_AGE: SignedDuration = SignedDuration::from_mins(10);
 
 /// Cache of one library. Clones share the same cache.
 #[derive(Clone, Default)]
 pub struct LibraryCache(Arc<Mutex<CacheState>>);
 
-/// Contents of a library when it was last loaded.
+/// Contents of a library at its last load.
 #[derive(Debug)]
 pub struct CachedLibrary {
     pub entries: CachedTitles,
-    read_at: Timestamp,
+    loaded_at: Timestamp,
     load_time: Duration,
-    ended: Instant,
+    /// End of the load.
+    finished_at: Instant,
+    /// Number of known changes at the start of the load.
     changes: u64,
 }
 
-/// Moment of a query: its time, and the number of possible changes to the library up to then.
+/// Time of a query, and the number of known changes to the library up to then.
 #[derive(Debug, Clone, Copy)]
-pub struct QueryMoment {
+pub struct QueryVersion {
     pub now: Timestamp,
     pub changes: u64,
 }
 
-/// Required accuracy of a response.
+/// Required freshness of the data for a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FreshnessPolicy {
     /// Any cached data, regardless of its age.
-    Rough,
-    /// Old cached data is acceptable if loading the library again takes long.
+    AnyAge,
+    /// Old data is acceptable if the library is slow to load.
     Usual,
-    /// Data for a query that started at this moment and found no match.
-    Missed(Instant),
+    /// Data for the repetition of a query that started at this instant and found no match.
+    AfterMiss(Instant),
 }
 
 pub type LoadResult = Result<Arc<CachedLibrary>, Arc<ArrError>>;
 
 #[derive(Default)]
 struct CacheState {
-    held: Option<Arc<CachedLibrary>>,
+    cached: Option<Arc<CachedLibrary>>,
     running: Option<RunningLoad>,
 }
 
@@ -73,149 +74,153 @@ struct RunningLoad {
 
 impl Drop for CacheState {
     fn drop(&mut self) {
-        if let Some(reading) = &self.running {
-            // The cache no longer exists, so the result of the load has no use.
-            reading.task.abort();
+        if let Some(load) = &self.running {
+            // Without the cache, the result of the load is useless.
+            load.task.abort();
         }
     }
 }
 
-/// Data that is available to a query immediately.
+/// Result of a lookup in the cache.
 enum CacheLookup {
     Fresh(Arc<CachedLibrary>),
-    /// Old data. The library is loaded again in the background, after the response.
+    /// Old data that is used while the library is reloaded in the background.
     Stale(Arc<CachedLibrary>),
     Missing,
 }
 
 impl CachedLibrary {
     /// Returns whether the data may be reported as the current state.
-    pub fn is_fresh(&self, moment: QueryMoment) -> bool {
-        self.is_younger_than(FRESH_FOR, moment)
+    pub fn is_fresh(&self, version: QueryVersion) -> bool {
+        self.is_younger_than(MAX_FRESH_AGE, version)
     }
 
-    /// Returns whether a title that is not in the data may be reported as missing from the library. A library that is
-    /// quick to load is loaded again for this purpose, since other programs and users change it as well.
-    pub fn is_final(&self, asked: Instant, moment: QueryMoment) -> bool {
-        self.is_fresh(moment) && (self.ended >= asked || !self.is_quick())
+    /// Returns whether a query without a match is final. A quick library is reloaded first, since other programs and
+    /// users change it as well.
+    pub fn is_final(&self, query_start: Instant, version: QueryVersion) -> bool {
+        self.is_fresh(version) && (self.finished_at >= query_start || !self.is_quick())
     }
 
     fn is_quick(&self) -> bool {
-        self.load_time < QUICK && self.entries.titles().len() <= FEW_TITLES
+        self.load_time < QUICK_LOAD_TIME && self.entries.titles().len() <= MAX_QUICK_TITLES
     }
 
-    fn is_younger_than(&self, limit: SignedDuration, moment: QueryMoment) -> bool {
-        let age = moment.now.duration_since(self.read_at);
-        // Setting back the clock makes all cached data old.
-        self.changes >= moment.changes && !age.is_negative() && age < limit
+    fn is_younger_than(&self, limit: SignedDuration, version: QueryVersion) -> bool {
+        let age = version.now.duration_since(self.loaded_at);
+        // After the clock was set back, all cached data is old.
+        self.changes >= version.changes && !age.is_negative() && age < limit
     }
 }
 
 impl LibraryCache {
-    /// Returns the contents of the library, as fresh as required. `read` loads the whole library. `read` is not called
-    /// if no load is necessary, or if a sufficient load is already running.
-    pub async fn load_library<Read>(
+    /// Returns the contents of the library, as fresh as required. `fetch` loads the whole library, unless no load is
+    /// necessary or one is already running.
+    pub async fn load_library<Fetch>(
         &self,
-        moment: QueryMoment,
+        version: QueryVersion,
         freshness: FreshnessPolicy,
-        read: impl Fn() -> Read,
+        fetch: impl Fn() -> Fetch,
     ) -> LoadResult
     where
-        Read: Future<Output = Result<CachedTitles, ArrError>> + Send + 'static,
+        Fetch: Future<Output = Result<CachedTitles, ArrError>> + Send + 'static,
     {
-        match self.lookup_cached(moment, freshness) {
-            CacheLookup::Fresh(held) => return Ok(held),
-            CacheLookup::Stale(held) => {
-                self.join_load(moment, &read);
-                return Ok(held);
+        match self.lookup_cached(version, freshness) {
+            CacheLookup::Fresh(cached) => return Ok(cached),
+            CacheLookup::Stale(cached) => {
+                self.join_load(version, &fetch);
+                return Ok(cached);
             }
             CacheLookup::Missing => {}
         }
         loop {
-            let (changes, mut outcome) = self.join_load(moment, &read);
-            let ended = match outcome.wait_for(Option::is_some).await {
-                Ok(ended) => ended.clone(),
+            let (changes, mut outcome) = self.join_load(version, &fetch);
+            let result = match outcome.wait_for(Option::is_some).await {
+                Ok(result) => result.clone(),
                 Err(_) => None,
             };
-            match ended {
+            match result {
                 // This load started before the last known change.
-                Some(Ok(_)) if changes < moment.changes => {}
-                Some(reading) => return reading,
+                Some(Ok(_)) if changes < version.changes => {}
+                Some(result) => return result,
                 None => {
-                    let cause = "the reading of the library was given up".into();
+                    let cause = "the load of the library was aborted".into();
                     return Err(Arc::new(ArrError::NoAnswer(HttpError::Broken(cause))));
                 }
             }
         }
     }
 
-    /// Starts a load that no caller waits for yet.
-    pub fn start_load<Read>(&self, moment: QueryMoment, read: impl Fn() -> Read)
+    /// Starts a load without waiting for it.
+    pub fn start_load<Fetch>(&self, version: QueryVersion, fetch: impl Fn() -> Fetch)
     where
-        Read: Future<Output = Result<CachedTitles, ArrError>> + Send + 'static,
+        Fetch: Future<Output = Result<CachedTitles, ArrError>> + Send + 'static,
     {
-        self.join_load(moment, read);
+        self.join_load(version, fetch);
     }
 
-    fn lookup_cached(&self, moment: QueryMoment, freshness: FreshnessPolicy) -> CacheLookup {
-        let Some(held) = self.lock_state().held.clone() else { return CacheLookup::Missing };
+    fn lookup_cached(&self, version: QueryVersion, freshness: FreshnessPolicy) -> CacheLookup {
+        let Some(cached) = self.lock_state().cached.clone() else { return CacheLookup::Missing };
         match freshness {
-            FreshnessPolicy::Rough => CacheLookup::Fresh(held),
-            FreshnessPolicy::Usual if held.is_fresh(moment) => CacheLookup::Fresh(held),
-            FreshnessPolicy::Missed(asked) if held.is_final(asked, moment) => CacheLookup::Fresh(held),
-            FreshnessPolicy::Usual if !held.is_quick() && held.is_younger_than(OLD_AFTER, moment) => {
-                CacheLookup::Stale(held)
+            FreshnessPolicy::AnyAge => CacheLookup::Fresh(cached),
+            FreshnessPolicy::Usual if cached.is_fresh(version) => CacheLookup::Fresh(cached),
+            FreshnessPolicy::AfterMiss(query_start) if cached.is_final(query_start, version) => {
+                CacheLookup::Fresh(cached)
             }
-            FreshnessPolicy::Usual | FreshnessPolicy::Missed(_) => CacheLookup::Missing,
+            FreshnessPolicy::Usual
+                if !cached.is_quick() && cached.is_younger_than(MAX_STALE_AGE, version) =>
+            {
+                CacheLookup::Stale(cached)
+            }
+            FreshnessPolicy::Usual | FreshnessPolicy::AfterMiss(_) => CacheLookup::Missing,
         }
     }
 
     /// Joins the load that is running, or starts one now. Returns its result channel with the number of changes at its
     /// start.
-    fn join_load<Read>(
+    fn join_load<Fetch>(
         &self,
-        moment: QueryMoment,
-        read: impl Fn() -> Read,
+        version: QueryVersion,
+        fetch: impl Fn() -> Fetch,
     ) -> (u64, watch::Receiver<Option<LoadResult>>)
     where
-        Read: Future<Output = Result<CachedTitles, ArrError>> + Send + 'static,
+        Fetch: Future<Output = Result<CachedTitles, ArrError>> + Send + 'static,
     {
         let mut state = self.lock_state();
-        if let Some(reading) = &state.running
-            && !reading.task.is_finished()
+        if let Some(load) = &state.running
+            && !load.task.is_finished()
         {
-            return (reading.changes, reading.outcome.clone());
+            return (load.changes, load.outcome.clone());
         }
         let (sender, outcome) = watch::channel(None);
-        let shelf = Arc::downgrade(&self.0);
-        let read = read();
-        let begin = Instant::now();
+        let cache = Arc::downgrade(&self.0);
+        let fetch = fetch();
+        let started_at = Instant::now();
         let task = tokio::spawn(async move {
-            let read = read.await;
-            let QueryMoment { now, changes } = moment;
-            let ended = Instant::now();
-            let took = ended - begin;
-            let reading = match read {
+            let fetched = fetch.await;
+            let QueryVersion { now, changes } = version;
+            let finished_at = Instant::now();
+            let load_time = finished_at - started_at;
+            let result = match fetched {
                 Ok(entries) => {
-                    Ok(Arc::new(CachedLibrary { entries, read_at: now, load_time: took, ended, changes }))
+                    Ok(Arc::new(CachedLibrary { entries, loaded_at: now, load_time, finished_at, changes }))
                 }
                 Err(error) => Err(Arc::new(error)),
             };
-            if let Some(shelf) = shelf.upgrade() {
-                let mut state = shelf.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(cache) = cache.upgrade() {
+                let mut state = cache.lock().unwrap_or_else(PoisonError::into_inner);
                 state.running = None;
-                if let Ok(held) = &reading {
-                    state.held = Some(Arc::clone(held));
+                if let Ok(cached) = &result {
+                    state.cached = Some(Arc::clone(cached));
                 }
             }
-            sender.send_replace(Some(reading));
+            sender.send_replace(Some(result));
         });
         state.running = Some(RunningLoad {
-            changes: moment.changes,
+            changes: version.changes,
             outcome: outcome.clone(),
             task: task.abort_handle(),
         });
-        (moment.changes, outcome)
+        (version.changes, outcome)
     }
 
     fn lock_state(&self) -> MutexGuard<'_, CacheState> {
@@ -225,7 +230,7 @@ impl LibraryCache {
 
 impl fmt::Debug for LibraryCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let titles = self.lock_state().held.as_ref().map(|held| held.entries.titles().len());
+        let titles = self.lock_state().cached.as_ref().map(|cached| cached.entries.titles().len());
         f.debug_struct("LibraryCache").field("titles", &titles).finish_non_exhaustive()
     }
 }
@@ -239,36 +244,36 @@ mod tests {
     use super::*;
     use crate::arr::library_title::{LibraryTitle, LibraryTitleDetails};
 
-    const BEGIN: Timestamp = Timestamp::constant(1_770_000_000, 0);
+    const START: Timestamp = Timestamp::constant(1_770_000_000, 0);
 
     /// Library with one title whose id is the number of the load that returned it.
-    struct Read {
-        shelf: LibraryCache,
-        readings: Arc<AtomicU64>,
-        takes: Duration,
+    struct NumberedLibrary {
+        cache: LibraryCache,
+        load_count: Arc<AtomicU64>,
+        load_time: Duration,
     }
 
-    impl Read {
-        fn taking(takes: Duration) -> Self {
-            Self { shelf: LibraryCache::default(), readings: Arc::default(), takes }
+    impl NumberedLibrary {
+        fn with_load_time(load_time: Duration) -> Self {
+            Self { cache: LibraryCache::default(), load_count: Arc::default(), load_time }
         }
 
-        async fn ask(&self, seconds: i64, changes: u64, freshness: FreshnessPolicy) -> i64 {
-            let now = BEGIN + SignedDuration::from_secs(seconds);
-            let held = self
-                .shelf
-                .load_library(QueryMoment { now, changes }, freshness, || self.read())
+        async fn query(&self, seconds: i64, changes: u64, freshness: FreshnessPolicy) -> i64 {
+            let now = START + SignedDuration::from_secs(seconds);
+            let cached = self
+                .cache
+                .load_library(QueryVersion { now, changes }, freshness, || self.fetch())
                 .await
                 .unwrap();
-            held.entries.titles()[0].id
+            cached.entries.titles()[0].id
         }
 
-        fn read(&self) -> impl Future<Output = Result<CachedTitles, ArrError>> + Send + use<> {
-            let number = self.readings.fetch_add(1, Ordering::Relaxed) + 1;
-            let done = tokio::time::interval_at(Instant::now() + self.takes, Duration::from_secs(1));
+        fn fetch(&self) -> impl Future<Output = Result<CachedTitles, ArrError>> + Send + use<> {
+            let number = self.load_count.fetch_add(1, Ordering::Relaxed) + 1;
+            let timer = tokio::time::interval_at(Instant::now() + self.load_time, Duration::from_secs(1));
             async move {
-                let mut done = done;
-                done.tick().await;
+                let mut timer = timer;
+                timer.tick().await;
                 let mut entries = CachedTitles::default();
                 entries.push(title(number.try_into().unwrap()));
                 Ok(entries)
@@ -293,23 +298,23 @@ mod tests {
         }
     }
 
-    fn missed() -> FreshnessPolicy {
-        FreshnessPolicy::Missed(Instant::now())
+    fn after_miss() -> FreshnessPolicy {
+        FreshnessPolicy::AfterMiss(Instant::now())
     }
 
-    /// Checks the load that is used for each query: `(seconds, changes, freshness, reading)`.
-    async fn check(takes: Duration, asked: &[(i64, u64, FreshnessPolicy, i64)]) {
-        let library = Read::taking(takes);
-        for &(seconds, changes, freshness, reading) in asked {
+    /// Checks the load that is used for each query: `(seconds, changes, freshness, load number)`.
+    async fn check(load_time: Duration, queries: &[(i64, u64, FreshnessPolicy, i64)]) {
+        let library = NumberedLibrary::with_load_time(load_time);
+        for &(seconds, changes, freshness, expected) in queries {
             let freshness = match freshness {
-                // Data that was loaded before counts as loaded before the query.
-                FreshnessPolicy::Missed(_) => FreshnessPolicy::Missed(Instant::now()),
-                FreshnessPolicy::Rough | FreshnessPolicy::Usual => freshness,
+                // Data of earlier loads counts as loaded before the query.
+                FreshnessPolicy::AfterMiss(_) => FreshnessPolicy::AfterMiss(Instant::now()),
+                FreshnessPolicy::AnyAge | FreshnessPolicy::Usual => freshness,
             };
-            let answered = library.ask(seconds, changes, freshness).await;
-            assert_eq!(answered, reading, "after {seconds} s, {changes} changes, {freshness:?}");
+            let load = library.query(seconds, changes, freshness).await;
+            assert_eq!(load, expected, "after {seconds} s, {changes} changes, {freshness:?}");
             // A load in the background finishes before the next query.
-            tokio::time::advance(takes).await;
+            tokio::time::advance(load_time).await;
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
         }
@@ -322,9 +327,9 @@ mod tests {
             &[
                 (0, 0, FreshnessPolicy::Usual, 1),
                 (59, 0, FreshnessPolicy::Usual, 1),
-                (60, 0, FreshnessPolicy::Rough, 1),
+                (60, 0, FreshnessPolicy::AnyAge, 1),
                 (60, 0, FreshnessPolicy::Usual, 2),
-                (61, 1, FreshnessPolicy::Rough, 2),
+                (61, 1, FreshnessPolicy::AnyAge, 2),
                 (61, 1, FreshnessPolicy::Usual, 3),
                 (62, 1, FreshnessPolicy::Usual, 3),
                 (5, 1, FreshnessPolicy::Usual, 4),
@@ -341,8 +346,8 @@ mod tests {
                 (0, 0, FreshnessPolicy::Usual, 1),
                 (500, 0, FreshnessPolicy::Usual, 1),
                 (501, 0, FreshnessPolicy::Usual, 2),
-                (502, 0, missed(), 2),
-                (600, 0, missed(), 3),
+                (502, 0, after_miss(), 2),
+                (600, 0, after_miss(), 3),
                 (601, 1, FreshnessPolicy::Usual, 4),
                 (1300, 1, FreshnessPolicy::Usual, 5),
             ],
@@ -351,54 +356,55 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn missing_title_reloads_a_fast_library() {
-        let missed = missed();
-        let takes = Duration::from_millis(200);
-        check(takes, &[(0, 0, FreshnessPolicy::Usual, 1), (1, 0, missed, 2), (2, 0, missed, 3)]).await;
+    async fn query_without_a_match_reloads_a_quick_library() {
+        let after_miss = after_miss();
+        let load_time = Duration::from_millis(200);
+        check(load_time, &[(0, 0, FreshnessPolicy::Usual, 1), (1, 0, after_miss, 2), (2, 0, after_miss, 3)])
+            .await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn concurrent_queries_share_a_load() {
-        let library = Read::taking(Duration::from_secs(1));
-        let answered = join_all((0..5).map(|_| library.ask(0, 0, FreshnessPolicy::Usual))).await;
-        assert_eq!(answered, [1; 5]);
+        let library = NumberedLibrary::with_load_time(Duration::from_secs(1));
+        let loads = join_all((0..5).map(|_| library.query(0, 0, FreshnessPolicy::Usual))).await;
+        assert_eq!(loads, [1; 5]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn query_after_a_change_waits_for_a_later_load() {
-        let library = Read::taking(Duration::from_secs(1));
+        let library = NumberedLibrary::with_load_time(Duration::from_secs(1));
         let (before, after) = tokio::join!(
-            library.ask(0, 0, FreshnessPolicy::Usual),
-            library.ask(0, 1, FreshnessPolicy::Usual)
+            library.query(0, 0, FreshnessPolicy::Usual),
+            library.query(0, 1, FreshnessPolicy::Usual)
         );
         assert_eq!((before, after), (1, 2));
     }
 
     #[tokio::test(start_paused = true)]
     async fn load_continues_without_waiting_queries() {
-        let library = Read::taking(Duration::from_secs(30));
-        let patience = Duration::from_secs(8);
-        let given_up =
-            tokio::time::timeout(patience, library.ask(0, 0, FreshnessPolicy::Usual)).await.is_err();
-        let answered = library.ask(40, 0, FreshnessPolicy::Usual).await;
-        assert_eq!((given_up, answered), (true, 1));
+        let library = NumberedLibrary::with_load_time(Duration::from_secs(30));
+        let time_limit = Duration::from_secs(8);
+        let timed_out =
+            tokio::time::timeout(time_limit, library.query(0, 0, FreshnessPolicy::Usual)).await.is_err();
+        let load = library.query(40, 0, FreshnessPolicy::Usual).await;
+        assert_eq!((timed_out, load), (true, 1));
     }
 
     #[tokio::test]
     async fn failed_load_is_reported_to_all_waiting_queries_and_retried() {
-        let shelf = LibraryCache::default();
-        let readings = AtomicU64::new(0);
-        let moment = QueryMoment { now: BEGIN, changes: 0 };
-        let ask = || async {
-            let read = || {
-                readings.fetch_add(1, Ordering::Relaxed);
+        let cache = LibraryCache::default();
+        let load_count = AtomicU64::new(0);
+        let version = QueryVersion { now: START, changes: 0 };
+        let query = || async {
+            let fetch = || {
+                load_count.fetch_add(1, Ordering::Relaxed);
                 std::future::ready(Err(ArrError::Unauthorized))
             };
-            shelf.load_library(moment, FreshnessPolicy::Usual, read).await.unwrap_err().to_string()
+            cache.load_library(version, FreshnessPolicy::Usual, fetch).await.unwrap_err().to_string()
         };
-        let mut told = join_all([ask(), ask()]).await;
-        told.push(ask().await);
-        assert_eq!(told, vec![ArrError::Unauthorized.to_string(); 3]);
-        assert_eq!(readings.into_inner(), 2);
+        let mut errors = join_all([query(), query()]).await;
+        errors.push(query().await);
+        assert_eq!(errors, vec![ArrError::Unauthorized.to_string(); 3]);
+        assert_eq!(load_count.into_inner(), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! Changes to titles in the library: which parts are monitored, in which quality, and the type of a series.
+//! Tool that changes a title in the library: its monitored parts, its quality profile, and the type of a series.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -22,8 +22,8 @@ use crate::tools::library::{ArrInstances, Instance};
 use crate::tools::typed_tool::TypedTool;
 use crate::tools::{CallReferences, RecoveryOutcome, ToolContext, ToolError, ToolOutput, deletion_outcomes};
 
-const ANIME: &str = "anime";
-const STANDARD: &str = "standard";
+const ANIME_TYPE: &str = "anime";
+const STANDARD_TYPE: &str = "standard";
 
 /// Tool that changes which parts of a title are monitored, its quality, or the type of a series.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -61,18 +61,18 @@ impl TypedTool for ChangeMedia {
         }
     }
 
-    /// Determines the outcome of an interrupted change. The earlier monitoring state is no longer known, so the change
-    /// counts nothing towards the quota.
+    /// Determines the outcome of an interrupted change. The earlier monitoring flags are no longer known, so the change
+    /// does not count towards the quota.
     async fn recover(
         &self,
         library: &ArrInstances,
         context: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
-        let found = match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
+        let outcome = match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
             InstanceRef::Movies(instance) => recover_movie_change(instance, self).await,
             InstanceRef::Series(instance) => recover_series_change(instance, self, context.now).await,
         };
-        match found {
+        match outcome {
             Ok(Some(result)) => Ok(RecoveryOutcome::Done(result.into())),
             Ok(None) => Ok(RecoveryOutcome::NotDone),
             Err(ToolError::Fatal(error)) => Err(ToolError::Fatal(error)),
@@ -93,15 +93,15 @@ async fn change_series(
     args: &ChangeMedia,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let held = fetch_shown_series(instance, args.id).await?;
-    let goal = goal_from_args(instance, &held, args, context.now).await?;
-    if goal.is_reached(&held) {
-        return Ok(series_result(instance, &held, (&goal, args), "unchanged").into());
+    let snapshot = fetch_shown_series(instance, args.id).await?;
+    let goal = goal_from_args(instance, &snapshot, args, context.now).await?;
+    if goal.is_reached(&snapshot) {
+        return Ok(series_result(instance, &snapshot, (&goal, args), "unchanged").into());
     }
-    let gained = goal.count_gained(&held);
-    let count = (gained > 0).then(|| count_seasons(gained));
-    let after = goal.write(instance, &held, count, context).await?;
-    Ok(output_with_count(series_result(instance, &after, (&goal, args), "changed"), count))
+    let gained_seasons = goal.count_gained_seasons(&snapshot);
+    let count = (gained_seasons > 0).then(|| count_seasons(gained_seasons));
+    let changed = goal.write(instance, &snapshot, count, context).await?;
+    Ok(output_with_count(series_result(instance, &changed, (&goal, args), "changed"), count))
 }
 
 async fn recover_series_change(
@@ -109,43 +109,45 @@ async fn recover_series_change(
     args: &ChangeMedia,
     now: Timestamp,
 ) -> Result<Option<CallResult>, ToolError> {
-    let held = SeriesSnapshot::fetch_by_id(&instance.client, args.id).await;
-    let Some(held) = held.map_err(|error| instance.request_error(&error))? else { return Ok(None) };
-    let goal = goal_from_args(instance, &held, args, now).await?;
-    Ok(goal.is_reached(&held).then(|| series_result(instance, &held, (&goal, args), "changed")))
+    let snapshot = SeriesSnapshot::fetch_by_id(&instance.client, args.id).await;
+    let Some(snapshot) = snapshot.map_err(|error| instance.request_error(&error))? else { return Ok(None) };
+    let goal = goal_from_args(instance, &snapshot, args, now).await?;
+    Ok(goal.is_reached(&snapshot).then(|| series_result(instance, &snapshot, (&goal, args), "changed")))
 }
 
 async fn goal_from_args(
     instance: &Instance<Sonarr>,
-    held: &SeriesSnapshot,
+    snapshot: &SeriesSnapshot,
     args: &ChangeMedia,
     now: Timestamp,
 ) -> Result<SeriesGoal, ToolError> {
-    let wish = parse_monitoring_change(held, args)?;
+    let change = parse_monitoring_change(snapshot, args)?;
     let profile = selectors::named_profile(&InstanceRef::Series(instance), args.quality.as_deref()).await?;
-    let mut goal = SeriesGoal { profile, ..SeriesGoal::from_wish(held, wish, now) };
+    let mut goal = SeriesGoal { profile, ..SeriesGoal::from_change(snapshot, change, now) };
     goal.flags.new_seasons = args.new_seasons.unwrap_or(goal.flags.new_seasons);
     goal.series_type = match args.anime {
-        Some(true) => Some(ANIME),
-        Some(false) if held.series.series_type == ANIME => Some(STANDARD),
+        Some(true) => Some(ANIME_TYPE),
+        Some(false) if snapshot.series.series_type == ANIME_TYPE => Some(STANDARD_TYPE),
         Some(false) | None => None,
     };
     Ok(goal)
 }
 
 fn parse_monitoring_change(
-    held: &SeriesSnapshot,
+    snapshot: &SeriesSnapshot,
     args: &ChangeMedia,
 ) -> Result<MonitoringChange, CallFailure> {
-    let part = selectors::parse_part(held, &args.seasons)?;
-    let named = args.quality.is_some() || args.anime.is_some() || args.new_seasons.is_some();
+    let part = selectors::parse_part(snapshot, &args.seasons)?;
+    let has_other_change = args.quality.is_some() || args.anime.is_some() || args.new_seasons.is_some();
     match (args.monitored, part) {
-        _ if args.only_future && held.episodes.is_empty() => Err(selectors::episodes_not_listed(held)),
+        _ if args.only_future && snapshot.episodes.is_empty() => {
+            Err(selectors::episodes_not_listed(snapshot))
+        }
         _ if args.only_future => Ok(MonitoringChange::OnlyFuture),
         (Some(true), Some(part)) => Ok(MonitoringChange::Monitor(part)),
         (Some(false), Some(part)) => Ok(MonitoringChange::Unmonitor(part)),
         (Some(flag), None) => Ok(MonitoringChange::Series(flag)),
-        (None, None) if named => Ok(MonitoringChange::Unchanged),
+        (None, None) if has_other_change => Ok(MonitoringChange::Unchanged),
         (None, Some(_)) => Err(missing_change("true or false for these seasons")),
         (None, None) => Err(missing_change("at least one change")),
     }
@@ -157,43 +159,46 @@ pub(super) fn missing_change(expected: &str) -> CallFailure {
 
 fn series_result(
     instance: &Instance<Sonarr>,
-    held: &SeriesSnapshot,
+    snapshot: &SeriesSnapshot,
     (goal, args): (&SeriesGoal, &ChangeMedia),
     status: &str,
 ) -> CallResult {
     let mut parts = Vec::new();
-    match &goal.wish {
+    match &goal.change {
         MonitoringChange::Unchanged => {}
-        MonitoringChange::Series(wanted) => parts.push(format_monitored(*wanted).to_owned()),
+        MonitoringChange::Series(monitored) => parts.push(format_monitored(*monitored).to_owned()),
         MonitoringChange::Monitor(part) => parts.push(format_part_change(part, "looked for")),
         MonitoringChange::Unmonitor(part) => parts.push(format_part_change(part, "not looked for")),
         MonitoringChange::OnlyFuture => parts.push("only episodes still to come are looked for".to_owned()),
     }
     parts.extend(goal.profile.as_ref().map(format_quality));
-    parts.extend(args.anime.map(|anime| if anime { "it is anime" } else { "it is no anime" }.to_owned()));
-    parts.extend(args.new_seasons.map(|wanted| {
-        if wanted { "new seasons are fetched" } else { "new seasons are not fetched" }.to_owned()
+    parts.extend(args.anime.map(|anime| if anime { "it is anime" } else { "it is not anime" }.to_owned()));
+    parts.extend(args.new_seasons.map(|monitored| {
+        if monitored { "new seasons are fetched" } else { "new seasons are not fetched" }.to_owned()
     }));
-    let mut for_model = series_status_json(held, status);
+    let mut for_model = series_status_json(snapshot, status);
     for_model["now"] = json!(parts);
-    let for_user =
-        format!("{}: {}.", format_media_title(&held.series.title, held.series.year), parts.join(", "));
-    CallResult { for_model, for_user, shown: instance.shown_ids(&held.series) }
+    let for_user = format!(
+        "{}: {}.",
+        format_media_title(&snapshot.series.title, snapshot.series.year),
+        parts.join(", ")
+    );
+    CallResult { for_model, for_user, shown: instance.shown_ids(&snapshot.series) }
 }
 
-pub(super) fn format_monitored(looked_for: bool) -> &'static str {
-    if looked_for { "it is looked for" } else { "it is not looked for" }
+pub(super) fn format_monitored(monitored: bool) -> &'static str {
+    if monitored { "it is looked for" } else { "it is not looked for" }
 }
 
 pub(super) fn format_quality(profile: &QualityProfile) -> String {
     format!("the quality is {}", profile.name)
 }
 
-fn format_part_change(part: &SeriesPart, how: &str) -> String {
-    let one = match part {
+fn format_part_change(part: &SeriesPart, state: &str) -> String {
+    let is_singular = match part {
         SeriesPart::Seasons(numbers) => matches!(numbers.as_slice(), [season] if *season > 0),
         SeriesPart::Episodes(codes) => codes.len() == 1,
         SeriesPart::Future => true,
     };
-    format!("{} {} {how}", selectors::format_part(part), if one { "is" } else { "are" })
+    format!("{} {} {state}", selectors::format_part(part), if is_singular { "is" } else { "are" })
 }

@@ -1,5 +1,4 @@
-//! Additions to titles that are in the library: seasons or episodes of a series that were not monitored so far, or a
-//! repeated search for missing items.
+//! Tool that adds unmonitored seasons or episodes of a series in the library, or searches again for what is missing.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -24,7 +23,7 @@ use crate::tools::addition::count_seasons;
 use crate::tools::follow_title::requested_series;
 use crate::tools::instance_ref::InstanceRef;
 use crate::tools::library::{ArrInstances, Instance};
-use crate::tools::seasons::MAX_SEASONS_UNASKED;
+use crate::tools::seasons::MAX_UNREQUESTED_SEASONS;
 use crate::tools::typed_tool::TypedTool;
 use crate::tools::{
     CallReferences, RecoveryOutcome, ToolContext, ToolEffect, ToolError, ToolOutput, deletion_outcomes,
@@ -79,7 +78,7 @@ impl TypedTool for GetMore {
     }
 }
 
-/// Adds seasons of a series that is already in the library, for a request that waited.
+/// Adds seasons of a series in the library, for the retry of an earlier request.
 pub(in crate::tools) async fn add_seasons(
     instance: &Instance<Sonarr>,
     id: i64,
@@ -96,149 +95,151 @@ async fn get_more_episodes(
     seasons: &[String],
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let held = fetch_shown_series(instance, id).await?;
-    let Some(part) = selectors::parse_part(&held, seasons)? else {
-        return search_missing(instance, &held, context).await;
+    let snapshot = fetch_shown_series(instance, id).await?;
+    let Some(part) = selectors::parse_part(&snapshot, seasons)? else {
+        return search_missing(instance, &snapshot, context).await;
     };
-    let goal = SeriesGoal::from_wish(&held, MonitoringChange::Monitor(part.clone()), context.now);
-    let reached = goal.is_reached(&held);
-    if is_complete(&held, &part, context.now) && part != SeriesPart::Future {
-        return Ok(existing_result(instance, &held, &part).into());
+    let goal = SeriesGoal::from_change(&snapshot, MonitoringChange::Monitor(part.clone()), context.now);
+    let is_reached = goal.is_reached(&snapshot);
+    if is_complete(&snapshot, &part, context.now) && part != SeriesPart::Future {
+        return Ok(existing_result(instance, &snapshot, &part).into());
     }
-    let count = (!reached).then(|| count_seasons(goal.count_gained(&held)));
-    let after = goal.write(instance, &held, count, context).await?;
-    let search = search_part(instance, &after, &part, context.now).await;
-    if let (true, Err(error)) = (reached, &search) {
-        // Only the search remained.
+    let count = (!is_reached).then(|| count_seasons(goal.count_gained_seasons(&snapshot)));
+    let changed = goal.write(instance, &snapshot, count, context).await?;
+    let search = search_part(instance, &changed, &part, context.now).await;
+    if let (true, Err(error)) = (is_reached, &search) {
+        // The search was the only step.
         return Err(instance.write_error(error));
     }
     let result =
-        search_result(instance, &after, (&part, search.unwrap_or(SearchStatus::NotStarted)), context.now);
-    Ok(record_part_request(output_with_count(result, count), instance, (&after, &part), context.now))
+        search_result(instance, &changed, (&part, search.unwrap_or(SearchStatus::NotStarted)), context.now);
+    Ok(record_part_request(output_with_count(result, count), instance, (&changed, &part), context.now))
 }
 
-/// Determines the outcome of an interrupted call. The flags show whether the change was made. A search that was not
-/// started is started now, since repeating a search does no harm.
+/// Determines the outcome of an interrupted call. The monitoring flags show whether the change was made. A search that
+/// was not started is started now, since a repeated search does no harm.
 async fn recover_get_more(
     instance: &Instance<Sonarr>,
     args: &GetMore,
     context: &ToolContext,
 ) -> Result<RecoveryOutcome, ToolError> {
-    let held = match SeriesSnapshot::fetch_by_id(&instance.client, args.id).await {
-        Ok(Some(held)) => held,
+    let snapshot = match SeriesSnapshot::fetch_by_id(&instance.client, args.id).await {
+        Ok(Some(snapshot)) => snapshot,
         Ok(None) => return Ok(RecoveryOutcome::NotDone),
         Err(error) => {
             tracing::warn!(instance = instance.name, id = args.id, %error, "failed to check added episodes");
             return Ok(RecoveryOutcome::Unknown);
         }
     };
-    let part = selectors::parse_part(&held, &args.seasons)?;
+    let part = selectors::parse_part(&snapshot, &args.seasons)?;
     let Some(part) = part else {
-        let missing: Vec<&Episode> = missing_monitored_episodes(&held, context.now);
+        let missing: Vec<&Episode> = missing_monitored_episodes(&snapshot, context.now);
         return Ok(if searched_recently(&missing, context.now) {
-            RecoveryOutcome::Done(search_again_result(instance, &held, missing.len()).into())
+            RecoveryOutcome::Done(search_again_result(instance, &snapshot, missing.len()).into())
         } else {
             RecoveryOutcome::NotDone
         });
     };
-    let goal = SeriesGoal::from_wish(&held, MonitoringChange::Monitor(part.clone()), context.now);
-    if !goal.is_reached(&held) {
+    let goal = SeriesGoal::from_change(&snapshot, MonitoringChange::Monitor(part.clone()), context.now);
+    if !goal.is_reached(&snapshot) {
         return Ok(RecoveryOutcome::NotDone);
     }
-    let missing = missing_episodes(&held, &part, context.now);
+    let missing = missing_episodes(&snapshot, &part, context.now);
     let search = if searched_recently(&missing, context.now) {
         SearchStatus::Started
     } else {
-        search_part(instance, &held, &part, context.now).await.unwrap_or(SearchStatus::NotStarted)
+        search_part(instance, &snapshot, &part, context.now).await.unwrap_or(SearchStatus::NotStarted)
     };
-    // The monitoring state before the call is no longer known, so all that the call requested counts.
+    // The earlier monitoring flags are no longer known, so everything that the call requested counts.
     let mut seasons: Vec<u32> = missing.iter().map(|episode| episode.season).collect();
     seasons.dedup();
-    let result = search_result(instance, &held, (&part, search), context.now);
-    let ran = output_with_count(result, Some(count_seasons(seasons.len())));
-    Ok(RecoveryOutcome::Done(record_part_request(ran, instance, (&held, &part), context.now)))
+    let result = search_result(instance, &snapshot, (&part, search), context.now);
+    let output = output_with_count(result, Some(count_seasons(seasons.len())));
+    Ok(RecoveryOutcome::Done(record_part_request(output, instance, (&snapshot, &part), context.now)))
 }
 
 /// Searches for all monitored episodes that have aired and are not on disk.
 async fn search_missing(
     instance: &Instance<Sonarr>,
-    held: &SeriesSnapshot,
+    snapshot: &SeriesSnapshot,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let missing = missing_monitored_episodes(held, context.now);
+    let missing = missing_monitored_episodes(snapshot, context.now);
     if missing.is_empty() {
-        return Err(nothing_missing(held, context.now).into());
+        return Err(nothing_missing(snapshot, context.now).into());
     }
-    let search = SeriesSearch::Missing(held.id);
+    let search = SeriesSearch::Missing(snapshot.id);
     instance.client.search_series(&search).await.map_err(|error| instance.write_error(&error))?;
-    Ok(search_again_result(instance, held, missing.len()).into())
+    Ok(search_again_result(instance, snapshot, missing.len()).into())
 }
 
 /// Asks Sonarr to search immediately for the episodes of the part that have aired and are not on disk.
 async fn search_part(
     instance: &Instance<Sonarr>,
-    held: &SeriesSnapshot,
+    snapshot: &SeriesSnapshot,
     part: &SeriesPart,
     now: Timestamp,
 ) -> Result<SearchStatus, ArrError> {
-    let out: Vec<&Episode> =
-        missing_episodes(held, part, now).into_iter().filter(|one| one.has_aired(now)).collect();
+    let released: Vec<&Episode> =
+        missing_episodes(snapshot, part, now).into_iter().filter(|episode| episode.has_aired(now)).collect();
     let searches = match part {
-        // If Sonarr has not loaded the episodes of a series yet, none of them is known to be on disk.
-        SeriesPart::Seasons(numbers) if held.episodes.is_empty() => season_searches(held.id, numbers),
-        _ if out.is_empty() => return Ok(SearchStatus::NothingReleased),
+        // Sonarr has not listed the episodes yet, so the whole seasons are searched for.
+        SeriesPart::Seasons(numbers) if snapshot.episodes.is_empty() => season_searches(snapshot.id, numbers),
+        _ if released.is_empty() => return Ok(SearchStatus::NothingReleased),
         SeriesPart::Seasons(_) => {
-            let mut seasons: Vec<u32> = out.iter().map(|episode| episode.season).collect();
+            let mut seasons: Vec<u32> = released.iter().map(|episode| episode.season).collect();
             seasons.dedup();
-            season_searches(held.id, &seasons)
+            season_searches(snapshot.id, &seasons)
         }
         SeriesPart::Episodes(_) | SeriesPart::Future => {
-            vec![SeriesSearch::Episodes(out.iter().map(|episode| episode.id).collect())]
+            vec![SeriesSearch::Episodes(released.iter().map(|episode| episode.id).collect())]
         }
     };
     for search in &searches {
         if let Err(error) = instance.client.search_series(search).await {
-            tracing::warn!(instance = instance.name, series = held.id, %error, "failed to start a search");
+            tracing::warn!(instance = instance.name, series = snapshot.id, %error, "failed to start a search");
             return Err(error);
         }
     }
     Ok(SearchStatus::Started)
 }
 
-/// Returns one request for each season if there are few, because a season request may find packs. Otherwise returns one
-/// request for all missing episodes.
+/// Returns one search per season if there are few, because a season search may find packs. Otherwise returns one search
+/// for all missing episodes.
 fn season_searches(series: i64, seasons: &[u32]) -> Vec<SeriesSearch> {
-    if seasons.len() > MAX_SEASONS_UNASKED {
+    if seasons.len() > MAX_UNREQUESTED_SEASONS {
         return vec![SeriesSearch::Missing(series)];
     }
     seasons.iter().map(|&season| SeriesSearch::Season { series, season }).collect()
 }
 
-/// Returns whether a part is on disk and no more of it is expected.
-fn is_complete(held: &SeriesSnapshot, part: &SeriesPart, now: Timestamp) -> bool {
-    let is_over = |number: &u32| held.series.season_is_complete(*number, &held.episodes, now);
-    let may_come = matches!(part, SeriesPart::Seasons(numbers) if !numbers.iter().all(is_over));
-    !held.episodes.is_empty() && missing_episodes(held, part, now).is_empty() && !may_come
+/// Returns whether a part is on disk and no more episodes of it are expected.
+fn is_complete(snapshot: &SeriesSnapshot, part: &SeriesPart, now: Timestamp) -> bool {
+    let is_season_complete =
+        |number: &u32| snapshot.series.season_is_complete(*number, &snapshot.episodes, now);
+    let may_grow = matches!(part, SeriesPart::Seasons(numbers) if !numbers.iter().all(is_season_complete));
+    !snapshot.episodes.is_empty() && missing_episodes(snapshot, part, now).is_empty() && !may_grow
 }
 
-fn missing_monitored_episodes(held: &SeriesSnapshot, now: Timestamp) -> Vec<&Episode> {
-    let wanted =
-        |one: &&Episode| held.series.monitored && one.monitored && one.has_aired(now) && !one.on_disk();
-    held.episodes.iter().filter(wanted).collect()
+fn missing_monitored_episodes(snapshot: &SeriesSnapshot, now: Timestamp) -> Vec<&Episode> {
+    let is_missing = |episode: &&Episode| {
+        snapshot.series.monitored && episode.monitored && episode.has_aired(now) && !episode.on_disk()
+    };
+    snapshot.episodes.iter().filter(is_missing).collect()
 }
 
 fn searched_recently(missing: &[&Episode], now: Timestamp) -> bool {
     missing.iter().any(|episode| movie_search::is_recent(episode.last_search, now))
 }
 
-/// Records the requester of the addition, who is notified when it is ready.
+/// Adds the effects that record the request of a part and notify the user when it is ready.
 fn record_part_request(
-    ran: ToolOutput,
+    output: ToolOutput,
     instance: &Instance<Sonarr>,
-    (held, part): (&SeriesSnapshot, &SeriesPart),
+    (snapshot, part): (&SeriesSnapshot, &SeriesPart),
     now: Timestamp,
 ) -> ToolOutput {
-    let whole = requested_series(instance, &held.series);
+    let whole_series = requested_series(instance, &snapshot.series);
     let (mut seasons, coverage): (Vec<u32>, Coverage) = match part {
         SeriesPart::Seasons(numbers) => (numbers.clone(), Coverage::Whole),
         SeriesPart::Episodes(codes) => {
@@ -246,16 +247,16 @@ fn record_part_request(
         }
         // Future episodes belong to no season with a known number.
         SeriesPart::Future => {
-            let request = ToolEffect::Request(whole.clone(), Coverage::SomeEpisodes);
-            return ran.and_effect(request).and_effect(ToolEffect::Follow(whole));
+            let request = ToolEffect::Request(whole_series.clone(), Coverage::SomeEpisodes);
+            return output.and_effect(request).and_effect(ToolEffect::Follow(whole_series));
         }
     };
     seasons.sort_unstable();
     seasons.dedup();
     record_series_request(
-        ran,
-        (RequestedTitle { seasons: Some(seasons), ..whole }, coverage),
-        &held.series,
-        (&held.episodes, now),
+        output,
+        (RequestedTitle { seasons: Some(seasons), ..whole_series }, coverage),
+        &snapshot.series,
+        (&snapshot.episodes, now),
     )
 }

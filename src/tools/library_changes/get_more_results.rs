@@ -1,4 +1,4 @@
-//! Results of a request for more of a series: what is searched for, and what is already there or still to come.
+//! Results of `get_more` for a series: the search, the missing episodes, and those that have not aired.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -12,13 +12,13 @@ use crate::tools::formatting::{clean_title, format_media_title};
 use crate::tools::library::Instance;
 use crate::tools::seasons::format_season_list;
 
-/// Outcome of the request to Sonarr or Radarr to search immediately.
+/// Outcome of starting a search in Sonarr or Radarr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SearchStatus {
     Started,
-    /// Search that could not be started, or whose outcome is unknown.
+    /// The search could not be started, or its start is unknown.
     NotStarted,
-    /// Search without any released item, so that no release can be found.
+    /// Nothing is released yet, so no search was started.
     NothingReleased,
 }
 
@@ -34,29 +34,31 @@ impl SearchStatus {
 
 /// Returns the episodes of a part that are not on disk.
 pub(super) fn missing_episodes<'a>(
-    held: &'a SeriesSnapshot,
+    snapshot: &'a SeriesSnapshot,
     part: &SeriesPart,
     now: Timestamp,
 ) -> Vec<&'a Episode> {
-    held.part_episodes(part, now).into_iter().filter(|episode| !episode.on_disk()).collect()
+    snapshot.part_episodes(part, now).into_iter().filter(|episode| !episode.on_disk()).collect()
 }
 
 pub(super) fn search_result(
     instance: &Instance<Sonarr>,
-    held: &SeriesSnapshot,
+    snapshot: &SeriesSnapshot,
     (part, search): (&SeriesPart, SearchStatus),
     now: Timestamp,
 ) -> CallResult {
-    let name = format_media_title(&held.series.title, held.series.year);
-    let missing = missing_episodes(held, part, now);
-    let to_come = missing.iter().filter(|episode| !episode.has_aired(now)).count();
-    let what = selectors::format_part(&missing_part(part, &missing));
+    let name = format_media_title(&snapshot.series.title, snapshot.series.year);
+    let missing = missing_episodes(snapshot, part, now);
+    let unaired_count = missing.iter().filter(|episode| !episode.has_aired(now)).count();
+    let part_name = selectors::format_part(&missing_part(part, &missing));
     let for_user = match (search, part) {
-        (SearchStatus::Started, _) if to_come > 0 => {
-            format!("Looking for {what} of {name} now. Episodes still to come are fetched as they air.")
+        (SearchStatus::Started, _) if unaired_count > 0 => {
+            format!("Looking for {part_name} of {name} now. Episodes still to come are fetched as they air.")
         }
-        (SearchStatus::Started, _) => format!("Looking for {what} of {name} now."),
-        (SearchStatus::NothingReleased, SeriesPart::Future) if held.series.ended && missing.is_empty() => {
+        (SearchStatus::Started, _) => format!("Looking for {part_name} of {name} now."),
+        (SearchStatus::NothingReleased, SeriesPart::Future)
+            if snapshot.series.ended && missing.is_empty() =>
+        {
             format!(
                 "{name} has ended, so there is probably nothing to come. If there is, it will be fetched."
             )
@@ -65,29 +67,31 @@ pub(super) fn search_result(
             format!("New episodes of {name} will be fetched as they air.")
         }
         (SearchStatus::NothingReleased, SeriesPart::Seasons(_)) if missing.is_empty() => {
-            format!("You have {what} of {name} as far as it has aired. New episodes are fetched as they air.")
+            format!(
+                "You have {part_name} of {name} as far as it has aired. New episodes are fetched as they air."
+            )
         }
         (SearchStatus::NothingReleased, SeriesPart::Seasons(_) | SeriesPart::Episodes(_)) => {
-            format!("Nothing of that has aired yet: {what} of {name} will be fetched when it airs.")
+            format!("Nothing of that has aired yet: {part_name} of {name} will be fetched when it airs.")
         }
         (SearchStatus::NotStarted, _) => format!(
-            "{name}: {what} will be fetched from now on, but {} did not begin to look at once.",
+            "{name}: {part_name} will be fetched from now on, but {} did not start the search.",
             instance.display_name()
         ),
     };
-    let mut for_model = series_status_json(held, search.status_code());
-    for_model["of"] = json!(what);
-    for_model["missing"] = json!(missing.len() - to_come);
-    for_model["not_aired"] = json!(to_come);
-    CallResult { for_model, for_user, shown: instance.shown_ids(&held.series) }
+    let mut for_model = series_status_json(snapshot, search.status_code());
+    for_model["of"] = json!(part_name);
+    for_model["missing"] = json!(missing.len() - unaired_count);
+    for_model["not_aired"] = json!(unaired_count);
+    CallResult { for_model, for_user, shown: instance.shown_ids(&snapshot.series) }
 }
 
-/// Returns the part reduced to its missing episodes, if any of them are missing.
+/// Returns the part reduced to its missing episodes, or the whole part if none is missing.
 fn missing_part(part: &SeriesPart, missing: &[&Episode]) -> SeriesPart {
     match part {
         SeriesPart::Seasons(numbers) if !missing.is_empty() => {
-            let lacks = |number: &u32| missing.iter().any(|episode| episode.season == *number);
-            SeriesPart::Seasons(numbers.iter().copied().filter(lacks).collect())
+            let is_missing = |number: &u32| missing.iter().any(|episode| episode.season == *number);
+            SeriesPart::Seasons(numbers.iter().copied().filter(is_missing).collect())
         }
         SeriesPart::Episodes(_) if !missing.is_empty() => {
             SeriesPart::Episodes(missing.iter().map(|episode| (episode.season, episode.number)).collect())
@@ -98,52 +102,52 @@ fn missing_part(part: &SeriesPart, missing: &[&Episode]) -> SeriesPart {
 
 pub(super) fn search_again_result(
     instance: &Instance<Sonarr>,
-    held: &SeriesSnapshot,
+    snapshot: &SeriesSnapshot,
     missing: usize,
 ) -> CallResult {
-    let name = format_media_title(&held.series.title, held.series.year);
+    let name = format_media_title(&snapshot.series.title, snapshot.series.year);
     let episodes =
         if missing == 1 { "1 missing episode".to_owned() } else { format!("{missing} missing episodes") };
-    let mut for_model = series_status_json(held, SearchStatus::Started.status_code());
+    let mut for_model = series_status_json(snapshot, SearchStatus::Started.status_code());
     for_model["missing"] = json!(missing);
     let for_user = format!("Looking again for {episodes} of {name}.");
-    CallResult { for_model, for_user, shown: instance.shown_ids(&held.series) }
+    CallResult { for_model, for_user, shown: instance.shown_ids(&snapshot.series) }
 }
 
 pub(super) fn existing_result(
     instance: &Instance<Sonarr>,
-    held: &SeriesSnapshot,
+    snapshot: &SeriesSnapshot,
     part: &SeriesPart,
 ) -> CallResult {
-    let name = format_media_title(&held.series.title, held.series.year);
-    let what = selectors::format_part(part);
-    let mut for_model = series_status_json(held, "already_exists");
-    for_model["of"] = json!(what);
+    let name = format_media_title(&snapshot.series.title, snapshot.series.year);
+    let part_name = selectors::format_part(part);
+    let mut for_model = series_status_json(snapshot, "already_exists");
+    for_model["of"] = json!(part_name);
     CallResult {
         for_model,
-        for_user: format!("You already have {what} of {name}."),
-        shown: instance.shown_ids(&held.series),
+        for_user: format!("You already have {part_name} of {name}."),
+        shown: instance.shown_ids(&snapshot.series),
     }
 }
 
-/// Returns the result for a title of which everything monitored is on disk. Items that are not monitored so far can be
-/// listed.
-pub(super) fn nothing_missing(held: &SeriesSnapshot, now: Timestamp) -> CallFailure {
-    let name = format_media_title(&held.series.title, held.series.year);
-    let unwanted = held.episodes.iter().filter(|one| !one.on_disk() && one.has_aired(now));
-    let mut seasons: Vec<u32> = unwanted.map(|episode| episode.season).collect();
+/// Builds the failure for a series without missing monitored episodes. It lists the seasons with episodes that are not
+/// monitored.
+pub(super) fn nothing_missing(snapshot: &SeriesSnapshot, now: Timestamp) -> CallFailure {
+    let name = format_media_title(&snapshot.series.title, snapshot.series.year);
+    let unmonitored = snapshot.episodes.iter().filter(|episode| !episode.on_disk() && episode.has_aired(now));
+    let mut seasons: Vec<u32> = unmonitored.map(|episode| episode.season).collect();
     seasons.dedup();
     if seasons.is_empty() {
         let for_user = format!("Nothing that has aired of {name} is missing.");
         return CallFailure::new(
             FailureCode::NothingMissing,
-            json!({ "title": clean_title(&held.series.title) }),
+            json!({ "title": clean_title(&snapshot.series.title) }),
             Some(for_user),
         );
     }
     CallFailure::new(
         FailureCode::WhichSeasons,
-        json!({ "title": clean_title(&held.series.title), "not_looked_for": seasons,
+        json!({ "title": clean_title(&snapshot.series.title), "not_looked_for": seasons,
             "hint": "all that is looked for is there; ask which of these to get, then call again with them" }),
         Some(format!(
             "Of {name}, {} can be fetched as well. Which ones do you want?",
@@ -152,7 +156,7 @@ pub(super) fn nothing_missing(held: &SeriesSnapshot, now: Timestamp) -> CallFail
     )
 }
 
-pub(super) fn series_status_json(held: &SeriesSnapshot, status: &str) -> Value {
-    json!({ "status": status, "type": "series", "title": clean_title(&held.series.title),
-        "year": held.series.year, "seasons_looked_for": held.seasons_wanted() })
+pub(super) fn series_status_json(snapshot: &SeriesSnapshot, status: &str) -> Value {
+    json!({ "status": status, "type": "series", "title": clean_title(&snapshot.series.title),
+        "year": snapshot.series.year, "seasons_looked_for": snapshot.monitored_seasons() })
 }

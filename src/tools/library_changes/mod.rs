@@ -1,5 +1,5 @@
-//! Growth and changes of the library: more seasons and episodes, repeated searches for missing items, and the selection
-//! of monitored items.
+//! Tools that change titles in the library: `get_more` adds seasons and episodes or searches again, and `change_media`
+//! changes monitoring, quality and type.
 
 pub mod change_media;
 pub mod get_more;

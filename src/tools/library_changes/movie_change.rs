@@ -1,4 +1,4 @@
-//! Changes to a movie in the library: whether it is monitored, and its quality.
+//! Change of a movie in the library: its monitoring and its quality profile.
 
 use serde_json::json;
 
@@ -32,7 +32,7 @@ impl MovieGoal {
         Ok(Self { monitored: args.monitored, profile })
     }
 
-    /// Returns the properties of the movie that differ from the goal.
+    /// Returns the change that the movie needs to reach the goal.
     fn needed_change(&self, movie: &Movie) -> MovieChange {
         MovieChange {
             monitored: self.monitored.filter(|flag| *flag != movie.monitored),
@@ -48,17 +48,17 @@ pub(super) async fn change_movie(
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let goal = MovieGoal::from_args(instance, args).await?;
-    let held = fetch_shown_movie(instance, args.id).await?;
-    let change = goal.needed_change(&held);
+    let movie = fetch_shown_movie(instance, args.id).await?;
+    let change = goal.needed_change(&movie);
     if change == MovieChange::default() {
-        return Ok(movie_result(instance, &held, &goal, "unchanged").into());
+        return Ok(movie_result(instance, &movie, &goal, "unchanged").into());
     }
     goal.profile.iter().try_for_each(|profile| approval::check_profile_right(profile, context.rights))?;
-    let count = (change.monitored == Some(true) && !held.has_file).then_some(ONE_MOVIE);
+    let count = (change.monitored == Some(true) && !movie.has_file).then_some(ONE_MOVIE);
     count.iter().try_for_each(|count| approval::check_quota(context, *count))?;
-    let is_reached = |after: &Movie| goal.needed_change(after) == MovieChange::default();
-    let after = write_movie(instance, args.id, change, is_reached).await?;
-    Ok(output_with_count(movie_result(instance, &after, &goal, "changed"), count))
+    let is_reached = |changed: &Movie| goal.needed_change(changed) == MovieChange::default();
+    let changed = write_movie(instance, args.id, change, is_reached).await?;
+    Ok(output_with_count(movie_result(instance, &changed, &goal, "changed"), count))
 }
 
 pub(super) async fn recover_movie_change(
@@ -66,9 +66,9 @@ pub(super) async fn recover_movie_change(
     args: &ChangeMedia,
 ) -> Result<Option<CallResult>, ToolError> {
     let goal = MovieGoal::from_args(instance, args).await?;
-    let held = instance.client.fetch_movie(args.id).await.map_err(|error| instance.request_error(&error))?;
-    let held = held.filter(|held| goal.needed_change(held) == MovieChange::default());
-    Ok(held.map(|held| movie_result(instance, &held, &goal, "changed")))
+    let movie = instance.client.fetch_movie(args.id).await.map_err(|error| instance.request_error(&error))?;
+    let movie = movie.filter(|movie| goal.needed_change(movie) == MovieChange::default());
+    Ok(movie.map(|movie| movie_result(instance, &movie, &goal, "changed")))
 }
 
 fn movie_result(instance: &Instance<Radarr>, movie: &Movie, goal: &MovieGoal, status: &str) -> CallResult {

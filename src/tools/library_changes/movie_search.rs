@@ -1,4 +1,4 @@
-//! Repeated search for a movie that is in the library.
+//! Repeated search for a movie in the library.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -16,9 +16,9 @@ use crate::tools::formatting::{clean_title, format_media_title};
 use crate::tools::library::{Instance, unknown_title};
 use crate::tools::{RecoveryOutcome, ToolContext, ToolError, ToolOutput};
 
-/// Age below which a search counts as recent. A recent search is not repeated for a call whose response was lost.
-const LATELY: SignedDuration = SignedDuration::from_mins(10);
-const LOOKED_FOR: MovieChange = MovieChange { monitored: Some(true), profile: None, availability: None };
+/// Age up to which a search is taken for the search of an interrupted call, which is then not repeated.
+const RECENT_SEARCH_AGE: SignedDuration = SignedDuration::from_mins(10);
+const MONITOR_CHANGE: MovieChange = MovieChange { monitored: Some(true), profile: None, availability: None };
 
 /// Searches for a movie again. A movie that was not monitored is monitored from now on, which counts as an addition.
 pub async fn search_again(
@@ -26,11 +26,11 @@ pub async fn search_again(
     id: i64,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let mut held = fetch_shown_movie(instance, id).await?;
-    let count = (!held.monitored && !held.has_file).then_some(ONE_MOVIE);
+    let mut movie = fetch_shown_movie(instance, id).await?;
+    let count = (!movie.monitored && !movie.has_file).then_some(ONE_MOVIE);
     if let Some(count) = count {
         approval::check_quota(context, count)?;
-        held = write_movie(instance, id, LOOKED_FOR, |after| after.monitored).await?;
+        movie = write_movie(instance, id, MONITOR_CHANGE, |after| after.monitored).await?;
     }
     let search = match instance.client.search_movie(id).await {
         Ok(()) => SearchStatus::Started,
@@ -40,20 +40,20 @@ pub async fn search_again(
             SearchStatus::NotStarted
         }
     };
-    let ran = output_with_count(search_result(instance, &held, search), count);
-    Ok(if held.has_file { ran } else { record_movie_request(ran, instance, &held) })
+    let output = output_with_count(search_result(instance, &movie, search), count);
+    Ok(if movie.has_file { output } else { record_movie_request(output, instance, &movie) })
 }
 
-/// Determines the outcome of an interrupted search. The earlier monitoring state is no longer known, so the search does
-/// not count towards the quota.
+/// Determines the outcome of an interrupted search. Whether the movie was monitored before is no longer known, so the
+/// search does not count towards the quota.
 pub async fn recover_search(
     instance: &Instance<Radarr>,
     id: i64,
     context: &ToolContext,
 ) -> Result<RecoveryOutcome, ToolError> {
     Ok(match instance.client.fetch_movie(id).await {
-        Ok(Some(held)) if searched_recently(&held, context.now) => {
-            RecoveryOutcome::Done(search_result(instance, &held, SearchStatus::Started).into())
+        Ok(Some(movie)) if searched_recently(&movie, context.now) => {
+            RecoveryOutcome::Done(search_result(instance, &movie, SearchStatus::Started).into())
         }
         Ok(_) => RecoveryOutcome::NotDone,
         Err(error) => {
@@ -63,44 +63,44 @@ pub async fn recover_search(
     })
 }
 
-fn searched_recently(held: &Movie, now: Timestamp) -> bool {
-    let wanted = held.monitored || held.has_file;
-    wanted && is_recent(held.last_search, now)
+fn searched_recently(movie: &Movie, now: Timestamp) -> bool {
+    let is_searchable = movie.monitored || movie.has_file;
+    is_searchable && is_recent(movie.last_search, now)
 }
 
 pub(super) fn is_recent(search: Option<Timestamp>, now: Timestamp) -> bool {
-    search.is_some_and(|at| now.duration_since(at) <= LATELY)
+    search.is_some_and(|at| now.duration_since(at) <= RECENT_SEARCH_AGE)
 }
 
-fn search_result(instance: &Instance<Radarr>, held: &Movie, search: SearchStatus) -> CallResult {
-    let name = format_media_title(&held.title, held.year);
+fn search_result(instance: &Instance<Radarr>, movie: &Movie, search: SearchStatus) -> CallResult {
+    let name = format_media_title(&movie.title, movie.year);
     let for_user = match search {
-        SearchStatus::Started if held.has_file => format!("Looking for a better copy of {name} now."),
-        SearchStatus::Started if !held.available => {
+        SearchStatus::Started if movie.has_file => format!("Looking for a better copy of {name} now."),
+        SearchStatus::Started if !movie.available => {
             format!("Looking for {name} now. It is not out yet, so there may be nothing to find.")
         }
         SearchStatus::Started => format!("Looking for {name} now."),
         SearchStatus::NotStarted | SearchStatus::NothingReleased => format!(
-            "{name} will be fetched from now on, but {} did not begin to look at once.",
+            "{name} will be fetched from now on, but {} did not start the search.",
             instance.display_name()
         ),
     };
-    let for_model = movie_status_json(held, search.status_code());
-    CallResult { for_model, for_user, shown: instance.shown_ids(held) }
+    let for_model = movie_status_json(movie, search.status_code());
+    CallResult { for_model, for_user, shown: instance.shown_ids(movie) }
 }
 
-pub(super) fn movie_status_json(held: &Movie, status: &str) -> Value {
-    json!({ "status": status, "type": "movie", "title": clean_title(&held.title), "year": held.year,
-        "on_disk": held.has_file, "looked_for": held.monitored && !held.has_file, "released": held.available })
+pub(super) fn movie_status_json(movie: &Movie, status: &str) -> Value {
+    json!({ "status": status, "type": "movie", "title": clean_title(&movie.title), "year": movie.year,
+        "on_disk": movie.has_file, "looked_for": movie.monitored && !movie.has_file, "released": movie.available })
 }
 
 /// Fetches a movie that an earlier result has shown.
 pub(super) async fn fetch_shown_movie(instance: &Instance<Radarr>, id: i64) -> Result<Movie, ToolError> {
-    let held = instance.client.fetch_movie(id).await.map_err(|error| instance.request_error(&error))?;
-    held.ok_or_else(|| unknown_title(id).into())
+    let movie = instance.client.fetch_movie(id).await.map_err(|error| instance.request_error(&error))?;
+    movie.ok_or_else(|| unknown_title(id).into())
 }
 
-/// Changes a movie and returns it as it is afterwards.
+/// Changes a movie and returns it after reading it back.
 pub(super) async fn write_movie(
     instance: &Instance<Radarr>,
     id: i64,

@@ -1,4 +1,5 @@
-//! Selectors in a call: a title by its id, and parts of a series by number, code or word.
+//! Selectors in a call: a title by its id, a quality profile by its name, and parts of a series by number, code or
+//! keyword.
 
 use serde_json::json;
 
@@ -19,61 +20,71 @@ pub fn call_references(
     (kind, id): (MediaKind, i64),
     name: Option<&str>,
 ) -> Result<CallReferences, CallFailure> {
-    let place = InstanceRef::find_by_name(library, kind, name)?;
-    Ok(CallReferences { refs: vec![place.media_ref(id)], four_k: place.four_k() })
+    let instance = InstanceRef::find_by_name(library, kind, name)?;
+    Ok(CallReferences { refs: vec![instance.media_ref(id)], four_k: instance.four_k() })
 }
 
 /// Finds the quality profile that a call names.
 pub async fn named_profile(
-    place: &InstanceRef<'_>,
+    instance: &InstanceRef<'_>,
     quality: Option<&str>,
 ) -> Result<Option<QualityProfile>, ToolError> {
     let Some(quality) = quality else { return Ok(None) };
-    let profiles = place.common_api().fetch_profiles().await.map_err(|error| place.request_error(&error))?;
+    let profiles =
+        instance.common_api().fetch_profiles().await.map_err(|error| instance.request_error(&error))?;
     Ok(Some(find_profile(&profiles, quality)?.clone()))
 }
 
 /// Parses the selected part of a series. Returns `None` if no part is given.
-pub fn parse_part(held: &SeriesSnapshot, words: &[String]) -> Result<Option<SeriesPart>, CallFailure> {
-    let words: Vec<String> = words.iter().map(|word| word.trim().to_ascii_lowercase()).collect();
-    let seasons = || held.series.seasons.iter().map(|season| season.number);
-    let part = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+pub fn parse_part(
+    snapshot: &SeriesSnapshot,
+    selectors: &[String],
+) -> Result<Option<SeriesPart>, CallFailure> {
+    let selectors: Vec<String> =
+        selectors.iter().map(|selector| selector.trim().to_ascii_lowercase()).collect();
+    let seasons = || snapshot.series.seasons.iter().map(|season| season.number);
+    let part = match selectors.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => return Ok(None),
-        // Before the first season is listed, each of these words means the future episodes.
-        ["all" | "first" | "latest" | "pilot"] if held.series.seasons.is_empty() => SeriesPart::Future,
+        // While no season is listed, each of these keywords selects the future episodes.
+        ["all" | "first" | "latest" | "pilot"] if snapshot.series.seasons.is_empty() => SeriesPart::Future,
         ["all"] => SeriesPart::Seasons(seasons().collect()),
         ["first"] => SeriesPart::Seasons(seasons().min().into_iter().collect()),
         ["latest"] => SeriesPart::Seasons(seasons().max().into_iter().collect()),
         ["future"] => SeriesPart::Future,
         ["pilot"] => SeriesPart::Episodes(seasons().min().map(|first| (first, 1)).into_iter().collect()),
-        words => parse_seasons_or_episodes(held, words)?,
+        selectors => parse_seasons_or_episodes(snapshot, selectors)?,
     };
     let needs_episodes = match part {
         SeriesPart::Seasons(_) => false,
         SeriesPart::Episodes(_) => true,
-        SeriesPart::Future => !held.series.seasons.is_empty(),
+        SeriesPart::Future => !snapshot.series.seasons.is_empty(),
     };
-    if held.episodes.is_empty() && needs_episodes {
-        return Err(episodes_not_listed(held));
+    if snapshot.episodes.is_empty() && needs_episodes {
+        return Err(episodes_not_listed(snapshot));
     }
     Ok(Some(part))
 }
 
 /// Parses seasons by number or episodes by code.
-fn parse_seasons_or_episodes(held: &SeriesSnapshot, words: &[&str]) -> Result<SeriesPart, CallFailure> {
-    let season = |word: &&str| word.trim_start_matches("season").trim().trim_start_matches('s').parse().ok();
-    if let Some(numbers) = words.iter().map(season).collect::<Option<Vec<u32>>>() {
-        if held.series.seasons.is_empty() && numbers.iter().any(|number| *number != SPECIALS) {
+fn parse_seasons_or_episodes(
+    snapshot: &SeriesSnapshot,
+    selectors: &[&str],
+) -> Result<SeriesPart, CallFailure> {
+    let season =
+        |selector: &&str| selector.trim_start_matches("season").trim().trim_start_matches('s').parse().ok();
+    if let Some(numbers) = selectors.iter().map(season).collect::<Option<Vec<u32>>>() {
+        if snapshot.series.seasons.is_empty() && numbers.iter().any(|number| *number != SPECIALS) {
             return Ok(SeriesPart::Future);
         }
-        return check_seasons_exist(&held.series, &numbers).map(SeriesPart::Seasons);
+        return check_seasons_exist(&snapshot.series, &numbers).map(SeriesPart::Seasons);
     }
-    let codes = words.iter().map(|word| parse_episode_code(word)).collect::<Option<Vec<_>>>();
+    let codes = selectors.iter().map(|selector| parse_episode_code(selector)).collect::<Option<Vec<_>>>();
     let expected = "only numbers, only codes such as S02E03, or one word: all, first, latest, future";
     let codes = codes.ok_or_else(|| bad_argument("seasons", expected, ""))?;
-    let has = |code: &(u32, u32)| held.episodes.iter().any(|one| (one.season, one.number) == *code);
-    match codes.iter().find(|code| !held.episodes.is_empty() && !has(code)) {
-        Some(code) => Err(no_such_episode(held, *code)),
+    let is_listed =
+        |code: &(u32, u32)| snapshot.episodes.iter().any(|episode| (episode.season, episode.number) == *code);
+    match codes.iter().find(|code| !snapshot.episodes.is_empty() && !is_listed(code)) {
+        Some(code) => Err(no_such_episode(snapshot, *code)),
         None => Ok(SeriesPart::Episodes(codes)),
     }
 }
@@ -90,21 +101,26 @@ pub fn format_part(part: &SeriesPart) -> String {
     }
 }
 
-fn no_such_episode(held: &SeriesSnapshot, code: (u32, u32)) -> CallFailure {
+fn no_such_episode(snapshot: &SeriesSnapshot, code: (u32, u32)) -> CallFailure {
     let code = format_episode_code(code);
-    let last = held.episodes.iter().map(|one| (one.season, one.number)).max().map(format_episode_code);
+    let last = snapshot
+        .episodes
+        .iter()
+        .map(|episode| (episode.season, episode.number))
+        .max()
+        .map(format_episode_code);
     CallFailure::new(
         FailureCode::NoSuchEpisode,
         json!({ "episode": code, "last_listed": last }),
         Some(format!(
             "{} has no {code} that I know of.",
-            format_media_title(&held.series.title, held.series.year)
+            format_media_title(&snapshot.series.title, snapshot.series.year)
         )),
     )
 }
 
-pub fn episodes_not_listed(held: &SeriesSnapshot) -> CallFailure {
-    let name = format_media_title(&held.series.title, held.series.year);
+pub fn episodes_not_listed(snapshot: &SeriesSnapshot) -> CallFailure {
+    let name = format_media_title(&snapshot.series.title, snapshot.series.year);
     CallFailure::new(
         FailureCode::NotListedYet,
         json!({ "hint": "its episodes are not known yet; seasons can be named by number" }),

@@ -1,4 +1,4 @@
-//! Desired state of a series, and the writes that bring it about.
+//! Desired state of a series, and the writes that reach it.
 
 use jiff::Timestamp;
 
@@ -9,56 +9,63 @@ use crate::arr::changes::SeriesChange;
 use crate::arr::sonarr::Sonarr;
 use crate::conversation::transcript::QuotaUse;
 use crate::tools::library::{Instance, unknown_title};
-use crate::tools::seasons::{MAX_SEASONS_UNASKED, asks_for_many, which_seasons};
+use crate::tools::seasons::{MAX_UNREQUESTED_SEASONS, requests_many_seasons, which_seasons};
 use crate::tools::{ToolContext, ToolError, approval};
 
+/// Desired state of a series after a call.
 pub struct SeriesGoal {
-    pub wish: MonitoringChange,
+    pub change: MonitoringChange,
     pub flags: MonitoringFlags,
     pub profile: Option<QualityProfile>,
     pub series_type: Option<&'static str>,
 }
 
 impl SeriesGoal {
-    /// Builds a goal that differs from the current state in its monitoring alone.
-    pub fn from_wish(held: &SeriesSnapshot, wish: MonitoringChange, now: Timestamp) -> Self {
-        let flags = held.goal_flags(&wish, now);
-        Self { wish, flags, profile: None, series_type: None }
+    /// Builds a goal that changes only the monitoring of a series.
+    pub fn from_change(snapshot: &SeriesSnapshot, change: MonitoringChange, now: Timestamp) -> Self {
+        let flags = snapshot.goal_flags(&change, now);
+        Self { change, flags, profile: None, series_type: None }
     }
 
-    pub fn is_reached(&self, held: &SeriesSnapshot) -> bool {
-        held.monitoring_flags().meets_goal(&self.flags) && self.needed_change(held) == SeriesChange::default()
+    pub fn is_reached(&self, snapshot: &SeriesSnapshot) -> bool {
+        snapshot.monitoring_flags().meets_goal(&self.flags)
+            && self.needed_change(snapshot) == SeriesChange::default()
     }
 
-    /// Returns the number of seasons in which an episode would newly be monitored.
-    pub fn count_gained(&self, held: &SeriesSnapshot) -> usize {
-        held.seasons_gained(&self.flags).len()
+    /// Returns the number of seasons in which an episode becomes monitored.
+    pub fn count_gained_seasons(&self, snapshot: &SeriesSnapshot) -> usize {
+        snapshot.gained_seasons(&self.flags).len()
     }
 
-    /// Makes the change and returns the series as it is afterwards. `count` is the quota usage of the change.
+    /// Writes the change and returns the series after reading it back. `count` is the quota usage of the change.
     pub async fn write(
         &self,
         instance: &Instance<Sonarr>,
-        held: &SeriesSnapshot,
+        snapshot: &SeriesSnapshot,
         count: Option<QuotaUse>,
         context: &ToolContext,
     ) -> Result<SeriesSnapshot, ToolError> {
         self.profile.iter().try_for_each(|profile| approval::check_profile_right(profile, context.rights))?;
-        let many = self.count_gained(held) > MAX_SEASONS_UNASKED;
-        if many && !asks_for_many(&context.turn_messages, &held.series) {
-            return Err(which_seasons(&held.series).into());
+        let is_many = self.count_gained_seasons(snapshot) > MAX_UNREQUESTED_SEASONS;
+        if is_many && !requests_many_seasons(&context.turn_messages, &snapshot.series) {
+            return Err(which_seasons(&snapshot.series).into());
         }
         count.iter().try_for_each(|count| approval::check_quota(context, *count))?;
-        let written = write_flags(instance, held, (&self.wish, &self.flags), self.needed_change(held)).await;
-        let after = SeriesSnapshot::fetch_by_id(&instance.client, held.id);
-        read_back(instance, held.id, written, after, |after| self.is_reached(after)).await
+        let written =
+            write_flags(instance, snapshot, (&self.change, &self.flags), self.needed_change(snapshot)).await;
+        let fetch = SeriesSnapshot::fetch_by_id(&instance.client, snapshot.id);
+        read_back(instance, snapshot.id, written, fetch, |changed| self.is_reached(changed)).await
     }
 
-    /// Returns the properties of the series, apart from the flags, that differ from the goal.
-    fn needed_change(&self, held: &SeriesSnapshot) -> SeriesChange {
+    /// Returns the change of properties, other than the flags, that the series needs to reach the goal.
+    fn needed_change(&self, snapshot: &SeriesSnapshot) -> SeriesChange {
         SeriesChange {
-            profile: self.profile.as_ref().map(|profile| profile.id).filter(|id| *id != held.series.profile),
-            series_type: self.series_type.filter(|word| *word != held.series.series_type),
+            profile: self
+                .profile
+                .as_ref()
+                .map(|profile| profile.id)
+                .filter(|id| *id != snapshot.series.profile),
+            series_type: self.series_type.filter(|series_type| *series_type != snapshot.series.series_type),
             ..SeriesChange::default()
         }
     }
@@ -66,7 +73,7 @@ impl SeriesGoal {
 
 /// Fetches a series that an earlier result has shown.
 pub async fn fetch_shown_series(instance: &Instance<Sonarr>, id: i64) -> Result<SeriesSnapshot, ToolError> {
-    let held = SeriesSnapshot::fetch_by_id(&instance.client, id).await;
-    let held = held.map_err(|error| instance.request_error(&error))?;
-    held.ok_or_else(|| unknown_title(id).into())
+    let snapshot = SeriesSnapshot::fetch_by_id(&instance.client, id).await;
+    let snapshot = snapshot.map_err(|error| instance.request_error(&error))?;
+    snapshot.ok_or_else(|| unknown_title(id).into())
 }

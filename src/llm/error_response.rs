@@ -1,5 +1,5 @@
-//! Classification of failed requests by the caller's next step. Status and raw body decide the class, since every
-//! server has its own error format.
+//! Conversion of error responses and failed requests to a `ModelError`. The HTTP status and the raw body decide the
+//! variant, since every server has its own error format.
 
 use std::time::Duration;
 
@@ -10,28 +10,28 @@ use serde_json::Value;
 use super::ModelError;
 use super::dialect::ParameterError;
 
-/// Maximum stored length of a server's message.
+/// Maximum length of a server's message after redaction.
 const MAX_MESSAGE_CHARS: usize = 200;
 
-/// Refusal received from the server.
+/// Error response of the server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{status}")]
-pub(super) struct ServerRefusal {
+pub(super) struct ErrorResponse {
     status: StatusCode,
     retry_after: Option<Duration>,
     message: String,
     param: String,
-    /// Values of `code` and `type` together, since servers use either of them.
+    /// Values of `code` and `type`, since servers use either of them.
     kind: String,
 }
 
-impl ServerRefusal {
+impl ErrorResponse {
     pub fn from_response(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
         let body: Value = serde_json::from_slice(body)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()));
         let body = unwrap_list(&body);
         let error = body.get("error").map_or(body, unwrap_list);
-        let word = |name: &str| match &error[name] {
+        let field_text = |name: &str| match &error[name] {
             Value::String(text) => text.clone(),
             Value::Null => String::new(),
             other => other.to_string(),
@@ -40,15 +40,15 @@ impl ServerRefusal {
             status,
             retry_after: parse_retry_after(headers),
             message: error_message(error),
-            param: word("param"),
-            kind: format!("{} {}", word("code"), word("type")),
+            param: field_text("param"),
+            kind: format!("{} {}", field_text("code"), field_text("type")),
         }
     }
 
-    /// Returns the parameter error, if the server may accept the request with other fields.
+    /// Returns the parameter error if the server rejected the request and may accept other fields.
     pub fn parameter_error(&self) -> Option<ParameterError<'_>> {
-        let about_fields = matches!(self.status.as_u16(), 400 | 422) && !self.is_context_too_long();
-        about_fields.then_some(ParameterError { param: &self.param, message: &self.message })
+        let may_concern_fields = matches!(self.status.as_u16(), 400 | 422) && !self.is_context_too_long();
+        may_concern_fields.then_some(ParameterError { param: &self.param, message: &self.message })
     }
 
     pub fn into_error(self) -> ModelError {
@@ -62,7 +62,7 @@ impl ServerRefusal {
         match self.status.as_u16() {
             _ if context_too_long => ModelError::ContextTooLong,
             // Google reports a wrong key with status 400.
-            400 if contains_key(&message) => ModelError::Unauthorized(message),
+            400 if reports_invalid_key(&message) => ModelError::Unauthorized(message),
             401 | 403 => ModelError::Unauthorized(message),
             402 => ModelError::QuotaSpent(message),
             429 if quota_spent => ModelError::QuotaSpent(message),
@@ -87,8 +87,8 @@ impl ServerRefusal {
 
 /// Cause of a failed attempt.
 pub(super) enum AttemptError {
-    /// The server refused the request, and may accept it with other fields.
-    Refused(ServerRefusal),
+    /// Error response, possibly to a request that the server accepts with other fields.
+    Rejected(ErrorResponse),
     Failed(ModelError),
 }
 
@@ -101,25 +101,25 @@ impl From<ModelError> for AttemptError {
 impl From<OpenAIError> for AttemptError {
     fn from(error: OpenAIError) -> Self {
         Self::Failed(match error {
-            OpenAIError::Boxed(error) => match error.downcast::<ServerRefusal>() {
-                Ok(refusal) => return Self::Refused(*refusal),
-                Err(_) => ModelError::Unavailable("the connection broke".to_owned()),
+            OpenAIError::Boxed(error) => match error.downcast::<ErrorResponse>() {
+                Ok(response) => return Self::Rejected(*response),
+                Err(_) => ModelError::Unavailable("the connection failed".to_owned()),
             },
             OpenAIError::Reqwest(error) if error.is_connect() => {
                 ModelError::Unavailable("no connection".to_owned())
             }
             OpenAIError::Reqwest(error) if error.is_timeout() => ModelError::Timeout,
             OpenAIError::JSONDeserialize(error, _) if error.is_data() => {
-                ModelError::Garbled("the answer has an unknown shape".to_owned())
+                ModelError::Malformed("the response has an unexpected structure".to_owned())
             }
-            OpenAIError::JSONDeserialize(..) => ModelError::Garbled("the answer is not JSON".to_owned()),
+            OpenAIError::JSONDeserialize(..) => ModelError::Malformed("the response is not JSON".to_owned()),
             // These error texts may contain parts of the response or the URL.
-            _ => ModelError::Unavailable("the connection broke".to_owned()),
+            _ => ModelError::Unavailable("the connection failed".to_owned()),
         })
     }
 }
 
-/// Returns the error that a response with status 200, or a chunk of a stream, contains instead of an answer.
+/// Returns the error that a response with status 200, or a chunk of a stream, contains instead of content.
 pub(super) fn error_in_response(error: &Value) -> Option<ModelError> {
     match unwrap_list(error) {
         Value::Null | Value::Bool(false) => None,
@@ -131,7 +131,7 @@ pub(super) fn error_in_response(error: &Value) -> Option<ModelError> {
             {
                 Some(ModelError::ContextTooLong)
             } else if message.is_empty() {
-                Some(ModelError::Unavailable("an error without a message".to_owned()))
+                Some(ModelError::Unavailable("the server sent an error without a message".to_owned()))
             } else {
                 Some(ModelError::Unavailable(message))
             }
@@ -139,11 +139,11 @@ pub(super) fn error_in_response(error: &Value) -> Option<ModelError> {
     }
 }
 
-/// Returns the error in a form for logs and pages: the server's message is short, on one line, and without our key.
+/// Returns the error for logs and pages: the server's message is shortened to one line, and API keys are replaced.
 pub(super) fn redact_error(error: ModelError, key: &str) -> ModelError {
     match error {
         ModelError::Unavailable(message) => ModelError::Unavailable(shorten_message(&message, key)),
-        ModelError::Garbled(message) => ModelError::Garbled(shorten_message(&message, key)),
+        ModelError::Malformed(message) => ModelError::Malformed(shorten_message(&message, key)),
         ModelError::Unauthorized(message) => ModelError::Unauthorized(shorten_message(&message, key)),
         ModelError::QuotaSpent(message) => ModelError::QuotaSpent(shorten_message(&message, key)),
         ModelError::Rejected(message) => ModelError::Rejected(shorten_message(&message, key)),
@@ -163,7 +163,7 @@ fn error_message(error: &Value) -> String {
             }
         }
     };
-    // A proxy's error page adds no information to the status.
+    // The HTML error page of a proxy says no more than the status.
     if text.trim_start().starts_with('<') { String::new() } else { text.clone() }
 }
 
@@ -175,43 +175,44 @@ fn unwrap_list(value: &Value) -> &Value {
     }
 }
 
-fn contains_key(message: &str) -> bool {
+fn reports_invalid_key(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     ["api key not valid", "invalid api key", "incorrect api key"]
         .iter()
-        .any(|wording| message.contains(wording))
+        .any(|phrase| message.contains(phrase))
 }
 
 fn shorten_message(message: &str, key: &str) -> String {
     // A key as short as "ollama" is a placeholder, and may be an ordinary part of the message.
     let message = if key.len() < 8 { message.to_owned() } else { message.replace(key, "(key)") };
-    let looks_secret =
-        |word: &str| word.trim_start_matches(|c: char| !c.is_alphanumeric()).starts_with("sk-");
+    let is_api_key = |word: &str| word.trim_start_matches(|c: char| !c.is_alphanumeric()).starts_with("sk-");
     let words: Vec<&str> =
-        message.split_whitespace().map(|word| if looks_secret(word) { "(key)" } else { word }).collect();
+        message.split_whitespace().map(|word| if is_api_key(word) { "(key)" } else { word }).collect();
     words.join(" ").chars().take(MAX_MESSAGE_CHARS).collect()
 }
 
 fn mentions_context_length(text: &str) -> bool {
-    const WORDINGS: [&str; 10] = [
+    const PHRASES: [&str; 10] = [
         "context_length",
         "context length",
         "context window",
         "context size",
         "context_size",
         "maximum context",
+        // The wording of LM Studio, verbatim.
         "context the overflows",
         "prompt is too long",
         "input is too long",
         "exceeds the maximum number of tokens",
     ];
     let text = text.to_ascii_lowercase();
-    WORDINGS.iter().any(|wording| text.contains(wording))
+    PHRASES.iter().any(|phrase| text.contains(phrase))
 }
 
 fn parse_retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
-    let seconds = number("retry-after-ms").map(|ms| ms / 1000.0).or_else(|| number("retry-after"))?;
+    let header_number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
+    let seconds =
+        header_number("retry-after-ms").map(|ms| ms / 1000.0).or_else(|| header_number("retry-after"))?;
     // An invalid value such as a negative number counts as absent.
     Duration::try_from_secs_f64(seconds).ok()
 }
@@ -225,7 +226,7 @@ mod tests {
     #[track_caller]
     fn check(status: u16, body: &str, expected: &ModelError) {
         let status = StatusCode::from_u16(status).unwrap();
-        let error = ServerRefusal::from_response(status, &HeaderMap::new(), body.as_bytes()).into_error();
+        let error = ErrorResponse::from_response(status, &HeaderMap::new(), body.as_bytes()).into_error();
         assert_eq!(redact_error(error, "secret-key"), *expected, "{status} {body}");
     }
 
@@ -234,11 +235,11 @@ mod tests {
             .iter()
             .map(|(name, value)| (http::HeaderName::from_static(name), http::HeaderValue::from_static(value)))
             .collect();
-        ServerRefusal::from_response(StatusCode::TOO_MANY_REQUESTS, &headers, b"slow").into_error()
+        ErrorResponse::from_response(StatusCode::TOO_MANY_REQUESTS, &headers, b"slow").into_error()
     }
 
     #[test]
-    fn refusal_is_parsed_from_any_envelope() {
+    fn error_is_parsed_from_any_envelope() {
         let message = || "no".to_owned();
         check(
             401,
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn error_in_a_list_keeps_its_reason() {
+    fn error_in_a_list_is_unwrapped() {
         let google = r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#;
         let reason = || "API key not valid. Please pass a valid API key.".to_owned();
         check(400, google, &ModelError::Unauthorized(reason()));
@@ -284,19 +285,19 @@ mod tests {
     }
 
     #[test]
-    fn delay_after_a_rate_limit_comes_from_the_server() {
-        let after = |ms: u64| ModelError::RateLimited { retry_after: Some(Duration::from_millis(ms)) };
-        let silent = ModelError::RateLimited { retry_after: None };
-        assert_eq!(rate_limit(&[("retry-after", "40")]), after(40_000));
-        assert_eq!(rate_limit(&[("retry-after", "1.5")]), after(1500));
-        assert_eq!(rate_limit(&[("retry-after-ms", "250"), ("retry-after", "1")]), after(250));
-        for nonsense in ["-1", "soon", "inf", "NaN"] {
-            assert_eq!(rate_limit(&[("retry-after", nonsense)]), silent, "{nonsense}");
+    fn retry_delay_comes_from_the_response_headers() {
+        let limited_for = |ms: u64| ModelError::RateLimited { retry_after: Some(Duration::from_millis(ms)) };
+        let without_delay = ModelError::RateLimited { retry_after: None };
+        assert_eq!(rate_limit(&[("retry-after", "40")]), limited_for(40_000));
+        assert_eq!(rate_limit(&[("retry-after", "1.5")]), limited_for(1500));
+        assert_eq!(rate_limit(&[("retry-after-ms", "250"), ("retry-after", "1")]), limited_for(250));
+        for value in ["-1", "soon", "inf", "NaN"] {
+            assert_eq!(rate_limit(&[("retry-after", value)]), without_delay, "{value}");
         }
     }
 
     #[test]
-    fn context_overflow_is_recognized_by_its_wording() {
+    fn context_overflow_is_recognized_by_its_message() {
         let by_code = json!({ "error": { "message": "no", "code": "context_length_exceeded" } });
         check(400, &by_code.to_string(), &ModelError::ContextTooLong);
         check(413, "Input is too long for this model", &ModelError::ContextTooLong);
@@ -305,8 +306,8 @@ mod tests {
     }
 
     #[test]
-    fn only_a_refusal_of_the_request_is_a_parameter_error() {
-        for (status, body, complains) in [
+    fn only_a_rejected_request_is_a_parameter_error() {
+        for (status, body, expected) in [
             (400, r#"{"error":{"message":"no","param":"max_tokens"}}"#, true),
             (400, r#"[{"error":{"message":"no","param":"max_tokens"}}]"#, true),
             (422, "max_tokens", true),
@@ -315,13 +316,13 @@ mod tests {
             (500, "max_tokens", false),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
-            let refusal = ServerRefusal::from_response(status, &HeaderMap::new(), body.as_bytes());
-            assert_eq!(refusal.parameter_error().is_some(), complains, "{status} {body}");
+            let response = ErrorResponse::from_response(status, &HeaderMap::new(), body.as_bytes());
+            assert_eq!(response.parameter_error().is_some(), expected, "{status} {body}");
         }
     }
 
     #[test]
-    fn error_message_is_short_and_has_no_secrets() {
+    fn error_message_is_shortened_and_redacted() {
         check(
             401,
             "bad key\nsecret-key or 'sk-abc123'",
