@@ -281,8 +281,10 @@ impl OutboxRelay {
             Ok(Some(receipt)) => self.record_attempt(id, attempt, Ok(receipt)).await,
             Ok(None) => {
                 let now = self.parts.clock.now();
-                let count =
-                    LookupCount { earlier: lookups_before, required: self.parts.timeouts.lookup_delays.len() };
+                let count = LookupCount {
+                    earlier: lookups_before,
+                    required: self.parts.timeouts.lookup_delays.len(),
+                };
                 let record = move |conn: &mut _| lookups::record_unsuccessful_lookup(conn, id, count, now);
                 self.parts.db.write(record).await.map(|outcome| {
                     tracing::info!(outbox = %id, ?outcome, "message is not in the carrier's list");
@@ -362,5 +364,5 @@ impl OutboxRelay {
 
 fn outbound_message(due: &DueMessage) -> OutboundMessage {
     let DueMessage { id, attempt, to, from, body, media, token } = due.clone();
-    OutboundMessage { id, attempt, to, from, body, media: media.into_iter().collect(), callback_token: word: token }
+    OutboundMessage { id, attempt, to, from, body, media: media.into_iter().collect(), callback_token: token }
 }

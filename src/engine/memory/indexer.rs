@@ -188,7 +188,7 @@ impl MemoryIndexer {
         // Models also report facts that the user did not state. Only supported facts are suggested to the operator.
         let supported = metadata.facts.iter().filter(|fact| fact.is_supported_by([row.question.as_str()]));
         let (user, suggested): (_, Vec<UserFact>) = (row.user, supported.cloned().collect());
-        let result = IndexingResult { metadata: extraction: metadata, source, is_shareable, vectors };
+        let result = IndexingResult { metadata, source, is_shareable, vectors };
         let complete = move |conn: &mut _| {
             let outcome = indexing_queue::complete_indexing_job(conn, id, &result, now)?;
             if let (IndexingOutcome::Recorded, Some(user)) = (outcome, user) {

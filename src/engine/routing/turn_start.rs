@@ -233,8 +233,13 @@ impl TurnStart<'_> {
         }
         let reaction = reaction::parse_reaction(&event.body);
         let (emoji, removal) = reaction.map_or((None, false), |reaction| (reaction.emoji, reaction.removal));
-        let received =
-            ReceivedReaction { user: user.id, message: event.id, target: target_message, emoji, is_removal: removal };
+        let received = ReceivedReaction {
+            user: user.id,
+            message: event.id,
+            target: target_message,
+            emoji,
+            is_removal: removal,
+        };
         reactions::store_user_reaction(self.conn, &received, self.now)
     }
 

@@ -144,7 +144,8 @@ pub(in crate::store) fn load_waiting_additions(
         .order(requests::id)
         .select(TitleRequestRow::as_select())
         .load(conn)?;
-    let into_addition = |row: TitleRequestRow| none_if_unreadable(row.into_deferred_addition()).map(Option::flatten);
+    let into_addition =
+        |row: TitleRequestRow| none_if_unreadable(row.into_deferred_addition()).map(Option::flatten);
     rows.into_iter().filter_map(|row| into_addition(row).transpose()).collect()
 }
 

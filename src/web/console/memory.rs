@@ -223,4 +223,10 @@ pub(in crate::web) async fn forget_answer(
 
 async fn decide_suggestion(console: &ConsoleState, id: i64, decision: SharingDecision) -> PageResult {
     let flash =
-        match (console.engine.answer_actions.decide_sharing(id, decision, Actor::Console).await?,
+        match (console.engine.answer_actions.decide_sharing(id, decision, Actor::Console).await?, decision) {
+            (ReviewOutcome::TooLate, _) => FlashMessage::AlreadyDecided,
+            (ReviewOutcome::Applied, SharingDecision::Share) => FlashMessage::AnswerShared,
+            (ReviewOutcome::Applied, SharingDecision::KeepPrivate) => FlashMessage::AnswerKeptPrivate,
+        };
+    Ok(redirect_with_flash("/memory", flash))
+}
