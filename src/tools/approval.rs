@@ -49,9 +49,9 @@ impl ApprovedCall {
 pub fn is_offered(audience: ToolAudience, rights: UserRights) -> bool {
     match audience {
         ToolAudience::Everyone => true,
-        ToolAudience::Adders => rights.may_add(),
-        ToolAudience::Deleters => rights.may_delete(),
-        ToolAudience::NotDeleters => !rights.may_delete(),
+        ToolAudience::CanAdd => rights.may_add(),
+        ToolAudience::CanDelete => rights.may_delete(),
+        ToolAudience::CannotDelete => !rights.may_delete(),
     }
 }
 
@@ -78,7 +78,7 @@ pub fn decide_call(
     if !may {
         return CallDecision::Refuse(not_permitted(spec.audience));
     }
-    if uses.four_k && !rights.may_four_k() {
+    if uses.four_k && !rights.may_use_four_k() {
         return CallDecision::Refuse(no_four_k_right());
     }
     if let Some(unknown) = uses.refs.iter().find(|wanted| !shown.contains(wanted)) {
@@ -95,7 +95,7 @@ pub fn decide_call(
 /// Checks that a user may have the quality profile that a call or a fact selects. A profile that allows 4K requires the
 /// 4K right. The default of the library is the choice of its operator, and requires no right.
 pub fn check_profile_right(profile: &QualityProfile, rights: UserRights) -> Result<(), CallFailure> {
-    if profile.four_k && !rights.may_four_k() {
+    if profile.four_k && !rights.may_use_four_k() {
         let hint = "this quality allows 4K, which this user may not have; leave it out or name another one";
         return Err(permission_failure(FailureCode::NotPermitted, hint, Some(NOT_IN_FOUR_K)));
     }
@@ -153,8 +153,8 @@ pub fn check_deletion_requested(
     }
     let another =
         |item: &DeletionTarget| matches!(item.scope, DeletionScope::Copy { .. } | DeletionScope::Download(_));
-    if keyword_grammar::asked_to_delete(&this_turn, &last_three, &titles, said.languages)
-        || (items.iter().all(another) && keyword_grammar::asked_for_replacement(&this_turn))
+    if keyword_grammar::is_deletion_requested(&this_turn, &last_three, &titles, said.languages)
+        || (items.iter().all(another) && keyword_grammar::is_replacement_requested(&this_turn))
     {
         return Ok(());
     }
@@ -182,11 +182,11 @@ fn no_four_k_right() -> CallFailure {
 
 fn not_permitted(audience: ToolAudience) -> CallFailure {
     let (hint, for_user) = match audience {
-        ToolAudience::Deleters => (MAY_ASK, "You can't delete titles. Please ask an admin."),
-        ToolAudience::NotDeleters => {
+        ToolAudience::CanDelete => (MAY_ASK, "You can't delete titles. Please ask an admin."),
+        ToolAudience::CannotDelete => {
             ("this user may delete: call remove_media", "You may delete titles yourself.")
         }
-        ToolAudience::Adders | ToolAudience::Everyone => {
+        ToolAudience::CanAdd | ToolAudience::Everyone => {
             (MAY_NOT, "You can't add titles here. Please ask an admin.")
         }
     };

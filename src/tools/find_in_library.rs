@@ -25,7 +25,7 @@ use super::{ToolContext, ToolError, ToolOutput};
 use crate::arr::library_title::EpisodeCounts;
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::text::message_format::format_size;
-use crate::conversation::text::title::quote_words;
+use crate::conversation::text::title::quote_text;
 use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolAudience,
 };
@@ -192,11 +192,11 @@ fn matches_result(
     let unknown = wanted.unknown_genre(&stock.cached_titles());
     let sentence = match (titles.is_empty(), unknown) {
         (true, Some(genre)) => {
-            format!("Nothing in the library is of a genre {}.", quote_words(genre))
+            format!("Nothing in the library is of a genre {}.", quote_text(genre))
         }
         (true, _) if !failed.is_empty() => "I can't tell what is in the whole library.".to_owned(),
         (true, _) if said.trim().is_empty() => "Nothing in the library is like that.".to_owned(),
-        (true, _) => format!("Nothing in the library matches {}.", quote_words(said)),
+        (true, _) => format!("Nothing in the library matches {}.", quote_text(said)),
         (false, _) if more == 0 => format!("{}: {}.", wanted.list_heading(), format_sentence_list(&titles)),
         (false, _) => format!("{}: {}; and {more} more.", wanted.list_heading(), titles.join("; ")),
     };

@@ -187,7 +187,7 @@ impl RetryRecorder {
             if user.status != UserStatus::Active || user.opted_out {
                 return Ok(());
             }
-            let told = words::unreadable(&lost.wanted, lost.trying);
+            let told = words::format_unreadable(&lost.wanted, lost.trying);
             notify_requester(conn, &user, &settings, (id, &told), now)
         };
         self.db.write(end).await?;

@@ -38,7 +38,8 @@ impl MessageVerifier {
     pub(super) async fn verify_message(&self, event: EventId) -> Result<(), DbError> {
         let claimed = self.db.read(move |conn| inbound_messages::load_claimed_fields(conn, event)).await?;
         let Some((id, fields)) = claimed else { return Ok(()) };
-        let pauses = if keyword_grammar::opt_word(&fields.body).is_some() { &RETRY_PAUSES[..] } else { &[] };
+        let pauses =
+            if keyword_grammar::parse_opt_keyword(&fields.body).is_some() { &RETRY_PAUSES[..] } else { &[] };
         let mut outcome = self.compare_with_record(&id, &fields).await;
         for pause in pauses {
             if outcome != VerificationOutcome::Failed {

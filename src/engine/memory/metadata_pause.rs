@@ -7,8 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::conversation::retry_policy::BackoffPolicy;
 
-const METADATA_BACKOFF: BackoffPolicy =
-    BackoffPolicy { first: Duration::from_secs(5 * 60), factor: 2, longest: Duration::from_secs(6 * 3600) };
+const METADATA_BACKOFF: BackoffPolicy = BackoffPolicy {
+    first_pause: Duration::from_secs(5 * 60),
+    factor: 2,
+    max_pause: Duration::from_secs(6 * 3600),
+};
 
 /// Pause that grows with each consecutive call without a response. A restart ends the pause.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use crate::arr::history::HistoryEntry;
 use crate::arr::{Series, history};
 use crate::conversation::notifications::arr_events::{
     self as words, ArrEvent, ArrTitle, EPISODE_NOTIFICATION_INTERVAL, EventGroup, ImportKind,
-    NotificationText, NotificationTopic, TROUBLE_NOTIFICATION_INTERVAL,
+    NotificationText, NotificationTopic, PROBLEM_NOTIFICATION_INTERVAL,
 };
 use crate::conversation::transcript::{MediaKind, UserId, UserStatus};
 use crate::engine::reply_address::ReplyAddress;
@@ -215,7 +215,7 @@ impl NotificationFanout<'_> {
     pub(super) fn announce(&mut self, news: &SeriesNews, shares: Vec<UserNews>) -> QueryResult<()> {
         let mut told: Vec<(NotificationText, Vec<UserId>)> = Vec::new();
         for share in shares {
-            let words = words::format_show_ready(&news.show, &share.complete, &share.episodes);
+            let words = words::format_series_ready(&news.show, &share.complete, &share.episodes);
             if self.notify_user(share.user, NotificationTopic::Ready, &share.matters, &words)?
                 == NotifyOutcome::Notified
             {
@@ -286,13 +286,13 @@ impl NotificationFanout<'_> {
             | ArrEvent::EpisodeImported { .. } => return Ok(()),
         };
         let matter = format!("trouble:{}:{what}", group.instance);
-        let since = self.now - TROUBLE_NOTIFICATION_INTERVAL;
+        let since = self.now - PROBLEM_NOTIFICATION_INTERVAL;
         let mut heard_by = Vec::new();
         for admin in users::load_admins(self.conn)? {
             if notifications::load_notification_setting(self.conn, admin.id)? == NotificationSetting::Off {
                 continue;
             }
-            if self.notify_user(admin.id, NotificationTopic::Trouble, &[(matter.clone(), since)], &words)?
+            if self.notify_user(admin.id, NotificationTopic::Problem, &[(matter.clone(), since)], &words)?
                 == NotifyOutcome::Notified
             {
                 heard_by.push(admin.id);

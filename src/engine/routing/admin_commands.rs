@@ -251,14 +251,14 @@ impl TurnStart<'_> {
 
     fn change_quota(&mut self, admin: &User, quota: QuotaCommand<'_>) -> QueryResult<String> {
         let everyone = users::load_known_users(self.conn)?;
-        let member = match naming::find_users(&everyone, quota.who).as_slice() {
-            [] => return Ok(format!("No user is named {}. Text USERS for the list.", quota.who)),
+        let member = match naming::find_users(&everyone, quota.user_query).as_slice() {
+            [] => return Ok(format!("No user is named {}. Text USERS for the list.", quota.user_query)),
             [one] => (*one).clone(),
             several => {
                 let numbers: Vec<String> = several.iter().map(|user| user.phone.format_grouped()).collect();
                 return Ok(format!(
                     "Several people are called {}. Use a number: {}.",
-                    quota.who,
+                    quota.user_query,
                     numbers.join(", ")
                 ));
             }

@@ -217,7 +217,7 @@ impl TurnStart<'_> {
     ) -> QueryResult<()> {
         let quoted = route::reaction_target(situation, event);
         let on = match quoted {
-            ReactionTarget::Text(place) => context.recent.get(place).map(|recent| recent.message),
+            ReactionTarget::Message(place) => context.recent.get(place).map(|recent| recent.message),
             ReactionTarget::Media | ReactionTarget::NotFound => None,
         };
         let asked = situation.open_prompt.is_some() && reaction::looks_like_reaction(&event.body);

@@ -211,7 +211,7 @@ impl ModelStepRunner {
         let why = if trouble.retriable {
             StepFailure::Transient { at: now, retry_after: trouble.retry_after }
         } else {
-            StepFailure::Lasting
+            StepFailure::Permanent
         };
         let abandoned = AbandonedAttempt { failure: why, message: error.to_string(), charge };
         Ok(log.abandon_attempt(attempt, abandoned).await?)

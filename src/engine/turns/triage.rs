@@ -75,6 +75,6 @@ impl MessageTriage {
 }
 
 fn parse_triage_response(step: &ModelResponse) -> TriageState {
-    let clean = step.calls.is_empty() && step.text.trim() == triage::SKIP;
+    let clean = step.calls.is_empty() && step.text.trim() == triage::SKIP_REPLY;
     if clean { TriageState::Skip } else { TriageState::Respond }
 }

@@ -59,7 +59,7 @@ impl RequestGroup {
     pub fn by_seasons(&self) -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
         for part in &self.parts {
-            let same = |group: &&mut Self| group.whole.wanted.names_the_seasons_of(&part.wanted);
+            let same = |group: &&mut Self| group.whole.wanted.has_same_seasons_as(&part.wanted);
             let joined = groups.iter_mut().find(same).and_then(|group| {
                 let joined = Self::from_parts([group.parts.clone(), vec![part.clone()]].concat())?;
                 *group = joined;

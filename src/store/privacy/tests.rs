@@ -175,7 +175,7 @@ fn steps_of(conn: &mut Conn, turn: TurnId, now: Timestamp) {
     model_steps::start_attempt(conn, first, Responder::Model, "a-model", now).unwrap();
     let piece = BlockChunk { part: BlockKind::Text, ord: 0, text: "A walrus".into() };
     delta_writer::append_chunks(conn, first, &[piece], now).unwrap();
-    let (why, message) = (StepFailure::Lasting, "no walrus served".to_owned());
+    let (why, message) = (StepFailure::Permanent, "no walrus served".to_owned());
     model_steps::abandon_attempt(
         conn,
         first,

@@ -211,7 +211,7 @@ pub fn notification_key(topic: NotificationTopic, notice: i64) -> String {
 fn topic_word(topic: NotificationTopic) -> &'static str {
     match topic {
         NotificationTopic::Ready => "ready",
-        NotificationTopic::Trouble => "trouble",
+        NotificationTopic::Problem => "trouble",
     }
 }
 
@@ -268,7 +268,7 @@ pub fn suppress_all(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResul
 
 /// Suppresses a user's waiting notifications of ready titles and of problems.
 pub fn suppress_unsolicited(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    for topic in [NotificationTopic::Ready, NotificationTopic::Trouble] {
+    for topic in [NotificationTopic::Ready, NotificationTopic::Problem] {
         diesel::update(
             texts::table
                 .filter(outbox::OPEN.and(texts::user_id.eq(user)).and(texts::state.eq(OutboxState::Queued)))
@@ -452,7 +452,7 @@ mod tests {
         assert_eq!(load_notification_times(&mut conn, ann, NOW, None), Ok(vec![minute(1)]));
         assert_eq!(load_notification_times(&mut conn, ann, NOW, Some(held_now.id)), Ok(vec![]));
         assert_eq!(
-            find_waiting_notification(&mut conn, ann, NotificationTopic::Trouble, minute(3)),
+            find_waiting_notification(&mut conn, ann, NotificationTopic::Problem, minute(3)),
             Ok(None)
         );
         assert_eq!(

@@ -64,7 +64,7 @@ pub fn finish_call(conn: &mut Conn, call: CallRow, state: &CallState, now: Times
         CallState::Canceled(reason) => (CallPhase::Canceled, None, Some(to_json(reason)?)),
         // Reset to run again: the call is known to have had no effect.
         CallState::Created => (CallPhase::Created, None, None),
-        CallState::Running | CallState::Held => return Ok(()),
+        CallState::Running | CallState::AwaitingConfirmation => return Ok(()),
     };
     let finished_at = (phase != CallPhase::Created).then_some(now);
     let state = tool_calls::state;

@@ -188,7 +188,7 @@ impl StoredAttemptFailure {
                 at: at.unwrap_or_default(),
                 retry_after: retry_after_ms.map(Duration::from_millis),
             },
-            Self::Lasting { .. } => StepFailure::Lasting,
+            Self::Lasting { .. } => StepFailure::Permanent,
             Self::Interrupted | Self::Forgiven => StepFailure::Interrupted,
         }
     }
@@ -219,7 +219,7 @@ pub fn abandon_attempt(
             retry_after_ms: retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
             message,
         },
-        StepFailure::Lasting => StoredAttemptFailure::Lasting { message },
+        StepFailure::Permanent => StoredAttemptFailure::Lasting { message },
         StepFailure::Interrupted => StoredAttemptFailure::Interrupted,
     };
     diesel::update(llm_steps::table.find((

@@ -54,7 +54,7 @@ impl TurnLog {
                     "the day's budget is spent"
                 }
             };
-            let why = StepFailure::Lasting;
+            let why = StepFailure::Permanent;
             let abandoned =
                 AbandonedAttempt { failure: why, message: message.to_owned(), charge: ModelCharge::Nothing };
             model_steps::abandon_attempt(conn, attempt, abandoned, now)?;

@@ -64,7 +64,7 @@ pub(super) fn author_label(text: &InboundRecord, key_names: &HashMap<i64, String
         MessageOrigin::Sender => channel_label(text.channel, text.via).to_owned(),
         MessageOrigin::TestUser => "typed in the console".to_owned(),
         MessageOrigin::Button => "you in the console".to_owned(),
-        MessageOrigin::Key(key) => {
+        MessageOrigin::ApiKey(key) => {
             format!("API key {}", key_names.get(&key).map_or("", String::as_str))
         }
         MessageOrigin::Session => "you over the API".to_owned(),
