@@ -1,26 +1,27 @@
-//! Host names under which the console answers requests. A foreign page can point its own name at the console's address
-//! and so read what the console serves to a browser inside the network; the name in the Host header gives that page
-//! away.
+//! Host names under which the console accepts requests, as protection against DNS rebinding: a malicious page can
+//! resolve its own host name to the console's address, and then read the console through a browser inside the network.
+//! The `Host` header of such requests contains the foreign name.
 
 use http::Request;
 use http::header::{HOST, HeaderMap, HeaderValue};
 use http::uri::{Authority, Uri};
 use url::Host;
 
-/// Host names that requests may be addressed to, with any port.
+/// Allowed host names of requests, with any port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedHosts(Vec<Host>);
 
 impl AllowedHosts {
-    /// Names by which this machine refers to itself. These names are always allowed.
+    /// Returns the names of the local machine, which are always allowed.
     pub fn local() -> Self {
         let loopback = [Host::Ipv4(std::net::Ipv4Addr::LOCALHOST), Host::Ipv6(std::net::Ipv6Addr::LOCALHOST)];
         Self([Host::Domain("localhost".to_owned())].into_iter().chain(loopback).collect())
     }
 
+    /// Returns these names and the given ones.
     #[must_use]
-    pub fn with_further_hosts(mut self, further: impl IntoIterator<Item = Host>) -> Self {
-        for host in further {
+    pub fn with_hosts(mut self, hosts: impl IntoIterator<Item = Host>) -> Self {
+        for host in hosts {
             if !self.0.contains(&host) {
                 self.0.push(host);
             }
@@ -28,15 +29,14 @@ impl AllowedHosts {
         self
     }
 
-    /// Returns true if the request carries a name, and every name that the request carries is allowed.
+    /// Returns whether the request contains at least one host name, and all of its host names are allowed.
     pub(crate) fn allows_request<B>(&self, request: &Request<B>) -> bool {
-        let names: Option<Vec<Host>> = addressed_hosts(request.uri(), request.headers()).collect();
-        names.is_some_and(|names| !names.is_empty() && names.iter().all(|name| self.0.contains(name)))
+        let hosts: Option<Vec<Host>> = requested_hosts(request.uri(), request.headers()).collect();
+        hosts.is_some_and(|hosts| !hosts.is_empty() && hosts.iter().all(|host| self.0.contains(host)))
     }
 }
 
-/// Parses a host name as users write it: with or without a port, in any case. Returns `None` if the text is not a host
-/// name.
+/// Parses a host name with or without a port, ignoring case. Returns `None` if the text is not a host name.
 pub fn parse_host(text: &str) -> Option<Host> {
     let authority: Authority = text.parse().ok()?;
     if text.contains('@') {
@@ -45,10 +45,11 @@ pub fn parse_host(text: &str) -> Option<Host> {
     Host::parse(authority.host().trim_end_matches('.')).ok()
 }
 
-fn addressed_hosts(uri: &Uri, headers: &HeaderMap) -> impl Iterator<Item = Option<Host>> {
-    let target = uri.authority().map(|authority| parse_host(authority.as_str()));
+/// Returns the host names in the request line and in the `Host` headers; `None` for each that is invalid.
+fn requested_hosts(uri: &Uri, headers: &HeaderMap) -> impl Iterator<Item = Option<Host>> {
+    let request_line = uri.authority().map(|authority| parse_host(authority.as_str()));
     let header = |value: &HeaderValue| parse_host(value.to_str().ok()?);
-    target.into_iter().chain(headers.get_all(HOST).iter().map(header))
+    request_line.into_iter().chain(headers.get_all(HOST).iter().map(header))
 }
 
 #[cfg(test)]
@@ -59,14 +60,14 @@ mod tests {
     use super::{AllowedHosts, parse_host};
 
     #[track_caller]
-    fn check(hosts: &[&str], known: bool) {
-        let ours = AllowedHosts::local().with_further_hosts(parse_host("Dialarr.home.lan:8443"));
+    fn check(hosts: &[&str], expected: bool) {
+        let allowed_hosts = AllowedHosts::local().with_hosts(parse_host("Dialarr.home.lan:8443"));
         let request = hosts.iter().fold(Request::get("/"), |request, name| request.header(HOST, *name));
-        assert_eq!(ours.allows_request(&request.body(()).unwrap()), known, "{hosts:?}");
+        assert_eq!(allowed_hosts.allows_request(&request.body(()).unwrap()), expected, "{hosts:?}");
     }
 
     #[test]
-    fn own_names_match_in_any_case_and_with_any_port() {
+    fn allowed_names_match_in_any_case_and_with_any_port() {
         check(&["localhost:3001"], true);
         check(&["LOCALHOST"], true);
         check(&["127.0.0.1:3001"], true);
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_and_missing_names_are_refused() {
+    fn other_and_missing_names_are_rejected() {
         check(&[], false);
         check(&[""], false);
         check(&["evil.example"], false);
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn host_in_the_request_line_counts() {
+    fn host_in_the_request_line_is_checked() {
         let request = Request::get("http://evil.example/").header(HOST, "localhost");
         assert!(!AllowedHosts::local().allows_request(&request.body(()).unwrap()));
     }

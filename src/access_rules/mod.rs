@@ -1,5 +1,5 @@
-//! Access rules of the listeners, as the operator configures them: sign-in and host names of the console, trusted
-//! proxies of the webhooks. `web` applies these rules.
+//! Configured access rules: sign-in and allowed host names of the console, and trusted proxies of the webhooks. `web`
+//! applies these rules.
 
 mod hosts;
 mod password;
@@ -10,7 +10,7 @@ pub use password::ConsolePassword;
 pub(crate) use password::MAX_PASSWORD_BYTES;
 pub use trusted_proxies::{ClientAddress, TrustedProxies, parse_network};
 
-/// Configured rules for access to the console.
+/// Rules for access to the console.
 #[derive(Debug, Clone)]
 pub struct AccessRules {
     pub sign_in: SignIn,
@@ -20,10 +20,10 @@ pub struct AccessRules {
 /// Sign-in method of the operator.
 #[derive(Debug, Clone)]
 pub enum SignIn {
-    /// No sign-in: anyone who reaches the console is the operator.
+    /// No sign-in: everyone who can reach the console has full access.
     Open,
-    /// Sign-in only by links from the shell.
+    /// Sign-in only by links that the CLI creates.
     Links,
-    /// Sign-in by password, or by a link.
+    /// Sign-in by password or by a link.
     Password(ConsolePassword),
 }

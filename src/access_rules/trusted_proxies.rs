@@ -1,19 +1,19 @@
-//! Trusted proxies of the webhooks, and the client address of a connection or request, by which its slots are counted.
+//! Trusted proxies of the webhooks, and the client addresses by which connections and requests are limited.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use http::HeaderMap;
 use ipnet::IpNet;
 
-const FORWARDED_FOR: &str = "x-forwarded-for";
-/// Carrier-grade NAT and overlay networks (RFC 6598). The internet does not route this prefix.
+const X_FORWARDED_FOR: &str = "x-forwarded-for";
+/// Shared address space of carrier-grade NAT and overlay networks (RFC 6598), which is not routed on the internet.
 const SHARED_PREFIX: [u8; 2] = [100, 64];
 
 /// Networks whose `X-Forwarded-For` header is trusted (`TRUSTED_PROXIES`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Vec<IpNet>);
 
-/// One client: an IPv4 address, or an IPv6 network of 64 bits, which is the size that one household or server gets.
+/// Address of a client: an IPv4 address, or a /64 prefix of IPv6, the size that a household or server is assigned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientAddress(IpAddr);
 
@@ -35,14 +35,15 @@ impl TrustedProxies {
         self.0.is_empty()
     }
 
-    /// Returns the client of a connection before any request; `None` where the client is not known yet or has no share.
+    /// Returns the client of a connection before its first request. Returns `None` for a trusted proxy, whose client is
+    /// not known yet, and for a local peer, which is not limited.
     pub(crate) fn connection_client(&self, peer: IpAddr) -> Option<ClientAddress> {
         let peer = peer.to_canonical();
         (!self.contains(peer) && !is_local(peer)).then(|| ClientAddress::from_ip(peer))
     }
 
-    /// Returns the client of a request; `None` where the peer is local and not listed. Such a peer may be a proxy for
-    /// every client, so one share for the peer would be a single share for all clients together.
+    /// Returns the client of a request; `None` if the peer is local and not a trusted proxy. Such a peer may be a proxy
+    /// that is not configured, so a limit for it would be one limit for all of its clients.
     pub(crate) fn request_client(&self, peer: IpAddr, headers: &HeaderMap) -> Option<ClientAddress> {
         let peer = peer.to_canonical();
         if self.contains(peer) {
@@ -51,10 +52,10 @@ impl TrustedProxies {
         self.connection_client(peer)
     }
 
-    /// Returns the rightmost entry that is not a trusted proxy. The client can forge entries left of it, and also those
-    /// left of an entry that is not an address.
+    /// Returns the rightmost entry that is not a trusted proxy. The client can forge the entries to its left, and those
+    /// to the left of an entry that is not an address.
     fn forwarded_client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-        let lines = headers.get_all(FORWARDED_FOR).iter().rev();
+        let lines = headers.get_all(X_FORWARDED_FOR).iter().rev();
         let entries = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
         let mut client = peer;
         for entry in entries.map(<[u8]>::trim_ascii).filter(|entry| !entry.is_empty()) {
@@ -72,7 +73,7 @@ impl TrustedProxies {
     }
 }
 
-/// Parses a network such as `10.0.0.0/8`, or one address.
+/// Parses a network such as `10.0.0.0/8`, or a single address.
 pub fn parse_network(text: &str) -> Option<IpNet> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Some(address.to_canonical().into());
@@ -80,11 +81,11 @@ pub fn parse_network(text: &str) -> Option<IpNet> {
     text.parse::<IpNet>().ok().map(|network| network.trunc())
 }
 
-/// Parses an address with or without a port, in brackets or not.
+/// Parses an address with or without port and brackets.
 fn parse_entry(entry: &[u8]) -> Option<IpAddr> {
     let entry = std::str::from_utf8(entry).ok()?;
-    let bare = entry.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(entry);
-    let address = bare.parse::<IpAddr>().ok();
+    let unbracketed = entry.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(entry);
+    let address = unbracketed.parse::<IpAddr>().ok();
     let address = address.or_else(|| entry.parse().ok().map(|address: std::net::SocketAddr| address.ip()));
     address.map(|address| address.to_canonical())
 }
@@ -119,7 +120,7 @@ mod tests {
     fn headers(lines: &[&[u8]]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for line in lines {
-            headers.append(FORWARDED_FOR, http::HeaderValue::from_bytes(line).unwrap());
+            headers.append(X_FORWARDED_FOR, http::HeaderValue::from_bytes(line).unwrap());
         }
         headers
     }
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_left_of_garbage_are_ignored() {
+    fn entries_left_of_a_malformed_entry_are_ignored() {
         check("127.0.0.1", &[b"203.0.113.9, unknown"], Some("127.0.0.1"));
         check("127.0.0.1", &[b"203.0.113.9, \xff, 10.1.2.3"], Some("10.1.2.3"));
         check("127.0.0.1", &[b"\xff\xfe, 203.0.113.9"], Some("203.0.113.9"));
@@ -164,9 +165,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn client_cannot_imitate_another(words in "[0-9a-f.:, \\[\\]x]{0,60}", own in any::<u32>()) {
+        fn client_cannot_imitate_another(forged in "[0-9a-f.:, \\[\\]x]{0,60}", own in any::<u32>()) {
             let own = Ipv4Addr::from_bits(own | 0xC000_0000);
-            let line = format!("{words}, {own}");
+            let line = format!("{forged}, {own}");
             let client = proxies().request_client(IpAddr::from([127, 0, 0, 1]), &headers(&[line.as_bytes()]));
             assert_eq!(client, Some(ClientAddress::from_ip(own.into())));
         }

@@ -120,7 +120,7 @@ fn read_console(reader: &mut VariableReader<'_>) -> Console {
     let bind = (!is_off).then_some(bind);
     let password = reader
         .read_with(variables::CONSOLE_PASSWORD, |text| ConsolePassword::parse(text).map_err(str::to_owned));
-    let known = AllowedHosts::local().with_further_hosts(bind.map(|address| match address.ip() {
+    let known = AllowedHosts::local().with_hosts(bind.map(|address| match address.ip() {
         IpAddr::V4(ip) => Host::Ipv4(ip),
         IpAddr::V6(ip) => Host::Ipv6(ip),
     }));
@@ -146,7 +146,7 @@ fn read_console(reader: &mut VariableReader<'_>) -> Console {
         let wrong = format!("none is for a console on loopback, but CONSOLE_HOSTS has {name}");
         reader.report_problem(variables::CONSOLE_AUTH, wrong);
     }
-    Console { bind, rules: AccessRules { sign_in, hosts: known.with_further_hosts(further) } }
+    Console { bind, rules: AccessRules { sign_in, hosts: known.with_hosts(further) } }
 }
 
 fn is_loopback(host: &Host) -> bool {

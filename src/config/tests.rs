@@ -283,11 +283,11 @@ fn console_without_sign_in_is_for_loopback_only() {
 fn password_hash_must_be_complete() {
     check(
         "CONSOLE_PASSWORD=$argon2id$v=19$m=19456,t=2,p=1",
-        "CONSOLE_PASSWORD: not a whole argon2id hash, e.g. CONSOLE_PASSWORD='four words you remember'",
+        "CONSOLE_PASSWORD: not a complete argon2id hash, e.g. CONSOLE_PASSWORD='four words you remember'",
     );
     check(
         "CONSOLE_PASSWORD==19=19456,t=2,p=1",
-        "CONSOLE_PASSWORD: a part of an argon2id hash; put the whole hash in single quotes, \
+        "CONSOLE_PASSWORD: only a part of an argon2id hash; put the complete hash in single quotes, \
          e.g. CONSOLE_PASSWORD='four words you remember'",
     );
 }
@@ -372,9 +372,8 @@ fn file_may_have_a_byte_order_mark_and_must_be_utf_8() {
 #[test]
 fn console_hosts_are_added_to_the_local_ones() {
     let known = |lines: &str| good(lines).console.rules.hosts;
-    let beside = |names: &[&str]| {
-        AllowedHosts::local().with_further_hosts(names.iter().map(|name| parse_host(name).unwrap()))
-    };
+    let beside =
+        |names: &[&str]| AllowedHosts::local().with_hosts(names.iter().map(|name| parse_host(name).unwrap()));
     assert_eq!(
         known("CONSOLE_BIND=192.168.1.9:3001\nCONSOLE_HOSTS=Dialarr.home.lan, nas:3001"),
         beside(&["192.168.1.9", "dialarr.home.lan", "nas"])

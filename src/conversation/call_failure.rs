@@ -1,31 +1,31 @@
-//! Failure of a tool call, and its code: a word that the model reads and the database stores.
+//! Failures of tool calls, and their codes, which the model reads and the database stores.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Reason for the model why a call has no result.
+/// Failure of a tool call, as it is reported to the model and to the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallFailure {
     pub code: FailureCode,
-    /// JSON for the model; includes the code too.
+    /// JSON for the model, which includes the code.
     pub for_model: Value,
-    /// One plain sentence for the user, if there is one.
+    /// Sentence for the user, if there is one.
     pub for_user: Option<String>,
 }
 
 impl CallFailure {
-    /// Builds a failure. The model gets the code and the fields of `more`.
-    pub fn new(code: FailureCode, more: Value, for_user: Option<String>) -> Self {
+    /// Builds a failure. The model gets the code and the fields of the object `details`.
+    pub fn new(code: FailureCode, details: Value, for_user: Option<String>) -> Self {
         let mut for_model = json!({ "error": code });
-        if let (Some(map), Value::Object(more)) = (for_model.as_object_mut(), more) {
-            map.extend(more);
+        if let (Some(map), Value::Object(details)) = (for_model.as_object_mut(), details) {
+            map.extend(details);
         }
         Self { code, for_model, for_user }
     }
 
-    /// Failure of a write that may have happened.
+    /// Builds the failure of a write whose outcome is unknown.
     pub fn outcome_unknown() -> Self {
         Self::new(
             FailureCode::OutcomeUnknown,
@@ -35,7 +35,7 @@ impl CallFailure {
     }
 }
 
-/// Code of a failed call, written as a word such as `bad_arguments`.
+/// Code of a failed call, such as `bad_arguments`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCode {
@@ -68,7 +68,7 @@ pub enum FailureCode {
     Changed,
     StillThere,
     StillWanted,
-    /// Confirmed deletion of which some items still exist.
+    /// Confirmed deletion that left some of its items in place.
     NotDeleted,
     // Facts.
     NotSaid,
@@ -96,15 +96,14 @@ pub enum FailureCode {
     // Queued additions, in the audit log.
     NotReachedForADay,
     NoSuchTool,
-    /// Word that another version of the program has stored.
+    /// Code that another version of the program has stored.
     #[serde(untagged)]
     Other(String),
 }
 
 impl FailureCode {
-    /// Returns whether the call had no effect and may succeed later, because its library is down. A write with an
-    /// unknown outcome is not reported before its outcome is determined. A web page in place of JSON may come from an
-    /// instance that is still starting.
+    /// Returns whether the call had no effect and may succeed later, because the instance is down. This includes
+    /// misconfigured instances: one that is still starting may also respond with a web page instead of JSON.
     pub fn is_library_down(&self) -> bool {
         matches!(
             self,
@@ -129,11 +128,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_keeps_its_word_also_one_that_is_not_known() {
-        for word in ["bad_arguments", "radarr_error", "not_deleted", "no_such_season", "of_a_later_version"] {
-            let code: FailureCode = serde_json::from_value(json!(word)).unwrap();
-            assert_eq!((code.to_string().as_str(), json!(code)), (word, json!(word)));
-            assert_eq!(matches!(code, FailureCode::Other(_)), word == "of_a_later_version");
+    fn failure_code_round_trips_even_if_unknown() {
+        for text in ["bad_arguments", "radarr_error", "not_deleted", "no_such_season", "of_a_later_version"] {
+            let code: FailureCode = serde_json::from_value(json!(text)).unwrap();
+            assert_eq!((code.to_string().as_str(), json!(code)), (text, json!(text)));
+            assert_eq!(matches!(code, FailureCode::Other(_)), text == "of_a_later_version");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Delivery status of an outbound message: first in the outbox, then at the carrier.
+//! Delivery status of outbound messages, first in the outbox and then at the carrier.
 
 /// Delivery status of an outbound message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,26 +24,26 @@ pub enum DeliveryStatus {
     Undelivered,
     Failed,
     Canceled,
-    /// The recipient has opted out, was blocked or is forgotten.
+    /// Not sent, because the recipient has opted out, was blocked or was erased.
     Suppressed,
 }
 
 impl DeliveryStatus {
-    /// Parses a state of the outbox or of the event log; `None` for an unknown word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Some(match word {
+    /// Parses a status as the outbox or the event log stores it; `None` if it is unknown.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
             "queued" => Self::Queued,
             "attempting" => Self::Attempting,
             "unknown" => Self::Unknown,
             "accepted" => Self::Accepted,
             "suppressed" => Self::Suppressed,
             "failed" => Self::Failed,
-            other => return Self::from_carrier_word(other),
+            other => return Self::from_carrier_status(other),
         })
     }
 
-    /// Returns the word of the status in the outbox and in the event log.
-    pub fn word(self) -> &'static str {
+    /// Returns the status as the outbox and the event log store it.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Queued | Self::Delayed | Self::QueuedByCarrier => "queued",
             Self::Attempting => "attempting",
@@ -61,9 +61,9 @@ impl DeliveryStatus {
         }
     }
 
-    /// Parses a status that the carrier reports; `None` for an unknown word.
-    pub fn from_carrier_word(word: &str) -> Option<Self> {
-        Some(match word {
+    /// Parses a status that the carrier reports; `None` if it is unknown.
+    pub fn from_carrier_status(text: &str) -> Option<Self> {
+        Some(match text {
             "accepted" => Self::Accepted,
             "scheduled" => Self::Scheduled,
             "queued" => Self::QueuedByCarrier,
@@ -78,7 +78,7 @@ impl DeliveryStatus {
         })
     }
 
-    /// Returns the progress of the message at the carrier, which never goes backwards.
+    /// Returns the rank of the status at the carrier. The rank of a message never decreases.
     pub fn carrier_progress(self) -> u8 {
         match self {
             Self::Queued
@@ -97,7 +97,7 @@ impl DeliveryStatus {
         }
     }
 
-    /// Returns whether only a read receipt can follow a status that the carrier reports.
+    /// Returns whether the carrier reports nothing after this status, except for a read receipt.
     pub fn is_final_report(self) -> bool {
         self.carrier_progress() >= 4
     }

@@ -1,4 +1,4 @@
-//! Begin, end and name of a conversation.
+//! Start, end and name of a conversation.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -7,7 +7,7 @@ use super::text::message_format;
 use super::transcript::ConversationId;
 
 /// Maximum length of the topic of a conversation, in characters.
-const TOPIC_CHARS: usize = 40;
+const MAX_TOPIC_CHARS: usize = 40;
 
 /// Open conversation, with the time that decides its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,7 @@ pub enum ConversationSlot {
     New,
 }
 
+/// Chooses the conversation for a message at `now`. A conversation ends when it has been idle for the time `idle`.
 pub fn choose_slot(open: Option<OpenConversation>, idle: SignedDuration, now: Timestamp) -> ConversationSlot {
     match open {
         None => ConversationSlot::New,
@@ -35,16 +36,16 @@ pub fn choose_slot(open: Option<OpenConversation>, idle: SignedDuration, now: Ti
     }
 }
 
-/// Name of a conversation while it is open: `Nov 20, 2026 21:04`.
-pub fn format_conversation_name(now: Timestamp, zone: &TimeZone) -> String {
-    now.to_zoned(zone.clone()).strftime("%b %-d, %Y %H:%M").to_string()
+/// Formats the name of an open conversation, its start time: `Nov 20, 2026 21:04`.
+pub fn format_conversation_name(started_at: Timestamp, zone: &TimeZone) -> String {
+    started_at.to_zoned(zone.clone()).strftime("%b %-d, %Y %H:%M").to_string()
 }
 
-/// Name of an ended conversation: the beginning of its first message.
+/// Formats the name of an ended conversation: the beginning of its first message.
 pub fn format_topic(first_text: &str) -> Option<String> {
     let line = first_text.split_whitespace().collect::<Vec<_>>().join(" ");
     let plain = message_format::format_for_sms(&line, message_format::EmojiPolicy::Remove);
-    let topic = match plain.char_indices().nth(TOPIC_CHARS) {
+    let topic = match plain.char_indices().nth(MAX_TOPIC_CHARS) {
         None => plain,
         Some((end, _)) => {
             let cut = plain[..end].rfind(' ').unwrap_or(end);
@@ -54,10 +55,10 @@ pub fn format_topic(first_text: &str) -> Option<String> {
     (!topic.is_empty()).then_some(topic)
 }
 
-/// Lifecycle facts that an answer reports about its conversation.
+/// Lifecycle of a conversation, as a response of the API reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationLifecycle {
-    /// True if the turn of the answer is the first of its conversation.
+    /// True if the turn is the first of its conversation.
     pub is_new_conversation: bool,
     pub conversation_id: ConversationId,
     pub conversation_name: String,
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conversation_ends_after_a_silence() {
+    fn conversation_ends_after_its_idle_time() {
         let at = |seconds| Timestamp::from_second(seconds).unwrap();
         let open = Some(OpenConversation { id: ConversationId(7), last_activity_at: at(100) });
         let idle = SignedDuration::from_secs(60);

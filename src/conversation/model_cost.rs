@@ -1,8 +1,8 @@
-//! Cost of a model call, its estimated maximum, and the daily limit.
+//! Cost of model calls: prices, the estimated maximum of a call, and the daily budget.
 
 use super::model_request::ModelRequest;
 
-/// Tokens of one model call.
+/// Tokens that a model call used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TokenUsage {
     /// Input tokens, including the cached ones.
@@ -17,11 +17,11 @@ impl TokenUsage {
         self.input.saturating_add(self.output)
     }
 
-    pub fn plus(self, more: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Self {
-            input: self.input.saturating_add(more.input),
-            cached: self.cached.saturating_add(more.cached),
-            output: self.output.saturating_add(more.output),
+            input: self.input.saturating_add(other.input),
+            cached: self.cached.saturating_add(other.cached),
+            output: self.output.saturating_add(other.output),
         }
     }
 }
@@ -38,10 +38,10 @@ impl ModelPrices {
     /// Returns the cost in millionths of the currency, rounded up.
     pub fn cost(self, tokens: TokenUsage) -> u64 {
         let cached = tokens.cached.min(tokens.input);
-        let price = |count: u64, price: u64| u128::from(count) * u128::from(price);
-        let sum = price(tokens.input - cached, self.input)
-            + price(cached, self.cached)
-            + price(tokens.output, self.output);
+        let charge = |count: u64, price: u64| u128::from(count) * u128::from(price);
+        let sum = charge(tokens.input - cached, self.input)
+            + charge(cached, self.cached)
+            + charge(tokens.output, self.output);
         u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 }
@@ -62,8 +62,8 @@ pub struct ModelSpending {
 }
 
 impl ModelSpending {
-    pub fn plus(self, more: Self) -> Self {
-        Self { tokens: self.tokens.saturating_add(more.tokens), cost: self.cost.saturating_add(more.cost) }
+    pub fn plus(self, other: Self) -> Self {
+        Self { tokens: self.tokens.saturating_add(other.tokens), cost: self.cost.saturating_add(other.cost) }
     }
 }
 
@@ -71,16 +71,23 @@ impl ModelSpending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CostEstimate {
     pub input: ModelSpending,
-    /// Spending for the longest possible answer.
+    /// Spending for the longest possible response.
     pub output: ModelSpending,
 }
 
 impl CostEstimate {
     pub fn from_request(request: &ModelRequest, prices: ModelPrices) -> Self {
-        let spent = |tokens: TokenUsage| ModelSpending { tokens: tokens.total(), cost: prices.cost(tokens) };
+        let spending =
+            |tokens: TokenUsage| ModelSpending { tokens: tokens.total(), cost: prices.cost(tokens) };
         Self {
-            input: spent(TokenUsage { input: estimate_tokens(request.byte_size()), ..TokenUsage::default() }),
-            output: spent(TokenUsage { output: request.max_output_tokens.into(), ..TokenUsage::default() }),
+            input: spending(TokenUsage {
+                input: estimate_tokens(request.byte_size()),
+                ..TokenUsage::default()
+            }),
+            output: spending(TokenUsage {
+                output: request.max_output_tokens.into(),
+                ..TokenUsage::default()
+            }),
         }
     }
 
@@ -89,8 +96,7 @@ impl CostEstimate {
     }
 }
 
-/// Estimates the tokens of a text of this length. Every model counts tokens differently; four bytes are about one
-/// token.
+/// Estimates the tokens of a text from its length. Models count tokens differently; one token is about four bytes.
 pub fn estimate_tokens(bytes: usize) -> u64 {
     u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX)
 }
@@ -109,16 +115,16 @@ pub enum ModelCharge {
 }
 
 impl DailyBudget {
-    /// Returns whether a call with a cost of up to `more` still fits into the budget in addition to `spent`.
-    pub fn has_room(self, spent: ModelSpending, more: ModelSpending) -> bool {
-        let fits = |limit: Option<u64>, spent: u64, more: u64| {
-            limit.is_none_or(|limit| spent.saturating_add(more) <= limit)
+    /// Returns whether the budget allows a call that spends up to `estimate` in addition to `spent`.
+    pub fn has_room(self, spent: ModelSpending, estimate: ModelSpending) -> bool {
+        let is_within = |limit: Option<u64>, spent: u64, estimate: u64| {
+            limit.is_none_or(|limit| spent.saturating_add(estimate) <= limit)
         };
-        fits(self.tokens, spent.tokens, more.tokens) && fits(self.cost, spent.cost, more.cost)
+        is_within(self.tokens, spent.tokens, estimate.tokens)
+            && is_within(self.cost, spent.cost, estimate.cost)
     }
 
-    /// Returns the budget for the background calls of a day, for which no user waits, so that the rest is left to
-    /// users.
+    /// Returns half of the budget, as the limit for background calls, so that the rest is left for replies to users.
     pub fn background_half(self) -> Self {
         Self { tokens: self.tokens.map(|limit| limit / 2), cost: self.cost.map(|limit| limit / 2) }
     }
@@ -171,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn call_fits_only_within_both_limits() {
+    fn budget_allows_a_call_only_within_both_limits() {
         let budget = DailyBudget { tokens: Some(100), cost: Some(50) };
         let spent = ModelSpending { tokens: 60, cost: 10 };
         assert!(budget.has_room(spent, ModelSpending { tokens: 40, cost: 40 }));

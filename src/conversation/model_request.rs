@@ -1,27 +1,27 @@
-//! Request of one model call, in the terms of Chat Completions, and its size.
+//! Request of a model call, modeled on the Chat Completions API, and its size.
 
 use serde_json::Value;
 
 use super::transcript::{CallId, ToolSpec};
 
-/// Request of one model call.
+/// Request of a model call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
-    /// System prompt: the same bytes for every user of a role, so that model servers can cache the prefix.
+    /// System prompt, identical for every user of a role, so that model servers can cache the prefix.
     pub system: String,
     pub tools: Vec<ToolSpec>,
     pub tool_choice: ToolChoice,
     pub messages: Vec<ModelMessage>,
     pub max_output_tokens: u32,
-    /// JSON Schema of the expected answer. Not every model server supports one, so the answer is untrusted.
+    /// JSON Schema of the expected response. Not every model server supports schemas, so the response is untrusted.
     pub reply_schema: Option<Value>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolChoice {
     Auto,
-    /// Last call of a turn, which asks for a plain answer. The tools are still listed, because strict servers require
-    /// them.
+    /// The model must answer without tools, in the last call of a turn. The tools are still listed, because strict
+    /// servers require it.
     None,
 }
 
@@ -32,7 +32,7 @@ pub enum ModelMessage {
         text: String,
         calls: Vec<PromptCall>,
     },
-    /// Result of a tool call, exactly one for every call of the assistant message before it.
+    /// Result of a tool call: exactly one for each call of the preceding assistant message.
     ToolResult {
         call: CallId,
         content: String,
@@ -40,7 +40,7 @@ pub enum ModelMessage {
     },
 }
 
-/// Past call as the prompt replays it: its arguments are always an object.
+/// Tool call in a prompt. Its arguments are always an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptCall {
     pub id: CallId,
@@ -49,7 +49,7 @@ pub struct PromptCall {
 }
 
 impl ModelRequest {
-    /// Returns the total length of all texts in bytes, from which the cost is estimated before a model reads them.
+    /// Returns the total length of all texts in bytes, from which the cost is estimated before the call.
     pub fn byte_size(&self) -> usize {
         let tools = self
             .tools

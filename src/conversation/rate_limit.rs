@@ -1,18 +1,18 @@
-//! Rate limits, such as "10 messages within 7 days": the form of every limit that fills up and recovers with time.
+//! Rate limits with a sliding window, such as "10 messages within 7 days".
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::grammar::confirmation_reply::{self, ConfirmationReply, ReplyLanguage};
 use super::grammar::keyword_grammar::{self, TextCommand};
-use super::transcript::OptWord;
+use super::transcript::OptKeyword;
 
-/// Rate limit that a message counts towards. Messages that protect the user have their own limit, so that earlier
-/// messages cannot use it up.
+/// Rate limit toward which a message counts. Messages that protect the user have a separate limit, which other messages
+/// cannot use up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextAllowance {
     Ordinary,
-    /// A no, an opt-out word, and the commands of a user about stored data. Their limit has the same size, which bounds
-    /// our replies to them too.
+    /// A no, an opt-out keyword, or a command about stored data. The limit has the same size, so that our replies to
+    /// these messages are limited too.
     Protected,
 }
 
@@ -20,15 +20,15 @@ impl TextAllowance {
     pub const ALL: [Self; 2] = [Self::Ordinary, Self::Protected];
 
     pub fn from_text(text: &str, languages: &[ReplyLanguage]) -> Self {
-        let asks_about_themselves = matches!(
+        let is_privacy_command = matches!(
             keyword_grammar::parse_command(text),
             Some(TextCommand::ForgetAll | TextCommand::ListFacts | TextCommand::ForgetFact(_))
         );
-        let opts_out = keyword_grammar::opt_word(text) == Some(OptWord::Out);
+        let opts_out = keyword_grammar::parse_opt_keyword(text) == Some(OptKeyword::Out);
         match confirmation_reply::parse_confirmation_reply(text, None, languages) {
             ConfirmationReply::No => Self::Protected,
             ConfirmationReply::Yes | ConfirmationReply::UnclearYes(_) | ConfirmationReply::Unrelated
-                if asks_about_themselves || opts_out =>
+                if is_privacy_command || opts_out =>
             {
                 Self::Protected
             }
@@ -39,7 +39,7 @@ impl TextAllowance {
     }
 }
 
-/// Maximum number within any period of this length.
+/// Maximum number of events within any period of a given length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
     pub max: u32,
@@ -47,14 +47,14 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// Parses `10/7d`: a number, then a number of minutes (`m`), hours (`h`) or days (`d`), which may be omitted if it
-    /// is 1.
+    /// Parses `10/7d`: the maximum, then a number of minutes (`m`), hours (`h`) or days (`d`), which may be omitted if
+    /// it is 1.
     pub fn parse(text: &str) -> Option<Self> {
-        let (most, within) = text.split_once('/')?;
-        let most = most.trim().parse().ok().filter(|most| (1..=1_000_000).contains(most))?;
-        let within = within.trim();
-        let unit = within.chars().last()?;
-        let count = &within[..within.len() - unit.len_utf8()];
+        let (max, period) = text.split_once('/')?;
+        let max = max.trim().parse().ok().filter(|max| (1..=1_000_000).contains(max))?;
+        let period = period.trim();
+        let unit = period.chars().last()?;
+        let count = &period[..period.len() - unit.len_utf8()];
         let count: i64 = if count.is_empty() { 1 } else { count.parse().ok()? };
         let minutes = match unit {
             'm' => 1,
@@ -63,13 +63,13 @@ impl RateLimit {
             _ => return None,
         };
         let minutes = count.checked_mul(minutes).filter(|minutes| (1..=527_040).contains(minutes))?;
-        Some(Self { max: most, period: SignedDuration::from_mins(minutes) })
+        Some(Self { max, period: SignedDuration::from_mins(minutes) })
     }
 
     /// Formats the limit for users: `1 movie within a day`, `15 movies within 7 days`.
-    pub fn format_limit(&self, what: &str) -> String {
-        let s = if self.max == 1 { "" } else { "s" };
-        format!("{} {what}{s} within {}", self.max, self.format_period())
+    pub fn format_limit(&self, noun: &str) -> String {
+        let plural = if self.max == 1 { "" } else { "s" };
+        format!("{} {noun}{plural} within {}", self.max, self.format_period())
     }
 
     /// Formats the period: `a minute`, `3 hours`, `7 days`.
@@ -84,46 +84,48 @@ impl RateLimit {
         if count == 1 { format!("{article} {unit}") } else { format!("{count} {unit}s") }
     }
 
-    /// Returns for each of `texts`, in order, whether it exceeds the limit in addition to the messages counted before.
-    pub fn mark_excess(&self, mut counted: Vec<Timestamp>, texts: &[Timestamp]) -> Vec<bool> {
-        let most = usize::try_from(self.max).unwrap_or(usize::MAX);
-        let is_over = |at: &Timestamp| {
-            // A time further ahead dates from before the clock was set back.
-            let near = |other: &&Timestamp| other.duration_since(*at).abs() < self.period;
-            let over = counted.iter().filter(near).count() >= most;
-            if !over {
-                counted.push(*at);
+    /// Returns for each message, in order, whether it exceeds the limit, given the times of the messages counted
+    /// before.
+    pub fn mark_excess(&self, mut counted: Vec<Timestamp>, messages: &[Timestamp]) -> Vec<bool> {
+        let max = usize::try_from(self.max).unwrap_or(usize::MAX);
+        let is_excess = |time: &Timestamp| {
+            // A time further in the future dates from before the clock was set back.
+            let is_within_period = |other: &&Timestamp| other.duration_since(*time).abs() < self.period;
+            let is_excess = counted.iter().filter(is_within_period).count() >= max;
+            if !is_excess {
+                counted.push(*time);
             }
-            over
+            is_excess
         };
-        texts.iter().map(is_over).collect()
+        messages.iter().map(is_excess).collect()
     }
 
-    /// Returns whether `more` fit at `now` in addition to the counted amounts, each with its time, oldest first.
-    pub fn capacity_at(&self, counted: &[(Timestamp, u32)], more: u32, now: Timestamp) -> RateCapacity {
-        if more > self.max {
+    /// Returns when the limit has capacity for `amount`, given the counted amounts with their times, oldest first.
+    pub fn capacity_at(&self, counted: &[(Timestamp, u32)], amount: u32, now: Timestamp) -> RateCapacity {
+        if amount > self.max {
             return RateCapacity::Never;
         }
-        let begin = now - self.period;
-        // A time ahead of the clock dates from before the clock was set back, and its real age is unknown.
-        let is_recent = |at: &Timestamp| *at > begin && *at <= now;
-        let live: Vec<(Timestamp, u32)> = counted.iter().copied().filter(|(at, _)| is_recent(at)).collect();
-        let used = live.iter().fold(0_u32, |sum, (_, amount)| sum.saturating_add(*amount));
-        let mut over = used.saturating_add(more).saturating_sub(self.max);
-        if over == 0 {
+        let period_start = now - self.period;
+        // A time in the future dates from before the clock was set back, and its real age is unknown.
+        let is_recent = |time: &Timestamp| *time > period_start && *time <= now;
+        let recent: Vec<(Timestamp, u32)> =
+            counted.iter().copied().filter(|(time, _)| is_recent(time)).collect();
+        let used = recent.iter().fold(0_u32, |sum, (_, amount)| sum.saturating_add(*amount));
+        let mut excess = used.saturating_add(amount).saturating_sub(self.max);
+        if excess == 0 {
             return RateCapacity::Available;
         }
-        for (at, amount) in live {
-            over = over.saturating_sub(amount);
-            if over == 0 {
-                return RateCapacity::AvailableAt(at + self.period);
+        for (time, amount) in recent {
+            excess = excess.saturating_sub(amount);
+            if excess == 0 {
+                return RateCapacity::AvailableAt(time + self.period);
             }
         }
         RateCapacity::Never
     }
 }
 
-/// Time from which a limit has capacity for more.
+/// Time at which a rate limit has capacity for an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateCapacity {
     Available,
@@ -143,7 +145,7 @@ mod tests {
 
     #[test]
     fn rate_limit_is_a_number_and_a_period() {
-        for (text, most, minutes, words) in [
+        for (text, max, minutes, formatted) in [
             ("10/7d", 10, 7 * 24 * 60, "10 texts within 7 days"),
             ("10/1m", 10, 1, "10 texts within a minute"),
             ("3/h", 3, 60, "3 texts within an hour"),
@@ -151,8 +153,8 @@ mod tests {
             (" 5 / 90m ", 5, 90, "5 texts within 90 minutes"),
         ] {
             let rate = RateLimit::parse(text).unwrap();
-            assert_eq!((rate.max, rate.period), (most, SignedDuration::from_mins(minutes)), "{text}");
-            assert_eq!(rate.format_limit("text"), words);
+            assert_eq!((rate.max, rate.period), (max, SignedDuration::from_mins(minutes)), "{text}");
+            assert_eq!(rate.format_limit("text"), formatted);
         }
         for text in ["", "10", "0/d", "-1/d", "10/", "10/0d", "10/7w", "ten/7d", "10/7ü", "9/99999d"] {
             assert_eq!(RateLimit::parse(text), None, "{text}");
@@ -160,26 +162,26 @@ mod tests {
     }
 
     #[test]
-    fn refused_messages_do_not_count_against_later_ones() {
+    fn excess_messages_do_not_count_against_later_ones() {
         let rate = RateLimit { max: 2, period: SignedDuration::from_mins(10) };
-        let texts = [minute(5), minute(6), minute(9), minute(11), minute(16)];
-        assert_eq!(rate.mark_excess(vec![minute(0)], &texts), [false, true, true, false, false]);
+        let messages = [minute(5), minute(6), minute(9), minute(11), minute(16)];
+        assert_eq!(rate.mark_excess(vec![minute(0)], &messages), [false, true, true, false, false]);
     }
 
     #[test]
-    fn future_times_after_a_clock_step_back_block_no_one() {
+    fn future_times_after_a_clock_step_do_not_count() {
         let rate = RateLimit { max: 1, period: SignedDuration::from_mins(10) };
         assert_eq!(rate.mark_excess(vec![minute(120)], &[minute(60), minute(61)]), [false, true]);
         assert_eq!(
             rate.mark_excess(vec![minute(65)], &[minute(60)]),
             [true],
-            "texts can overtake each other"
+            "messages can arrive out of order"
         );
         assert_eq!(rate.capacity_at(&[(minute(120), 1)], 1, minute(60)), RateCapacity::Available);
     }
 
     #[test]
-    fn capacity_returns_when_enough_counted_entries_are_old() {
+    fn capacity_returns_when_enough_counted_amounts_are_old() {
         let rate = RateLimit { max: 3, period: SignedDuration::from_mins(10) };
         let counted = [(minute(0), 1), (minute(4), 2)];
         assert_eq!(rate.capacity_at(&counted, 0, minute(5)), RateCapacity::Available);

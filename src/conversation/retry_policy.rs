@@ -1,18 +1,18 @@
-//! Uniform classification of the failure of any peer: whether the same request may be repeated, whether it may have
-//! been carried out nevertheless, and the time to wait.
+//! Classification of failed requests to any peer: whether the request may be retried, whether it may have had an effect
+//! nevertheless, and the backoff.
 
 use std::time::Duration;
 
-/// Class of a failure of a model, of Sonarr or Radarr, of the carrier or of the database, by the next step that it
-/// allows.
+/// Class of a failure of the model, Sonarr, Radarr, the carrier or the database, which determines how it is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailureClass {
     pub retriable: bool,
     pub effect: PeerEffect,
-    /// Pause that the peer asked for.
+    /// Delay that the peer asked for.
     pub retry_after: Option<Duration>,
 }
 
+/// Effect of a failed request at the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerEffect {
     /// The request certainly had no effect at the peer.
@@ -31,20 +31,20 @@ impl FailureClass {
     }
 }
 
-/// Growth of the pauses between attempts.
+/// Exponential backoff between attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackoffPolicy {
-    pub first: Duration,
+    pub first_pause: Duration,
     pub factor: u32,
-    /// Maximum pause, regardless of the pause that the peer asks for.
-    pub longest: Duration,
+    /// Maximum pause, even if the peer asks for a longer one.
+    pub max_pause: Duration,
 }
 
 impl BackoffPolicy {
-    /// Returns the pause after failed attempt number `attempt`, from 1.
+    /// Returns the pause after the failed attempt with this number, from 1.
     pub fn pause_after(&self, attempt: u32, retry_after: Option<Duration>) -> Duration {
-        let grown = self.first.saturating_mul(self.factor.saturating_pow(attempt.saturating_sub(1)));
-        retry_after.unwrap_or(grown).min(self.longest)
+        let backoff = self.first_pause.saturating_mul(self.factor.saturating_pow(attempt.saturating_sub(1)));
+        retry_after.unwrap_or(backoff).min(self.max_pause)
     }
 }
 
@@ -53,9 +53,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn backoff_grows_to_a_cap_that_also_limits_the_peers_delay() {
-        let policy =
-            BackoffPolicy { first: Duration::from_secs(2), factor: 2, longest: Duration::from_secs(300) };
+    fn backoff_grows_to_a_maximum_that_also_limits_retry_after() {
+        let policy = BackoffPolicy {
+            first_pause: Duration::from_secs(2),
+            factor: 2,
+            max_pause: Duration::from_secs(300),
+        };
         let seconds = |attempt, retry_after: Option<u64>| {
             policy.pause_after(attempt, retry_after.map(Duration::from_secs)).as_secs()
         };

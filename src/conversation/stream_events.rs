@@ -1,4 +1,4 @@
-//! Events of a conversation, as one ordered log delivers them to its subscribers.
+//! Events of conversations in the ordered log that subscribers read.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::delivery_status::DeliveryStatus;
 use super::transcript::{CallRow, EventId, OutboxId, TurnId};
 
-/// Sequence number of an event in the log: one series of numbers for all conversations, in the order of commits, never
+/// Sequence number of an event in the log. All conversations share one sequence, in commit order; numbers are never
 /// reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EventSeq(pub i64);
@@ -18,27 +18,28 @@ impl fmt::Display for EventSeq {
     }
 }
 
+/// Event in the log of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamEvent {
     pub seq: EventSeq,
     pub at: Timestamp,
-    /// Turn of the event; `None` for events outside of turns: the begin and end of a conversation, a notification, a
+    /// Turn of the event; `None` for events outside of turns: the start and end of a conversation, a notification, a
     /// waiting message.
     pub turn: Option<TurnId>,
     pub kind: StreamEventKind,
 }
 
-/// Kind of a stream event. A changed row is identified with its state at that moment; its content is read from its
-/// table.
+/// Kind of a stream event. An event about a row contains its id and its state at that time; subscribers read the
+/// content from the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamEventKind {
     Turn(StreamTurnState),
-    /// The model begins a block, or continues one that another block interrupted.
+    /// The model starts a block, or continues one that another block interrupted.
     BlockStart(StreamBlock),
     BlockDelta(StreamBlock, String),
     BlockEnd(StreamBlock),
-    /// The streamed output of this attempt is void: drop its blocks. Later blocks under the same attempt are the
-    /// response as it was recorded.
+    /// The streamed output of this attempt is invalid, and subscribers drop its blocks. Later blocks of the same
+    /// attempt contain the response as it was stored.
     StepAbandoned {
         step: u32,
         attempt: u32,
@@ -53,13 +54,13 @@ pub enum StreamEventKind {
     Conversation(ConversationChange),
 }
 
-/// Block of a response of the event's turn. Its deltas, joined, are its text.
+/// Block of a model response in the event's turn. Its concatenated deltas are its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamBlock {
     pub step: u32,
     pub attempt: u32,
     pub kind: BlockKind,
-    /// Index of the call in the response; 0 for text and thinking.
+    /// Index of the tool call in the response; 0 for text and thinking.
     pub ord: u32,
 }
 
@@ -71,6 +72,7 @@ pub enum BlockKind {
     ToolCall,
 }
 
+/// State of a turn, as its events report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StreamTurnState {
     Created,
@@ -82,10 +84,11 @@ pub enum StreamTurnState {
     Canceled,
 }
 
+/// State of a tool call, without its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CallPhase {
     Created,
-    /// The call waits for a yes.
+    /// The call awaits confirmation.
     Held,
     Running,
     /// The call was started, and its outcome has not been determined yet.

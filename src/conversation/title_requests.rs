@@ -1,5 +1,5 @@
-//! Title requests: the requested title, the requesters, and the retries of an addition that could not be made at once,
-//! with the messages that report its outcome.
+//! Title requests: the requested title, its requesters, the retries of an addition that failed at first, and the
+//! messages that report its outcome.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -8,31 +8,31 @@ use serde_json::{Value, json};
 use super::text::title::format_title;
 use super::transcript::{CallResult, MediaKind, ToolArguments};
 
-/// Status of a result if nothing was added, and the addition will be tried later.
+/// Status of a tool result: the addition failed and will be retried.
 pub const QUEUED: &str = "queued";
-/// Status of a result if the user will be notified about a title.
+/// Status of a tool result: the user will be notified about the title.
 pub const FOLLOWING: &str = "following";
-/// Status of a result if the user will not be notified.
+/// Status of a tool result: the user will not be notified about the title.
 pub const NOT_FOLLOWING: &str = "not_following";
 
-/// Key for the seasons that are in the library without being monitored; an empty list means the whole title.
+/// Key of a tool result for the unmonitored seasons in the library; an empty list means the whole title.
 pub const NOT_MONITORED: &str = "not_looked_for";
 
 /// Period during which an addition is retried.
 pub const RETRY_PERIOD: SignedDuration = SignedDuration::from_hours(24);
-/// Minutes between the first attempts.
-const RETRY_PAUSE_MINUTES: [i64; 5] = [1, 2, 5, 10, 20];
-/// Minutes between all later attempts.
-const MAX_RETRY_PAUSE_MINUTES: i64 = 30;
+/// Delays between the first attempts, in minutes.
+const RETRY_DELAY_MINUTES: [i64; 5] = [1, 2, 5, 10, 20];
+/// Delay between all later attempts, in minutes.
+const MAX_RETRY_DELAY_MINUTES: i64 = 30;
 
-/// Requested title, by the id that its catalog assigns.
+/// Requested title, identified by its catalog id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestedTitle {
     pub instance: String,
     pub kind: MediaKind,
     /// TMDB id of a movie, TheTVDB id of a series.
     pub catalog_id: i64,
-    /// Title, or empty if it is unknown.
+    /// Title, or an empty string if it is unknown.
     pub title: String,
     /// Year, or 0 if the catalog has none.
     pub year: u16,
@@ -40,16 +40,16 @@ pub struct RequestedTitle {
     pub seasons: Option<Vec<u32>>,
 }
 
-/// Progress of an addition that is tried later.
+/// State of an addition that is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeferredAdditionState {
-    /// The addition has certainly not been made yet.
+    /// The title has certainly not been added yet.
     Waiting,
     /// An attempt was started, and its outcome is unknown.
     InProgress,
 }
 
-/// A title request that could not be added at once, with the arguments of its call.
+/// Title request whose addition is retried, with the arguments of its call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueuedRequest {
     pub wanted: RequestedTitle,
@@ -57,48 +57,48 @@ pub struct QueuedRequest {
 }
 
 impl QueuedRequest {
-    /// Merges this request and a later one for the same title: the numbered seasons of both, and the later value of
-    /// every other argument. Returns `None` if their seasons are named in different ways: only the catalog knows
-    /// whether "the latest" is season 2.
+    /// Merges this request with a later one for the same title: the numbered seasons of both, and the later value of
+    /// every other argument. Returns `None` if the requests name their seasons in different ways, because only the
+    /// catalog knows whether "the latest" is season 2.
     pub fn merge_with(&self, later: &Self) -> Option<Self> {
         let all = json!("all");
-        let asks_for_all = |one: &Self| one.argument("seasons") == Some(&all);
+        let requests_all = |request: &Self| request.argument("seasons") == Some(&all);
         let (seasons, argument) = match (&self.wanted.seasons, &later.wanted.seasons) {
             (Some(earlier), Some(later)) => {
-                let mut both = [earlier.as_slice(), later].concat();
-                both.sort_unstable();
-                both.dedup();
-                (Some(both.clone()), Some(json!(both)))
+                let mut merged = [earlier.as_slice(), later].concat();
+                merged.sort_unstable();
+                merged.dedup();
+                (Some(merged.clone()), Some(json!(merged)))
             }
-            (None | Some(_), None | Some(_)) if asks_for_all(self) || asks_for_all(later) => {
+            (None | Some(_), None | Some(_)) if requests_all(self) || requests_all(later) => {
                 (None, Some(all.clone()))
             }
             (None, None) if self.argument("seasons") == later.argument("seasons") => (None, None),
             (None | Some(_), None | Some(_)) => return None,
         };
         let mut arguments = self.arguments.clone();
-        if let (ToolArguments::Object(ours), ToolArguments::Object(theirs)) =
+        if let (ToolArguments::Object(merged), ToolArguments::Object(later)) =
             (&mut arguments, &later.arguments)
         {
-            ours.extend(theirs.clone().into_iter().filter(|(_, value)| !value.is_null()));
-            ours.extend(argument.map(|value| ("seasons".to_owned(), value)));
+            merged.extend(later.clone().into_iter().filter(|(_, value)| !value.is_null()));
+            merged.extend(argument.map(|value| ("seasons".to_owned(), value)));
         }
         Some(Self { wanted: RequestedTitle { seasons, ..later.wanted.clone() }, arguments })
     }
 
-    /// Merges all of these requests for one title, oldest first; returns `None` if they cannot be merged.
+    /// Merges requests for one title, oldest first; returns `None` if they cannot be merged.
     pub fn merge_all<'a>(requests: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
         let mut requests = requests.into_iter();
         let oldest = requests.next()?.clone();
         requests.try_fold(oldest, |merged, later| merged.merge_with(later))
     }
 
-    /// Returns whether another request for the same title names the same seasons and the same other arguments.
+    /// Returns whether a later request for the same title has the same seasons and the same other arguments.
     pub fn is_repeated_by(&self, later: &Self) -> bool {
-        let other_arguments = |one: &Self| match &one.arguments {
+        let other_arguments = |request: &Self| match &request.arguments {
             ToolArguments::Object(map) => {
-                let given = map.iter().filter(|(name, value)| *name != "seasons" && !value.is_null());
-                Some(given.map(|(name, value)| (name.clone(), value.clone())).collect::<Vec<_>>())
+                let present = map.iter().filter(|(name, value)| *name != "seasons" && !value.is_null());
+                Some(present.map(|(name, value)| (name.clone(), value.clone())).collect::<Vec<_>>())
             }
             ToolArguments::Malformed(_) => None,
         };
@@ -125,7 +125,7 @@ pub struct TitleRequest {
     pub status: RequestStatus,
 }
 
-/// Extent of the named seasons, or of the whole title, that a request covers.
+/// Extent to which a request covers the named seasons or the whole title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage {
     /// All episodes of the named part.
@@ -137,11 +137,12 @@ pub enum Coverage {
 /// Status of a title request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestStatus {
-    /// The addition is tried until it succeeds, or a day has passed.
+    /// The addition is retried until it succeeds or a day has passed.
     Waiting,
     InLibrary,
 }
 
+/// User who requested a title, as another user may see them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Requester {
     You,
@@ -168,11 +169,11 @@ impl RequestedTitle {
         match lists {
             (None, _) => true,
             (Some(_), None) => false,
-            (Some(all), Some(part)) => part.iter().all(|season| all.contains(season)),
+            (Some(first), Some(second)) => second.iter().all(|season| first.contains(season)),
         }
     }
 
-    /// Returns whether both name the same seasons, in any order.
+    /// Returns whether both requests name the same seasons, in any order.
     pub fn has_same_seasons_as(&self, other: &Self) -> bool {
         let lists = (self.seasons.as_deref(), other.seasons.as_deref());
         Self::includes_seasons(lists) && Self::includes_seasons((lists.1, lists.0))
@@ -185,11 +186,11 @@ impl RequestedTitle {
 
     /// Returns the display name of the instance: `Radarr`, `Sonarr 4K`.
     fn service_name(&self) -> String {
-        let app = match self.kind {
+        let service = match self.kind {
             MediaKind::Movie => "Radarr",
             MediaKind::Series => "Sonarr",
         };
-        if self.instance.ends_with("-4k") { format!("{app} 4K") } else { app.to_owned() }
+        if self.instance.ends_with("-4k") { format!("{service} 4K") } else { service.to_owned() }
     }
 }
 
@@ -212,29 +213,29 @@ fn seasons_be_verb(seasons: &[u32]) -> &'static str {
     }
 }
 
-/// Returns the pause after this number of attempts, not counting the call itself.
-pub fn retry_pause(tries: u32) -> SignedDuration {
-    let pause = usize::try_from(tries).ok().and_then(|tries| RETRY_PAUSE_MINUTES.get(tries));
-    SignedDuration::from_mins(pause.copied().unwrap_or(MAX_RETRY_PAUSE_MINUTES))
+/// Returns the delay after this number of retries.
+pub fn retry_delay(attempts: u32) -> SignedDuration {
+    let minutes = usize::try_from(attempts).ok().and_then(|attempts| RETRY_DELAY_MINUTES.get(attempts));
+    SignedDuration::from_mins(minutes.copied().unwrap_or(MAX_RETRY_DELAY_MINUTES))
 }
 
-/// Returns the time of the next attempt; `None` once the retry period is over.
-pub fn next_try_at(asked_at: Timestamp, tries: u32, now: Timestamp) -> Option<Timestamp> {
-    let end = asked_at + RETRY_PERIOD;
-    (now < end).then(|| (now + retry_pause(tries)).min(end))
+/// Returns the time of the next attempt; `None` after the end of the retry period.
+pub fn next_try_at(requested_at: Timestamp, attempts: u32, now: Timestamp) -> Option<Timestamp> {
+    let end = requested_at + RETRY_PERIOD;
+    (now < end).then(|| (now + retry_delay(attempts)).min(end))
 }
 
-pub fn format_added(wanted: &RequestedTitle) -> String {
-    format!("{} {} added now.", wanted.format_name(), wanted.be_verb())
+pub fn format_added(title: &RequestedTitle) -> String {
+    format!("{} {} added now.", title.format_name(), title.be_verb())
 }
 
-pub fn format_already_there(wanted: &RequestedTitle) -> String {
-    format!("{} {} in the library now.", wanted.format_name(), wanted.be_verb())
+pub fn format_already_there(title: &RequestedTitle) -> String {
+    format!("{} {} in the library now.", title.format_name(), title.be_verb())
 }
 
-/// Message for a title that the library holds without monitoring the requested part: the end of a result, if the result
-/// reports that.
-pub fn format_not_monitored(wanted: &RequestedTitle, result: &CallResult) -> Option<String> {
+/// Formats the message for a title in the library of which the requested part is not monitored; returns `None` if the
+/// result does not report that.
+pub fn format_not_monitored(title: &RequestedTitle, result: &CallResult) -> Option<String> {
     let seasons = result.for_model.get(NOT_MONITORED)?.as_array()?;
     let numbers: Vec<u32> =
         seasons.iter().filter_map(|season| u32::try_from(season.as_u64()?).ok()).collect();
@@ -242,27 +243,27 @@ pub fn format_not_monitored(wanted: &RequestedTitle, result: &CallResult) -> Opt
         [] => "it is".to_owned(),
         seasons => format!("{} {}", format_season_list(seasons), seasons_be_verb(seasons)),
     };
-    let name = RequestedTitle { seasons: None, ..wanted.clone() }.format_name();
+    let name = RequestedTitle { seasons: None, ..title.clone() }.format_name();
     Some(format!("{name} is in the library, but {part} not being looked for. Ask me to get it."))
 }
 
-/// Message to the followers of a title that is now complete.
-pub fn format_ready(wanted: &RequestedTitle) -> String {
-    format!("{} {} ready to watch.", wanted.format_name(), wanted.be_verb())
+/// Formats the message to the followers of a title that is now complete.
+pub fn format_ready(title: &RequestedTitle) -> String {
+    format!("{} {} ready to watch.", title.format_name(), title.be_verb())
 }
 
-pub fn format_refused(wanted: &RequestedTitle, why: Option<&str>) -> String {
-    let name = wanted.format_name();
-    match why {
-        Some(why) => format!("I could not add {name}. {why}"),
+pub fn format_refused(title: &RequestedTitle, reason: Option<&str>) -> String {
+    let name = title.format_name();
+    match reason {
+        Some(reason) => format!("I could not add {name}. {reason}"),
         None => format!("I could not add {name}."),
     }
 }
 
-/// Outcome of a request whose row, or whose turn, cannot be read.
-pub fn unreadable(wanted: &RequestedTitle, trying: DeferredAdditionState) -> String {
-    let name = wanted.format_name();
-    match trying {
+/// Formats the message about a request whose database row, or whose turn, is unreadable.
+pub fn format_unreadable(title: &RequestedTitle, state: DeferredAdditionState) -> String {
+    let name = title.format_name();
+    match state {
         DeferredAdditionState::Waiting => {
             format!("Something went wrong on my side, and I could not add {name}. Please ask me again.")
         }
@@ -273,17 +274,17 @@ pub fn unreadable(wanted: &RequestedTitle, trying: DeferredAdditionState) -> Str
     }
 }
 
-pub fn format_given_up(wanted: &RequestedTitle) -> String {
-    let (name, service) = (wanted.format_name(), wanted.service_name());
+pub fn format_given_up(title: &RequestedTitle) -> String {
+    let (name, service) = (title.format_name(), title.service_name());
     format!("I could not add {name}: {service} could not be reached for a day. Ask me again later.")
 }
 
-pub fn format_outcome_unknown(wanted: &RequestedTitle) -> String {
-    let (name, service) = (wanted.format_name(), wanted.service_name());
-    format!("I could not find out whether {name} was added: {service} could not be reached. Have a look.")
+pub fn format_outcome_unknown(title: &RequestedTitle) -> String {
+    let (name, service) = (title.format_name(), title.service_name());
+    format!("I could not find out whether {name} was added: {service} could not be reached. Please check.")
 }
 
-/// Returns whether a successful write only promised something.
+/// Returns whether a successful write only scheduled an addition or a notification.
 pub fn is_deferred(result: &CallResult) -> bool {
     result
         .for_model
@@ -293,31 +294,31 @@ pub fn is_deferred(result: &CallResult) -> bool {
 }
 
 /// Formats `Sam on Nov 3, you on Nov 5`, each user once; returns `None` if no requester is known.
-pub fn format_requesters(asked: &[&TitleRequest], zone: &TimeZone) -> Option<String> {
-    join_requesters(asked, zone, "")
+pub fn format_requesters(requests: &[&TitleRequest], zone: &TimeZone) -> Option<String> {
+    join_requesters(requests, zone, "")
 }
 
 /// Formats `Sam asked for it on Nov 3, you on Nov 5.`
-pub fn format_requesters_sentence(asked: &[&TitleRequest], zone: &TimeZone) -> Option<String> {
-    let sentence = join_requesters(asked, zone, " asked for it")?;
-    let mut letters = sentence.chars();
-    let first = letters.next()?;
-    Some(format!("{}{}.", first.to_uppercase(), letters.as_str()))
+pub fn format_requesters_sentence(requests: &[&TitleRequest], zone: &TimeZone) -> Option<String> {
+    let sentence = join_requesters(requests, zone, " asked for it")?;
+    let mut characters = sentence.chars();
+    let first = characters.next()?;
+    Some(format!("{}{}.", first.to_uppercase(), characters.as_str()))
 }
 
 /// Joins the requesters; `verb` follows only the first one.
-fn join_requesters(asked: &[&TitleRequest], zone: &TimeZone, verb: &str) -> Option<String> {
+fn join_requesters(requests: &[&TitleRequest], zone: &TimeZone, verb: &str) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
-    for (at, one) in asked.iter().enumerate() {
-        if asked[..at].iter().any(|earlier| earlier.requester == one.requester) {
+    for (index, request) in requests.iter().enumerate() {
+        if requests[..index].iter().any(|earlier| earlier.requester == request.requester) {
             continue;
         }
-        let name = match &one.requester {
+        let name = match &request.requester {
             Requester::You => "you",
             Requester::Named(name) => name,
             Requester::Unnamed => "someone",
         };
-        let day = one.requested_at.to_zoned(zone.clone()).strftime("%b %-d");
+        let day = request.requested_at.to_zoned(zone.clone()).strftime("%b %-d");
         let verb = if parts.is_empty() { verb } else { "" };
         parts.push(format!("{name}{verb} on {day}"));
     }
@@ -330,7 +331,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-    fn wanted(title: &str, seasons: Option<&[u32]>) -> RequestedTitle {
+    fn requested_title(title: &str, seasons: Option<&[u32]>) -> RequestedTitle {
         RequestedTitle {
             instance: "sonarr-4k".into(),
             kind: MediaKind::Series,
@@ -343,7 +344,7 @@ mod tests {
 
     #[test]
     fn request_is_named_with_its_seasons() {
-        let name = |title, seasons| wanted(title, seasons).format_name();
+        let name = |title, seasons| requested_title(title, seasons).format_name();
         assert_eq!(name("Severance", None), "Severance (2022)");
         assert_eq!(name("Severance (2022)", Some(&[2])), "Severance (2022), season 2");
         assert_eq!(name("Severance", Some(&[1, 2, 4])), "Severance (2022), seasons 1, 2 and 4");
@@ -359,8 +360,8 @@ mod tests {
 
     #[test]
     fn outcome_of_a_request_is_one_plain_sentence() {
-        let severance = wanted("Severance", Some(&[1]));
-        let told = [
+        let severance = requested_title("Severance", Some(&[1]));
+        let messages = [
             format_added(&severance),
             format_already_there(&severance),
             format_ready(&severance),
@@ -369,7 +370,7 @@ mod tests {
             format_outcome_unknown(&severance),
         ];
         assert_eq!(
-            told,
+            messages,
             [
                 "Severance (2022), season 1 is added now.",
                 "Severance (2022), season 1 is in the library now.",
@@ -378,22 +379,25 @@ mod tests {
                 "I could not add Severance (2022), season 1: Sonarr 4K could not be reached for a day. Ask me again \
                  later.",
                 "I could not find out whether Severance (2022), season 1 was added: Sonarr 4K could not be reached. \
-                 Have a look.",
+                 Please check.",
             ]
         );
-        assert!(told.iter().all(|text| text.chars().count() <= 160));
+        assert!(messages.iter().all(|text| text.chars().count() <= 160));
     }
 
     fn queued(seasons: Option<&[u32]>, arguments: Value) -> QueuedRequest {
-        QueuedRequest { wanted: wanted("Severance", seasons), arguments: ToolArguments::parse(arguments) }
+        QueuedRequest {
+            wanted: requested_title("Severance", seasons),
+            arguments: ToolArguments::parse(arguments),
+        }
     }
 
     #[test]
     fn queued_requests_for_one_title_merge_seasons_and_arguments() {
         let first = queued(Some(&[3, 1]), json!({ "tvdb": 1, "seasons": [3, 1], "quality": "HD" }));
         let second = queued(Some(&[2]), json!({ "tvdb": 1, "seasons": 2, "quality": null, "anime": true }));
-        let both = json!({ "tvdb": 1, "seasons": [1, 2, 3], "quality": "HD", "anime": true });
-        assert_eq!(first.merge_with(&second), Some(queued(Some(&[1, 2, 3]), both)));
+        let merged = json!({ "tvdb": 1, "seasons": [1, 2, 3], "quality": "HD", "anime": true });
+        assert_eq!(first.merge_with(&second), Some(queued(Some(&[1, 2, 3]), merged)));
         let latest = queued(None, json!({ "seasons": "latest" }));
         assert_eq!(latest.merge_with(&latest), Some(latest.clone()));
         let all = queued(None, json!({ "seasons": "all" }));
@@ -406,28 +410,28 @@ mod tests {
     }
 
     #[test]
-    fn only_the_same_seasons_and_arguments_repeat_a_request() {
+    fn request_is_repeated_only_with_the_same_seasons_and_arguments() {
         let first = queued(Some(&[3, 1]), json!({ "tvdb": 1, "seasons": [3, 1], "quality": null }));
         let again = queued(Some(&[1, 3]), json!({ "tvdb": 1, "seasons": [1, 3] }));
         let fewer = queued(Some(&[1]), json!({ "tvdb": 1, "seasons": [1] }));
-        let sharper = queued(Some(&[1, 3]), json!({ "tvdb": 1, "seasons": [1, 3], "quality": "4K" }));
-        let repeats = [&again, &fewer, &sharper].map(|later| first.is_repeated_by(later));
+        let in_4k = queued(Some(&[1, 3]), json!({ "tvdb": 1, "seasons": [1, 3], "quality": "4K" }));
+        let repeats = [&again, &fewer, &in_4k].map(|later| first.is_repeated_by(later));
         assert_eq!(repeats, [true, false, false]);
-        let [latest, all] = ["latest", "all"].map(|named| queued(None, json!({ "seasons": named })));
+        let [latest, all] = ["latest", "all"].map(|seasons| queued(None, json!({ "seasons": seasons })));
         assert_eq!([latest.is_repeated_by(&latest), latest.is_repeated_by(&all)], [true, false]);
     }
 
     #[test]
-    fn several_seasons_and_specials_are_plural() {
-        let told = [None, Some(&[2][..]), Some(&[1, 2]), Some(&[0])]
-            .map(|seasons| format_added(&wanted("Severance", seasons)));
+    fn several_seasons_and_specials_take_a_plural_verb() {
+        let messages = [None, Some(&[2][..]), Some(&[1, 2]), Some(&[0])]
+            .map(|seasons| format_added(&requested_title("Severance", seasons)));
         let expected = [
             "Severance (2022) is added now.",
             "Severance (2022), season 2 is added now.",
             "Severance (2022), seasons 1 and 2 are added now.",
             "Severance (2022), the specials are added now.",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(messages, expected);
     }
 
     #[test]
@@ -437,54 +441,55 @@ mod tests {
             for_user: String::new(),
             shown: Vec::new(),
         };
-        let told =
-            |seasons| format_not_monitored(&wanted("Severance", Some(&[2])), &result(seasons)).unwrap();
+        let message = |seasons| {
+            format_not_monitored(&requested_title("Severance", Some(&[2])), &result(seasons)).unwrap()
+        };
         assert_eq!(
-            told(&[2]),
+            message(&[2]),
             "Severance (2022) is in the library, but season 2 is not being looked for. Ask me to get it."
         );
         assert_eq!(
-            told(&[]),
+            message(&[]),
             "Severance (2022) is in the library, but it is not being looked for. Ask me to get it."
         );
         assert_eq!(
-            told(&[0]),
+            message(&[0]),
             "Severance (2022) is in the library, but the specials are not being looked for. Ask me to get it."
         );
     }
 
     #[test]
     fn retry_delays_grow_to_half_an_hour_within_a_day() {
-        let mut at = NOW;
+        let mut time = NOW;
         let mut minutes = Vec::new();
-        for tries in 0.. {
-            let Some(next) = next_try_at(NOW, tries, at) else { break };
-            minutes.push(next.duration_since(at).as_mins());
-            at = next;
+        for attempts in 0.. {
+            let Some(next) = next_try_at(NOW, attempts, time) else { break };
+            minutes.push(next.duration_since(time).as_mins());
+            time = next;
         }
         assert_eq!(minutes[..8], [1, 2, 5, 10, 20, 30, 30, 30]);
-        assert_eq!((minutes.len(), at), (52, NOW + RETRY_PERIOD));
+        assert_eq!((minutes.len(), time), (52, NOW + RETRY_PERIOD));
     }
 
     #[test]
     fn each_requester_is_named_once() {
-        let asked = |who: Requester, day: i64| TitleRequest {
-            wanted: wanted("Severance", None),
-            requester: who,
+        let request = |requester: Requester, day: i64| TitleRequest {
+            wanted: requested_title("Severance", None),
+            requester,
             requested_at: NOW + SignedDuration::from_hours(24 * day),
             status: RequestStatus::InLibrary,
         };
         let all = [
-            asked(Requester::Named("Bob".into()), 0),
-            asked(Requester::You, 1),
-            asked(Requester::Named("Bob".into()), 2),
-            asked(Requester::Unnamed, 3),
+            request(Requester::Named("Bob".into()), 0),
+            request(Requester::You, 1),
+            request(Requester::Named("Bob".into()), 2),
+            request(Requester::Unnamed, 3),
         ];
         let all: Vec<&TitleRequest> = all.iter().collect();
-        let (by, who) =
+        let (list, sentence) =
             (format_requesters(&all, &TimeZone::UTC), format_requesters_sentence(&all, &TimeZone::UTC));
-        assert_eq!(by.unwrap(), "Bob on Jan 1, you on Jan 2, someone on Jan 4");
-        assert_eq!(who.unwrap(), "Bob asked for it on Jan 1, you on Jan 2, someone on Jan 4.");
+        assert_eq!(list.unwrap(), "Bob on Jan 1, you on Jan 2, someone on Jan 4");
+        assert_eq!(sentence.unwrap(), "Bob asked for it on Jan 1, you on Jan 2, someone on Jan 4.");
         assert_eq!(
             format_requesters_sentence(&all[1..2], &TimeZone::UTC).unwrap(),
             "You asked for it on Jan 2."

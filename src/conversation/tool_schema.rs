@@ -1,11 +1,11 @@
-//! JSON Schema as every request that offers a tool includes it: serialized once, not for each request.
+//! JSON Schema of a tool's arguments, serialized once and shared by all requests.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// Serialized JSON Schema.
+/// Serialized JSON Schema of a tool's arguments.
 #[derive(Debug, Clone)]
 pub struct ToolSchema(Arc<RawValue>);
 
@@ -19,10 +19,10 @@ impl ToolSchema {
     }
 }
 
-#[expect(clippy::expect_used, reason = "tools are described at the start")]
+#[expect(clippy::expect_used, reason = "schemas are built at startup")]
 impl From<Value> for ToolSchema {
     fn from(schema: Value) -> Self {
-        Self(to_raw_value(&schema).expect("a value is JSON").into())
+        Self(to_raw_value(&schema).expect("a JSON value can be serialized").into())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Basic types of a conversation that every other file may use: users, addresses, model steps, tool calls.
+//! Basic types of conversations, which every module may use: users, addresses, model steps, tool calls.
 
 use std::fmt;
 
@@ -24,35 +24,37 @@ macro_rules! id {
 id!(
     UserId,
     ConversationId,
+    /// Row of `inbound_events`: an inbound message.
     EventId,
     TurnId,
     /// Row of `tool_calls`, unlike [`CallId`], which the model sees.
     CallRow,
+    /// Row of `outbox`: an outbound message.
     OutboxId
 );
 
-/// Phone number in E.164 form: `+`, then 7 to 15 digits that do not start with 0.
+/// Phone number in E.164 format: `+`, then 7 to 15 digits that do not start with 0.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PhoneNumber(String);
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a phone number in E.164 form such as +15550100123")]
+#[error("not a phone number in E.164 format such as +15550100123")]
 pub struct InvalidPhoneNumber;
 
 impl PhoneNumber {
     pub fn parse(text: &str) -> Result<Self, InvalidPhoneNumber> {
         let digits = text.strip_prefix('+').ok_or(InvalidPhoneNumber)?;
-        let well_formed = (7..=15).contains(&digits.len())
+        let is_valid = (7..=15).contains(&digits.len())
             && digits.bytes().all(|byte| byte.is_ascii_digit())
             && !digits.starts_with('0');
-        if well_formed { Ok(Self(text.to_owned())) } else { Err(InvalidPhoneNumber) }
+        if is_valid { Ok(Self(text.to_owned())) } else { Err(InvalidPhoneNumber) }
     }
 
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Formats the number for users: a North American number in its groups, any other unchanged.
+    /// Formats the number for users: in groups of digits for North America, otherwise unchanged.
     pub fn format_grouped(&self) -> String {
         match self.0.strip_prefix("+1") {
             Some(rest) if rest.len() == 10 => format!("+1 {} {} {}", &rest[..3], &rest[3..6], &rest[6..]),
@@ -60,13 +62,13 @@ impl PhoneNumber {
         }
     }
 
-    /// Returns the form for logs: the last two digits.
+    /// Returns the masked form for logs, which shows only the last two digits.
     pub fn masked(&self) -> String {
         format!("+***{}", &self.0[self.0.len() - 2..])
     }
 }
 
-/// Debug output is masked too, so that a stray `{:?}` cannot put a number in a log.
+/// Masked debug output, so that a stray `{:?}` cannot put a number into a log.
 impl fmt::Debug for PhoneNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.masked())
@@ -84,7 +86,7 @@ impl Address {
         Self(text.into())
     }
 
-    /// Our own address at the terminal, without a carrier in between.
+    /// Returns our own address in the terminal, which has no carrier.
     pub fn local() -> Self {
         Self::new(LOCAL)
     }
@@ -93,7 +95,7 @@ impl Address {
         &self.0
     }
 
-    /// Returns `whatsapp:`, `rcs:` or nothing.
+    /// Returns `whatsapp:`, `rcs:` or an empty string.
     pub fn prefix(&self) -> &str {
         match self.0.split_once(':') {
             Some((scheme @ ("whatsapp" | "rcs"), _)) => &self.0[..=scheme.len()],
@@ -101,7 +103,7 @@ impl Address {
         }
     }
 
-    /// Returns the phone number of the address: the same for every prefix.
+    /// Returns the phone number of the address, without its prefix.
     pub fn phone(&self) -> Result<PhoneNumber, InvalidPhoneNumber> {
         PhoneNumber::parse(&self.0[self.prefix().len()..])
     }
@@ -129,7 +131,7 @@ pub enum UserStatus {
     Blocked,
 }
 
-/// Rights of a user beyond requests.
+/// Role and permissions of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserRights {
     pub role: UserRole,
@@ -147,7 +149,7 @@ impl UserRights {
         self.add || self.role == UserRole::Admin
     }
 
-    pub fn may_four_k(self) -> bool {
+    pub fn may_use_four_k(self) -> bool {
         self.four_k || self.role == UserRole::Admin
     }
 }
@@ -160,7 +162,7 @@ pub struct User {
     pub status: UserStatus,
     pub rights: UserRights,
     pub opted_out: bool,
-    /// Created in the console for tests: no message to this user goes to a phone.
+    /// True for a fictional user created in the console: messages to this user are never sent to a phone.
     pub test: bool,
 }
 
@@ -172,7 +174,7 @@ pub enum ChannelKind {
 }
 
 impl ChannelKind {
-    /// Returns whether a message can show a reaction; over the phone a reaction would be a message of its own.
+    /// Returns whether the channel shows a reaction at its message. By phone, a reaction would be a separate message.
     pub fn shows_reactions(self) -> bool {
         match self {
             Self::Twilio => false,
@@ -181,25 +183,26 @@ impl ChannelKind {
     }
 }
 
-/// Word by which carriers and we turn messages off and on.
+/// Opt-out or opt-in keyword, recognized by carriers and by us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OptWord {
-    /// Nothing may be sent any more.
+pub enum OptKeyword {
+    /// STOP and its synonyms: nothing more may be sent.
     Out,
-    /// START or UNSTOP: only turns messages on again.
+    /// START or UNSTOP: only opts the user back in.
     In,
-    /// Turns messages on again and may answer a prompt too.
+    /// YES: opts the user back in, and may also answer a prompt.
     Yes,
-    /// The carrier answers it.
+    /// HELP or INFO, which the carrier answers.
     Help,
 }
 
-/// Id by which the model knows a tool call: nine letters and digits, which every model server accepts.
+/// Id of a tool call in the prompt: nine letters and digits, a form that every model server accepts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(String);
 
 impl CallId {
-    /// Our id in place of the server's, whose ids may repeat, be missing or be too long for another server.
+    /// Builds our own id from the position of the call. The ids of model servers may repeat, be missing, or be too long
+    /// for another server.
     pub fn from_position(turn: TurnId, step: u32, ord: u32) -> Self {
         Self(format!(
             "{}{}{}",
@@ -233,12 +236,12 @@ fn encode_base36(mut number: u64, width: usize) -> String {
 pub enum ToolArguments {
     /// A JSON object.
     Object(serde_json::Map<String, Value>),
-    /// Anything else; stored for the trace, shown to the model as `{}`.
+    /// Anything else: stored as it is, and shown to the model as `{}`.
     Malformed(String),
 }
 
 impl ToolArguments {
-    /// Parses the arguments from a model server: an object, a string that holds one (once or twice encoded), or
+    /// Parses the arguments from a model server: an object, a string that contains one (encoded once or twice), or
     /// nothing.
     pub fn parse(value: Value) -> Self {
         match value {
@@ -258,14 +261,14 @@ impl ToolArguments {
     }
 }
 
-/// Level of the changes that a tool may make. The danger is a constant of the tool, never of its arguments.
+/// Level of the changes that a tool may make. The level depends on the tool, never on its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffectLevel {
     /// Runs at once and may be repeated.
     Read,
-    /// Runs at once and counts towards limits; its outcome is determined before any repetition.
+    /// Runs at once and counts toward limits. Its outcome is determined before it is repeated.
     Write,
-    /// Held until the user confirms with a yes.
+    /// Runs only after the user has confirmed with a yes.
     Destructive,
 }
 
@@ -288,11 +291,11 @@ pub struct QuotaUse {
 pub enum ToolAudience {
     Everyone,
     /// Users who may add.
-    Adders,
+    CanAdd,
     /// Users who may delete.
-    Deleters,
-    /// Users who may not delete, and may ask a user who may.
-    NotDeleters,
+    CanDelete,
+    /// Users who may not delete, and who can ask an admin instead.
+    CannotDelete,
 }
 
 /// Tool as the model sees it.
@@ -306,7 +309,7 @@ pub struct ToolSpec {
     pub parameters: ToolSchema,
 }
 
-/// Tool call of a model step, with all known facts about its run.
+/// Tool call of a model step, with its state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
     pub row: CallRow,
@@ -324,36 +327,38 @@ impl ToolCall {
     }
 }
 
-/// Reason of a cancellation: the turn ended before the call was started.
+/// Reason for a canceled call: the turn ended before the call was started.
 pub const NOT_RUN: &str = "not_run";
-/// Reason of a cancellation: the turn was canceled.
-pub const CLEARED: &str = "cleared";
+/// Reason for a canceled call: the turn was canceled.
+pub const TURN_CANCELED: &str = "cleared";
 
+/// State of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallState {
     Created,
     /// Started without a known result: a crash or a lost response.
     Running,
-    /// A destructive call that waits for a yes. Its turn is over.
-    Held,
+    /// A destructive call that waits for a yes. Its turn has ended.
+    AwaitingConfirmation,
     Done(CallResult),
     Failed(CallFailure),
-    /// Never run: the user said no, the prompt expired, or another one replaced it.
+    /// Never run: the user replied no, the prompt expired or was replaced, or the turn ended first.
     Canceled(String),
 }
 
-/// Result of a tool. All three parts are written by code.
+/// Result of a tool call, written by code.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallResult {
     /// Short JSON for the model.
     pub for_model: Value,
-    /// One plain sentence for the user, used when the model cannot say it.
+    /// Sentence for the user, for a reply without a text of the model.
     pub for_user: String,
-    /// Ids that this result showed; only shown ids are accepted later.
+    /// References that the result showed to the model. Later calls may use only shown references.
     pub shown: Vec<MediaRef>,
 }
 
-/// Title that a tool result has shown: by catalog number, or by its id in one library.
+/// Reference to a title or a download that a tool result has shown: a title by its catalog id or by its id in a
+/// library.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MediaRef {
     Tmdb(i64),
@@ -363,7 +368,7 @@ pub enum MediaRef {
         kind: MediaKind,
         id: i64,
     },
-    /// A download, by its id in the queue of an instance.
+    /// A download, by its id in the queue of the instance.
     Download {
         instance: String,
         id: i64,
@@ -420,7 +425,7 @@ pub enum StopReason {
     Other(String),
 }
 
-/// Responder of a turn.
+/// Writer of the replies in a turn: the model or the keyword grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Responder {
     Model,
@@ -432,7 +437,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn address_prefix_does_not_change_the_user() {
+    fn address_prefix_does_not_change_the_phone_number() {
         for text in ["+15550100123", "whatsapp:+15550100123", "rcs:+15550100123"] {
             assert_eq!(Address::new(text).phone(), PhoneNumber::parse("+15550100123"));
         }
@@ -441,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_phone_number_is_refused() {
+    fn malformed_phone_number_is_rejected() {
         for text in [
             "",
             "+",
@@ -470,9 +475,9 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_an_object_or_text_with_one() {
+    fn tool_arguments_parse_from_object_or_json_string() {
         let object = |text| ToolArguments::Object(serde_json::from_str(text).unwrap());
-        for (sent, read) in [
+        for (sent, expected) in [
             (serde_json::json!({"a": 1}), object(r#"{"a":1}"#)),
             (serde_json::json!(r#"{"a":1}"#), object(r#"{"a":1}"#)),
             (serde_json::json!(r#""{\"a\":1}""#), object(r#"{"a":1}"#)),
@@ -481,7 +486,7 @@ mod tests {
             (serde_json::json!(r#"{"a": "six"#), ToolArguments::Malformed(r#"{"a": "six"#.to_owned())),
             (serde_json::json!([1]), ToolArguments::Malformed("[1]".to_owned())),
         ] {
-            assert_eq!(ToolArguments::parse(sent), read);
+            assert_eq!(ToolArguments::parse(sent), expected);
         }
     }
 }

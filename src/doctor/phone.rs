@@ -237,7 +237,7 @@ mod tests {
 
     fn delivery(hours_ago: i64, status: &str, error_code: Option<u32>) -> ListedDelivery {
         let at = Some(now() - SignedDuration::from_hours(hours_ago));
-        ListedDelivery { status: DeliveryStatus::from_carrier_word(status), error_code, at }
+        ListedDelivery { status: DeliveryStatus::from_carrier_status(status), error_code, at }
     }
 
     #[track_caller]

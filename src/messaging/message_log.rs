@@ -81,7 +81,7 @@ impl Twilio {
         let page = self.read_page(&format!("{}?{query}", self.messages_url())).await?;
         let outbound = page.messages.into_iter().filter(|entry| entry.direction.starts_with("outbound"));
         let into_delivery = |entry: LogEntry| ListedDelivery {
-            status: DeliveryStatus::from_carrier_word(&entry.status),
+            status: DeliveryStatus::from_carrier_status(&entry.status),
             error_code: entry.error_code,
             at: entry.created_at(),
         };

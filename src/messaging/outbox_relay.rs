@@ -26,7 +26,7 @@ use crate::store::queue::outbox_schedule::{self, OutboxSchedule, OutboxTask};
 const MAX_CONCURRENT_SENDS: usize = 16;
 /// Backoff between attempts for a message that was certainly not accepted.
 const SEND_BACKOFF: BackoffPolicy =
-    BackoffPolicy { first: Duration::from_secs(2), factor: 2, longest: Duration::from_secs(300) };
+    BackoffPolicy { first_pause: Duration::from_secs(2), factor: 2, max_pause: Duration::from_secs(300) };
 /// Delay before a failed lookup is retried.
 const LOOKUP_RETRY_DELAY: Duration = Duration::from_secs(30);
 /// Time limit of the lookup before a message from before the start is sent.
@@ -112,7 +112,7 @@ impl OutboxRelay {
                 }
                 Err(error) => {
                     tracing::error!(%error, "failed to read the outbox");
-                    SEND_BACKOFF.first
+                    SEND_BACKOFF.first_pause
                 }
             };
             tokio::select! {
@@ -311,7 +311,7 @@ impl OutboxRelay {
     async fn send_through_channel(&self, due: &DueMessage) -> Result<CarrierReceipt, SendError> {
         let Some(channel) = self.channel_for(&due.from) else {
             let reason = "no account is configured".to_owned();
-            return Err(SendError::Later { retry_after: Some(SEND_BACKOFF.longest), reason });
+            return Err(SendError::Later { retry_after: Some(SEND_BACKOFF.max_pause), reason });
         };
         channel.send(&outbound_message(due)).await
     }

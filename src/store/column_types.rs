@@ -350,11 +350,11 @@ enum_column!(MediaKind);
 /// Status that the carrier reports.
 impl StoredEnum for DeliveryStatus {
     fn as_text(self) -> &'static str {
-        self.word()
+        self.as_str()
     }
 
     fn from_text(text: &str) -> QueryResult<Self> {
-        Self::from_carrier_word(text).ok_or_else(|| unreadable_column("delivery"))
+        Self::from_carrier_status(text).ok_or_else(|| unreadable_column("delivery"))
     }
 }
 
@@ -363,12 +363,12 @@ enum_column!(DeliveryStatus);
 impl FromSql<OutboxState, Sqlite> for DeliveryStatus {
     fn from_sql(value: SqliteValue<'_, '_, '_>) -> deserialize::Result<Self> {
         let state = <OutboxState as FromSql<OutboxState, Sqlite>>::from_sql(value)?;
-        Self::from_word(state.as_text()).ok_or_else(|| unreadable_column("delivery").into())
+        Self::parse(state.as_text()).ok_or_else(|| unreadable_column("delivery").into())
     }
 }
 
 impl Serialize for DeliveryStatus {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.word())
+        serializer.serialize_str(self.as_str())
     }
 }

@@ -39,7 +39,7 @@ impl TypedTool for AddMovie {
     const NAME: &'static str = "add_movie";
     const DESCRIPTION: &'static str = "Add a movie and look for a copy of it.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
-    const AUDIENCE: ToolAudience = ToolAudience::Adders;
+    const AUDIENCE: ToolAudience = ToolAudience::CanAdd;
 
     fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
         library.movie_names()

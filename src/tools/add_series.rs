@@ -56,7 +56,7 @@ impl TypedTool for AddSeries {
     const NAME: &'static str = "add_series";
     const DESCRIPTION: &'static str = "Add a show and look for its episodes.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
-    const AUDIENCE: ToolAudience = ToolAudience::Adders;
+    const AUDIENCE: ToolAudience = ToolAudience::CanAdd;
 
     fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
         library.series_names()

@@ -48,9 +48,9 @@ impl ApprovedCall {
 pub fn is_offered(audience: ToolAudience, rights: UserRights) -> bool {
     match audience {
         ToolAudience::Everyone => true,
-        ToolAudience::Adders => rights.may_add(),
-        ToolAudience::Deleters => rights.may_delete(),
-        ToolAudience::NotDeleters => !rights.may_delete(),
+        ToolAudience::CanAdd => rights.may_add(),
+        ToolAudience::CanDelete => rights.may_delete(),
+        ToolAudience::CannotDelete => !rights.may_delete(),
     }
 }
 
@@ -77,7 +77,7 @@ pub fn decide_call(
     if !is_permitted {
         return CallDecision::Refuse(not_permitted(spec.audience));
     }
-    if references.four_k && !rights.may_four_k() {
+    if references.four_k && !rights.may_use_four_k() {
         return CallDecision::Refuse(no_four_k_right());
     }
     if let Some(unknown) = references.refs.iter().find(|id| !shown.contains(id)) {
@@ -94,7 +94,7 @@ pub fn decide_call(
 /// Checks that the user may use the quality profile that a call or a fact selects. A profile that allows 4K requires
 /// the 4K right. The default profile of the library requires no right.
 pub fn check_profile_right(profile: &QualityProfile, rights: UserRights) -> Result<(), CallFailure> {
-    if profile.four_k && !rights.may_four_k() {
+    if profile.four_k && !rights.may_use_four_k() {
         let hint = "this quality allows 4K, which this user may not have; leave it out or name another one";
         return Err(permission_failure(FailureCode::NotPermitted, hint, Some(NO_FOUR_K_TEXT)));
     }
@@ -153,8 +153,8 @@ pub fn check_deletion_requested(
     }
     let may_be_replaced =
         |item: &DeletionTarget| matches!(item.scope, DeletionScope::Copy { .. } | DeletionScope::Download(_));
-    if keyword_grammar::asked_to_delete(&turn_messages, &last_three_messages, &titles, messages.languages)
-        || (items.iter().all(may_be_replaced) && keyword_grammar::asked_for_replacement(&turn_messages))
+    if keyword_grammar::is_deletion_requested(&turn_messages, &last_three_messages, &titles, messages.languages)
+        || (items.iter().all(may_be_replaced) && keyword_grammar::is_replacement_requested(&turn_messages))
     {
         return Ok(());
     }
@@ -182,11 +182,11 @@ fn no_four_k_right() -> CallFailure {
 
 fn not_permitted(audience: ToolAudience) -> CallFailure {
     let (hint, for_user) = match audience {
-        ToolAudience::Deleters => (REQUEST_REMOVAL_HINT, "You can't delete titles. Please ask an admin."),
-        ToolAudience::NotDeleters => {
+        ToolAudience::CanDelete => (REQUEST_REMOVAL_HINT, "You can't delete titles. Please ask an admin."),
+        ToolAudience::CannotDelete => {
             ("this user may delete: call remove_media", "You may delete titles yourself.")
         }
-        ToolAudience::Adders | ToolAudience::Everyone => {
+        ToolAudience::CanAdd | ToolAudience::Everyone => {
             (NOT_PERMITTED_HINT, "You can't add titles here. Please ask an admin.")
         }
     };

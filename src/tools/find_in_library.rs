@@ -25,7 +25,7 @@ use super::{ToolContext, ToolError, ToolOutput};
 use crate::arr::library_title::EpisodeCounts;
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::text::message_format::format_size;
-use crate::conversation::text::title::quote_words;
+use crate::conversation::text::title::quote_text;
 use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolAudience,
 };
@@ -194,11 +194,11 @@ fn matches_result(
     let unknown_genre = query.unknown_genre(&loaded.cached_titles());
     let sentence = match (titles.is_empty(), unknown_genre) {
         (true, Some(genre)) => {
-            format!("Nothing in the library is of the genre {}.", quote_words(genre))
+            format!("Nothing in the library is of the genre {}.", quote_text(genre))
         }
         (true, _) if !failed.is_empty() => "I could not check the whole library.".to_owned(),
         (true, _) if query_text.trim().is_empty() => "No title in the library matches.".to_owned(),
-        (true, _) => format!("Nothing in the library matches {}.", quote_words(query_text)),
+        (true, _) => format!("Nothing in the library matches {}.", quote_text(query_text)),
         (false, _) if remaining == 0 => {
             format!("{}: {}.", query.list_heading(), format_sentence_list(&titles))
         }

@@ -8,7 +8,7 @@ use super::approval::check_profile_right;
 use super::formatting::normalize_name;
 use super::library::{Instance, find_profile};
 use crate::arr::QualityProfile;
-use crate::conversation::people::facts::{is_four_k, is_refusal};
+use crate::conversation::people::facts::{is_exclusion_or_bound, is_four_k};
 use crate::conversation::transcript::{MediaKind, ToolArguments, UserRights};
 
 /// Returns the profile that the user prefers, if they may use it and the preference matches one profile.
@@ -23,7 +23,7 @@ pub fn preferred_profile<'a>(
 
 /// Returns the profile that matches a quality. Returns `None` if the match is ambiguous.
 fn match_profile<'a>(profiles: &'a [QualityProfile], quality: &str) -> Option<&'a QualityProfile> {
-    if is_refusal(quality) {
+    if is_exclusion_or_bound(quality) {
         return None;
     }
     if let Ok(profile) = find_profile(profiles, quality) {
@@ -52,7 +52,7 @@ pub fn preferred_instance<Client>(
     quality: &str,
     rights: UserRights,
 ) -> Option<&'static str> {
-    let four_k = is_four_k(quality) && !is_refusal(quality) && rights.may_four_k();
+    let four_k = is_four_k(quality) && !is_exclusion_or_bound(quality) && rights.may_use_four_k();
     let instance = instances.iter().find(|instance| instance.four_k == four_k)?;
     (instances.len() > 1).then_some(instance.name)
 }

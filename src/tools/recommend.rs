@@ -25,7 +25,7 @@ use crate::arr::Movie;
 use crate::arr::collections::{SuggestedMovie, SuggestionSource};
 use crate::arr::radarr::Radarr;
 use crate::conversation::memory::answer_metadata::RECOMMEND;
-use crate::conversation::text::title::quote_words;
+use crate::conversation::text::title::quote_text;
 use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, ToolAudience,
 };
@@ -181,7 +181,7 @@ fn no_such_movie(like: &str) -> CallFailure {
     CallFailure::new(
         FailureCode::NotFound,
         json!({ "hint": "no such movie; ask which is meant" }),
-        Some(format!("I found no movie {}.", quote_words(like))),
+        Some(format!("I found no movie {}.", quote_text(like))),
     )
 }
 

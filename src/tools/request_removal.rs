@@ -33,7 +33,7 @@ impl TypedTool for RequestRemoval {
     const DESCRIPTION: &'static str = "Ask the admins to delete a movie or show with its files. \
                                        The user hears later what they said: do not say it is done.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
-    const AUDIENCE: ToolAudience = ToolAudience::NotDeleters;
+    const AUDIENCE: ToolAudience = ToolAudience::CannotDelete;
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         let instance = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;

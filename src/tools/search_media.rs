@@ -19,7 +19,7 @@ use super::{LOOKUP_TIMEOUT, ToolContext, ToolError, ToolOutput};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Movie, Series};
-use crate::conversation::text::title::quote_words;
+use crate::conversation::text::title::quote_text;
 use crate::conversation::transcript::{CallResult, EffectLevel, MediaKind, MediaRef, ToolAudience};
 
 const MAX_OVERVIEW_CHARS: usize = 200;
@@ -85,7 +85,7 @@ impl TypedTool for SearchMedia {
         let (ranked_lists, failed) = movies.merge(series).or_failure()?;
         let found = merge_ranked(ranked_lists);
         let sentence = match format_hits(&found) {
-            None => format!("I found nothing for {}.", quote_words(&self.query)),
+            None => format!("I found nothing for {}.", quote_text(&self.query)),
             Some(titles) => format!("I found {titles}."),
         };
         Ok(hits_result(found, sentence, &failed).into())

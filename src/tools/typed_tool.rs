@@ -143,7 +143,7 @@ pub fn adapt_deletion<T: DeletionTool>(library: &Arc<ArrInstances>) -> Arc<dyn T
         name: T::NAME,
         description: T::DESCRIPTION,
         effect_level: EffectLevel::Destructive,
-        audience: ToolAudience::Deleters,
+        audience: ToolAudience::CanDelete,
         parameters: schema.clone().into(),
     };
     Arc::new(DeletionAdapter(ToolAdapter::<T> {

@@ -144,7 +144,7 @@ async fn prompt_covers_five_deletions_and_counts_the_rest() {
     app.model_plays([calls_together(&finds_all), removes(&json!(items))]);
     assert_eq!(
         app.sms("delete all rocky movies").await,
-        "First these 5, and 1 more after these. Delete 5: Rocky 1 (2020), 1 GB; Rocky 2 (2020), 1 GB; \
+        "These 5 first; 1 more to go. Delete 5: Rocky 1 (2020), 1 GB; Rocky 2 (2020), 1 GB; \
          Rocky 3 (2020), 1 GB; Rocky 4 (2020), 1 GB; Rocky 5 (2020), 1 GB? Total 5 GB. Reply YES 47 or NO."
     );
     assert!(app.sms("yes 47").await.starts_with("Deleted Rocky 1 (2020), Rocky 2 (2020)"));
@@ -767,7 +767,7 @@ async fn second_deletion_of_a_response_is_reported_and_not_started() {
         ]),
         calls_together(&[("remove_media", removal(dune)), ("remove_media", removal(heat))]),
     ]);
-    let first = format!("First this one, and 1 more after this. {QUESTION}");
+    let first = format!("This one first; 1 more to go. {QUESTION}");
     assert_eq!(app.sms("delete dune and heat").await, first);
     assert_eq!(app.sms("yes").await, DELETED);
     app.model_plays([removes(&json!([{ "type": "movie", "id": heat }]))]);

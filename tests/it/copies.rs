@@ -252,7 +252,7 @@ async fn unwanted_download_is_removed_without_a_search() {
     app.model_plays(removes_download("sonarr", 1001, false));
     assert_eq!(
         app.sms("cancel the bear download").await,
-        "Remove the download of The Bear season 2, and look for no other copy now? Reply YES or NO."
+        "Remove the download of The Bear season 2 without looking for another copy? Reply YES or NO."
     );
 
     assert_eq!(app.sms("yes").await, "Removed the download of The Bear season 2.");

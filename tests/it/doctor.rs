@@ -150,7 +150,7 @@ async fn doctor_warns_of_a_value_cut_at_a_dollar_sign() {
     let ended = peers.run(&["doctor"]);
     assert_eq!((ended.code, ended.output.contains("19456")), (Some(1), false));
     insta::assert_snapshot!(finding_text(&ended, "configuration"), @r"
-    failure  configuration: CONSOLE_PASSWORD, line 2 of .env: a part of an argon2id hash; put the whole hash in single quotes
+    failure  configuration: CONSOLE_PASSWORD, line 2 of .env: only a part of an argon2id hash; put the complete hash in single quotes
              hint: for example CONSOLE_PASSWORD='four words you remember'
     ");
 }

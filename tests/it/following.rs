@@ -275,7 +275,7 @@ impl Author {
             }
             78..86 => {
                 let abandoned = AbandonedAttempt {
-                    failure: StepFailure::Lasting,
+                    failure: StepFailure::Permanent,
                     message: String::new(),
                     charge: ModelCharge::Nothing,
                 };

@@ -9,11 +9,11 @@ const SAM: &str = "+15550100009";
 const DAY: i64 = 24 * 60 * 60;
 const WELCOME: &str = "This is Dialarr, a private assistant for movies and shows. What is your name? I will ask the \
                        admins to let you in. Text STOP to opt out.";
-const ASK_AGAIN: &str = "I did not get your name. Please reply with only your name, so that I can ask the admins to \
+const ASK_NAME_AGAIN: &str = "I did not get your name. Please reply with only your name, so that I can ask the admins to \
                          let you in.";
 const ADMITTED: &str = "Hello Sam, you can text me now. Tell me what you would like to watch, for example: add Dune. \
                         Text COMMANDS for more.";
-const OFFER: &str = "Hello Sam, you can text me now. Text COMMANDS for what I understand. You asked for dune 2021. \
+const OFFER: &str = "Hello Sam, you can text me now. Text COMMANDS for a list of commands. You asked for dune 2021. \
                      Reply YES to add it.";
 const ASKED: &str = "New number +1 555 010 0009, \"Sam\": reply APPROVE 4747 or BLOCK 4747";
 
@@ -173,7 +173,7 @@ async fn newcomer_gets_one_reply_a_day_and_two_name_questions() {
     assert_eq!(app.sms_from(SAM, "hello there").await, WELCOME);
     assert_eq!(app.sms_from(SAM, "add dune please").await, "");
     app.pass(DAY);
-    assert_eq!(app.sms_from(SAM, "add dune now!").await, ASK_AGAIN);
+    assert_eq!(app.sms_from(SAM, "add dune now!").await, ASK_NAME_AGAIN);
     app.pass(DAY);
     assert_eq!(app.sms_from(SAM, "add dune or else").await, "");
     assert_eq!(app.sms_from(SAM, "Sam").await, "");
@@ -194,7 +194,7 @@ async fn automatic_replies_do_not_loop() {
         app.run_maintenance().await;
         app.sms_from(SAM, "You have won a prize! Reply CLAIM to claim it.").await;
     }
-    assert_eq!(app.messages_to(SAM), [WELCOME, ASK_AGAIN]);
+    assert_eq!(app.messages_to(SAM), [WELCOME, ASK_NAME_AGAIN]);
     assert_eq!((app.model().request_count(), app.messages_to(ANN).len()), (0, 0));
 }
 

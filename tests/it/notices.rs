@@ -287,7 +287,7 @@ async fn notifications_in_quiet_hours_are_merged_in_the_morning() {
     let app = app_with_bob_waiting().await;
     assert_eq!(
         app.sms_from(BOB, "quiet 21-7").await,
-        "OK, no notices from 21:00 to 7:00: they wait until then. Text QUIET OFF to change that."
+        "OK, no notifications from 21:00 to 7:00. I send them afterward. Text QUIET OFF to change that."
     );
     app.radarr().import_event("Dune");
     app.sonarr().import_event("The Bear S02");
@@ -305,7 +305,7 @@ async fn household_quiet_hours_are_the_default() {
     let setup = Setup::default().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
     let app = app_of(setup).await;
     app.follow_movie(ANN, DUNE).await;
-    assert_eq!(app.sms("quiet off").await, "OK, notices come at any hour.");
+    assert_eq!(app.sms("quiet off").await, "OK, you get notifications at any hour.");
     app.radarr().import_event("Dune");
     app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
     app.later(1).await;
@@ -416,7 +416,7 @@ async fn notify_off_drops_waiting_notifications() {
     app.later(1).await;
     assert_eq!(
         app.sms_from(BOB, "notify off").await,
-        "OK, no more notices. I still answer you. Text NOTIFY ON to get them again."
+        "OK, no more notifications. I still answer your texts. Text NOTIFY ON to get them again."
     );
     app.sonarr().import_event("The Bear S02E01");
     app.receive_event("sonarr", &app.sonarr().import_report("The Bear S02E01")).await;

@@ -177,7 +177,7 @@ async fn deny_button_equals_the_deny_message() {
     let (location, _) = presses(&app, "/wishes/1/deny", &[]).await;
 
     assert_eq!(location, "/?flash=denied");
-    assert_eq!(app.last_to(BOB), "An admin would like to keep Dune (2021), so it stays.");
+    assert_eq!(app.last_to(BOB), "An admin decided to keep Dune (2021).");
     assert_eq!(app.sms("approve 4747").await, "That was already denied.");
     assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }

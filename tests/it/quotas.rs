@@ -179,7 +179,7 @@ async fn messages_over_the_rate_limit_get_one_reply() {
     }
     assert_eq!(
         app.sms("tell me about film 10").await,
-        "That is more than 10 texts within a minute. I left out the rest. Please send again later what you still need."
+        "That is more than 10 texts within a minute, so I ignored the rest. Please resend later what you still need."
     );
     for n in 11..20 {
         assert_eq!(app.sms(&format!("tell me about film {n}")).await, "");

@@ -117,7 +117,7 @@ async fn unreadable_removal_request_blocks_no_other_user_and_expires() {
     app.run_maintenance().await;
     assert_eq!(
         app.last_to(BOB),
-        "Nobody has answered your request to delete that title, so it is kept. You can ask again."
+        "No admin answered your request to delete that title, so it is kept. You can ask again."
     );
 }
 
@@ -137,7 +137,7 @@ async fn removal_request_quotes_a_title_that_reads_as_an_instruction() {
 async fn denied_removal_request_keeps_the_title() {
     let (app, _) = app_with_removal_request().await;
     assert_eq!(app.sms("DENY 4747").await, "OK, Dune (2021) stays. I told Bob.");
-    assert_eq!(app.last_to(BOB), "An admin would like to keep Dune (2021), so it stays.");
+    assert_eq!(app.last_to(BOB), "An admin decided to keep Dune (2021).");
     assert_eq!(app.sms("approve 4747").await, "That was already denied by Ann.");
     assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
 }
@@ -185,7 +185,7 @@ async fn title_changed_since_the_removal_request_is_kept() {
     assert_eq!(app.sms("approve 4747").await, "Dune (2021) changed since I asked, so I kept it.");
     assert_eq!(
         app.last_to(BOB),
-        "Dune (2021) has changed since you asked, so it was kept. Ask again if it should go."
+        "Dune (2021) has changed since you asked, so it was kept. Ask again if you still want it deleted."
     );
     assert_eq!(app.sms("yes").await, "No question is open. Dune (2021) changed since I asked, so I kept it.");
     assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
@@ -198,7 +198,7 @@ async fn removal_request_expires_after_a_day_with_a_notification() {
     app.run_maintenance().await;
     assert_eq!(
         app.last_to(BOB),
-        "Nobody has answered your request to delete Dune (2021), so it is kept. You can ask again."
+        "No admin answered your request to delete Dune (2021), so it is kept. You can ask again."
     );
     assert_eq!(app.sms("approve 4747").await, "That request has expired.");
     app.run_maintenance().await;

@@ -7,8 +7,8 @@ use crate::harness::model::{calls, finds, removes_movie, says};
 use crate::harness::program::{Answered, Program};
 use crate::harness::{ANN, BOB, Has, TestApp};
 
-const TOO_FAST: &str = "That is more than 10 texts within a minute. I left out the rest. \
-                        Please send again later what you still need.";
+const TOO_FAST: &str = "That is more than 10 texts within a minute, so I ignored the rest. \
+                        Please resend later what you still need.";
 
 /// Sends a message as a user without a wait for the reply.
 async fn leaves(program: &Program<'_>, user: &str, text: &str) -> Answered {

@@ -113,7 +113,8 @@ fn status_word(status: UserStatus) -> &'static str {
 
 /// Formats the rights of a user beyond asking.
 fn format_rights(rights: UserRights) -> String {
-    let rights = [("add", rights.may_add()), ("delete", rights.may_delete()), ("4K", rights.may_four_k())];
+    let rights =
+        [("add", rights.may_add()), ("delete", rights.may_delete()), ("4K", rights.may_use_four_k())];
     let granted: Vec<&str> = rights.into_iter().filter(|(_, granted)| *granted).map(|(may, _)| may).collect();
     if granted.is_empty() { no_users_text() } else { granted.join(", ") }
 }

@@ -1,4 +1,4 @@
-//! Confirmed deletion that a turn carries out, with the state of each of its items.
+//! Confirmed deletion with the state of each of its items.
 
 use jiff::Timestamp;
 
@@ -6,19 +6,21 @@ use super::deletion_messages::ItemOutcome;
 use super::target::DeletionTarget;
 use crate::conversation::transcript::CallRow;
 
-/// Item of a deletion, with its progress.
+/// Item of a deletion, with its state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeletionItem {
     pub ord: i64,
     pub target: DeletionTarget,
     pub state: DeletionItemState,
     pub attempts: u32,
-    /// Time of the last start.
+    /// Time of the last attempt.
     pub started_at: Option<Timestamp>,
 }
 
+/// State of an item of a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeletionItemState {
+    /// Not started.
     Held,
     /// Started, with an unknown outcome.
     Running,
@@ -26,9 +28,9 @@ pub enum DeletionItemState {
     Canceled,
 }
 
-/// Deletion that a yes has claimed, as its turn carries it out. The type proves the yes: only
-/// `store/confirmation/pending_action.rs` may construct one, from a stored call that names its yes. `tests/it/tidy.rs`
-/// checks this rule.
+/// Deletion that a yes has claimed. A value of this type proves that the user confirmed: only
+/// `store/confirmation/pending_action.rs` may construct one, from a stored call that refers to its yes.
+/// `tests/it/tidy.rs` checks this rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimedDeletion {
     call: CallRow,
@@ -37,7 +39,8 @@ pub struct ClaimedDeletion {
 }
 
 impl ClaimedDeletion {
-    /// Constructor for `store/confirmation/pending_action.rs` alone: the caller has read that the call names its yes.
+    /// Constructs the proof. Only `store/confirmation/pending_action.rs` may call this, after it has read that the call
+    /// refers to its yes.
     pub fn from_confirmed_call(call: CallRow, tool: String, items: Vec<DeletionItem>) -> Self {
         Self { call, tool, items }
     }

@@ -1,18 +1,19 @@
-//! Messages about a deletion: the confirmation prompt, which names the items, and the report of the deleted items.
+//! Messages about deletions: the confirmation prompt, the report of its outcome, and the messages about removal
+//! requests.
 
 use super::target::{DeletionScope, DeletionTarget, DownloadFollowUp, SeasonEpisodes};
 use crate::conversation::text::message_format;
 use crate::conversation::text::title::format_title;
 use crate::conversation::transcript::MediaKind;
 
-/// Maximum number of items that one confirmation prompt names; further items of the same call are left for later.
+/// Maximum number of items in a confirmation prompt. Further items of the same call need another prompt.
 pub const MAX_ITEMS: usize = 5;
-/// Maximum number of episodes of one copy that a confirmation prompt names one by one.
+/// Maximum number of episodes of a copy that a confirmation prompt lists.
 const MAX_NAMED_EPISODES: usize = 4;
-/// Size above which a yes without a code is not enough.
-const CODE_REQUIRED_ABOVE_BYTES: u64 = 100_000_000_000;
+/// Maximum size that can be deleted without a code.
+const MAX_BYTES_WITHOUT_CODE: u64 = 100_000_000_000;
 
-/// Condition under which a confirmation prompt asks for a code in addition to the yes.
+/// Condition under which a confirmation prompt requires a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodePolicy {
     /// A code for two or more items, or for more than 100 GB.
@@ -24,27 +25,27 @@ impl CodePolicy {
     pub fn needs_code(self, items: &[DeletionTarget]) -> bool {
         match self {
             Self::Always => true,
-            Self::Bulk => items.len() > 1 || total_bytes(items) > CODE_REQUIRED_ABOVE_BYTES,
+            Self::Bulk => items.len() > 1 || total_bytes(items) > MAX_BYTES_WITHOUT_CODE,
         }
     }
 }
 
-/// Returns the exact text of the confirmation prompt. The text shows `code`.
+/// Formats the confirmation prompt, which includes `code`.
 pub fn format_confirmation_prompt(items: &[DeletionTarget], code: Option<&str>) -> String {
-    let answer = match code {
+    let instruction = match code {
         Some(code) => format!("Reply YES {code} or NO."),
         None => "Reply YES or NO.".to_owned(),
     };
     match items {
-        [item] => format!("{} {answer}", format_single_prompt(item)),
+        [item] => format!("{} {instruction}", format_single_prompt(item)),
         _ => {
-            let names: Vec<String> = items.iter().map(format_list_entry).collect();
-            let keeps = if items.iter().any(|item| item.delete_files) { "Delete" } else { "Remove" };
+            let entries: Vec<String> = items.iter().map(format_list_entry).collect();
+            let verb = if items.iter().any(|item| item.delete_files) { "Delete" } else { "Remove" };
             let total = match total_bytes(items) {
                 0 => String::new(),
                 bytes => format!(" Total {}.", message_format::format_size(bytes)),
             };
-            format!("{keeps} {}: {}?{total} {answer}", items.len(), names.join("; "))
+            format!("{verb} {}: {}?{total} {instruction}", items.len(), entries.join("; "))
         }
     }
 }
@@ -62,7 +63,7 @@ fn format_single_prompt(item: &DeletionTarget) -> String {
             format!("Remove {name} and look for another copy?")
         }
         DeletionScope::Download(DownloadFollowUp::Nothing) => {
-            format!("Remove {name}, and look for no other copy now?")
+            format!("Remove {name} without looking for another copy?")
         }
     }
 }
@@ -87,22 +88,23 @@ fn format_file_count(files: usize) -> String {
     if files == 1 { "1 file".to_owned() } else { format!("{files} files") }
 }
 
-/// Request to the admins on behalf of a member who may not delete.
-pub fn format_removal_request(who: &str, item: &DeletionTarget, code: &str) -> String {
-    format!("{who} asks to delete {}. Reply APPROVE {code} or DENY {code}", format_list_entry(item))
+/// Formats the request to the admins on behalf of a member who may not delete.
+pub fn format_removal_request(requester: &str, item: &DeletionTarget, code: &str) -> String {
+    format!("{requester} asks to delete {}. Reply APPROVE {code} or DENY {code}", format_list_entry(item))
 }
 
-/// Message to the member about a removal request that no admin carried out.
+/// Formats the message to the member whose removal request an admin denied.
 pub fn format_removal_denied(item: &DeletionTarget) -> String {
-    format!("An admin would like to keep {}, so it stays.", format_target_name(item))
+    format!("An admin decided to keep {}.", format_target_name(item))
 }
 
+/// Formats the message to the member whose removal request expired.
 pub fn format_removal_expired(item: Option<&DeletionTarget>) -> String {
     let name = item.map_or_else(|| "that title".to_owned(), format_target_name);
-    format!("Nobody has answered your request to delete {name}, so it is kept. You can ask again.")
+    format!("No admin answered your request to delete {name}, so it is kept. You can ask again.")
 }
 
-/// Outcome of an approved removal request whose title cannot be read.
+/// Formats the message about an approved removal request whose stored title is unreadable.
 pub fn format_untitled_removal(outcome: ItemOutcome) -> String {
     match outcome {
         ItemOutcome::Unknown => {
@@ -122,14 +124,16 @@ pub fn format_untitled_removal(outcome: ItemOutcome) -> String {
     .to_owned()
 }
 
-/// Message to the member about a removal request that an admin approved.
+/// Formats the message to the member whose removal request an admin approved.
 pub fn format_removal_outcome(item: &DeletionTarget, outcome: ItemOutcome) -> String {
     let name = format_target_name(item);
     match outcome {
         ItemOutcome::Deleted => format!("An admin agreed: {name} is deleted."),
-        ItemOutcome::AlreadyGone => format!("An admin agreed, and {name} was gone already."),
+        ItemOutcome::AlreadyGone => format!("An admin agreed, but {name} was already gone."),
         ItemOutcome::Changed => {
-            format!("{name} has changed since you asked, so it was kept. Ask again if it should go.")
+            format!(
+                "{name} has changed since you asked, so it was kept. Ask again if you still want it deleted."
+            )
         }
         ItemOutcome::Failed | ItemOutcome::NotPermitted | ItemOutcome::Stopped => {
             format!("An admin agreed, but {name} could not be deleted. Please ask again later.")
@@ -171,7 +175,7 @@ pub fn format_target_name(item: &DeletionTarget) -> String {
     }
 }
 
-/// Formats a season number: `season 2`, `the specials`.
+/// Formats a season: `season 2`, `the specials`.
 pub fn format_season(number: u32) -> String {
     if number == 0 { "the specials".to_owned() } else { format!("season {number}") }
 }
@@ -180,11 +184,11 @@ pub fn format_season(number: u32) -> String {
 fn format_episodes(title: &str, SeasonEpisodes { season: number, numbers }: &SeasonEpisodes) -> String {
     match numbers.as_slice() {
         [] => format!("{} of {title}", format_season(*number)),
-        few if few.len() <= MAX_NAMED_EPISODES => {
-            let codes: Vec<String> = few.iter().map(|episode| format!("E{episode:02}")).collect();
+        numbers if numbers.len() <= MAX_NAMED_EPISODES => {
+            let codes: Vec<String> = numbers.iter().map(|episode| format!("E{episode:02}")).collect();
             format!("{title} S{number:02}{}", codes.join(", "))
         }
-        many => format!("{} episodes of {} of {title}", many.len(), format_season(*number)),
+        numbers => format!("{} episodes of {} of {title}", numbers.len(), format_season(*number)),
     }
 }
 
@@ -194,9 +198,9 @@ fn total_bytes(items: &[DeletionTarget]) -> u64 {
 
 /// Capitalizes a sentence that may begin with `season 2` or `this copy`.
 fn capitalize_sentence(sentence: &str) -> String {
-    let ours = ["the ", "this ", "season "].iter().any(|word| sentence.starts_with(word));
+    let starts_with_our_text = ["the ", "this ", "season "].iter().any(|word| sentence.starts_with(word));
     match sentence.split_at_checked(1) {
-        Some((first, rest)) if ours => first.to_ascii_uppercase() + rest,
+        Some((first, rest)) if starts_with_our_text => first.to_ascii_uppercase() + rest,
         Some(_) | None => sentence.to_owned(),
     }
 }
@@ -206,7 +210,7 @@ pub fn format_kept(names: &[String]) -> String {
     capitalize_sentence(&format_kept_sentence(names))
 }
 
-/// First sentence of a message that closes a confirmation prompt: `OK, Dune (2021) is kept.`
+/// Formats the first sentence of a message that closes a confirmation prompt: `OK, Dune (2021) is kept.`
 pub fn format_prompt_closed(names: &[String]) -> String {
     format!("OK, {}", format_kept_sentence(names))
 }
@@ -228,53 +232,56 @@ pub enum ItemOutcome {
     Changed,
     /// Sonarr or Radarr refused, or was unreachable.
     Failed,
-    /// Sonarr or Radarr did not carry out the deletion: a check after the last request found the item, or a part of it,
-    /// in place.
+    /// Sonarr or Radarr did not delete the item: a check after the last request found all or a part of it.
     StillThere,
-    /// The user lost the right to delete after the prompt.
+    /// The user lost the permission to delete after the prompt was sent.
     NotPermitted,
-    /// The turn was canceled before the deletion of the item began.
+    /// The turn was canceled before the deletion of the item started.
     Stopped,
     /// The outcome cannot be determined.
     Unknown,
 }
 
-/// Reply to a yes: the outcome of each item.
+/// Formats the reply to a yes: the outcome of each item.
 pub fn format_deletion_report(items: &[(DeletionTarget, ItemOutcome)]) -> String {
-    let with = |wanted: ItemOutcome| -> Vec<&DeletionTarget> {
-        items.iter().filter(|(_, outcome)| *outcome == wanted).map(|(item, _)| item).collect()
+    let with_outcome = |expected: ItemOutcome| -> Vec<&DeletionTarget> {
+        items.iter().filter(|(_, outcome)| *outcome == expected).map(|(item, _)| item).collect()
     };
-    let by_service = |wanted: ItemOutcome| {
+    let by_service = |outcome: ItemOutcome| {
         let (movies, series): (Vec<&DeletionTarget>, Vec<&DeletionTarget>) =
-            with(wanted).into_iter().partition(|item| item.kind == MediaKind::Movie);
+            with_outcome(outcome).into_iter().partition(|item| item.kind == MediaKind::Movie);
         [(RADARR, movies), (SONARR, series)]
     };
-    let mut sentences = format_completed(&with(ItemOutcome::Deleted));
+    let mut sentences = format_completed(&with_outcome(ItemOutcome::Deleted));
     let mut push_sentence = |items: &[&DeletionTarget], format: &dyn Fn(&str) -> String| {
         if !items.is_empty() {
             sentences.push(capitalize_sentence(&format(&format_target_list(items))));
         }
     };
-    let gone_before = with(ItemOutcome::AlreadyGone);
-    let were = if gone_before.len() > 1 { "were" } else { "was" };
-    push_sentence(&gone_before, &|names| format!("{names} {were} already gone."));
-    push_sentence(&with(ItemOutcome::Changed), &|names| {
-        format!("{names} changed since I asked, so I kept it.")
-    });
-    for (service, refused) in by_service(ItemOutcome::Failed) {
-        push_sentence(&refused, &|names| {
+    let already_gone = with_outcome(ItemOutcome::AlreadyGone);
+    let verb = if already_gone.len() > 1 { "were" } else { "was" };
+    push_sentence(&already_gone, &|names| format!("{names} {verb} already gone."));
+    let changed = with_outcome(ItemOutcome::Changed);
+    let pronoun = if changed.len() > 1 { "them" } else { "it" };
+    push_sentence(&changed, &|names| format!("{names} changed since I asked, so I kept {pronoun}."));
+    for (service, failed) in by_service(ItemOutcome::Failed) {
+        push_sentence(&failed, &|names| {
             format!("{service} could not delete {names}. Please try again later.")
         });
     }
-    for (service, left) in by_service(ItemOutcome::StillThere) {
-        push_sentence(&left, &|_| format_still_there(service, &left));
+    for (service, remaining) in by_service(ItemOutcome::StillThere) {
+        push_sentence(&remaining, &|_| format_still_there(service, &remaining));
     }
-    push_sentence(&with(ItemOutcome::NotPermitted), &|names| {
+    push_sentence(&with_outcome(ItemOutcome::NotPermitted), &|names| {
         format!("You may not delete titles, so I kept {names}.")
     });
-    push_sentence(&with(ItemOutcome::Stopped), &|names| format!("I was interrupted and kept {names}."));
-    push_sentence(&with(ItemOutcome::Unknown), &|names| {
-        format!("I could not find out whether {names} was deleted. Please check.")
+    push_sentence(&with_outcome(ItemOutcome::Stopped), &|names| {
+        format!("I was interrupted and kept {names}.")
+    });
+    let unknown = with_outcome(ItemOutcome::Unknown);
+    let verb = if unknown.len() > 1 { "were" } else { "was" };
+    push_sentence(&unknown, &|names| {
+        format!("I could not find out whether {names} {verb} deleted. Please check.")
     });
     sentences.join(" ")
 }
@@ -298,38 +305,38 @@ fn format_still_there(service: &str, items: &[&DeletionTarget]) -> String {
     if !items.iter().all(is_whole) {
         return format!("{service} could not do all of it. Please check {names}.");
     }
-    let are = if items.len() > 1 { "are" } else { "is" };
-    format!("{service} could not do it. {}", capitalize_sentence(&format!("{names} {are} still there.")))
+    let verb = if items.len() > 1 { "are" } else { "is" };
+    format!("{service} could not do it. {}", capitalize_sentence(&format!("{names} {verb} still there.")))
 }
 
-/// Sentences about the completed items: deleted files with the space that they freed, then downloads, then the titles
-/// for which another copy is searched.
+/// Formats the sentences about completed items: deleted titles with the freed space, then downloads, then copies.
 fn format_completed(items: &[&DeletionTarget]) -> Vec<String> {
-    let of = |wanted: fn(&DeletionScope) -> bool| -> Vec<&DeletionTarget> {
-        items.iter().copied().filter(|item| wanted(&item.scope)).collect()
+    let with_scope = |matches_scope: fn(&DeletionScope) -> bool| -> Vec<&DeletionTarget> {
+        items.iter().copied().filter(|item| matches_scope(&item.scope)).collect()
     };
-    let gone = of(|extent| matches!(extent, DeletionScope::Whole | DeletionScope::Season { .. }));
-    let downloads = of(|extent| matches!(extent, DeletionScope::Download(_)));
-    let copies = of(|extent| matches!(extent, DeletionScope::Copy { .. }));
-    let another = of(|extent| matches!(extent, DeletionScope::Download(DownloadFollowUp::SearchAgain)));
+    let deleted = with_scope(|scope| matches!(scope, DeletionScope::Whole | DeletionScope::Season { .. }));
+    let downloads = with_scope(|scope| matches!(scope, DeletionScope::Download(_)));
+    let copies = with_scope(|scope| matches!(scope, DeletionScope::Copy { .. }));
+    let searched_again =
+        with_scope(|scope| matches!(scope, DeletionScope::Download(DownloadFollowUp::SearchAgain)));
     let freed: u64 =
-        gone.iter().filter(|item| item.delete_files).map(|item| item.fingerprint.size_bytes).sum();
-    let keeps_files = gone.iter().any(|item| !item.delete_files && item.fingerprint.size_bytes > 0);
-    let deletes_files = gone.iter().any(|item| item.delete_files);
+        deleted.iter().filter(|item| item.delete_files).map(|item| item.fingerprint.size_bytes).sum();
+    let keeps_files = deleted.iter().any(|item| !item.delete_files && item.fingerprint.size_bytes > 0);
+    let deletes_files = deleted.iter().any(|item| item.delete_files);
     let mut sentences = Vec::new();
     let mut push_sentence = |items: &[&DeletionTarget], format: &dyn Fn(&str) -> String| {
         if !items.is_empty() {
             sentences.push(format(&format_target_list(items)));
         }
     };
-    push_sentence(&gone, &|names| match (deletes_files, keeps_files) {
+    push_sentence(&deleted, &|names| match (deletes_files, keeps_files) {
         (true, _) => format!("Deleted {names}. Freed {}.", message_format::format_size(freed)),
         (false, true) => format!("Removed {names} from the library. The files are kept."),
         (false, false) => format!("Removed {names} from the library."),
     });
     push_sentence(&downloads, &|names| format!("Removed {names}."));
     push_sentence(&copies, &|names| format!("Deleted {names}."));
-    if !copies.is_empty() || !another.is_empty() {
+    if !copies.is_empty() || !searched_again.is_empty() {
         sentences.push("I am looking for another copy.".to_owned());
     }
     sentences
@@ -340,37 +347,37 @@ fn format_target_list(items: &[&DeletionTarget]) -> String {
     names.join(", ")
 }
 
-/// Outcome of the last confirmation prompt of a user.
+/// Outcome of a confirmation prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptOutcome {
     Done,
     Denied,
     Expired,
-    /// The user wrote about something else, or another prompt replaced this one.
+    /// The user changed the subject, or another prompt replaced this one.
     Dropped,
     /// The yes was received, but some of the items were not deleted.
     Failed,
 }
 
-/// Reply to a yes or no that is received after the end of the prompt. `outcomes` are the outcomes of the items that
-/// were carried out.
+/// Formats the reply to a yes or no after the end of the prompt. `outcomes` contains the outcomes of the items whose
+/// deletion ended.
 pub fn format_late_answer(
-    ending: PromptOutcome,
+    prompt_outcome: PromptOutcome,
     items: &[DeletionTarget],
     outcomes: &[(DeletionTarget, ItemOutcome)],
 ) -> String {
     let names: Vec<String> = items.iter().map(format_target_name).collect();
     let all_deleted =
         outcomes.iter().all(|(item, outcome)| *outcome == ItemOutcome::Deleted && item.delete_files);
-    match ending {
+    match prompt_outcome {
         PromptOutcome::Done if all_deleted => {
-            let are = if names.len() > 1 { "are" } else { "is" };
-            format!("Already done: {} {are} deleted.", names.join(", "))
+            let verb = if names.len() > 1 { "are" } else { "is" };
+            format!("Already done: {} {verb} deleted.", names.join(", "))
         }
         PromptOutcome::Done => format!("Already answered: {}", format_deletion_report(outcomes)),
         PromptOutcome::Failed => {
-            let can_be_asked = outcomes.iter().any(|(_, outcome)| *outcome == ItemOutcome::StillThere);
-            let ask_again = if can_be_asked { " Ask again to delete." } else { "" };
+            let can_be_repeated = outcomes.iter().any(|(_, outcome)| *outcome == ItemOutcome::StillThere);
+            let ask_again = if can_be_repeated { " Ask again to delete." } else { "" };
             format!("No question is open. {}{ask_again}", format_deletion_report(outcomes))
         }
         PromptOutcome::Denied => format!("{} Ask again to delete.", format_kept(&names)),
@@ -439,10 +446,10 @@ mod tests {
 
     #[test]
     fn part_of_a_title_is_named_with_its_consequence() {
-        let bear = || series("The Bear", 2022, 3, 18.0);
+        let the_bear = || series("The Bear", 2022, 3, 18.0);
         let season = DeletionTarget {
             scope: DeletionScope::Season { number: 2, files: vec![1; 10], monitored: None },
-            ..bear()
+            ..the_bear()
         };
         assert_eq!(
             format_confirmation_prompt(std::slice::from_ref(&season), None),
@@ -457,7 +464,7 @@ mod tests {
             "Season 2 of The Bear (2022) changed since I asked, so I kept it."
         );
         let episodes = Some(SeasonEpisodes { season: 2, numbers: vec![3, 4] });
-        let copy = DeletionTarget { scope: DeletionScope::Copy { episodes, files: vec![1] }, ..bear() };
+        let copy = DeletionTarget { scope: DeletionScope::Copy { episodes, files: vec![1] }, ..the_bear() };
         assert_eq!(
             format_confirmation_prompt(std::slice::from_ref(&copy), None),
             "Delete this copy of The Bear (2022) S02E03, E04, 18 GB, and look for another one? Reply YES or NO."
@@ -466,16 +473,16 @@ mod tests {
             format_deletion_report(&[(copy, ItemOutcome::Deleted)]),
             "Deleted this copy of The Bear (2022) S02E03, E04. I am looking for another copy."
         );
-        let stuck = DeletionTarget {
+        let download = DeletionTarget {
             scope: DeletionScope::Download(DownloadFollowUp::Nothing),
             ..movie("Dune", 2021, 21.4)
         };
         assert_eq!(
-            format_confirmation_prompt(std::slice::from_ref(&stuck), None),
-            "Remove the download of Dune (2021), and look for no other copy now? Reply YES or NO."
+            format_confirmation_prompt(std::slice::from_ref(&download), None),
+            "Remove the download of Dune (2021) without looking for another copy? Reply YES or NO."
         );
         assert_eq!(
-            format_late_answer(PromptOutcome::Denied, std::slice::from_ref(&stuck), &[]),
+            format_late_answer(PromptOutcome::Denied, std::slice::from_ref(&download), &[]),
             "The download of Dune (2021) is kept. Ask again to delete."
         );
     }
@@ -504,20 +511,23 @@ mod tests {
 
     #[test]
     fn report_names_remaining_items_by_instance() {
-        let left = |item| (item, ItemOutcome::StillThere);
+        let remaining = |item| (item, ItemOutcome::StillThere);
         let (dune, heat) = (movie("Dune", 2021, 21.4), movie("Heat", 1995, 18.2));
         assert_eq!(
             format_deletion_report(&[
-                left(dune.clone()),
-                left(heat),
-                left(series("The Bear", 2022, 3, 18.0))
+                remaining(dune.clone()),
+                remaining(heat),
+                remaining(series("The Bear", 2022, 3, 18.0))
             ]),
             "Radarr could not do it. Dune (2021), Heat (1995) are still there. \
              Sonarr could not do it. The Bear (2022) is still there."
         );
         let scope = DeletionScope::Season { number: 2, files: vec![1, 2], monitored: None };
         assert_eq!(
-            format_deletion_report(&[left(DeletionTarget { scope, ..series("The Bear", 2022, 3, 18.0) })]),
+            format_deletion_report(&[remaining(DeletionTarget {
+                scope,
+                ..series("The Bear", 2022, 3, 18.0)
+            })]),
             "Sonarr could not do all of it. Please check season 2 of The Bear (2022)."
         );
         assert_eq!(
@@ -525,7 +535,11 @@ mod tests {
             "An admin agreed, but Radarr could not do it. Dune (2021) is still there."
         );
         assert_eq!(
-            format_late_answer(PromptOutcome::Failed, std::slice::from_ref(&dune), &[left(dune.clone())]),
+            format_late_answer(
+                PromptOutcome::Failed,
+                std::slice::from_ref(&dune),
+                &[remaining(dune.clone())]
+            ),
             "No question is open. Radarr could not do it. Dune (2021) is still there. Ask again to delete."
         );
     }

@@ -1,4 +1,4 @@
-//! Confirmed deletions: their targets, the call that a yes has claimed, and their messages.
+//! Deletions that need confirmation: their targets, their messages, and the proof that a yes has claimed them.
 
 pub mod claimed_deletion;
 pub mod deletion_messages;

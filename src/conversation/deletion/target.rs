@@ -1,8 +1,8 @@
-//! Frozen target of a confirmation prompt: exactly the data to delete, as the user was shown it.
+//! Target of a deletion, frozen when the confirmation prompt is sent: exactly the data that the user was shown.
 
 use crate::conversation::transcript::MediaKind;
 
-/// Target of a pending deletion, frozen as the confirmation prompt named it.
+/// Target of a deletion, as the confirmation prompt named it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeletionTarget {
     pub instance: String,
@@ -17,20 +17,20 @@ pub struct DeletionTarget {
 /// Scope of a deletion within its title.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeletionScope {
-    /// The whole title, which leaves the library.
+    /// The whole title, which is removed from the library.
     Whole,
     /// The files of one season, by their ids. The series stays, and the season is not downloaded again. `monitored`
-    /// holds the monitored parts of the season; an earlier version did not freeze this value.
+    /// contains the monitored parts of the season; an earlier version did not store this value.
     Season { number: u32, files: Vec<i64>, monitored: Option<SeasonFlags> },
     /// The copy on the disk, by the ids of its files. The same release is not downloaded again, and another copy is
-    /// searched.
+    /// searched for.
     Copy { episodes: Option<SeasonEpisodes>, files: Vec<i64> },
-    /// An active download; the id of the item is the id of its queue entry.
+    /// An active download; the id of the target is the id of its queue entry.
     Download(DownloadFollowUp),
 }
 
-/// Monitored parts of a season. A season is unmonitored before its files are deleted, so these flags are restored if
-/// the season was kept after all.
+/// Monitored parts of a season. A season is unmonitored before its files are deleted, so the flags are restored if
+/// the season is kept after all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeasonFlags {
     pub season: bool,
@@ -45,15 +45,15 @@ pub struct SeasonEpisodes {
     pub numbers: Vec<u32>,
 }
 
-/// Follow-up of a removed download.
+/// Action after the removal of a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DownloadFollowUp {
-    /// The release is not downloaded again, and another copy is searched.
+    /// The release is not downloaded again, and another copy is searched for.
     SearchAgain,
     Nothing,
 }
 
-/// Properties of an item as the user was shown them, compared again before the deletion.
+/// Properties of a target, as the user was shown them. They are compared again before the deletion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TargetFingerprint {
     pub title: String,

@@ -1,5 +1,5 @@
-//! Parser of replies to the open confirmation prompt. A doubtful reply is never a yes. Module `reaction` filters out
-//! reactions before.
+//! Parser of replies to the open confirmation prompt. An unclear reply is never a yes. Reactions are filtered out
+//! beforehand, by module `reaction`.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub enum UnclearYes {
     WrongCode,
 }
 
-/// Digits that must accompany the yes.
+/// Code that the confirming reply must contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConfirmationCode {
     number: u16,
@@ -104,8 +104,8 @@ pub fn parse_confirmation_reply(
     languages: &[ReplyLanguage],
 ) -> ConfirmationReply {
     let text = normalize_reply(text);
-    let quotes = |c| matches!(c, '\u{201C}' | '\u{201D}' | '\u{201E}' | '«' | '»' | '"');
-    if text.is_empty() || text.starts_with('>') || text.contains(|c| quotes(c) || c == '?' || c == '\n') {
+    let is_quote = |c| matches!(c, '\u{201C}' | '\u{201D}' | '\u{201E}' | '«' | '»' | '"');
+    if text.is_empty() || text.starts_with('>') || text.contains(|c| is_quote(c) || c == '?' || c == '\n') {
         return ConfirmationReply::Unrelated;
     }
     if text.chars().all(|c| c.is_whitespace() || YES_EMOJI.contains(&c)) {
@@ -114,24 +114,24 @@ pub fn parse_confirmation_reply(
     if text.chars().all(|c| c.is_whitespace() || NO_EMOJI.contains(&c)) {
         return ConfirmationReply::No;
     }
-    let bare: String = text
+    let unpunctuated: String = text
         .chars()
         .filter(|c| !YES_EMOJI.contains(c))
         .map(|c| if PUNCTUATION.contains(&c) { ' ' } else { c })
         .collect();
     let lexicon = ReplyLexicon::from_languages(languages);
-    if bare.contains(|c: char| c.is_ascii_digit()) {
-        return parse_reply_with_digits(&bare, code, &lexicon);
+    if unpunctuated.contains(|c: char| c.is_ascii_digit()) {
+        return parse_reply_with_digits(&unpunctuated, code, &lexicon);
     }
-    match (parse_reply_words(&bare, &lexicon), code) {
+    match (parse_reply_words(&unpunctuated, &lexicon), code) {
         (ConfirmationReply::Yes, Some(_)) => ConfirmationReply::UnclearYes(UnclearYes::MissingCode),
-        (answer, _) => answer,
+        (reply, _) => reply,
     }
 }
 
-const YES: [&str; 12] =
+const YES_PHRASES: [&str; 12] =
     ["yes", "y", "confirm", "confirmed", "do it", "go ahead", "ok", "okay", "sure", "yeah", "yep", "yup"];
-const NO: [&str; 12] = [
+const NO_PHRASES: [&str; 12] = [
     "no",
     "n",
     "cancel",
@@ -147,11 +147,11 @@ const NO: [&str; 12] = [
 ];
 /// Phrases that may accompany a yes, but do not count as a yes alone.
 const DELETE_PHRASES: [&str; 4] = ["delete it", "remove it", "delete them", "remove them"];
-const WEAK: [&str; 3] = ["ok", "okay", "sure"];
+const WEAK_YES: [&str; 3] = ["ok", "okay", "sure"];
 const PLEASE: [&str; 3] = ["please", "pls", "plz"];
 const THANKS: [&str; 4] = ["thanks", "thank you", "thx", "ty"];
-/// Words that users stretch ("yesss"). None has a doubled letter.
-const DRAWN_OUT_WORDS: [&str; 8] = ["yes", "yep", "yeah", "yup", "ok", "no", "nope", "nah"];
+/// Words that users stretch ("yesss"). None of them contains a double letter.
+const STRETCHABLE_WORDS: [&str; 8] = ["yes", "yep", "yeah", "yup", "ok", "no", "nope", "nah"];
 const YES_EMOJI: [char; 5] = ['👍', '👌', '✅', '🆗', '✔'];
 const NO_EMOJI: [char; 4] = ['👎', '❌', '🚫', '🛑'];
 const PUNCTUATION: [char; 14] =
@@ -159,23 +159,23 @@ const PUNCTUATION: [char; 14] =
 /// Maximum number of words of a reply; more words are a sentence.
 const MAX_REPLY_WORDS: usize = 4;
 
-/// Phrases that retract the request without a word that refuses alone.
+/// Phrases that retract the request, although none of their words is a no alone.
 const RETRACTIONS: [&str; 6] = ["forget it", "cancel it", "cancel that", "stop it", "stop that", "nvm"];
-/// Objects that a request to keep something may name.
-const OBJECTS: [&str; 7] = ["it", "them", "that", "this", "those", "both", "all"];
+/// Pronouns that a request to keep the items may name.
+const KEEP_OBJECTS: [&str; 7] = ["it", "them", "that", "this", "those", "both", "all"];
 
-/// Returns whether the whole of `text` asks to keep the items of the prompt, in words other than a plain no.
+/// Returns whether the whole of `text` asks to keep the items of the prompt, other than by a plain no.
 pub fn asks_to_keep(text: &str) -> bool {
     let text = normalize_reply(text);
-    let bare: String = text.chars().map(|c| if PUNCTUATION.contains(&c) { ' ' } else { c }).collect();
-    let words: Vec<&str> = bare.split_whitespace().collect();
+    let unpunctuated: String = text.chars().map(|c| if PUNCTUATION.contains(&c) { ' ' } else { c }).collect();
+    let words: Vec<&str> = unpunctuated.split_whitespace().collect();
     let (words, _) = strip_courtesy(&words);
     !text.contains(['?', '\n']) && is_keep_phrase(words)
 }
 
 /// Matches "keep it", "no, leave them", "please don't delete it" and "forget it".
 fn is_keep_phrase(words: &[&str]) -> bool {
-    let is_object = |rest: &[&str]| matches!(rest, [object] if OBJECTS.contains(object));
+    let is_object = |rest: &[&str]| matches!(rest, [object] if KEEP_OBJECTS.contains(object));
     let words = match words {
         [first, rest @ ..] if PLEASE.contains(first) || matches!(*first, "no" | "nope" | "nah") => rest,
         all => all,
@@ -189,6 +189,7 @@ fn is_keep_phrase(words: &[&str]) -> bool {
     }
 }
 
+/// Words and phrases that mean yes or no in the enabled languages.
 struct ReplyLexicon {
     yes: Vec<&'static str>,
     no: Vec<&'static str>,
@@ -197,14 +198,19 @@ struct ReplyLexicon {
 impl ReplyLexicon {
     /// Builds the lexicon. A word that means yes in one language and no in another counts as a no.
     fn from_languages(languages: &[ReplyLanguage]) -> Self {
-        let no: Vec<_> = NO.into_iter().chain(languages.iter().flat_map(|l| l.no_words()).copied()).collect();
-        let yes = YES.into_iter().chain(languages.iter().flat_map(|l| l.yes_words()).copied());
+        let no: Vec<_> = NO_PHRASES
+            .into_iter()
+            .chain(languages.iter().flat_map(|language| language.no_words()).copied())
+            .collect();
+        let yes = YES_PHRASES
+            .into_iter()
+            .chain(languages.iter().flat_map(|language| language.yes_words()).copied());
         Self { yes: yes.filter(|word| !no.contains(word)).collect(), no }
     }
 }
 
-/// Returns one spelling for strings that look the same: full-width letters, invisible characters, skin tones,
-/// apostrophes, case.
+/// Returns one spelling for strings that look alike: normalizes full-width letters, apostrophes and case, and removes
+/// invisible characters and skin tones.
 fn normalize_reply(text: &str) -> String {
     let visible = text.nfkc().filter(|&c| match get_general_category(c) {
         GeneralCategory::Format => false,
@@ -215,7 +221,7 @@ fn normalize_reply(text: &str) -> String {
     text.to_lowercase().trim().to_owned()
 }
 
-/// Parses digits: a yes with one number, or the number alone, answers a prompt that required a code.
+/// Parses a reply with digits: a yes with one number, or the number alone, answers a prompt that required a code.
 fn parse_reply_with_digits(
     text: &str,
     code: Option<ConfirmationCode>,
@@ -238,19 +244,19 @@ fn parse_reply_with_digits(
 
 fn parse_reply_words(text: &str, lexicon: &ReplyLexicon) -> ConfirmationReply {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let (words, thanked) = strip_courtesy(&words);
+    let (words, has_thanks) = strip_courtesy(&words);
     if words.len() > MAX_REPLY_WORDS {
         return ConfirmationReply::Unrelated;
     }
     let words: Vec<&str> = words.iter().map(|word| unstretch_word(word)).collect();
-    let whole = words.join(" ");
-    if lexicon.no.contains(&whole.as_str()) || is_keep_phrase(&words) {
+    let phrase = words.join(" ");
+    if lexicon.no.contains(&phrase.as_str()) || is_keep_phrase(&words) {
         return ConfirmationReply::No;
     }
     if words.iter().any(|word| lexicon.no.contains(word)) {
         return ConfirmationReply::Unrelated;
     }
-    if thanked && WEAK.contains(&whole.as_str()) {
+    if has_thanks && WEAK_YES.contains(&phrase.as_str()) {
         return ConfirmationReply::UnclearYes(UnclearYes::OkThanks);
     }
     if is_yes_phrase(&words, lexicon) { ConfirmationReply::Yes } else { ConfirmationReply::Unrelated }
@@ -258,21 +264,22 @@ fn parse_reply_words(text: &str, lexicon: &ReplyLexicon) -> ConfirmationReply {
 
 /// Returns the words without one "please" or "thanks" at the end, and whether the removed word was thanks.
 fn strip_courtesy<'w, 'a>(words: &'w [&'a str]) -> (&'w [&'a str], bool) {
-    let tails = PLEASE.map(|tail| (tail, false)).into_iter().chain(THANKS.map(|tail| (tail, true)));
-    for (tail, thanks) in tails {
-        let tail: Vec<&str> = tail.split(' ').collect();
-        if let Some(rest) = words.strip_suffix(tail.as_slice())
+    let courtesies =
+        PLEASE.map(|phrase| (phrase, false)).into_iter().chain(THANKS.map(|phrase| (phrase, true)));
+    for (phrase, is_thanks) in courtesies {
+        let phrase: Vec<&str> = phrase.split(' ').collect();
+        if let Some(rest) = words.strip_suffix(phrase.as_slice())
             && !rest.is_empty()
         {
-            return (rest, thanks);
+            return (rest, is_thanks);
         }
     }
     (words, false)
 }
 
-/// Matches "yes do it" and "yes delete it": only such phrases, at least one of them a yes.
+/// Matches "yes do it" and "yes delete it": a sequence of such phrases, at least one of which is a yes.
 fn is_yes_phrase(words: &[&str], lexicon: &ReplyLexicon) -> bool {
-    let strip = |phrases: &[&str], words: &[&str]| {
+    let matched_len = |phrases: &[&str], words: &[&str]| {
         phrases
             .iter()
             .map(|phrase| phrase.split(' ').collect::<Vec<_>>())
@@ -280,10 +287,10 @@ fn is_yes_phrase(words: &[&str], lexicon: &ReplyLexicon) -> bool {
     };
     let (mut rest, mut found_yes) = (words, false);
     while !rest.is_empty() {
-        let length = if let Some(length) = strip(&lexicon.yes, rest) {
+        let length = if let Some(length) = matched_len(&lexicon.yes, rest) {
             found_yes = true;
             length
-        } else if let Some(length) = strip(&DELETE_PHRASES, rest) {
+        } else if let Some(length) = matched_len(&DELETE_PHRASES, rest) {
             length
         } else {
             return false;
@@ -295,7 +302,7 @@ fn is_yes_phrase(words: &[&str], lexicon: &ReplyLexicon) -> bool {
 
 /// Returns the base word of a stretched word such as "yesss" and "noo"; any other word is returned unchanged.
 fn unstretch_word(word: &str) -> &str {
-    DRAWN_OUT_WORDS.into_iter().find(|base| is_stretched(word, base)).unwrap_or(word)
+    STRETCHABLE_WORDS.into_iter().find(|base| is_stretched(word, base)).unwrap_or(word)
 }
 
 fn is_stretched(word: &str, base: &str) -> bool {
@@ -306,10 +313,10 @@ fn is_stretched(word: &str, base: &str) -> bool {
             _ => runs.push((letter, 1)),
         }
     }
-    let only_the_end = runs.iter().rev().skip(1).all(|&(_, count)| count == 1);
-    let slightly_everywhere =
+    let stretched_at_end = runs.iter().rev().skip(1).all(|&(_, count)| count == 1);
+    let stretched_slightly =
         runs.iter().all(|&(_, count)| count <= 4) && word.chars().count() <= base.chars().count() + 4;
-    runs.iter().map(|&(letter, _)| letter).eq(base.chars()) && (only_the_end || slightly_everywhere)
+    runs.iter().map(|&(letter, _)| letter).eq(base.chars()) && (stretched_at_end || stretched_slightly)
 }
 
 #[cfg(test)]
@@ -330,7 +337,7 @@ mod tests {
     }
 
     #[derive(Deserialize)]
-    struct Case {
+    struct RecordedReply {
         text: String,
         code: Option<u8>,
         langs: Vec<String>,
@@ -339,7 +346,7 @@ mod tests {
 
     #[test]
     fn every_recorded_reply_is_parsed() {
-        let cases: Vec<Case> =
+        let cases: Vec<RecordedReply> =
             serde_json::from_str(include_str!("../../../tests/data/confirm_cases.json")).unwrap();
         for case in cases {
             let code = case.code.and_then(two_digits);
@@ -374,15 +381,19 @@ mod tests {
 
     #[test]
     fn code_is_compared_with_all_digits() {
-        for (code, right, wrong) in
+        for (code, right_reply, wrong_reply) in
             [("0047", "yes 0047", "yes 47"), ("47", "47", "yes 0047"), ("4821", "4821", "482")]
         {
             let code = ConfirmationCode::parse(code);
-            assert_eq!(parse_confirmation_reply(right, code, &[]), ConfirmationReply::Yes, "{right:?}");
             assert_eq!(
-                parse_confirmation_reply(wrong, code, &[]),
+                parse_confirmation_reply(right_reply, code, &[]),
+                ConfirmationReply::Yes,
+                "{right_reply:?}"
+            );
+            assert_eq!(
+                parse_confirmation_reply(wrong_reply, code, &[]),
                 ConfirmationReply::UnclearYes(UnclearYes::WrongCode),
-                "{wrong:?}"
+                "{wrong_reply:?}"
             );
         }
         assert_eq!(["", "7", "48213", "4 21", "+421", "-821"].map(ConfirmationCode::parse), [None; 6]);
@@ -390,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn unrequested_numbers_are_no_answer() {
+    fn unrequested_number_is_unrelated() {
         check("yes 47", None, ConfirmationReply::Unrelated);
         check("47", None, ConfirmationReply::Unrelated);
         check("no 47", Some(47), ConfirmationReply::Unrelated);
@@ -399,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgments_and_thumbs_are_unclear() {
+    fn acknowledgments_and_emoji_are_unclear() {
         for text in ["ok thanks", "Okay, thank you!", "sure thx"] {
             check(text, None, ConfirmationReply::UnclearYes(UnclearYes::OkThanks));
         }
@@ -409,14 +420,14 @@ mod tests {
     }
 
     #[test]
-    fn no_is_a_no_with_a_code_and_in_any_spelling() {
+    fn no_needs_no_code_and_allows_any_spelling() {
         for text in ["no", "NO.", "noooo", "don’t", "Never mind!", "no thank you", "👎👎", "stop"] {
             check(text, Some(47), ConfirmationReply::No);
         }
     }
 
     #[test]
-    fn request_to_keep_is_a_no_only_alone() {
+    fn keep_request_is_a_no_only_as_whole_reply() {
         for text in [
             "keep it",
             "Keep them!",
@@ -447,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn command_alone_or_a_mixture_is_no_answer() {
+    fn bare_delete_phrase_or_mixed_reply_is_unrelated() {
         for text in
             ["delete it", "ok no", "yes don't", "thanks", "please", "y e s", "yes yes yes yes yes", ""]
         {
@@ -456,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_no_is_a_no() {
+    fn foreign_yes_and_no_are_recognized() {
         let all = ["es", "fr", "de", "pt", "it", "nl"].map(|code| ReplyLanguage::parse(code).unwrap());
         for (text, expected) in [
             ("ja", ConfirmationReply::Yes),
@@ -469,7 +480,7 @@ mod tests {
         assert_eq!(ReplyLanguage::parse("en"), None);
     }
 
-    /// Replies made of words that are common in replies, and words that invalidate a yes.
+    /// Replies that combine words of common replies with words that invalidate a yes.
     fn reply_text() -> impl Strategy<Value = String> {
         let words = [
             "yes",
@@ -512,13 +523,13 @@ mod tests {
         ) {
             let all = ["es", "fr", "de", "pt", "it", "nl"].map(|code| ReplyLanguage::parse(code).unwrap());
             for languages in [&[][..], &all] {
-                let answer = parse_confirmation_reply(&text, code, languages);
-                assert_eq!(parse_confirmation_reply(&text.to_ascii_uppercase(), code, languages), answer);
-                assert_eq!(parse_confirmation_reply(&format!(" {text} "), code, languages), answer);
-                if answer == ConfirmationReply::Yes {
-                    let refusing = ["no", "not", "don't", "don\u{2019}t", "never", "cancel", "n", "stop", "wait"];
+                let reply = parse_confirmation_reply(&text, code, languages);
+                assert_eq!(parse_confirmation_reply(&text.to_ascii_uppercase(), code, languages), reply);
+                assert_eq!(parse_confirmation_reply(&format!(" {text} "), code, languages), reply);
+                if reply == ConfirmationReply::Yes {
+                    let no_words = ["no", "not", "don't", "don\u{2019}t", "never", "cancel", "n", "stop", "wait"];
                     let lower = text.to_lowercase();
-                    assert!(!lower.split_whitespace().any(|word| refusing.contains(&word)), "{text:?}");
+                    assert!(!lower.split_whitespace().any(|word| no_words.contains(&word)), "{text:?}");
                     assert!(!text.contains(['?', '\u{201C}']), "{text:?}");
                     assert!(code.is_some() || !text.contains("42"), "{text:?}");
                     assert!(!looks_like_reaction(&text), "{text:?}");
@@ -527,21 +538,21 @@ mod tests {
         }
 
         #[test]
-        fn yes_contains_only_the_code_and_a_no_needs_none(
+        fn yes_has_exactly_the_code_and_no_works_without_it(
             text in prop_oneof![reply_text(), any::<String>(), "(yes|ok|no)? ?[0-9]{0,3} ?(yes|[0-9]{1,2})?"],
             code in prop_oneof![Just(42), Just(7), 0..100_u8],
         ) {
             let digits: String = text.chars().filter(char::is_ascii_digit).collect();
-            let answer = parse_confirmation_reply(&text, None, &[]);
-            assert!(answer != ConfirmationReply::Yes || digits.is_empty(), "{text:?}");
+            let without_code = parse_confirmation_reply(&text, None, &[]);
+            assert!(without_code != ConfirmationReply::Yes || digits.is_empty(), "{text:?}");
             let with_code = parse_confirmation_reply(&text, two_digits(code), &[]);
             if with_code == ConfirmationReply::Yes {
-                // Digits of other scripts mean the same as ASCII digits, but are not ASCII.
-                let asked_for = format!("{code:02}");
-                assert!(if text.is_ascii() { digits == asked_for } else { asked_for.contains(&digits) }, "{text:?} for {asked_for}");
+                // Digits of other scripts count as digits, but are missing from `digits`.
+                let expected = format!("{code:02}");
+                assert!(if text.is_ascii() { digits == expected } else { expected.contains(&digits) }, "{text:?} for {expected}");
                 assert_ne!(parse_confirmation_reply(&text, two_digits((code + 1) % 100), &[]), ConfirmationReply::Yes, "{text:?} with any code");
             }
-            assert!(with_code != ConfirmationReply::No || answer == ConfirmationReply::No, "{text:?}");
+            assert!(with_code != ConfirmationReply::No || without_code == ConfirmationReply::No, "{text:?}");
         }
     }
 }

@@ -1,68 +1,70 @@
-//! Parser of messages that need no model: opt-out words, commands, and the keyword grammar. The module also checks
-//! whether the messages of a turn ask for a deletion at all.
+//! Parser of messages that need no model: opt-out keywords, commands, and the grammar of the keyword responder. The
+//! module also checks whether the messages of a turn ask for a deletion.
 
 use super::confirmation_reply::ReplyLanguage;
 use super::title_reference::{self, TitleReference};
 use crate::conversation::notifications::quiet_hours::{self, NotificationPreference};
 use crate::conversation::text::normalization::{contains_phrase, normalize_title};
-use crate::conversation::transcript::{OptWord, UserRole};
+use crate::conversation::transcript::{OptKeyword, UserRole};
 
 /// Reply to `commands` or `?`.
 const COMMANDS_TEXT: &str = "You can text: ADD, SEARCH, HAVE or REMOVE title, STATUS, UPCOMING, TELL ME, MORE, RESET. \
     A number picks from a list.";
 
-/// Commands for the facts that are stored about the user.
-const MEMORY_TEXT: &str = "What I know: WHAT DO YOU KNOW, FORGET number or ALL.";
+/// Part of the list: commands for the facts that are stored about the user.
+const MEMORY_COMMANDS_TEXT: &str = "What I know: WHAT DO YOU KNOW, FORGET number or ALL.";
 
-/// Additional commands of an admin.
+/// Part of the list: additional commands of an admin.
 const ADMIN_COMMANDS_TEXT: &str =
-    "Admins: USERS, APPROVE, DENY or BLOCK code, QUOTA name +5, TELL EVERYONE words, PAUSE, RESUME.";
+    "Admins: USERS, APPROVE, DENY or BLOCK code, QUOTA name +5, TELL EVERYONE text, PAUSE, RESUME.";
 
-/// Commands for notifications.
-const NOTIFICATIONS_TEXT: &str = "Notifications: NOTIFY OFF or ON, QUIET 22-7.";
+/// Part of the list: commands for notifications.
+const NOTIFICATION_COMMANDS_TEXT: &str = "Notifications: NOTIFY OFF or ON, QUIET 22-7.";
 
 /// Returns the list of commands for a user of this role.
 pub fn format_commands(role: UserRole) -> String {
     match role {
-        UserRole::Member => format!("{COMMANDS_TEXT}\n{MEMORY_TEXT}\n{NOTIFICATIONS_TEXT}"),
+        UserRole::Member => format!("{COMMANDS_TEXT}\n{MEMORY_COMMANDS_TEXT}\n{NOTIFICATION_COMMANDS_TEXT}"),
         UserRole::Admin => {
-            format!("{COMMANDS_TEXT}\n{MEMORY_TEXT}\n{NOTIFICATIONS_TEXT}\n{ADMIN_COMMANDS_TEXT}")
+            format!(
+                "{COMMANDS_TEXT}\n{MEMORY_COMMANDS_TEXT}\n{NOTIFICATION_COMMANDS_TEXT}\n{ADMIN_COMMANDS_TEXT}"
+            )
         }
     }
 }
 
 /// Reply to a picture or a recording without text.
 pub const MEDIA_ONLY_REPLY: &str = "I can only read text. What would you like to watch?";
-/// Reply to a command whose fields the carrier's record does not confirm.
+/// Reply to a command that the carrier's record does not verify.
 pub const UNVERIFIED_REPLY: &str = "I could not check with the phone network that this text came from you, so nothing was done. Please send it again.";
 
 /// Reply of the keyword responder to a message that it cannot parse, if there is no other responder.
 pub const KEYWORDS_TEXT: &str =
     "You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING.";
 
-/// Reply of the keyword responder to the same message, if a model would have read it.
+/// Reply of the keyword responder to such a message, if it replaces a model that does not respond.
 pub const MODEL_OFF_TEXT: &str = "The assistant is off right now. You can text: ADD title, SEARCH title, HAVE title, \
     REMOVE title, STATUS, UPCOMING.";
 
-/// Parses `text` as a whole as an opt-out or opt-in word.
-pub fn opt_word(text: &str) -> Option<OptWord> {
+/// Parses the whole of `text` as an opt-out or opt-in keyword.
+pub fn parse_opt_keyword(text: &str) -> Option<OptKeyword> {
     let word = text.trim().to_lowercase();
-    // The carrier blocks us only on the exact word. "Stop!" means the same to the user, so it is honored too.
+    // The carrier blocks us only on the exact keyword. "Stop!" means the same to the user, so we honor it too.
     match word.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '.' | '!')) {
         "stop" | "stopall" | "unsubscribe" | "cancel" | "end" | "quit" | "revoke" | "optout" | "opt out"
-        | "opt-out" => return Some(OptWord::Out),
+        | "opt-out" => return Some(OptKeyword::Out),
         _ => {}
     }
-    // Only the exact words lift a block at the carrier, so no looser form may clear our flag.
+    // Only the exact keywords lift a block at the carrier, so a looser form must not clear our flag.
     match word.as_str() {
-        "start" | "unstop" => Some(OptWord::In),
-        "yes" => Some(OptWord::Yes),
-        "help" | "info" => Some(OptWord::Help),
+        "start" | "unstop" => Some(OptKeyword::In),
+        "yes" => Some(OptKeyword::Yes),
+        "help" | "info" => Some(OptKeyword::Help),
         _ => None,
     }
 }
 
-/// Command that is answered without a model even if there is one.
+/// Command that code answers, even if a model is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextCommand {
     ClearConversation,
@@ -82,7 +84,7 @@ pub enum TextCommand {
     Number(u8),
 }
 
-/// Parses `text` as a whole as a command.
+/// Parses the whole of `text` as a command.
 pub fn parse_command(text: &str) -> Option<TextCommand> {
     if text.trim() == "?" {
         return Some(TextCommand::Commands);
@@ -110,7 +112,7 @@ pub fn parse_command(text: &str) -> Option<TextCommand> {
     }
 }
 
-/// Request in the grammar of the keyword responder. Titles are as typed.
+/// Request in the grammar of the keyword responder. Titles are as the user typed them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeywordRequest<'a> {
     Add(&'a str),
@@ -121,7 +123,7 @@ pub enum KeywordRequest<'a> {
     Reference(KeywordVerb, TitleReference),
     Status,
     Upcoming,
-    /// Notify the user when the title that was last mentioned is ready.
+    /// Notify the user when the last mentioned title is ready.
     FollowTitle,
     Number(u8),
 }
@@ -135,7 +137,7 @@ pub enum KeywordVerb {
     Remove,
 }
 
-/// Parses `text` in the keyword grammar: a verb, then a title to the end.
+/// Parses `text` in the keyword grammar: a verb, followed by a title.
 pub fn parse_keyword_request(text: &str) -> Option<KeywordRequest<'_>> {
     let core = strip_courtesy(text);
     if FOLLOW_PHRASES.contains(&normalize_title(core).as_str()) {
@@ -163,7 +165,7 @@ pub fn parse_keyword_request(text: &str) -> Option<KeywordRequest<'_>> {
     parse_object(verb, object)
 }
 
-/// Parses an object: a pronoun in quotes or after "the movie" is a title, and a pronoun alone is not.
+/// Parses the object of a verb. A pronoun is a title in quotes or after "the movie", and otherwise a reference.
 fn parse_object(verb: KeywordVerb, object: &str) -> Option<KeywordRequest<'_>> {
     let title = object.trim_matches(QUOTES).trim();
     if title.is_empty() {
@@ -175,8 +177,8 @@ fn parse_object(verb: KeywordVerb, object: &str) -> Option<KeywordRequest<'_>> {
         return Some(KeywordRequest::Reference(verb, reference));
     }
     // Seasons cannot be resolved for a title that is not named.
-    let seasons_of = split_seasons(title).filter(|_| verb == KeywordVerb::Add);
-    if seasons_of.is_some_and(|(title, _)| TitleReference::parse(title).is_some()) {
+    let with_seasons = split_seasons(title).filter(|_| verb == KeywordVerb::Add);
+    if with_seasons.is_some_and(|(title, _)| TitleReference::parse(title).is_some()) {
         return Some(KeywordRequest::Reference(verb, TitleReference::Several));
     }
     let title = title_reference::title_after_noun(title).unwrap_or(title);
@@ -202,44 +204,48 @@ pub fn split_seasons(text: &str) -> Option<(&str, RequestedSeasons)> {
     let words = words_with_offsets(text);
     let is_season = |word: &str| matches!(word.to_lowercase().as_str(), "season" | "seasons");
     let (split, seasons) = match words.as_slice() {
-        [.., (start, which), (_, noun)] if is_season(noun) && parse_ordinal(which).is_some() => {
-            (*start, parse_ordinal(which)?)
+        [.., (start, ordinal), (_, noun)] if is_season(noun) && parse_ordinal(ordinal).is_some() => {
+            (*start, parse_ordinal(ordinal)?)
         }
-        [.., (start, which)] if parse_ordinal(which).is_some() => (*start, parse_ordinal(which)?),
+        [.., (start, ordinal)] if parse_ordinal(ordinal).is_some() => (*start, parse_ordinal(ordinal)?),
         _ => {
-            let at = words.iter().rposition(|(_, word)| is_season(word))?;
-            let numbers = words[at + 1..].iter().map(|(_, word)| *word).collect::<Vec<_>>().join(" ");
-            (words[at].0, RequestedSeasons::Listed(parse_season_numbers(&numbers)?))
+            let noun_index = words.iter().rposition(|(_, word)| is_season(word))?;
+            let numbers = words[noun_index + 1..].iter().map(|(_, word)| *word).collect::<Vec<_>>().join(" ");
+            (words[noun_index].0, RequestedSeasons::Listed(parse_season_numbers(&numbers)?))
         }
     };
     let title = text[..split].trim_end_matches(|c: char| c.is_whitespace() || c == ',');
     (!title.is_empty()).then_some((title, seasons))
 }
 
-/// Returns whether the user can have meant a deletion: a word for deletion in the messages of this turn, or every title
-/// named in the last three messages. A title description that talks the model into a deletion passes neither check.
-pub fn asked_to_delete(
-    turn: &[&str],
-    last_three: &[&str],
+/// Returns whether the user can have asked for a deletion: the messages of this turn contain a word for deletion, or
+/// the last three messages name every title. A prompt injection in the description of a title passes neither check.
+pub fn is_deletion_requested(
+    turn_texts: &[&str],
+    last_three_texts: &[&str],
     titles: &[&str],
     languages: &[ReplyLanguage],
 ) -> bool {
-    // A number answers "which one?", so the messages before it state the request.
-    let picks = !turn.is_empty() && turn.iter().all(|text| parse_number(strip_courtesy(text)).is_some());
-    let orders = if picks { last_three } else { turn };
-    let mut lists = std::iter::once(DELETION_WORDS).chain(languages.iter().map(|l| deleting_words(*l)));
-    let says_delete = lists
-        .any(|list| list.split(", ").any(|phrase| orders.iter().any(|text| contains_phrase(text, phrase))));
-    let names = |title: &&str| last_three.iter().any(|text| title_reference::names_title(text, title));
-    says_delete || (!titles.is_empty() && titles.iter().all(names))
+    // A number answers "which one?", so the messages before it contain the request.
+    let picks_from_list =
+        !turn_texts.is_empty() && turn_texts.iter().all(|text| parse_number(strip_courtesy(text)).is_some());
+    let request_texts = if picks_from_list { last_three_texts } else { turn_texts };
+    let mut word_lists =
+        std::iter::once(DELETION_WORDS).chain(languages.iter().map(|language| deletion_words_in(*language)));
+    let has_deletion_word = word_lists.any(|list| {
+        list.split(", ").any(|phrase| request_texts.iter().any(|text| contains_phrase(text, phrase)))
+    });
+    let is_named =
+        |title: &&str| last_three_texts.iter().any(|text| title_reference::names_title(text, title));
+    has_deletion_word || (!titles.is_empty() && titles.iter().all(is_named))
 }
 
-/// Returns whether the user complains about a copy or a download, or asks for another one.
-pub fn asked_for_replacement(turn: &[&str]) -> bool {
-    FAULT_WORDS.split(", ").any(|phrase| turn.iter().any(|text| contains_phrase(text, phrase)))
+/// Returns whether the messages of this turn complain about a copy or a download, or ask for another one.
+pub fn is_replacement_requested(turn_texts: &[&str]) -> bool {
+    REPLACEMENT_WORDS.split(", ").any(|phrase| turn_texts.iter().any(|text| contains_phrase(text, phrase)))
 }
 
-/// Phrases in the form of [`normalize_title`].
+/// Normalized phrases that ask for a notification when a title is ready.
 const FOLLOW_PHRASES: [&str; 12] = [
     "me too",
     "tell me",
@@ -257,22 +263,22 @@ const FOLLOW_PHRASES: [&str; 12] = [
 
 const QUOTES: [char; 5] = ['"', '\u{201C}', '\u{201D}', '\u{201E}', '\''];
 
-/// Highest season number; a larger number is a typo.
+/// Maximum season number; a larger number is a typo.
 const MAX_SEASON: u16 = 100;
 
-/// Words for deletion, in the form of [`normalize_title`].
+/// English words for deletion, in the form of [`normalize_title`].
 const DELETION_WORDS: &str = "delete, deletes, deleted, deleting, deletion, del, remove, removes, removed, removing, \
     removal, get rid, getting rid, trash, trashing, erase, erasing, drop, dropping, bin, binning, nuke, nuking, \
     wipe, wiping, purge, purging, ditch, dump, scrap, toss, zap, clear out, throw out, throw away, kick out, take off";
 
-/// Words for a defective copy, in the same form.
-const FAULT_WORDS: &str = "replace, replaces, replacing, replacement, another, different, better, bad, broken, corrupt, \
+/// Words for a defective copy or for another one, in the same form.
+const REPLACEMENT_WORDS: &str = "replace, replaces, replacing, replacement, another, different, better, bad, broken, corrupt, \
     corrupted, damaged, wrong, faulty, stuck, stalled, cancel, abort, kill, fetch again, get again, download again, \
     redownload, re download, grab again, out of sync, no sound, no audio, no subtitles, unwatchable, does not play, \
     doesnt play, wont play, will not play, blocklist, blacklist";
 
 /// Words for deletion in another language, without accents.
-fn deleting_words(language: ReplyLanguage) -> &'static str {
+fn deletion_words_in(language: ReplyLanguage) -> &'static str {
     match language {
         ReplyLanguage::Spanish => "borra, borrar, borre, elimina, eliminar, elimine, quita, quitar, suprime",
         ReplyLanguage::French => {
@@ -293,7 +299,7 @@ fn deleting_words(language: ReplyLanguage) -> &'static str {
     }
 }
 
-/// Returns the text without "please" around it, thanks after it, and punctuation at its end.
+/// Removes a leading or trailing "please", trailing thanks, and trailing punctuation.
 fn strip_courtesy(text: &str) -> &str {
     let mut core = text.trim();
     for courtesy in ["please ", "please, ", "pls ", "plz "] {
@@ -301,10 +307,10 @@ fn strip_courtesy(text: &str) -> &str {
     }
     for courtesy in [" please", " pls", " plz", " thanks", " thank you", " thx", " ty"] {
         core = trim_end_punctuation(core);
-        if let Some(at) = core.len().checked_sub(courtesy.len())
-            && core.get(at..).is_some_and(|end| end.eq_ignore_ascii_case(courtesy))
+        if let Some(start) = core.len().checked_sub(courtesy.len())
+            && core.get(start..).is_some_and(|end| end.eq_ignore_ascii_case(courtesy))
         {
-            core = &core[..at];
+            core = &core[..start];
         }
     }
     trim_end_punctuation(core)
@@ -314,7 +320,7 @@ fn trim_end_punctuation(text: &str) -> &str {
     text.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '.' | '!' | '?' | ',' | ';'))
 }
 
-/// Returns the rest after `prefix`, in any case; `None` if the rest is empty.
+/// Returns the text after `prefix`, which is compared without case; `None` if that text is empty.
 fn strip_prefix_ignore_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let start = text.get(..prefix.len())?;
     let rest = text[prefix.len()..].trim_start();
@@ -324,9 +330,8 @@ fn strip_prefix_ignore_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> 
 /// Parses "2", "2.", "2)" or "#2", from 1 to 99.
 fn parse_number(text: &str) -> Option<u8> {
     let digits = text.strip_prefix('#').unwrap_or(text).trim_end_matches([')', '.']);
-    let plain = (1..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    // Digits that overflow the type are not a number of a list either.
-    if plain { digits.parse().ok().filter(|&number| number > 0) } else { None }
+    let is_number = (1..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { digits.parse().ok().filter(|&number| number > 0) } else { None }
 }
 
 fn words_with_offsets(text: &str) -> Vec<(usize, &str)> {
@@ -345,10 +350,10 @@ fn parse_ordinal(word: &str) -> Option<RequestedSeasons> {
 /// Parses "2", "1-3", "1 2", "1, 2 and 4"; returns `None` for anything else.
 fn parse_season_numbers(text: &str) -> Option<Vec<u16>> {
     let mut seasons = Vec::new();
-    let listed = text.replace([',', '&', '+'], " ").replace(" and ", " ");
-    for part in listed.split_whitespace() {
+    let separated = text.replace([',', '&', '+'], " ").replace(" and ", " ");
+    for part in separated.split_whitespace() {
         let (first, last) = part.split_once(['-', '\u{2013}']).unwrap_or((part, part));
-        // The text is not a list of seasons if any part is not a number.
+        // If any part is not a number, the text is not a list of seasons.
         let (first, last): (u16, u16) = (first.parse().ok()?, last.parse().ok()?);
         if first > last || last > MAX_SEASON {
             return None;
@@ -362,9 +367,9 @@ fn parse_season_numbers(text: &str) -> Option<Vec<u16>> {
 
 /// Returns whether the whole of `text` retracts the last request.
 pub fn is_retraction(text: &str) -> bool {
-    let plain = normalize_title(text);
+    let normalized = normalize_title(text);
     matches!(
-        plain.as_str(),
+        normalized.as_str(),
         "never mind"
             | "nevermind"
             | "nvm"
@@ -391,39 +396,39 @@ mod tests {
     }
 
     #[test]
-    fn opt_out_words_match_those_of_the_carrier() {
+    fn opt_keywords_match_those_of_the_carrier() {
         let file: Value =
             serde_json::from_str(include_str!("../../../tests/data/optout_keywords.json")).unwrap();
         for vector in file["vectors"].as_array().unwrap() {
             let body = vector["body"].as_str().unwrap();
             let expected = match (vector["twilio"].as_str().unwrap(), body) {
-                ("opt_out" | "unverified", _) => Some(OptWord::Out),
-                ("opt_in", "yes") => Some(OptWord::Yes),
-                ("opt_in", _) => Some(OptWord::In),
-                ("help", _) => Some(OptWord::Help),
+                ("opt_out" | "unverified", _) => Some(OptKeyword::Out),
+                ("opt_in", "yes") => Some(OptKeyword::Yes),
+                ("opt_in", _) => Some(OptKeyword::In),
+                ("help", _) => Some(OptKeyword::Help),
                 _ => None,
             };
-            assert_eq!(opt_word(body), expected, "{body:?}");
+            assert_eq!(parse_opt_keyword(body), expected, "{body:?}");
         }
-        for (list, expected) in [("opt_out", OptWord::Out), ("help", OptWord::Help)] {
+        for (list, expected) in [("opt_out", OptKeyword::Out), ("help", OptKeyword::Help)] {
             for body in file[list].as_array().unwrap().iter().filter_map(Value::as_str) {
-                assert_eq!(opt_word(body), Some(expected), "{body:?}");
+                assert_eq!(parse_opt_keyword(body), Some(expected), "{body:?}");
             }
         }
     }
 
     #[test]
-    fn emphasized_stop_opts_out_and_emphasized_start_is_no_command() {
+    fn punctuated_stop_opts_out_but_punctuated_start_does_not_opt_in() {
         for text in ["Stop.", "STOP!!", "quit ...", "Opt out!"] {
-            assert_eq!(opt_word(text), Some(OptWord::Out), "{text:?}");
+            assert_eq!(parse_opt_keyword(text), Some(OptKeyword::Out), "{text:?}");
         }
         for text in ["start!", "cancel it", "please stop", "the end", "stop?"] {
-            assert_eq!(opt_word(text), None, "{text:?}");
+            assert_eq!(parse_opt_keyword(text), None, "{text:?}");
         }
     }
 
     #[test]
-    fn commands_are_whole_messages() {
+    fn command_is_a_whole_message() {
         for (text, expected) in [
             ("/clear", Some(TextCommand::ClearConversation)),
             ("/RESET", Some(TextCommand::ClearConversation)),
@@ -548,63 +553,63 @@ mod tests {
     #[test]
     fn deletion_word_in_this_turn_is_a_request() {
         for text in ["Delete it!", "get rid of the old ones", "NUKE dune", "can you throw out Heat"] {
-            assert!(asked_to_delete(&[text], &[], &["Dune"], &[]), "{text:?}");
+            assert!(is_deletion_requested(&[text], &[], &["Dune"], &[]), "{text:?}");
         }
         for text in ["what is dune about", "binge something", "undeleted scenes"] {
-            assert!(!asked_to_delete(&[text], &[text], &["Heat"], &[]), "{text:?}");
+            assert!(!is_deletion_requested(&[text], &[text], &["Heat"], &[]), "{text:?}");
         }
     }
 
     #[test]
-    fn number_selected_from_a_list_repeats_its_request() {
+    fn number_takes_its_request_from_the_messages_before_it() {
         let titles = ["Dune: Part Two"];
-        assert!(asked_to_delete(&["2"], &["hi", "remove dune", "2"], &titles, &[]));
-        assert!(!asked_to_delete(&["2"], &["hi", "add dune", "2"], &titles, &[]));
-        assert!(!asked_to_delete(&["the second"], &["remove dune", "the second"], &titles, &[]));
+        assert!(is_deletion_requested(&["2"], &["hi", "remove dune", "2"], &titles, &[]));
+        assert!(!is_deletion_requested(&["2"], &["hi", "add dune", "2"], &titles, &[]));
+        assert!(!is_deletion_requested(&["the second"], &["remove dune", "the second"], &titles, &[]));
     }
 
     #[test]
-    fn naming_every_title_recently_is_a_request() {
+    fn recent_messages_that_name_every_title_are_a_request() {
         let last_three = ["is schindlers list any good", "the old Office?", "hm"];
-        let asked = |titles: &[&str]| asked_to_delete(&["hm"], &last_three, titles, &[]);
-        assert!(asked(&["Schindler's List", "The Office"]));
-        assert!(!asked(&["Schindler's List", "Heat"]));
-        assert!(!asked(&[]));
+        let is_requested = |titles: &[&str]| is_deletion_requested(&["hm"], &last_three, titles, &[]);
+        assert!(is_requested(&["Schindler's List", "The Office"]));
+        assert!(!is_requested(&["Schindler's List", "Heat"]));
+        assert!(!is_requested(&[]));
     }
 
     #[test]
     fn pronoun_does_not_name_a_title_of_the_same_spelling() {
-        assert!(!asked_to_delete(&["is it any good?"], &["is it any good?"], &["It"], &[]));
-        assert!(asked_to_delete(&["hm"], &["is the movie it any good?", "hm"], &["It"], &[]));
+        assert!(!is_deletion_requested(&["is it any good?"], &["is it any good?"], &["It"], &[]));
+        assert!(is_deletion_requested(&["hm"], &["is the movie it any good?", "hm"], &["It"], &[]));
     }
 
     #[test]
     fn deletion_words_count_in_enabled_languages() {
-        let text = ["Lösche Dune", "supprime-le"];
-        assert!(asked_to_delete(&text[..1], &[], &["Heat"], &[ReplyLanguage::German]));
-        assert!(asked_to_delete(&text[1..], &[], &["Heat"], &[ReplyLanguage::French]));
-        assert!(!asked_to_delete(&text, &[], &["Heat"], &[]));
+        let texts = ["Lösche Dune", "supprime-le"];
+        assert!(is_deletion_requested(&texts[..1], &[], &["Heat"], &[ReplyLanguage::German]));
+        assert!(is_deletion_requested(&texts[1..], &[], &["Heat"], &[ReplyLanguage::French]));
+        assert!(!is_deletion_requested(&texts, &[], &["Heat"], &[]));
     }
 
     #[test]
     fn complaint_about_a_copy_requests_a_replacement() {
         for text in ["the sound is out of sync", "That copy won't play", "get a different one", "it is stuck"]
         {
-            assert!(asked_for_replacement(&[text]), "{text:?}");
+            assert!(is_replacement_requested(&[text]), "{text:?}");
         }
         for text in ["how is it going?", "badly dubbed films", "what about dune"] {
-            assert!(!asked_for_replacement(&[text]), "{text:?}");
+            assert!(!is_replacement_requested(&[text]), "{text:?}");
         }
     }
 
     #[test]
-    fn fixed_texts_fit_one_segment_without_opt_out_words() {
+    fn fixed_texts_fit_one_segment_without_opt_out_keywords() {
         // The complete list fits one page.
         assert!(format_commands(UserRole::Admin).len() <= 320);
         for text in [
             COMMANDS_TEXT,
-            MEMORY_TEXT,
-            NOTIFICATIONS_TEXT,
+            MEMORY_COMMANDS_TEXT,
+            NOTIFICATION_COMMANDS_TEXT,
             ADMIN_COMMANDS_TEXT,
             KEYWORDS_TEXT,
             MODEL_OFF_TEXT,

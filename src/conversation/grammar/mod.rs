@@ -1,4 +1,5 @@
-//! Fixed grammars of received messages: keywords, confirmation replies, reactions, title references and triage hints.
+//! Parsers of received messages with fixed grammars: keywords, confirmation replies, reactions, title references and
+//! triage hints.
 
 pub mod confirmation_reply;
 pub mod keyword_grammar;

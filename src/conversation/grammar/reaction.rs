@@ -1,5 +1,5 @@
 //! Parser of reactions, which phones send as ordinary messages: `Liked “…”`. A reaction is never a yes or a no,
-//! regardless of the text in its quote.
+//! whatever text it quotes.
 
 /// Reaction that a phone wrote out as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub enum ReactionQuote<'a> {
     Media(&'a str),
 }
 
-/// Parses `text` as a whole as a reaction, in one of the forms that iPhones and Google Messages write. Only
-/// [`find_reaction_target`] distinguishes a reaction from a user who types the same words.
+/// Parses the whole of `text` as a reaction, in one of the forms that iPhones and Google Messages write. Only
+/// [`find_reaction_target`] distinguishes a reaction from the same words typed by a user.
 pub fn parse_reaction(text: &str) -> Option<ParsedReaction<'_>> {
     // Hair spaces at the ends belong to Google's form, so only ASCII whitespace is trimmed.
     let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
@@ -31,7 +31,7 @@ pub fn parse_reaction(text: &str) -> Option<ParsedReaction<'_>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReactionTarget {
     /// The message at this index.
-    Text(usize),
+    Message(usize),
     /// A picture or other media, without further identification.
     Media,
     /// No recent message matches: the user typed these words.
@@ -47,7 +47,7 @@ pub fn find_reaction_target<'t>(
         ReactionQuote::Media(_) => ReactionTarget::Media,
         ReactionQuote::Text("") => ReactionTarget::NotFound,
         ReactionQuote::Text(target) => {
-            let place = recent.position(|text| {
+            let index = recent.position(|text| {
                 let text = text.trim();
                 let target = target.trim();
                 match target.strip_suffix('\u{2026}').map(str::trim_end) {
@@ -55,13 +55,13 @@ pub fn find_reaction_target<'t>(
                     Some(_) | None => text == target,
                 }
             });
-            place.map_or(ReactionTarget::NotFound, ReactionTarget::Text)
+            index.map_or(ReactionTarget::NotFound, ReactionTarget::Message)
         }
     }
 }
 
-/// Returns whether `text` looks like a reaction in the wider reading while a prompt is open: any case, any quotes, and
-/// a quote whose end was lost.
+/// Returns whether `text` looks like a reaction in the lenient form used while a prompt is open: any case, any
+/// quotation marks, and quotes whose end was cut off.
 pub fn looks_like_reaction(text: &str) -> bool {
     if parse_reaction(text).is_some() {
         return true;
@@ -69,20 +69,20 @@ pub fn looks_like_reaction(text: &str) -> bool {
     let visible: String =
         text.chars().filter(|c| !matches!(c, '\u{200A}'..='\u{200F}' | '\u{2060}')).collect();
     let lower = visible.trim().to_lowercase();
-    if let Some(head) = MEDIA.iter().find_map(|noun| lower.strip_suffix(&noun.to_lowercase())) {
+    if let Some(head) = MEDIA_NOUNS.iter().find_map(|noun| lower.strip_suffix(&noun.to_lowercase())) {
         return is_reaction_phrase(head.trim_end());
     }
     let Some(open) = lower.find(QUOTES) else { return false };
     let quote = lower[open..].trim_start_matches(QUOTES);
-    let closed_at_the_end_or_never = quote.trim_end().ends_with(QUOTES) || !quote.contains(QUOTES);
-    closed_at_the_end_or_never && is_reaction_phrase(lower[..open].trim_end())
+    let ends_with_quote = quote.trim_end().ends_with(QUOTES) || !quote.contains(QUOTES);
+    ends_with_quote && is_reaction_phrase(lower[..open].trim_end())
 }
 
 const HAIR_SPACE: char = '\u{200A}';
 
 const QUOTES: [char; 7] = ['\u{201C}', '\u{201D}', '\u{201E}', '\u{201F}', '"', '«', '»'];
 
-/// Opening and closing quotation marks: English, transliterated, German, French.
+/// Opening and closing quotation marks: English, straight, German, French.
 const QUOTE_PAIRS: [(char, char); 4] =
     [('\u{201C}', '\u{201D}'), ('"', '"'), ('\u{201E}', '\u{201C}'), ('«', '»')];
 
@@ -97,7 +97,7 @@ const VERBS: [(&str, &str); 8] = [
     ("Gefällt:", "👍"),
 ];
 
-const REMOVALS: [(&str, &str); 6] = [
+const REMOVED_NOUNS: [(&str, &str); 6] = [
     ("a heart", "❤️"),
     ("a like", "👍"),
     ("a dislike", "👎"),
@@ -106,7 +106,7 @@ const REMOVALS: [(&str, &str); 6] = [
     ("a question mark", "❓"),
 ];
 
-const MEDIA: [&str; 9] = [
+const MEDIA_NOUNS: [&str; 9] = [
     "an image",
     "a photo",
     "a movie",
@@ -118,8 +118,8 @@ const MEDIA: [&str; 9] = [
     "a GIF",
 ];
 
-/// Parses Google's form. Google Messages marks its parts with invisible characters; the words between them are in the
-/// language of the phone.
+/// Parses the form of Google Messages, which marks its parts with invisible characters. The words between them are in
+/// the language of the phone.
 fn parse_google_reaction(text: &str) -> Option<ParsedReaction<'_>> {
     let text = text.strip_prefix(HAIR_SPACE).unwrap_or(text);
     let text = text.strip_suffix(HAIR_SPACE).unwrap_or(text);
@@ -128,13 +128,17 @@ fn parse_google_reaction(text: &str) -> Option<ParsedReaction<'_>> {
         let (emoji, rest) = rest.split_once(mark)?;
         let (_, rest) = rest.split_once(HAIR_SPACE)?;
         let (target, _) = rest.rsplit_once(HAIR_SPACE)?;
-        let fits = is_emoji(emoji) && !lead.contains(HAIR_SPACE);
-        fits.then_some(ParsedReaction { emoji: Some(emoji), quote: ReactionQuote::Text(target), removal })
+        let is_reaction = is_emoji(emoji) && !lead.contains(HAIR_SPACE);
+        is_reaction.then_some(ParsedReaction {
+            emoji: Some(emoji),
+            quote: ReactionQuote::Text(target),
+            removal,
+        })
     })
 }
 
 fn parse_apple_reaction(text: &str) -> Option<ParsedReaction<'_>> {
-    if let Some((head, noun)) = MEDIA.iter().find_map(|noun| Some((text.strip_suffix(noun)?, *noun))) {
+    if let Some((head, noun)) = MEDIA_NOUNS.iter().find_map(|noun| Some((text.strip_suffix(noun)?, *noun))) {
         let (emoji, removal) = parse_reaction_head(head.strip_suffix(' ')?)?;
         return Some(ParsedReaction { emoji, quote: ReactionQuote::Media(noun), removal });
     }
@@ -158,7 +162,7 @@ fn split_quote(text: &str) -> Option<(&str, &str)> {
     QUOTE_PAIRS.into_iter().find_map(|(open, close)| text.strip_suffix(close)?.split_once(open))
 }
 
-/// Returns the emoji that the words before the target represent, and whether they remove it.
+/// Parses the words before the quote: returns their emoji, and whether the reaction was removed.
 fn parse_reaction_head(head: &str) -> Option<(Option<&str>, bool)> {
     if let Some((_, emoji)) = VERBS.iter().find(|(verb, _)| *verb == head) {
         return Some((Some(emoji), false));
@@ -170,7 +174,7 @@ fn parse_reaction_head(head: &str) -> Option<(Option<&str>, bool)> {
         return Some((None, false));
     }
     let removed = head.strip_prefix("Removed ")?.strip_suffix(" from")?;
-    match REMOVALS.iter().find(|(noun, _)| *noun == removed) {
+    match REMOVED_NOUNS.iter().find(|(noun, _)| *noun == removed) {
         Some((_, emoji)) => Some((Some(emoji), true)),
         None => is_emoji(removed).then_some((Some(removed), true)),
     }
@@ -180,24 +184,25 @@ fn emoji_between<'a>(head: &'a str, before: &str, after: &str) -> Option<&'a str
     head.strip_prefix(before)?.strip_suffix(after).filter(|emoji| is_emoji(emoji))
 }
 
-/// Returns whether `text` consists of symbols only: "Removed milk from" and "Reacted badly to" are words of a user.
+/// Returns whether `text` consists of symbols only: "Removed milk from" and "Reacted badly to" are ordinary text, not
+/// reactions.
 pub(in crate::conversation) fn is_emoji(text: &str) -> bool {
-    let symbol = |c: char| !c.is_whitespace() && (c >= '\u{2000}' || matches!(c, '©' | '®'));
-    text.chars().any(symbol)
+    let is_symbol = |c: char| !c.is_whitespace() && (c >= '\u{2000}' || matches!(c, '©' | '®'));
+    text.chars().any(is_symbol)
         && text.chars().count() <= 16
-        && text.chars().all(|c| symbol(c) || matches!(c, '0'..='9' | '#' | '*'))
+        && text.chars().all(|c| is_symbol(c) || matches!(c, '0'..='9' | '#' | '*'))
 }
 
-/// Returns whether lower-case words before a quote belong to a reaction in the wider reading.
+/// Returns whether the lower-case words before a quote introduce a reaction, in the lenient form.
 fn is_reaction_phrase(head: &str) -> bool {
-    let short_between = |start: &str, end: &str| {
+    let has_short_middle = |start: &str, end: &str| {
         head.strip_prefix(start)
             .and_then(|rest| rest.strip_suffix(end))
             .is_some_and(|middle| (1..=16).contains(&middle.trim().chars().count()))
     };
     VERBS.iter().any(|(verb, _)| verb.to_lowercase() == head)
-        || short_between("reacted", " to")
-        || short_between("removed", " from")
+        || has_short_middle("reacted", " to")
+        || has_short_middle("removed", " from")
         || emoji_between(head, "", " to").is_some()
 }
 
@@ -221,7 +226,7 @@ mod tests {
             let text = vector["text"].as_str().unwrap();
             let expected = vector["target"].as_str().map(|target| ParsedReaction {
                 emoji: vector["emoji"].as_str(),
-                quote: if MEDIA.contains(&target) {
+                quote: if MEDIA_NOUNS.contains(&target) {
                     ReactionQuote::Media(target)
                 } else {
                     ReactionQuote::Text(target)
@@ -255,26 +260,28 @@ mod tests {
     }
 
     #[test]
-    fn quote_of_no_recent_message_is_an_ordinary_message() {
-        let reaction = parse_reaction("Loved “Dune”").unwrap();
-        assert_eq!(
-            find_reaction_target(&reaction, ["Added Heat (1995)."].into_iter()),
-            ReactionTarget::NotFound
-        );
+    fn quote_without_a_matching_message_is_not_a_reaction() {
+        for text in ["Loved “Dune”", "Liked “\u{2001}…”"] {
+            let reaction = parse_reaction(text).unwrap();
+            assert_eq!(
+                find_reaction_target(&reaction, ["Added Heat (1995)."].into_iter()),
+                ReactionTarget::NotFound,
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn truncated_quote_matches_by_prefix() {
         let blank_first = parse_reaction("Loved “\u{2001}Added Heat…”").unwrap();
         assert_eq!(
             find_reaction_target(&blank_first, ["\u{2001}Added Heat (1995)."].into_iter()),
-            ReactionTarget::Text(0)
-        );
-        let cut_to_nothing = parse_reaction("Liked “\u{2001}…”").unwrap();
-        assert_eq!(
-            find_reaction_target(&cut_to_nothing, ["Added Heat (1995)."].into_iter()),
-            ReactionTarget::NotFound
+            ReactionTarget::Message(0)
         );
     }
 
     #[test]
-    fn open_prompt_widens_the_forms_of_a_reaction() {
+    fn looks_like_reaction_accepts_lenient_forms() {
         for text in [
             "liked “Delete Dune?”",
             "Liked“Delete Dune?”",
@@ -307,16 +314,16 @@ mod tests {
                 return Ok(());
             }
             let target = target.as_str();
-            let mut written = Vec::new();
+            let mut reactions = Vec::new();
             for (verb, emoji) in VERBS.into_iter().filter(|(verb, _)| !verb.ends_with(':')) {
-                written.push((format!("{verb} \u{201C}{target}\u{201D}"), emoji, false));
+                reactions.push((format!("{verb} \u{201C}{target}\u{201D}"), emoji, false));
             }
-            for (noun, emoji) in REMOVALS {
-                written.push((format!("Removed {noun} from \u{201C}{target}\u{201D}"), emoji, true));
+            for (noun, emoji) in REMOVED_NOUNS {
+                reactions.push((format!("Removed {noun} from \u{201C}{target}\u{201D}"), emoji, true));
             }
-            written.push((format!("Reacted 🎉 to \u{201C}{target}\u{201D}"), "🎉", false));
-            written.push((format!("Removed 🎉 from \u{201C}{target}\u{201D}"), "🎉", true));
-            for (text, emoji, removal) in written {
+            reactions.push((format!("Reacted 🎉 to \u{201C}{target}\u{201D}"), "🎉", false));
+            reactions.push((format!("Removed 🎉 from \u{201C}{target}\u{201D}"), "🎉", true));
+            for (text, emoji, removal) in reactions {
                 check(&text, Some(ParsedReaction { emoji: Some(emoji), quote: ReactionQuote::Text(target), removal }));
                 assert!(looks_like_reaction(&text), "{text:?}");
                 assert!(!matches!(confirmation_reply::parse_confirmation_reply(&text, None, &[]), ConfirmationReply::Yes | ConfirmationReply::No), "{text:?} decides");
@@ -326,18 +333,18 @@ mod tests {
         }
 
         #[test]
-        fn quoted_text_is_found_whole_or_truncated(text in ".{0,20}[a-z ]{0,9}", letters in 0..20_usize) {
+        fn quoted_message_is_found_by_its_full_or_truncated_text(text in ".{0,20}[a-z ]{0,9}", letters in 0..20_usize) {
             let start: String = text.chars().take(letters).collect();
             for target in [text.clone(), format!("{start}\u{2026}")] {
                 let reaction = ParsedReaction { emoji: None, quote: ReactionQuote::Text(&target), removal: false };
-                let names_some = !target.is_empty() && (target == text || !start.trim().is_empty());
-                let place = if names_some { ReactionTarget::Text(1) } else { ReactionTarget::NotFound };
-                assert_eq!(find_reaction_target(&reaction, ["\u{1F6AA} Something else.", &text].into_iter()), place, "{target:?}");
+                let has_match = !target.is_empty() && (target == text || !start.trim().is_empty());
+                let expected = if has_match { ReactionTarget::Message(1) } else { ReactionTarget::NotFound };
+                assert_eq!(find_reaction_target(&reaction, ["\u{1F6AA} Something else.", &text].into_iter()), expected, "{target:?}");
             }
         }
 
         #[test]
-        fn parsed_quote_is_a_part_of_its_text(text in "\\PC*|[\u{200A}\u{200B}👍a\u{201C}\u{201D} ]{0,30}") {
+        fn parsed_quote_is_a_substring_of_the_message(text in "\\PC*|[\u{200A}\u{200B}👍a\u{201C}\u{201D} ]{0,30}") {
             if let Some(ParsedReaction { quote: ReactionQuote::Text(target) | ReactionQuote::Media(target), .. }) = parse_reaction(&text) {
                 assert!(text.contains(target) && looks_like_reaction(&text));
             }

@@ -1,4 +1,4 @@
-//! Title references without a name: "it", "them", "the movie". A pronoun alone is never a title.
+//! References to titles without a name: "it", "them", "the movie". A pronoun alone is never a title.
 
 use crate::conversation::text::normalization::{contains_phrase, normalize_title};
 use crate::conversation::transcript::MediaKind;
@@ -14,8 +14,8 @@ pub enum TitleReference {
     Several,
 }
 
-const SINGULAR: [&str; 8] = ["it", "him", "her", "this", "that", "one", "title", "item"];
-const PLURAL: [&str; 13] = [
+const SINGULAR_WORDS: [&str; 8] = ["it", "him", "her", "this", "that", "one", "title", "item"];
+const PLURAL_WORDS: [&str; 13] = [
     "them",
     "those",
     "these",
@@ -30,38 +30,38 @@ const PLURAL: [&str; 13] = [
     "shows",
     "stuff",
 ];
-/// Words that may precede any of these references.
-const LEADING: [&str; 18] = [
+/// Words that may precede a reference.
+const LEADING_WORDS: [&str; 18] = [
     "it", "them", "the", "this", "that", "these", "those", "my", "our", "all", "both", "of", "every",
     "whole", "first", "last", "other", "same",
 ];
 /// Words that may follow a reference.
-const TRAILING: [&str; 7] = ["now", "too", "again", "also", "then", "instead", "anyway"];
-/// Titles that are part of ordinary sentences, in addition to the references.
+const TRAILING_WORDS: [&str; 7] = ["now", "too", "again", "also", "then", "instead", "anyway"];
+/// Titles that are also everyday words, in addition to the references.
 const EVERYDAY_TITLES: [&str; 13] =
     ["you", "us", "me", "we", "up", "go", "no", "yes", "now", "out", "see", "who", "what"];
-/// Nouns that mark the words after them as a title.
-const BEFORE_TITLE: [&str; 7] = ["movie", "film", "show", "series", "called", "named", "titled"];
+/// Words that mark the following words as a title.
+const TITLE_MARKERS: [&str; 7] = ["movie", "film", "show", "series", "called", "named", "titled"];
 const QUOTES: [char; 4] = ['"', '\u{201C}', '\u{201D}', '\u{201E}'];
 
 impl TitleReference {
-    /// Parses `text` as a whole as a reference. Returns `None` if it names a title, as "It (2017)" does.
+    /// Parses the whole of `text` as a reference. Returns `None` if it names a title, as "It (2017)" does.
     pub fn parse(text: &str) -> Option<Self> {
-        let plain = normalize_title(text);
-        let mut words: Vec<&str> = plain.split(' ').collect();
-        while words.last().is_some_and(|word| TRAILING.contains(word)) {
+        let normalized = normalize_title(text);
+        let mut words: Vec<&str> = normalized.split(' ').collect();
+        while words.last().is_some_and(|word| TRAILING_WORDS.contains(word)) {
             words.pop();
         }
-        let (last, before) = words.split_last()?;
-        if !before.iter().all(|word| LEADING.contains(word)) {
+        let (last, preceding) = words.split_last()?;
+        if !preceding.iter().all(|word| LEADING_WORDS.contains(word)) {
             return None;
         }
         let kind = noun_kind(last);
-        if kind.is_none() && !SINGULAR.contains(last) && !PLURAL.contains(last) {
+        if kind.is_none() && !SINGULAR_WORDS.contains(last) && !PLURAL_WORDS.contains(last) {
             return None;
         }
         Some(match kind {
-            _ if words.iter().any(|word| PLURAL.contains(word)) => Self::Several,
+            _ if words.iter().any(|word| PLURAL_WORDS.contains(word)) => Self::Several,
             Some(kind) => Self::OneOf(kind),
             None => Self::One,
         })
@@ -76,23 +76,23 @@ fn noun_kind(word: &str) -> Option<MediaKind> {
     }
 }
 
-/// Returns the title of "the movie it": a word that would be a reference, marked as a title by the noun before it.
+/// Returns the title in "the movie it": a word that would be a reference if the noun did not mark it as a title.
 pub fn title_after_noun(text: &str) -> Option<&str> {
     let mut rest = text.trim();
     loop {
-        let (word, behind) = rest.split_once(char::is_whitespace)?;
-        let (word, behind) = (word.to_lowercase(), behind.trim());
+        let (word, following) = rest.split_once(char::is_whitespace)?;
+        let (word, following) = (word.to_lowercase(), following.trim());
         if noun_kind(&word).is_some() {
-            return TitleReference::parse(behind).map(|_| behind);
+            return TitleReference::parse(following).map(|_| following);
         }
-        if !LEADING.contains(&word.as_str()) {
+        if !LEADING_WORDS.contains(&word.as_str()) {
             return None;
         }
-        rest = behind;
+        rest = following;
     }
 }
 
-/// Returns whether `text` names the title. A title that is an everyday word is named only in quotes, with a year, or
+/// Returns whether `text` names the title. A title that is an everyday word counts only in quotes, with a year, or
 /// after a word such as "movie": "is it any good" does not name *It*.
 pub fn names_title(text: &str, title: &str) -> bool {
     let title = normalize_title(title);
@@ -103,13 +103,13 @@ pub fn names_title(text: &str, title: &str) -> bool {
     if !is_reference(&title) && !EVERYDAY_TITLES.contains(&name) {
         return contains_phrase(text, name);
     }
-    let marked = BEFORE_TITLE.iter().any(|word| {
+    let is_marked = TITLE_MARKERS.iter().any(|word| {
         contains_phrase(text, &format!("{word} {name}")) || contains_phrase(text, &format!("{word} {title}"))
     });
-    marked || is_quoted(text, &[name, &title]) || is_followed_by_year(text, name)
+    is_marked || is_quoted(text, &[name, &title]) || is_followed_by_year(text, name)
 }
 
-/// Returns whether the title could be mistaken for a word that refers to another title.
+/// Returns whether the title could be mistaken for a reference to another title.
 pub fn is_reference(title: &str) -> bool {
     let title = normalize_title(title);
     let name = title.strip_prefix("the ").unwrap_or(&title);
@@ -117,8 +117,8 @@ pub fn is_reference(title: &str) -> bool {
 }
 
 fn is_quoted(text: &str, names: &[&str]) -> bool {
-    let inside = text.split(QUOTES).skip(1).step_by(2);
-    inside.map(normalize_title).any(|quoted| names.contains(&quoted.as_str()))
+    let quotes = text.split(QUOTES).skip(1).step_by(2);
+    quotes.map(normalize_title).any(|quoted| names.contains(&quoted.as_str()))
 }
 
 fn is_followed_by_year(text: &str, name: &str) -> bool {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn noun_before_a_pronoun_makes_it_a_title() {
+    fn pronoun_after_a_noun_is_a_title() {
         assert_eq!(title_after_noun("the movie it"), Some("it"));
         assert_eq!(title_after_noun("that film Her"), Some("Her"));
         assert_eq!(title_after_noun("show this"), Some("this"));

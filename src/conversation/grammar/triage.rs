@@ -1,4 +1,5 @@
-//! Triage of messages that need no answer. Thanks and bare emoji need none; a doubtful message gets one.
+//! Triage: the decision whether a message needs an answer. Thanks and bare emoji need none; if in doubt, a message gets
+//! one.
 
 use super::keyword_grammar;
 use crate::conversation::text::normalization::normalize_title;
@@ -7,18 +8,18 @@ use crate::conversation::text::normalization::normalize_title;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TriageDecision {
     Answer,
-    /// The message is only stored: the user or program that submitted it answers it elsewhere.
+    /// The message is only stored: the party that submitted it answers it elsewhere.
     NoAnswer,
 }
 
-/// Level of triage: how many messages may stay unanswered.
+/// Level of triage: the messages that may stay unanswered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TriageLevel {
-    /// No message.
+    /// None.
     Off,
-    /// Messages that are plainly small talk.
+    /// Messages that are obviously small talk.
     Heuristic,
-    /// Also messages that the model classifies as small talk, if that is not plain.
+    /// Also the messages that the model classifies as small talk.
     Ai,
 }
 
@@ -32,42 +33,43 @@ pub enum TriageHint {
 }
 
 /// Reply of the model for a message that needs no answer; any other reply means that the message needs one.
-pub const SKIP: &str = "SKIP";
+pub const SKIP_REPLY: &str = "SKIP";
 
 /// System prompt of the call that asks the model whether a message needs an answer.
-pub const INSTRUCTIONS: &str = "\
+pub const TRIAGE_INSTRUCTIONS: &str = "\
 You see the last message of an assistant for a home media server and the text that its user sent after it. Decide \
 whether the text wants any answer or action. Thanks, laughter, praise and remarks to nobody want none. Requests, \
 questions, titles, complaints and anything unclear want one. Reply with one word: RESPOND or SKIP.";
 
+/// Classifies a message by its words alone.
 pub fn triage_hint(text: &str) -> TriageHint {
     let has_words = text.chars().any(char::is_alphanumeric);
     if !has_words {
         // "?" is a command; other messages without a letter or digit are emoji and dots.
         return if text.contains('?') { TriageHint::Respond } else { TriageHint::SmallTalk };
     }
-    let plain = normalize_title(text);
-    let words: Vec<&str> = plain.split(' ').collect();
-    let courteous = |word: &&str| FILLERS.contains(word) || is_courtesy(word);
+    let normalized = normalize_title(text);
+    let words: Vec<&str> = normalized.split(' ').collect();
+    let is_filler_or_courtesy = |word: &&str| FILLERS.contains(word) || is_courtesy(word);
     if !text.contains('?')
         && words.len() <= MAX_COURTESY_WORDS
         && words.iter().any(|word| is_courtesy(word))
-        && words.iter().all(courteous)
+        && words.iter().all(is_filler_or_courtesy)
     {
         return TriageHint::SmallTalk;
     }
-    let wants = text.contains('?')
+    let needs_reply = text.contains('?')
         || words.len() > MAX_REMARK_WORDS
         || text.chars().any(|c| c.is_ascii_digit())
         || keyword_grammar::parse_command(text).is_some()
         || keyword_grammar::parse_keyword_request(text).is_some()
-        || words.iter().any(|word| REQUESTS.contains(word));
-    if wants { TriageHint::Respond } else { TriageHint::None }
+        || words.iter().any(|word| REQUEST_WORDS.contains(word));
+    if needs_reply { TriageHint::Respond } else { TriageHint::None }
 }
 
-/// Maximum number of words of plain thanks.
+/// Maximum number of words of a message that is only a courtesy.
 const MAX_COURTESY_WORDS: usize = 7;
-/// Maximum number of words of a message without content of its own.
+/// Maximum number of words of a remark; a longer message needs a reply.
 const MAX_REMARK_WORDS: usize = 14;
 
 const COURTESIES: [&str; 34] = [
@@ -107,7 +109,7 @@ const COURTESIES: [&str; 34] = [
     "welcome",
 ];
 
-/// Words that accompany a courtesy and have no meaning alone.
+/// Words that may accompany a courtesy without adding a request.
 const FILLERS: [&str; 36] = [
     "you", "u", "so", "much", "very", "a", "lot", "ton", "bunch", "got", "it", "sounds", "good", "thats",
     "that", "s", "is", "all", "again", "man", "dude", "mate", "buddy", "the", "best", "are", "youre", "oh",
@@ -115,15 +117,15 @@ const FILLERS: [&str; 36] = [
 ];
 
 /// Words that indicate a request.
-const REQUESTS: [&str; 24] = [
+const REQUEST_WORDS: [&str; 24] = [
     "add", "get", "find", "search", "download", "remove", "delete", "want", "need", "can", "could", "please",
     "pls", "what", "whats", "when", "where", "which", "who", "why", "how", "is", "are", "do",
 ];
 
-/// Returns whether the word is a courtesy, also stretched: "thankss", "hahahaha", "cooool".
+/// Returns whether the word is a courtesy, possibly stretched: "thankss", "hahahaha", "cooool".
 fn is_courtesy(word: &str) -> bool {
-    let squeezed = collapse_repeats(word);
-    COURTESIES.iter().any(|courtesy| *courtesy == word || collapse_repeats(courtesy) == squeezed)
+    let collapsed = collapse_repeats(word);
+    COURTESIES.iter().any(|courtesy| *courtesy == word || collapse_repeats(courtesy) == collapsed)
         || (word.len() >= 4 && word.chars().all(|c| matches!(c, 'h' | 'a')))
         || (word.len() >= 4 && word.chars().all(|c| matches!(c, 'h' | 'e')) && word.contains('h'))
 }

@@ -1,4 +1,4 @@
-//! Memory of earlier conversations: stored metadata of answers, and recall.
+//! Memory of earlier conversations: the metadata of stored answers, and their recall.
 
 pub mod answer_metadata;
 pub mod recall;

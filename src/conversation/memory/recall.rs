@@ -1,5 +1,6 @@
-//! Recall of earlier answers for a turn: by meaning and by words, fused, faded by age, and bounded in size. Similarity
-//! decides nothing else: "delete it" and "do not delete it" are almost the same to a vector.
+//! Recall of earlier answers for the prompt of a turn: rankings by meaning and by words, fused, weighted by age, and
+//! limited in size. Similarity is used for nothing else, because the vectors of "delete it" and "do not delete it" are
+//! almost equal.
 
 use std::collections::HashMap;
 
@@ -10,38 +11,39 @@ use super::answer_metadata::ResponseType;
 use crate::conversation::model_cost::estimate_tokens;
 use crate::conversation::text::normalization::{content_words, normalize_title};
 
-/// Number of rows of each ranking that are used.
+/// Maximum number of candidates in each ranking.
 pub const RANKING_SIZE: usize = 20;
-/// Damping of lower positions in a ranking (Cormack, Clarke and Büttcher 2009).
+/// Constant of reciprocal rank fusion (Cormack, Clarke and Büttcher 2009).
 const RANK_CONSTANT: f64 = 60.0;
 const MAX_SIMILAR_QUESTIONS: usize = 3;
 const MAX_USER_ANSWERS: usize = 3;
 const MAX_GROUP_ANSWERS: usize = 2;
-/// Token limit of all lines together; with the heading above them and the text before them in a prompt, the total is
-/// 400.
+/// Maximum number of tokens of all lines together. With their heading and their list marks, they have at most 400.
 const MAX_TOKENS: u64 = 330;
 const MAX_QUESTION_CHARS: usize = 100;
 const MAX_ANSWER_CHARS: usize = 200;
+
 /// Users who may find an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RecallScope {
     /// Only the user who got the answer.
     User,
-    /// The users who got the answer together.
+    /// The users who all got the answer.
     Group,
+    /// Every user.
     Global,
 }
 
-/// Earlier answer that the user may find, with its similarity to the current message.
+/// Earlier answer that the user may find, with its similarity to the query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecallCandidate {
     pub id: i64,
     pub scope: RecallScope,
     pub question: String,
     pub answer: String,
-    /// Summary, shorter than the answer; empty if there is none.
+    /// Summary of the answer, or an empty string.
     pub summary: String,
-    /// Further subjects of the answer.
+    /// Other words by which the answer is found.
     pub keywords: String,
     pub kind: Option<ResponseType>,
     /// Range: 0 to 1.
@@ -60,15 +62,16 @@ pub struct RecalledAnswers {
     pub group_answers: Vec<RankedAnswer>,
 }
 
+/// Candidate with its score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankedAnswer {
     pub candidate: RecallCandidate,
-    /// Score of the answer, larger is better; it has no meaning outside of one search.
+    /// Score of the answer. A larger score is better; scores of different queries are not comparable.
     pub score: f64,
 }
 
 impl RecalledAnswers {
-    /// Returns all found answers, best first.
+    /// Returns all recalled answers, best first.
     pub fn ranked_answers(&self) -> Vec<&RankedAnswer> {
         let mut all: Vec<&RankedAnswer> = [&self.similar_questions, &self.user_answers, &self.group_answers]
             .into_iter()
@@ -81,104 +84,105 @@ impl RecalledAnswers {
     }
 }
 
-/// Ranks the candidates. `by_words` are ids, best first; a candidate with a similarity below `floor` counts only by its
-/// words.
+/// Ranks the candidates by reciprocal rank fusion. `text_matches` contains the ids that the full-text search found,
+/// best first. A similarity below `floor` does not count.
 pub fn rank_candidates(
     query: &str,
     candidates: Vec<RecallCandidate>,
-    by_words: &[i64],
+    text_matches: &[i64],
     floor: f32,
     now: Timestamp,
 ) -> RecalledAnswers {
-    let sought = content_words(query);
+    let query_words = content_words(query);
     let by_question = rank_positions(&candidates, floor, |row| row.question_similarity);
     let by_answer = rank_positions(&candidates, floor, |row| row.answer_similarity);
     let matches: HashMap<i64, WordMatches> =
-        candidates.iter().map(|row| (row.id, WordMatches::from_candidate(&sought, row))).collect();
-    let by_words: HashMap<i64, usize> = by_words
+        candidates.iter().map(|row| (row.id, WordMatches::from_candidate(&query_words, row))).collect();
+    let by_words: HashMap<i64, usize> = text_matches
         .iter()
-        .filter(|id| matches.get(id).is_some_and(|found| found.anywhere))
+        .filter(|id| matches.get(id).is_some_and(|words| words.anywhere))
         .enumerate()
-        .map(|(place, id)| (*id, place))
+        .map(|(rank, id)| (*id, rank))
         .collect();
-    let mut found: Vec<RankedAnswer> = candidates
+    let mut ranked: Vec<RankedAnswer> = candidates
         .into_iter()
         .filter_map(|row| {
-            let ranks = [&by_question, &by_answer, &by_words].map(|places| places.get(&row.id));
+            let ranks = [&by_question, &by_answer, &by_words].map(|ranking| ranking.get(&row.id));
             let fused: f64 =
-                ranks.into_iter().flatten().map(|place| 1.0 / (RANK_CONSTANT + *place as f64 + 1.0)).sum();
+                ranks.into_iter().flatten().map(|rank| 1.0 / (RANK_CONSTANT + *rank as f64 + 1.0)).sum();
             (fused > 0.0).then(|| RankedAnswer { score: fused * row.relevance_weight(now), candidate: row })
         })
         .collect();
-    found.sort_by(|one, other| {
+    ranked.sort_by(|one, other| {
         other.score.total_cmp(&one.score).then(other.candidate.id.cmp(&one.candidate.id))
     });
     let mut recalled = RecalledAnswers::default();
-    for found in found {
-        let id = found.candidate.id;
-        let by_its_question =
-            by_question.contains_key(&id) || matches.get(&id).is_some_and(|found| found.question);
-        let (list, most) = match found.candidate.scope {
+    for answer in ranked {
+        let id = answer.candidate.id;
+        let has_similar_question =
+            by_question.contains_key(&id) || matches.get(&id).is_some_and(|words| words.question);
+        let (list, limit) = match answer.candidate.scope {
             RecallScope::Group => (&mut recalled.group_answers, MAX_GROUP_ANSWERS),
             RecallScope::Global => (&mut recalled.similar_questions, MAX_SIMILAR_QUESTIONS),
             RecallScope::User
-                if by_its_question && recalled.similar_questions.len() < MAX_SIMILAR_QUESTIONS =>
+                if has_similar_question && recalled.similar_questions.len() < MAX_SIMILAR_QUESTIONS =>
             {
                 (&mut recalled.similar_questions, MAX_SIMILAR_QUESTIONS)
             }
             RecallScope::User => (&mut recalled.user_answers, MAX_USER_ANSWERS),
         };
-        if list.len() < most {
-            list.push(found);
+        if list.len() < limit {
+            list.push(answer);
         }
     }
     recalled
 }
 
-/// Returns the position of each row that is similar enough, from 0.
+/// Ranks the candidates that are similar enough, from 0.
 fn rank_positions(
-    rows: &[RecallCandidate],
+    candidates: &[RecallCandidate],
     floor: f32,
-    likeness: impl Fn(&RecallCandidate) -> Option<f32>,
+    similarity: impl Fn(&RecallCandidate) -> Option<f32>,
 ) -> HashMap<i64, usize> {
-    let alike =
-        |row: &RecallCandidate| likeness(row).filter(|likeness| *likeness >= floor).map(|l| (l, row.id));
-    let mut alike: Vec<(f32, i64)> = rows.iter().filter_map(alike).collect();
-    alike.sort_by(|one, other| other.0.total_cmp(&one.0).then(other.1.cmp(&one.1)));
-    alike.truncate(RANKING_SIZE);
-    alike.into_iter().enumerate().map(|(place, (_, id))| (id, place)).collect()
+    let similar_id = |row: &RecallCandidate| {
+        similarity(row).filter(|similarity| *similarity >= floor).map(|similarity| (similarity, row.id))
+    };
+    let mut ranking: Vec<(f32, i64)> = candidates.iter().filter_map(similar_id).collect();
+    ranking.sort_by(|one, other| other.0.total_cmp(&one.0).then(other.1.cmp(&one.1)));
+    ranking.truncate(RANKING_SIZE);
+    ranking.into_iter().enumerate().map(|(rank, (_, id))| (id, rank)).collect()
 }
 
-/// Result of the check whether a row contains enough of the searched words: two of them, or the only one.
+/// Parts of a candidate that contain enough words of the query: two of them, or the only one.
 struct WordMatches {
     question: bool,
     anywhere: bool,
 }
 
 impl WordMatches {
-    fn from_candidate(sought: &[String], row: &RecallCandidate) -> Self {
-        let enough = sought.len().clamp(1, 2);
+    fn from_candidate(query_words: &[String], row: &RecallCandidate) -> Self {
+        let required = query_words.len().clamp(1, 2);
         let question = normalize_title(&row.question);
         let answer = normalize_title(&format!("{} {} {}", row.answer, row.summary, row.keywords));
-        let in_question = sought.iter().filter(|word| contains_word_form(&question, word)).count();
-        let anywhere = sought
+        let question_count = query_words.iter().filter(|word| contains_word_form(&question, word)).count();
+        let total_count = query_words
             .iter()
             .filter(|word| contains_word_form(&question, word) || contains_word_form(&answer, word))
             .count();
-        Self { question: in_question >= enough, anywhere: anywhere >= enough }
+        Self { question: question_count >= required, anywhere: total_count >= required }
     }
 }
 
-/// Returns whether the text contains the word, in this form or with another ending.
+/// Returns whether the text contains the word, possibly with a different ending.
 fn contains_word_form(text: &str, word: &str) -> bool {
-    text.split(' ').any(|held| {
-        let common = held.bytes().zip(word.bytes()).take_while(|(one, other)| one == other).count();
-        held == word || (common >= 4 && common + 3 >= held.len().max(word.len()))
+    text.split(' ').any(|other| {
+        let common_prefix = other.bytes().zip(word.bytes()).take_while(|(left, right)| left == right).count();
+        other == word || (common_prefix >= 4 && common_prefix + 3 >= other.len().max(word.len()))
     })
 }
 
 impl RecallCandidate {
-    /// Returns the weight of the answer: importance determines half of it, and all of it fades with age.
+    /// Returns the weight of the answer, half of which depends on its importance. The weight decays with age.
     fn relevance_weight(&self, now: Timestamp) -> f64 {
         let half_life = match self.kind {
             Some(ResponseType::Explanation) => SignedDuration::from_hours(24 * 90),
@@ -191,12 +195,12 @@ impl RecallCandidate {
     }
 }
 
-/// Formats the lines for the prompt: dated, since an earlier answer may no longer be true.
+/// Formats the lines for the prompt. They are dated, because an earlier answer may no longer be true.
 pub fn format_recall_lines(recalled: &RecalledAnswers, zone: &TimeZone) -> Vec<String> {
-    let mut left = MAX_TOKENS;
+    let mut tokens_left = MAX_TOKENS;
     let mut lines = Vec::new();
-    for found in recalled.ranked_answers() {
-        let row = &found.candidate;
+    for ranked in recalled.ranked_answers() {
+        let row = &ranked.candidate;
         let day = row.answered_at.to_zoned(zone.clone()).strftime("%b %-d");
         let answer = if row.answer.chars().count() > MAX_ANSWER_CHARS && !row.summary.is_empty() {
             &row.summary
@@ -211,16 +215,16 @@ pub fn format_recall_lines(recalled: &RecalledAnswers, zone: &TimeZone) -> Vec<S
             RecallScope::User => format!("{day}, this user said \"{question}\", you answered: {answer}"),
             RecallScope::Global => format!("{day}, asked \"{question}\", you answered: {answer}"),
         };
-        let Some(rest) = left.checked_sub(estimate_tokens(line.len())) else { break };
-        left = rest;
+        let Some(rest) = tokens_left.checked_sub(estimate_tokens(line.len())) else { break };
+        tokens_left = rest;
         lines.push(line);
     }
     lines
 }
 
-fn truncate_to_line(text: &str, chars: usize) -> String {
+fn truncate_to_line(text: &str, max_chars: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(chars) {
+    match line.char_indices().nth(max_chars) {
         Some((end, _)) => format!("{}...", &line[..end]),
         None => line,
     }
@@ -233,7 +237,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::constant(1_763_672_640, 0);
     const DAY: SignedDuration = SignedDuration::from_hours(24);
 
-    fn row(id: i64, question: &str, answer: &str) -> RecallCandidate {
+    fn candidate(id: i64, question: &str, answer: &str) -> RecallCandidate {
         RecallCandidate {
             id,
             scope: RecallScope::User,
@@ -249,32 +253,36 @@ mod tests {
         }
     }
 
-    fn alike(id: i64, question: f32, answer: f32) -> RecallCandidate {
+    fn similar_candidate(id: i64, question: f32, answer: f32) -> RecallCandidate {
         RecallCandidate {
             question_similarity: Some(question),
             answer_similarity: Some(answer),
-            ..row(id, "q", "a")
+            ..candidate(id, "q", "a")
         }
     }
 
-    fn ids(found: &[RankedAnswer]) -> Vec<i64> {
-        found.iter().map(|found| found.candidate.id).collect()
+    fn answer_ids(answers: &[RankedAnswer]) -> Vec<i64> {
+        answers.iter().map(|answer| answer.candidate.id).collect()
     }
 
-    fn all(recalled: &RecalledAnswers) -> Vec<i64> {
-        recalled.ranked_answers().iter().map(|found| found.candidate.id).collect()
+    fn all_ids(recalled: &RecalledAnswers) -> Vec<i64> {
+        recalled.ranked_answers().iter().map(|answer| answer.candidate.id).collect()
     }
 
     #[test]
     fn similarity_in_question_and_answer_ranks_first() {
-        let rows = vec![alike(1, 0.9, 0.1), alike(2, 0.8, 0.8), alike(3, 0.1, 0.9)];
+        let rows = vec![
+            similar_candidate(1, 0.9, 0.1),
+            similar_candidate(2, 0.8, 0.8),
+            similar_candidate(3, 0.1, 0.9),
+        ];
         let recalled = rank_candidates("anything", rows, &[], 0.3, NOW);
-        assert_eq!(all(&recalled), [2, 3, 1]);
+        assert_eq!(all_ids(&recalled), [2, 3, 1]);
     }
 
     #[test]
     fn answers_below_the_floor_are_not_recalled() {
-        let recalled = rank_candidates("anything", vec![alike(1, 0.29, 0.1)], &[], 0.3, NOW);
+        let recalled = rank_candidates("anything", vec![similar_candidate(1, 0.29, 0.1)], &[], 0.3, NOW);
         assert_eq!(recalled, RecalledAnswers::default());
     }
 
@@ -282,33 +290,39 @@ mod tests {
     fn recall_needs_two_matching_words_or_the_only_one() {
         let rows = || {
             vec![
-                row(1, "is severance there", "Severance has 9 episodes."),
-                row(2, "severance downloads", "Two downloads of Severance."),
+                candidate(1, "is severance there", "Severance has 9 episodes."),
+                candidate(2, "severance downloads", "Two downloads of Severance."),
             ]
         };
-        let found = |query: &str| {
-            let mut ids = all(&rank_candidates(query, rows(), &[1, 2], 0.3, NOW));
+        let recalled_ids = |query: &str| {
+            let mut ids = all_ids(&rank_candidates(query, rows(), &[1, 2], 0.3, NOW));
             ids.sort_unstable();
             ids
         };
-        assert_eq!(found("severance"), [1, 2]);
-        assert_eq!(found("severance downloading"), [2]);
-        assert_eq!(found("severance and paddington"), [0_i64; 0]);
-        assert_eq!(found("the"), [0_i64; 0]);
+        assert_eq!(recalled_ids("severance"), [1, 2]);
+        assert_eq!(recalled_ids("severance downloading"), [2]);
+        assert_eq!(recalled_ids("severance and paddington"), [0_i64; 0]);
+        assert_eq!(recalled_ids("the"), [0_i64; 0]);
     }
 
     #[test]
     fn older_and_less_important_answers_rank_lower() {
-        let old = RecallCandidate { answered_at: NOW - DAY * 60, ..alike(1, 0.9, 0.9) };
-        let dull = RecallCandidate { importance: 0.0, ..alike(2, 0.85, 0.85) };
-        let fresh = RecallCandidate { importance: 1.0, ..alike(3, 0.8, 0.8) };
-        assert_eq!(all(&rank_candidates("anything", vec![old, dull, fresh], &[], 0.3, NOW)), [3, 2, 1]);
+        let old = RecallCandidate { answered_at: NOW - DAY * 60, ..similar_candidate(1, 0.9, 0.9) };
+        let unimportant = RecallCandidate { importance: 0.0, ..similar_candidate(2, 0.85, 0.85) };
+        let important = RecallCandidate { importance: 1.0, ..similar_candidate(3, 0.8, 0.8) };
+        assert_eq!(
+            all_ids(&rank_candidates("anything", vec![old, unimportant, important], &[], 0.3, NOW)),
+            [3, 2, 1]
+        );
     }
 
     #[test]
     fn actions_decay_in_a_week_and_explanations_in_three_months() {
-        let aged =
-            |kind| RecallCandidate { kind: Some(kind), answered_at: NOW - DAY * 14, ..alike(1, 0.9, 0.9) };
+        let aged = |kind| RecallCandidate {
+            kind: Some(kind),
+            answered_at: NOW - DAY * 14,
+            ..similar_candidate(1, 0.9, 0.9)
+        };
         let weight =
             |kind| aged(kind).relevance_weight(NOW) / aged(kind).relevance_weight(aged(kind).answered_at);
         assert!((weight(ResponseType::Action) - 0.25).abs() < 1e-9);
@@ -316,31 +330,38 @@ mod tests {
     }
 
     #[test]
-    fn each_answer_is_recalled_once_by_scope() {
+    fn each_answer_is_recalled_once_in_the_list_of_its_scope() {
         let group = |id| RecallCandidate {
             scope: RecallScope::Group,
             question: String::new(),
-            ..alike(id, 0.5, 0.5)
+            ..similar_candidate(id, 0.5, 0.5)
         };
-        let global = |id| RecallCandidate { scope: RecallScope::Global, ..alike(id, 0.9, 0.1) };
-        let rows =
-            (1..=7).map(|id| alike(id, 0.6, 0.6)).chain((8..=10).map(group)).chain([global(11)]).collect();
+        let global = |id| RecallCandidate { scope: RecallScope::Global, ..similar_candidate(id, 0.9, 0.1) };
+        let rows = (1..=7)
+            .map(|id| similar_candidate(id, 0.6, 0.6))
+            .chain((8..=10).map(group))
+            .chain([global(11)])
+            .collect();
         let recalled = rank_candidates("anything", rows, &[], 0.3, NOW);
         assert_eq!(recalled.similar_questions.len(), 3);
         assert_eq!(recalled.user_answers.len(), 3);
         assert_eq!(recalled.group_answers.len(), 2);
-        let mut recalled_ids = all(&recalled);
+        let mut recalled_ids = all_ids(&recalled);
         recalled_ids.sort_unstable();
         recalled_ids.dedup();
         assert_eq!(recalled_ids.len(), 8);
-        assert!(ids(&recalled.group_answers).iter().all(|id| (8..=10).contains(id)));
+        assert!(answer_ids(&recalled.group_answers).iter().all(|id| (8..=10).contains(id)));
     }
 
     #[test]
     fn recalled_lines_are_dated_and_limited() {
         let long = "word ".repeat(200);
         let rows: Vec<RecallCandidate> = (1..=6)
-            .map(|id| RecallCandidate { question: long.clone(), answer: long.clone(), ..alike(id, 0.9, 0.9) })
+            .map(|id| RecallCandidate {
+                question: long.clone(),
+                answer: long.clone(),
+                ..similar_candidate(id, 0.9, 0.9)
+            })
             .collect();
         let lines = format_recall_lines(&rank_candidates("anything", rows, &[], 0.3, NOW), &TimeZone::UTC);
         let tokens: u64 = lines.iter().map(|line| estimate_tokens(line.len())).sum();

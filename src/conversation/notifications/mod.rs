@@ -1,4 +1,4 @@
-//! Notifications: events from Sonarr and Radarr, and the quiet hours that delay them.
+//! Notifications about events from Sonarr and Radarr, and the quiet hours that delay them.
 
 pub mod arr_events;
 pub mod quiet_hours;

@@ -1,74 +1,75 @@
-//! Quiet hours, in which no notification is sent, and the commands for notification preferences.
+//! Quiet hours, during which no notifications are sent, and the commands for notification preferences.
 
 use std::fmt;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
-/// Hours of the day, from the first one to the end hour, exclusive; the range may extend past midnight.
+/// Range of hours of the day without notifications. The end hour is exclusive, and the range may extend past midnight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuietHours {
-    from: i8,
-    to: i8,
+    start: i8,
+    end: i8,
 }
 
 impl QuietHours {
-    /// Empty range, which is not the same as no preference.
-    pub const NEVER: Self = Self { from: 0, to: 0 };
+    /// Empty range: no quiet hours, even if the household has some.
+    pub const NEVER: Self = Self { start: 0, end: 0 };
 
-    pub fn new(from: i8, to: i8) -> Option<Self> {
+    pub fn new(start: i8, end: i8) -> Option<Self> {
         let is_hour = |hour| (0..24).contains(&hour);
-        (is_hour(from) && is_hour(to)).then_some(Self { from, to })
+        (is_hour(start) && is_hour(end)).then_some(Self { start, end })
     }
 
     /// Parses `22-7`, `22:00 to 7:00` and `10pm-7am`.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.to_lowercase().replace('\u{2013}', "-");
-        let (from, to) = text.split_once('-').or_else(|| text.split_once(" to "))?;
-        Self::new(parse_hour(from)?, parse_hour(to)?)
-            .filter(|quiet| *quiet != Self::NEVER && quiet.from != quiet.to)
+        let (start, end) = text.split_once('-').or_else(|| text.split_once(" to "))?;
+        Self::new(parse_hour(start)?, parse_hour(end)?)
+            .filter(|quiet| *quiet != Self::NEVER && quiet.start != quiet.end)
     }
 
     pub fn start_hour(self) -> i8 {
-        self.from
+        self.start
     }
 
     pub fn end_hour(self) -> i8 {
-        self.to
+        self.end
     }
 
     /// Returns the end of the quiet hours if `now` is within them.
     pub fn next_end(self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
-        let here = now.to_zoned(zone.clone());
-        let hour = here.hour();
-        let (is_quiet, ends_tomorrow) = if self.from <= self.to {
-            ((self.from..self.to).contains(&hour), false)
+        let local_time = now.to_zoned(zone.clone());
+        let hour = local_time.hour();
+        let (is_quiet, ends_tomorrow) = if self.start <= self.end {
+            ((self.start..self.end).contains(&hour), false)
         } else {
-            (hour >= self.from || hour < self.to, hour >= self.from)
+            (hour >= self.start || hour < self.end, hour >= self.start)
         };
-        let day = if ends_tomorrow { here.date().checked_add(1.day()).ok()? } else { here.date() };
-        let end = day.at(self.to, 0, 0, 0).to_zoned(zone.clone()).ok()?.timestamp();
+        let day =
+            if ends_tomorrow { local_time.date().checked_add(1.day()).ok()? } else { local_time.date() };
+        let end = day.at(self.end, 0, 0, 0).to_zoned(zone.clone()).ok()?.timestamp();
         is_quiet.then_some(end).filter(|end| *end > now)
     }
 }
 
 impl fmt::Display for QuietHours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:00 to {}:00", self.from, self.to)
+        write!(f, "{}:00 to {}:00", self.start, self.end)
     }
 }
 
 fn parse_hour(text: &str) -> Option<i8> {
     let text = text.trim();
-    let (number, half) = match (text.strip_suffix("am"), text.strip_suffix("pm")) {
+    let (number, half_day_start) = match (text.strip_suffix("am"), text.strip_suffix("pm")) {
         (Some(number), _) => (number, Some(0)),
         (None, Some(number)) => (number, Some(12)),
         (None, None) => (text, None),
     };
     let number: i8 = number.trim().trim_end_matches(":00").parse().ok()?;
-    match half {
+    match half_day_start {
         None => Some(number),
-        Some(half) => (1..=12).contains(&number).then_some(number % 12 + half),
+        Some(start) => (1..=12).contains(&number).then_some(number % 12 + start),
     }
 }
 
@@ -85,9 +86,9 @@ pub enum NotificationPreference {
 /// Parses a whole message such as `notify off` or `quiet 22-7`.
 pub fn parse_preference(text: &str) -> Option<NotificationPreference> {
     let text = text.trim().trim_end_matches(['.', '!']).to_lowercase();
-    let (first, rest) = text.split_once(char::is_whitespace)?;
+    let (keyword, rest) = text.split_once(char::is_whitespace)?;
     let rest = rest.trim();
-    match (first, rest) {
+    match (keyword, rest) {
         ("notify" | "notices" | "notifications", "on") => Some(NotificationPreference::On),
         ("notify" | "notices" | "notifications", "off") => Some(NotificationPreference::Off),
         ("quiet", "off" | "hours off") => Some(NotificationPreference::NeverQuiet),
@@ -99,17 +100,20 @@ pub fn parse_preference(text: &str) -> Option<NotificationPreference> {
     }
 }
 
-/// Reply to a changed preference.
+/// Formats the reply to a changed preference.
 pub fn format_preference_saved(preference: NotificationPreference) -> String {
     match preference {
         NotificationPreference::On => "OK, I'll text you when something is ready.".to_owned(),
         NotificationPreference::Off => {
-            "OK, no more notices. I still answer you. Text NOTIFY ON to get them again.".to_owned()
+            "OK, no more notifications. I still answer your texts. Text NOTIFY ON to get them again."
+                .to_owned()
         }
         NotificationPreference::Quiet(hours) => {
-            format!("OK, no notices from {hours}: they wait until then. Text QUIET OFF to change that.")
+            format!(
+                "OK, no notifications from {hours}. I send them afterward. Text QUIET OFF to change that."
+            )
         }
-        NotificationPreference::NeverQuiet => "OK, notices come at any hour.".to_owned(),
+        NotificationPreference::NeverQuiet => "OK, you get notifications at any hour.".to_owned(),
     }
 }
 
@@ -120,8 +124,8 @@ mod tests {
     #[track_caller]
     fn check(quiet: &str, now: &str, expected: Option<&str>) {
         let berlin = TimeZone::get("Europe/Berlin").unwrap();
-        let until = QuietHours::parse(quiet).unwrap().next_end(now.parse().unwrap(), &berlin);
-        assert_eq!(until, expected.map(|at| at.parse().unwrap()));
+        let end = QuietHours::parse(quiet).unwrap().next_end(now.parse().unwrap(), &berlin);
+        assert_eq!(end, expected.map(|time| time.parse().unwrap()));
     }
 
     #[test]
@@ -159,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn notification_preferences_are_whole_messages() {
+    fn notification_preference_is_a_whole_message() {
         assert_eq!(parse_preference("Notify off."), Some(NotificationPreference::Off));
         assert_eq!(parse_preference("notices on"), Some(NotificationPreference::On));
         assert_eq!(parse_preference("QUIET 22-7"), QuietHours::new(22, 7).map(NotificationPreference::Quiet));

@@ -1,10 +1,10 @@
-//! Commands that an admin can send as a message, and their replies to the household.
+//! Admin commands, and the texts of replies to admins and users.
 
 use super::naming::display_name;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::{User, UserRole, UserStatus};
 
-/// Command of an admin, which is the whole of a message.
+/// Command of an admin. It is always a whole message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AdminCommand<'a> {
     Decide(AdminDecision, Option<ApprovalCode>),
@@ -12,7 +12,7 @@ pub enum AdminCommand<'a> {
     Quota(QuotaCommand<'a>),
     Pause,
     Resume,
-    /// Message to every user.
+    /// Send this message to every user.
     Announce(&'a str),
 }
 
@@ -34,8 +34,8 @@ impl ApprovalCode {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        let four = text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit());
-        four.then(|| Self(text.to_owned()))
+        let is_code = text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_code.then(|| Self(text.to_owned()))
     }
 
     pub fn as_str(&self) -> &str {
@@ -43,21 +43,22 @@ impl ApprovalCode {
     }
 }
 
+/// Command that shows or changes the quota of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuotaCommand<'a> {
     /// Name or phone number of the user.
-    pub who: &'a str,
-    /// New value; `None` only shows the current one.
+    pub user_query: &'a str,
+    /// Amount by which the quota changes; `None` only shows the quota.
     pub change: Option<i64>,
 }
 
-/// Parses a message as an admin command, regardless of its sender. Case and closing punctuation do not matter.
+/// Parses a message as an admin command, regardless of its sender. Case and trailing punctuation are ignored.
 pub fn parse_admin_command(text: &str) -> Option<AdminCommand<'_>> {
     let text = text.trim();
-    let bare = text.trim_end_matches(['.', '!', ' ']);
-    let (first, rest) = bare.split_once(char::is_whitespace).unwrap_or((bare, ""));
+    let unpunctuated = text.trim_end_matches(['.', '!', ' ']);
+    let (verb, rest) = unpunctuated.split_once(char::is_whitespace).unwrap_or((unpunctuated, ""));
     let rest = rest.trim();
-    match first.to_lowercase().as_str() {
+    match verb.to_lowercase().as_str() {
         "approve" | "approved" => parse_decision(AdminDecision::Approve, rest),
         "deny" | "denied" => parse_decision(AdminDecision::Deny, rest),
         "block" => parse_decision(AdminDecision::Block, rest),
@@ -66,36 +67,37 @@ pub fn parse_admin_command(text: &str) -> Option<AdminCommand<'_>> {
         "resume" if rest.is_empty() => Some(AdminCommand::Resume),
         "quota" => parse_quota_command(rest),
         "tell" => {
-            let (to, words) = text[first.len()..].trim_start().split_once(char::is_whitespace)?;
-            let everyone =
-                matches!(to.trim_end_matches([':', ',']).to_lowercase().as_str(), "everyone" | "everybody");
-            let words = words.trim();
-            (everyone && !words.is_empty()).then_some(AdminCommand::Announce(words))
+            let (recipient, message) = text[verb.len()..].trim_start().split_once(char::is_whitespace)?;
+            let is_to_everyone = matches!(
+                recipient.trim_end_matches([':', ',']).to_lowercase().as_str(),
+                "everyone" | "everybody"
+            );
+            let message = message.trim();
+            (is_to_everyone && !message.is_empty()).then_some(AdminCommand::Announce(message))
         }
         _ => None,
     }
 }
 
-/// Parses a decision: "approve", "approve 4821" and "approve #4821" are commands; "approve of this movie" is
-/// conversation.
-fn parse_decision(verdict: AdminDecision, rest: &str) -> Option<AdminCommand<'_>> {
+/// Parses a decision: "approve", "approve 4821" and "approve #4821" are commands; "approve of this movie" is not.
+fn parse_decision(decision: AdminDecision, rest: &str) -> Option<AdminCommand<'_>> {
     let number = rest.trim_start_matches('#');
-    // A code with one digit too few or too many is a typo; the reply lists the open approvals.
+    // A number that is not a code is a typo, to which the reply lists the open approvals.
     let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| AdminCommand::Decide(verdict, ApprovalCode::parse(number)))
+    is_number.then(|| AdminCommand::Decide(decision, ApprovalCode::parse(number)))
 }
 
 fn parse_quota_command(rest: &str) -> Option<AdminCommand<'_>> {
-    let (who, change) = match rest.rsplit_once(char::is_whitespace) {
-        Some((who, change)) if change.starts_with(['+', '-']) => match change.parse::<i64>() {
-            Ok(change) if change.abs() <= 10_000 => (who.trim(), Some(change)),
-            // A phone number begins with a plus too.
+    let (user_query, change) = match rest.rsplit_once(char::is_whitespace) {
+        Some((user_query, change)) if change.starts_with(['+', '-']) => match change.parse::<i64>() {
+            Ok(change) if change.abs() <= 10_000 => (user_query.trim(), Some(change)),
+            // The text after the plus sign is the end of a phone number.
             Ok(_) => (rest, None),
             Err(_) => return None,
         },
         Some(_) | None => (rest, None),
     };
-    (!who.is_empty()).then_some(AdminCommand::Quota(QuotaCommand { who, change }))
+    (!user_query.is_empty()).then_some(AdminCommand::Quota(QuotaCommand { user_query, change }))
 }
 
 /// Formats one line of the list of users.
@@ -129,21 +131,21 @@ pub fn format_user_line(user: &User) -> String {
 
 /// Formats the quotas of a member: `15 movies within 7 days and 10 seasons within 7 days`.
 pub fn format_quotas(movies: Option<RateLimit>, seasons: Option<RateLimit>) -> String {
-    let one = |rate: Option<RateLimit>, what: &str| match rate {
-        Some(rate) => rate.format_limit(what),
-        None => format!("any number of {what}s"),
+    let format_quota = |quota: Option<RateLimit>, noun: &str| match quota {
+        Some(quota) => quota.format_limit(noun),
+        None => format!("any number of {noun}s"),
     };
-    format!("{} and {}", one(movies, "movie"), one(seasons, "season"))
+    format!("{} and {}", format_quota(movies, "movie"), format_quota(seasons, "season"))
 }
 
 /// Reply to every user except admins while the assistant is paused.
 pub const PAUSED: &str =
     "The assistant is paused right now. If that takes more than an hour, please send this again.";
 
-/// Reply to a user whose messages exceed the rate limit.
+/// Formats the reply to a user whose messages exceed the rate limit.
 pub fn format_rate_limited(rate: RateLimit) -> String {
     format!(
-        "That is more than {}. I left out the rest. Please send again later what you still need.",
+        "That is more than {}, so I ignored the rest. Please resend later what you still need.",
         rate.format_limit("text")
     )
 }
@@ -171,26 +173,29 @@ mod tests {
         check("block 4821", Some(&AdminCommand::Decide(AdminDecision::Block, code("4821"))));
         check("approve", Some(&AdminCommand::Decide(AdminDecision::Approve, None)));
         check("approve 482", Some(&AdminCommand::Decide(AdminDecision::Approve, None)));
-        for ordinary in ["approve of dune", "approve 4821 and dune", "block buster", "deny everything"] {
-            check(ordinary, None);
+        for text in ["approve of dune", "approve 4821 and dune", "block buster", "deny everything"] {
+            check(text, None);
         }
     }
 
     #[test]
     fn quota_command_names_a_user_and_a_change() {
-        check("quota Sam +5", Some(&AdminCommand::Quota(QuotaCommand { who: "Sam", change: Some(5) })));
+        check(
+            "quota Sam +5",
+            Some(&AdminCommand::Quota(QuotaCommand { user_query: "Sam", change: Some(5) })),
+        );
         check(
             "QUOTA sam smith -2",
-            Some(&AdminCommand::Quota(QuotaCommand { who: "sam smith", change: Some(-2) })),
+            Some(&AdminCommand::Quota(QuotaCommand { user_query: "sam smith", change: Some(-2) })),
         );
-        check("quota Sam", Some(&AdminCommand::Quota(QuotaCommand { who: "Sam", change: None })));
+        check("quota Sam", Some(&AdminCommand::Quota(QuotaCommand { user_query: "Sam", change: None })));
         check(
             "quota +15550100123 +5",
-            Some(&AdminCommand::Quota(QuotaCommand { who: "+15550100123", change: Some(5) })),
+            Some(&AdminCommand::Quota(QuotaCommand { user_query: "+15550100123", change: Some(5) })),
         );
         check(
             "quota +1 555 010 0123",
-            Some(&AdminCommand::Quota(QuotaCommand { who: "+1 555 010 0123", change: None })),
+            Some(&AdminCommand::Quota(QuotaCommand { user_query: "+1 555 010 0123", change: None })),
         );
         check("quota", None);
         check("quota Sam +x", None);
@@ -209,8 +214,11 @@ mod tests {
 
     #[test]
     fn quotas_are_formatted_in_words() {
-        let week = |most| Some(RateLimit { max: most, period: SignedDuration::from_hours(7 * 24) });
-        assert_eq!(format_quotas(week(15), week(1)), "15 movies within 7 days and 1 season within 7 days");
-        assert_eq!(format_quotas(week(15), None), "15 movies within 7 days and any number of seasons");
+        let per_week = |max| Some(RateLimit { max, period: SignedDuration::from_hours(7 * 24) });
+        assert_eq!(
+            format_quotas(per_week(15), per_week(1)),
+            "15 movies within 7 days and 1 season within 7 days"
+        );
+        assert_eq!(format_quotas(per_week(15), None), "15 movies within 7 days and any number of seasons");
     }
 }

@@ -1,32 +1,34 @@
-//! Title that a newcomer requested in their first message: stored while the admins decide, and offered after they
-//! approve.
+//! Title that a newcomer requested in their first message. It is stored while the admins decide, and offered to the
+//! user after the approval.
 
 use jiff::SignedDuration;
 
 use crate::conversation::grammar::keyword_grammar::{self, KeywordRequest};
-use crate::conversation::text::message_format::{EmojiPolicy, clean_words, format_for_sms};
+use crate::conversation::text::message_format::{EmojiPolicy, clean_untrusted_text, format_for_sms};
 
-/// Retention time of the title, from the first message on.
+/// Time for which the title is stored, from the first message on.
 pub const RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// Last words of the offer, by which a yes to the offer is recognized.
-const OFFER: &str = "Reply YES to add it.";
+/// Last sentence of the offer, by which the offer is recognized.
+const OFFER_INSTRUCTION: &str = "Reply YES to add it.";
 /// Maximum length of a title, in characters.
 const MAX_TITLE_CHARS: usize = 60;
 
-/// Cleaned title on one line, with the year or the seasons after it as they were typed: `Dune 2021`.
+/// Requested title, cleaned to one line, with the year or the seasons as the user typed them: `Dune 2021`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstRequest(String);
 
 impl FirstRequest {
-    /// Parses a message that asks for one title to be added; returns `None` for any other message.
+    /// Parses a message that asks to add one title; returns `None` for any other message.
     pub fn from_text(text: &str) -> Option<Self> {
         let line = text.trim();
-        let Some(KeywordRequest::Add(typed)) =
+        let Some(KeywordRequest::Add(title)) =
             keyword_grammar::parse_keyword_request(line).filter(|_| line.lines().count() == 1)
         else {
             return None;
         };
-        clean_words(typed, MAX_TITLE_CHARS).filter(|title| title.chars().any(char::is_alphanumeric)).map(Self)
+        clean_untrusted_text(title, MAX_TITLE_CHARS)
+            .filter(|title| title.chars().any(char::is_alphanumeric))
+            .map(Self)
     }
 
     pub fn from_stored(title: String) -> Self {
@@ -37,17 +39,18 @@ impl FirstRequest {
         &self.0
     }
 
-    /// Returns the request for the title as text for the keyword grammar.
+    /// Returns the request as a text in the keyword grammar.
     pub fn to_request_text(&self) -> String {
         // Quotes keep a title such as It from being parsed as a reference.
         format!("add \"{}\"", self.0)
     }
 
+    /// Formats the offer to add the title.
     pub fn format_offer(&self) -> String {
-        format!("You asked for {}. {OFFER}", self.0)
+        format!("You asked for {}. {OFFER_INSTRUCTION}", self.0)
     }
 
-    /// Returns whether an outbound message ends with this offer, as it was sent.
+    /// Returns whether an outbound message ends with this offer.
     pub fn is_offered_in(&self, text: &str) -> bool {
         [EmojiPolicy::Keep, EmojiPolicy::Remove]
             .iter()
@@ -55,9 +58,9 @@ impl FirstRequest {
     }
 }
 
-/// Returns whether an outbound message may end with an offer, so that the stored title has to be read.
+/// Returns whether an outbound message may end with an offer, in which case the stored title has to be loaded.
 pub fn may_contain_offer(text: &str) -> bool {
-    text.ends_with(OFFER)
+    text.ends_with(OFFER_INSTRUCTION)
 }
 
 #[cfg(test)]
@@ -65,13 +68,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, kept: Option<&str>) {
-        let found = FirstRequest::from_text(text);
-        assert_eq!(found.as_ref().map(FirstRequest::as_str), kept, "{text:?}");
+    fn check(text: &str, expected: Option<&str>) {
+        let request = FirstRequest::from_text(text);
+        assert_eq!(request.as_ref().map(FirstRequest::as_str), expected, "{text:?}");
     }
 
     #[test]
-    fn first_message_that_adds_one_title_is_kept() {
+    fn first_message_that_adds_one_title_is_stored() {
         check("add Dune", Some("Dune"));
         check("Please add dune 2021, thanks!", Some("dune 2021"));
         check("get the bear season 2", Some("the bear season 2"));
@@ -80,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_offer_of_this_title_accepts_a_yes() {
+    fn offer_is_recognized_only_for_its_own_title() {
         let dune = FirstRequest::from_text("add Dune").unwrap();
         assert!(dune.is_offered_in("Hello Sam. You asked for Dune. Reply YES to add it."));
         assert!(!dune.is_offered_in("Dune 3 is out. Reply YES to add it."));
@@ -92,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn other_first_messages_are_not_kept() {
+    fn other_first_messages_are_not_stored() {
         for text in ["hi", "add", "delete dune", "search dune", "status", "add dune\nadd heat", "add !!!", ""]
         {
             check(text, None);

@@ -1,4 +1,4 @@
-//! Users: newcomers and their first request, admin commands, and stored facts about users.
+//! Users: their names, the onboarding of newcomers, admin commands, and stored facts about users.
 
 pub mod admin_commands;
 pub mod facts;

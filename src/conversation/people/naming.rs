@@ -1,4 +1,4 @@
-//! Names of users, and the search for a user by name.
+//! Names of users, and the search for users by name or phone number.
 
 use crate::conversation::transcript::{PhoneNumber, User};
 
@@ -15,9 +15,9 @@ impl UserName {
 
     pub fn parse(text: &str) -> Result<Self, InvalidUserName> {
         let name = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let may_stand = |mark: char| mark.is_alphanumeric() || " -'\u{2019}".contains(mark);
+        let is_allowed = |c: char| c.is_alphanumeric() || " -'\u{2019}".contains(c);
         let is_name = name.chars().count() <= Self::MAX_CHARS
-            && name.chars().all(may_stand)
+            && name.chars().all(is_allowed)
             && name.chars().any(char::is_alphanumeric);
         if is_name { Ok(Self(name)) } else { Err(InvalidUserName) }
     }
@@ -32,21 +32,21 @@ pub fn display_name(user: &User) -> String {
     user.name.clone().unwrap_or_else(|| user.phone.format_grouped())
 }
 
-/// Formats the names of the admins, whom a user without a right may ask.
+/// Returns the name of an admin whom a user may ask for permission, or "an admin" if no admin has a name.
 pub fn format_admin_contacts(admins: &[User]) -> String {
     admins.iter().find_map(|admin| admin.name.clone()).unwrap_or_else(|| "an admin".to_owned())
 }
 
-/// Returns every user who matches `who`: a phone number, or a name in any case.
-pub fn find_users<'u>(users: &'u [User], who: &str) -> Vec<&'u User> {
-    let digits: String = who.chars().filter(|c| c.is_ascii_digit() || *c == '+').collect();
+/// Returns the users who match `query`: a phone number, or a name, ignoring case.
+pub fn find_users<'u>(users: &'u [User], query: &str) -> Vec<&'u User> {
+    let digits: String = query.chars().filter(|c| c.is_ascii_digit() || *c == '+').collect();
     let phone = PhoneNumber::parse(&digits).ok();
-    let wanted = who.trim_matches('"').to_lowercase();
+    let name = query.trim_matches('"').to_lowercase();
     users
         .iter()
         .filter(|user| {
-            let by_name = user.name.as_ref().is_some_and(|name| name.to_lowercase() == wanted);
-            by_name || phone.as_ref().is_some_and(|phone| *phone == user.phone)
+            let has_name = user.name.as_ref().is_some_and(|user_name| user_name.to_lowercase() == name);
+            has_name || phone.as_ref().is_some_and(|phone| *phone == user.phone)
         })
         .collect()
 }
@@ -57,9 +57,10 @@ mod tests {
 
     #[test]
     fn name_has_letters_digits_spaces_hyphens_and_apostrophes() {
-        for (text, name) in [("Sam", "Sam"), (" Mary-Jane  O'Hara ", "Mary-Jane O'Hara"), ("Zoë 2", "Zoë 2")]
+        for (text, expected) in
+            [("Sam", "Sam"), (" Mary-Jane  O'Hara ", "Mary-Jane O'Hara"), ("Zoë 2", "Zoë 2")]
         {
-            assert_eq!(UserName::parse(text).unwrap().as_str(), name);
+            assert_eq!(UserName::parse(text).unwrap().as_str(), expected);
         }
         for text in ["", " ", "-", "Sam\u{7}", "<b>", "Sam!", "a name that is longer than thirty"] {
             assert_eq!(UserName::parse(text), Err(InvalidUserName), "{text}");

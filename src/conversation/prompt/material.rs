@@ -1,9 +1,9 @@
-//! Material of a request: the turn, the turns before it, and the context that code adds to them.
+//! Inputs of a model request: the turn, the turns before it, and the context that code adds.
 
 use crate::conversation::transcript::{ModelStep, ToolSpec};
 use crate::conversation::turn::{ModelCallStyle, Turn};
 
-/// All inputs of a request.
+/// Inputs of a model request.
 #[derive(Debug)]
 pub struct PromptMaterial<'a> {
     pub tools: Vec<ToolSpec>,
@@ -24,17 +24,17 @@ pub struct PromptContext<'a> {
     pub facts: &'a [String],
     /// Changes for the user earlier on the same day, in other conversations, newest first.
     pub done_today: &'a [String],
-    /// Events that the model cannot know of, one sentence each.
+    /// Events that the history does not contain, one sentence each.
     pub notes: &'a [String],
     /// Earlier answers from other conversations, as dated lines.
     pub recalled: &'a [String],
 }
 
-/// Finished turn as later turns see it.
+/// Finished turn, as the prompts of later turns include it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastTurn {
     pub texts: Vec<String>,
     pub steps: Vec<ModelStep>,
-    /// Text of the answer, if code wrote it or it differs from the text of the last step.
+    /// Reply of the turn, if it is not the text of the last step.
     pub answer: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Construction of the request that a model reads from a transcript. Every size limit of a prompt is in this module.
+//! Construction of the model requests, with all size limits of a prompt.
 
 mod material;
 mod request_builder;

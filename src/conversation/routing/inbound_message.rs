@@ -1,13 +1,14 @@
-//! Inbound messages: as a channel delivers one, and as the store holds it.
+//! Inbound messages, as received from a channel and as stored.
 
 use jiff::Timestamp;
 
 use super::message_origin::MessageOrigin;
 use super::verification::FieldAuthority;
 use crate::conversation::grammar::triage::TriageDecision;
-use crate::conversation::transcript::{Address, ChannelKind, EventId, OptWord, PhoneNumber};
+use crate::conversation::transcript::{Address, ChannelKind, EventId, OptKeyword, PhoneNumber};
 
-/// Source of a received message. Only a yes from the direct source counts.
+/// Source of a received message. Only a yes from [`Webhook`](Self::Webhook) or [`Local`](Self::Local) can confirm a
+/// deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageSource {
     Webhook,
@@ -16,17 +17,18 @@ pub enum MessageSource {
     Local,
 }
 
+/// Picture or other file that is attached to a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageMedia {
     pub url: String,
     pub content_type: String,
 }
 
-/// Received message, parsed but not yet stored.
+/// Inbound message that is parsed but not yet stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedMessage {
     pub channel: ChannelKind,
-    /// `MessageSid` at Twilio: the key that makes a repeated delivery harmless.
+    /// Idempotency key, by which a repeated delivery is recognized: the `MessageSid` at Twilio.
     pub external_id: String,
     pub from: PhoneNumber,
     pub to: Address,
@@ -34,14 +36,14 @@ pub struct ReceivedMessage {
     pub media: Vec<MessageMedia>,
     pub via: MessageSource,
     pub authority: FieldAuthority,
-    /// Opt word that the carrier itself recognized in the message, if it reported one.
-    pub carrier_word: Option<OptWord>,
-    /// Carrier's time of the message; the arrival time if the carrier reported none.
+    /// Opt-out or opt-in keyword that the carrier recognized in the message, if it reported one.
+    pub carrier_word: Option<OptKeyword>,
+    /// Time of the message at the carrier; the arrival time if the carrier reported none.
     pub provider_at: Timestamp,
     pub received_at: Timestamp,
 }
 
-/// Received message as the store holds it.
+/// Stored inbound message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboundEvent {
     pub id: EventId,
@@ -51,9 +53,9 @@ pub struct InboundEvent {
     pub media: Vec<MessageMedia>,
     pub via: MessageSource,
     pub authority: FieldAuthority,
-    /// Opt word that the carrier itself recognized in the message, if it reported one.
-    pub carrier_word: Option<OptWord>,
-    /// Send time, as far as the carrier reports it.
+    /// Opt-out or opt-in keyword that the carrier recognized in the message, if it reported one.
+    pub carrier_word: Option<OptKeyword>,
+    /// Send time that the carrier reported; the arrival time if it reported none.
     pub sent_at: Timestamp,
     pub received_at: Timestamp,
     pub triage: TriageDecision,
@@ -61,12 +63,12 @@ pub struct InboundEvent {
 }
 
 impl InboundEvent {
-    /// Returns whether the sender can be another person who guesses codes: on the phone, or a program. The operator in
-    /// the console and at the terminal has other ways to do the same.
+    /// Returns whether someone other than the operator may have sent the message to guess a code: by phone, or through
+    /// a program. The operator can approve requests without a code.
     pub fn can_guess_codes(&self) -> bool {
         match self.origin {
             MessageOrigin::Sender => self.channel == ChannelKind::Twilio,
-            MessageOrigin::Key(_) => true,
+            MessageOrigin::ApiKey(_) => true,
             MessageOrigin::TestUser | MessageOrigin::Button | MessageOrigin::Session => false,
         }
     }

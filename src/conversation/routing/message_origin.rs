@@ -1,55 +1,56 @@
-//! Origin of a message: its sender, or another party in the sender's name. The origin is part of the id by which a
-//! repeated message is recognized.
+//! Origin of a message: its sender, or another party that acts in the sender's name. The message id includes the
+//! origin, so that messages of different origins are never taken for repetitions of each other.
 
 use crate::conversation::transcript::ChannelKind;
 
+/// Party that submitted a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageOrigin {
-    /// The sender, on a phone or in the terminal.
+    /// The sender, by phone or in the terminal.
     Sender,
     /// The operator, as a test user.
     TestUser,
     /// A button that the operator pressed.
     Button,
     /// A program, with the API key of this id.
-    Key(i64),
-    /// The API, from a browser that is signed in to the console.
+    ApiKey(i64),
+    /// A call of the API by a browser that is signed in to the console.
     Session,
 }
 
 /// Prefix of the ids of messages that a button created.
-pub const BUTTON: &str = "button:";
-const TYPED: &str = "typed:";
-const KEY: &str = "api:key-";
-const SESSION: &str = "api:console:";
+pub const BUTTON_PREFIX: &str = "button:";
+const TEST_USER_PREFIX: &str = "typed:";
+const API_KEY_PREFIX: &str = "api:key-";
+const SESSION_PREFIX: &str = "api:console:";
 
 impl MessageOrigin {
-    /// Returns the id of a message that its origin identifies by `rest`. Two keys do not share the ids of their
-    /// messages.
-    pub fn to_message_id(self, rest: &str) -> String {
+    /// Returns the message id: a prefix for the origin, then `suffix`, which identifies the message for that origin.
+    /// The ids of different API keys never collide.
+    pub fn to_message_id(self, suffix: &str) -> String {
         match self {
-            Self::Sender => rest.to_owned(),
-            Self::TestUser => format!("{TYPED}{rest}"),
-            Self::Button => format!("{BUTTON}{rest}"),
-            Self::Key(key) => format!("{KEY}{key}:{rest}"),
-            Self::Session => format!("{SESSION}{rest}"),
+            Self::Sender => suffix.to_owned(),
+            Self::TestUser => format!("{TEST_USER_PREFIX}{suffix}"),
+            Self::Button => format!("{BUTTON_PREFIX}{suffix}"),
+            Self::ApiKey(key) => format!("{API_KEY_PREFIX}{key}:{suffix}"),
+            Self::Session => format!("{SESSION_PREFIX}{suffix}"),
         }
     }
 
-    /// Parses the origin from the id.
+    /// Parses the origin from a message id.
     pub fn from_message_id(channel: ChannelKind, id: &str) -> Self {
         match channel {
             ChannelKind::Twilio | ChannelKind::Local => return Self::Sender,
             ChannelKind::Console => {}
         }
-        if id.starts_with(BUTTON) {
+        if id.starts_with(BUTTON_PREFIX) {
             return Self::Button;
         }
-        if id.starts_with(SESSION) {
+        if id.starts_with(SESSION_PREFIX) {
             return Self::Session;
         }
-        let key = id.strip_prefix(KEY).and_then(|rest| rest.split_once(':')?.0.parse().ok());
-        key.map_or(Self::TestUser, Self::Key)
+        let key = id.strip_prefix(API_KEY_PREFIX).and_then(|rest| rest.split_once(':')?.0.parse().ok());
+        key.map_or(Self::TestUser, Self::ApiKey)
     }
 }
 
@@ -58,9 +59,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn message_id_identifies_its_origin_only_on_trusted_channels() {
+    fn message_id_identifies_its_origin_only_in_the_console() {
         for origin in
-            [MessageOrigin::TestUser, MessageOrigin::Button, MessageOrigin::Key(7), MessageOrigin::Session]
+            [MessageOrigin::TestUser, MessageOrigin::Button, MessageOrigin::ApiKey(7), MessageOrigin::Session]
         {
             let id = origin.to_message_id("button:api:key-9:x");
             assert_eq!(MessageOrigin::from_message_id(ChannelKind::Console, &id), origin);

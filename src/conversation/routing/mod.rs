@@ -1,5 +1,4 @@
-//! Routing of a received message: its origin, its transport, its verification, and the order in which it is
-//! interpreted.
+//! Routing of received messages: their origin, transport and verification, and the choice of their route.
 
 pub mod inbound_message;
 pub mod message_origin;

@@ -1,4 +1,4 @@
-//! Routing of one received message by its sender and the open prompts: the order of PRODUCT rules before any model.
+//! Choice of the route of a received message, by its sender, its text and the open prompts, before any model call.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -18,7 +18,7 @@ use crate::conversation::people::admin_commands;
 use crate::conversation::people::first_request::FirstRequest;
 use crate::conversation::text::message_format;
 use crate::conversation::transcript::{
-    ChannelKind, EventId, MediaKind, OptWord, OutboxId, Responder, User, UserRole, UserStatus,
+    ChannelKind, EventId, MediaKind, OptKeyword, OutboxId, Responder, User, UserRole, UserStatus,
 };
 
 /// Context in which a message is routed.
@@ -34,12 +34,12 @@ pub struct RoutingContext<'a> {
     pub languages: &'a [ReplyLanguage],
     /// True if the message would be the first of its conversation.
     pub is_first: bool,
-    /// True if more messages preceded it than the rate limit allows within its period.
+    /// True if the message exceeds the rate limit.
     pub over_limit: bool,
     pub triage_level: TriageLevel,
     /// Title that a new member requested as a newcomer, if it is stored.
     pub first_request: Option<&'a FirstRequest>,
-    /// End of the last pause of the assistant, if there ever was one.
+    /// End of the last pause of the assistant, if there was one.
     pub resumed_at: Option<Timestamp>,
 }
 
@@ -48,7 +48,7 @@ pub struct RoutingContext<'a> {
 pub struct RecentMessage {
     pub message: MessageRef,
     pub body: String,
-    /// True for a notification that asks nothing, so that no message of the user is an answer to it.
+    /// True for a notification without a question, which no message of the user can answer.
     pub asks_nothing: bool,
 }
 
@@ -58,17 +58,17 @@ pub enum MessageRef {
     Inbound(EventId),
 }
 
-/// Open confirmation prompt, with everything that decides whether a reply counts.
+/// Open confirmation prompt, with the data that determines whether a reply to it is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenPrompt {
     pub code: Option<ConfirmationCode>,
     /// Number of times the prompt was repeated.
     pub repeats: u32,
-    /// Time when the prompt was accepted for sending; before that no user can have answered it.
+    /// Time when the prompt was accepted for sending; an earlier message cannot be a reply to it.
     pub armed_at: Option<Timestamp>,
     /// True if another message was sent to the user after the prompt.
     pub was_followed: bool,
-    /// True if the user already sent a no after this message.
+    /// True if the user sent a no after this message.
     pub denied_since: bool,
     /// Transport of the prompt.
     pub transport: MessageTransport,
@@ -76,11 +76,12 @@ pub struct OpenPrompt {
     pub kind: Option<MediaKind>,
 }
 
+/// Confirmation prompt that is no longer open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedPrompt {
-    /// Outcome of the prompt, for a user who answers late.
+    /// Reply that reports the outcome to a user who answers late.
     pub answer: String,
-    /// True if the prompt, or the message by code about its end, is the last sent message: a yes or no replies to it.
+    /// True if the last sent message is the prompt or our report of its end, so that a yes or no replies to it.
     pub is_last_message: bool,
 }
 
@@ -91,24 +92,25 @@ pub enum LastListSource {
     ModelOrNone,
 }
 
+/// Kind of a received message, which determines how it is processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
     /// Store the message without any other action.
     Skip(NoReplyReason),
     /// Deny any open prompt, and send nothing until the user opts in.
     OptOut,
-    /// Only lift an opt-out.
+    /// Opt the sender in again, without any other action.
     OptIn,
-    /// Add the message to the conversation without an answer.
+    /// Add the message to the conversation without a reply.
     StoreOnly,
-    /// Claim the open prompt and carry out its deletion.
+    /// Claim the open prompt and start its deletion.
     Confirm,
     Deny,
     /// Send the prompt again: the reply was unclear, too early, or from a source that does not count.
     RepeatPrompt,
-    /// A yes with a code other than that of the prompt. The next action depends on the number of wrong codes.
+    /// A yes with a wrong code. The reaction depends on the number of wrong codes so far.
     WrongCode,
-    /// The reply is unclear a second time: close the prompt without a deletion.
+    /// The second unclear reply: close the prompt without a deletion.
     ClosePrompt,
     /// The message was processed only long after it was sent: report the delay without acting on the message.
     Stale(StaleReason),
@@ -116,13 +118,13 @@ pub enum Route {
     AcceptOffer,
     /// A no to that offer.
     DeclineOffer,
-    /// A yes or no after the end of the prompt: code reports the outcome of the prompt.
+    /// A yes or no after the end of the prompt: report the outcome of the prompt.
     LateAnswer,
     /// Message of a newcomer who is not approved yet.
     Newcomer,
     /// Admin command, as [`admin_commands::parse_admin_command`] parses it.
     AdminCommand,
-    /// An admin's yes or no to approvals that only a code can answer.
+    /// A yes or no of an admin without a code, which cannot decide an approval: list the open approvals.
     ListApprovals,
     ClearConversation,
     /// Erase the messages and the facts of the user.
@@ -137,9 +139,9 @@ pub enum Route {
     SetNotifications(NotificationPreference),
     /// Too many messages within a short time.
     RateLimited,
-    /// A command that the carrier's record does not confirm: nothing is done, and the sender is asked to send it again.
+    /// A command that the carrier's record does not verify: nothing is done, and the sender is asked to repeat it.
     Unverified,
-    /// Media without text, which no responder can read.
+    /// Media without text, which no responder can process.
     MediaOnly,
     Turn(Responder),
 }
@@ -147,7 +149,7 @@ pub enum Route {
 /// Reason why a message is too old to be acted on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StaleReason {
-    /// The message did not reach us when it was sent.
+    /// The message reached us long after it was sent.
     Missed,
     /// The assistant was paused.
     Paused,
@@ -160,7 +162,7 @@ pub enum NoReplyReason {
     OptedOut,
     /// The carrier answers HELP and INFO itself.
     CarrierHelp,
-    /// An opt-out or opt-in word that the carrier's record does not confirm.
+    /// An opt-out or opt-in keyword that the carrier's record does not verify.
     Unverified,
     Reaction,
     /// Thanks or a bare emoji, when nothing is open.
@@ -169,6 +171,7 @@ pub enum NoReplyReason {
 }
 
 impl NoReplyReason {
+    /// Returns the reason as it is stored.
     pub fn reason(self) -> &'static str {
         match self {
             Self::Blocked => "blocked",
@@ -185,35 +188,37 @@ impl NoReplyReason {
 /// Effect of a message on waiting messages and on a running turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageUrgency {
-    /// Wait for a further message that may belong to this one.
+    /// Wait for further messages that may belong to this one.
     MayWait,
-    /// Start at once: replies, commands and numbers are complete on their own.
+    /// Process the message at once, because replies, commands and numbers are complete on their own.
     Immediate,
     /// Cancel the running turn.
     CancelsTurn,
     /// Cancel the running turn and send nothing more, because the user opts out.
     OptsOut,
-    /// Cancel the running turn, unless a prompt is open, which the message answers.
+    /// Cancel the running turn; if a prompt is open, answer the prompt instead.
     CancelsTurnOrAnswers,
 }
 
-/// Returns whether the message opts its sender out at the carrier.
+/// Returns whether the message opts its sender out.
 pub fn opts_out(event: &InboundEvent) -> bool {
-    event.authority.may_act() && event.channel == ChannelKind::Twilio && opt_word(event) == Some(OptWord::Out)
+    event.authority.may_act()
+        && event.channel == ChannelKind::Twilio
+        && effective_opt_keyword(event) == Some(OptKeyword::Out)
 }
 
-/// Returns whether an ambiguous message would opt its sender out or in, if the carrier's record agreed.
+/// Returns whether an ambiguous message would opt its sender out or in if the carrier's record verified it.
 pub fn would_change_opt_out(event: &InboundEvent) -> bool {
     with_verified_fields(event).is_some_and(|event| opts_out(&event) || lifts_opt_out(&event))
 }
 
-/// Returns whether an ambiguous message would act, if the carrier's record agreed.
+/// Returns whether an ambiguous message would act if the carrier's record verified it.
 pub fn would_act(context: &RoutingContext<'_>, event: &InboundEvent) -> bool {
     with_verified_fields(event).is_some_and(|event| needs_authority(decide_route(context, &event)))
 }
 
-/// Returns whether a message has an effect in its sender's name that requires certain fields. The addition of a title
-/// from the message itself does not: it counts towards a quota and can be undone.
+/// Returns whether a route acts in its sender's name, which requires trusted fields. Adding a title does not require
+/// them: it counts toward a quota and can be undone.
 fn needs_authority(route: Route) -> bool {
     match route {
         Route::Confirm | Route::OptOut | Route::OptIn | Route::AdminCommand | Route::ForgetAll => true,
@@ -240,21 +245,23 @@ fn needs_authority(route: Route) -> bool {
     }
 }
 
-/// Returns an ambiguous message as it is after the carrier's record agrees with it.
+/// Returns a copy of an ambiguous message as if the carrier's record had verified it.
 fn with_verified_fields(event: &InboundEvent) -> Option<InboundEvent> {
     (event.authority == FieldAuthority::Ambiguous)
         .then(|| InboundEvent { authority: FieldAuthority::Verified, ..event.clone() })
 }
 
-/// Returns the opt word. The carrier's own classification precedes ours: the carrier knows words of other languages.
-fn opt_word(event: &InboundEvent) -> Option<OptWord> {
-    event.carrier_word.or_else(|| keyword_grammar::opt_word(&event.body))
+/// Returns the opt-out or opt-in keyword. The carrier's classification takes precedence, because the carrier recognizes
+/// keywords in other languages.
+fn effective_opt_keyword(event: &InboundEvent) -> Option<OptKeyword> {
+    event.carrier_word.or_else(|| keyword_grammar::parse_opt_keyword(&event.body))
 }
 
+/// Classifies a message by its effect on waiting messages and on a running turn.
 pub fn classify_urgency(received: &ReceivedMessage, languages: &[ReplyLanguage]) -> MessageUrgency {
-    let opt_word = received.carrier_word.or_else(|| keyword_grammar::opt_word(&received.body));
+    let opt_keyword = received.carrier_word.or_else(|| keyword_grammar::parse_opt_keyword(&received.body));
     let command = keyword_grammar::parse_command(&received.body);
-    if received.channel == ChannelKind::Twilio && opt_word == Some(OptWord::Out) {
+    if received.channel == ChannelKind::Twilio && opt_keyword == Some(OptKeyword::Out) {
         return MessageUrgency::OptsOut;
     }
     if command == Some(TextCommand::ClearConversation) {
@@ -263,33 +270,34 @@ pub fn classify_urgency(received: &ReceivedMessage, languages: &[ReplyLanguage])
     if keyword_grammar::is_retraction(&received.body) {
         return MessageUrgency::CancelsTurnOrAnswers;
     }
-    let answer = parse_confirmation_reply(&received.body, None, languages);
-    let is_command = opt_word.is_some()
+    let reply = parse_confirmation_reply(&received.body, None, languages);
+    let is_command = opt_keyword.is_some()
         || command.is_some()
         || admin_commands::parse_admin_command(&received.body).is_some();
-    if answer != ConfirmationReply::Unrelated || is_command {
+    if reply != ConfirmationReply::Unrelated || is_command {
         MessageUrgency::Immediate
     } else {
         MessageUrgency::MayWait
     }
 }
 
-/// Returns whether a message by an opted-out user turns messages on again. YES does, and is also a reply.
+/// Returns whether a message opts an opted-out user back in. YES does, and also counts as a reply.
 pub fn lifts_opt_out(event: &InboundEvent) -> bool {
     event.authority.may_act()
         && event.channel == ChannelKind::Twilio
-        && matches!(opt_word(event), Some(OptWord::In | OptWord::Yes))
+        && matches!(effective_opt_keyword(event), Some(OptKeyword::In | OptKeyword::Yes))
 }
 
+/// Chooses the route of a message. A route that requires trusted fields is replaced if the message may not act.
 pub fn route_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
     let route = decide_route(context, event);
     if needs_authority(route) && !event.authority.may_act() { Route::Unverified } else { route }
 }
 
 fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
-    let by_carrier = event.channel == ChannelKind::Twilio;
-    let opt_word = opt_word(event);
-    if by_carrier && opt_word == Some(OptWord::Out) {
+    let is_from_carrier = event.channel == ChannelKind::Twilio;
+    let opt_keyword = effective_opt_keyword(event);
+    if is_from_carrier && opt_keyword == Some(OptKeyword::Out) {
         return if event.authority.may_act() {
             Route::OptOut
         } else {
@@ -302,51 +310,52 @@ fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
     if event.triage == TriageDecision::NoAnswer {
         return Route::StoreOnly;
     }
-    match opt_word {
-        Some(OptWord::In) if by_carrier && !event.authority.may_act() => {
+    match opt_keyword {
+        Some(OptKeyword::In) if is_from_carrier && !event.authority.may_act() => {
             return Route::Skip(NoReplyReason::Unverified);
         }
-        Some(OptWord::In) if by_carrier => return Route::OptIn,
-        Some(OptWord::Help) if by_carrier => return Route::Skip(NoReplyReason::CarrierHelp),
-        Some(OptWord::Help) if context.user.status == UserStatus::Active => return Route::Commands,
+        Some(OptKeyword::In) if is_from_carrier => return Route::OptIn,
+        Some(OptKeyword::Help) if is_from_carrier => return Route::Skip(NoReplyReason::CarrierHelp),
+        Some(OptKeyword::Help) if context.user.status == UserStatus::Active => return Route::Commands,
         Some(_) | None if context.user.opted_out => return Route::Skip(NoReplyReason::OptedOut),
-        Some(OptWord::In | OptWord::Out | OptWord::Yes | OptWord::Help) | None => {}
+        Some(OptKeyword::In | OptKeyword::Out | OptKeyword::Yes | OptKeyword::Help) | None => {}
     }
-    let wordless = event.body.trim().is_empty();
-    if wordless && event.media.is_empty() {
+    let is_blank = event.body.trim().is_empty();
+    if is_blank && event.media.is_empty() {
         return Route::Skip(NoReplyReason::Empty);
     }
     if context.user.status == UserStatus::Pending {
         return Route::Newcomer;
     }
-    if let Some(why) = stale_reason(event, context.resumed_at) {
-        return Route::Stale(why);
+    if let Some(reason) = stale_reason(event, context.resumed_at) {
+        return Route::Stale(reason);
     }
     let is_button = event.origin == MessageOrigin::Button;
     if is_button
         && context.user.rights.role == UserRole::Admin
         && admin_commands::parse_admin_command(&event.body).is_some()
     {
-        // The operator decides here; prompts to the admin and messages from the admin do not matter.
+        // The operator pressed this button in the console, regardless of open prompts and of the admin's messages.
         return Route::AdminCommand;
     }
     match context.open_prompt {
         Some(prompt) => route_with_prompt(context, prompt, event),
-        None if wordless && context.over_limit => Route::RateLimited,
-        None if wordless => Route::MediaOnly,
+        None if is_blank && context.over_limit => Route::RateLimited,
+        None if is_blank => Route::MediaOnly,
         None => route_without_prompt(context, event),
     }
 }
 
-/// Age from which a message that was fetched late is not acted on: much may have changed since it was sent.
+/// Age above which a message is not acted on, because the user's intent may be outdated.
 const MAX_MESSAGE_AGE: SignedDuration = SignedDuration::from_hours(1);
 
-/// Returns the reason if the message is too old to be acted on.
+/// Returns the reason why the message is too old to be acted on, if it is.
 pub fn stale_reason(event: &InboundEvent, resumed_at: Option<Timestamp>) -> Option<StaleReason> {
-    let missed = event.via == MessageSource::Recovery
+    let was_missed = event.via == MessageSource::Recovery
         && event.received_at.duration_since(event.sent_at) > MAX_MESSAGE_AGE;
-    let waited = resumed_at.is_some_and(|at| at.duration_since(event.received_at) > MAX_MESSAGE_AGE);
-    match (missed, waited) {
+    let waited_for_resume =
+        resumed_at.is_some_and(|resumed| resumed.duration_since(event.received_at) > MAX_MESSAGE_AGE);
+    match (was_missed, waited_for_resume) {
         (true, _) => Some(StaleReason::Missed),
         (false, true) => Some(StaleReason::Paused),
         (false, false) => None,
@@ -354,22 +363,22 @@ pub fn stale_reason(event: &InboundEvent, resumed_at: Option<Timestamp>) -> Opti
 }
 
 fn route_with_prompt(context: &RoutingContext<'_>, prompt: &OpenPrompt, event: &InboundEvent) -> Route {
-    let unclear = if prompt.repeats == 0 { Route::RepeatPrompt } else { Route::ClosePrompt };
+    let route_if_unclear = if prompt.repeats == 0 { Route::RepeatPrompt } else { Route::ClosePrompt };
     if reaction::looks_like_reaction(&event.body) || event.body.trim().is_empty() {
-        return unclear;
+        return route_if_unclear;
     }
     match parse_confirmation_reply(&event.body, prompt.code, context.languages) {
         ConfirmationReply::Yes if prompt.denied_since => Route::Deny,
         ConfirmationReply::Yes if is_valid_confirmation(prompt, event) => Route::Confirm,
         ConfirmationReply::UnclearYes(UnclearYes::WrongCode) if event.authority.may_act() => Route::WrongCode,
-        ConfirmationReply::Yes | ConfirmationReply::UnclearYes(_) => unclear,
+        ConfirmationReply::Yes | ConfirmationReply::UnclearYes(_) => route_if_unclear,
         ConfirmationReply::No => Route::Deny,
-        ConfirmationReply::Unrelated if repeats_request(prompt, event) => unclear,
+        ConfirmationReply::Unrelated if repeats_request(prompt, event) => route_if_unclear,
         ConfirmationReply::Unrelated => route_plain_message(context, event),
     }
 }
 
-/// Returns whether the message requests the deletion of the prompt again: "delete it" does not count as a yes.
+/// Returns whether the message repeats the request of the prompt, such as "delete it", which does not count as a yes.
 fn repeats_request(prompt: &OpenPrompt, event: &InboundEvent) -> bool {
     match keyword_grammar::parse_keyword_request(&event.body) {
         Some(KeywordRequest::Reference(KeywordVerb::Remove, TitleReference::OneOf(kind))) => {
@@ -383,20 +392,20 @@ fn repeats_request(prompt: &OpenPrompt, event: &InboundEvent) -> bool {
     }
 }
 
-/// Returns whether a yes is valid: it can be meant for this prompt, and came from the direct source. A user who gets
-/// messages has not read the prompts that a program received in their name.
+/// Returns whether a yes is valid: it was sent after the prompt, over the same transport, and came directly from its
+/// sender. A user on the phone has not read a prompt that a program received in their name.
 fn is_valid_confirmation(prompt: &OpenPrompt, event: &InboundEvent) -> bool {
-    let direct = match event.via {
+    let is_direct = match event.via {
         MessageSource::Webhook | MessageSource::Local => true,
         MessageSource::Fallback | MessageSource::Recovery => false,
     };
-    let same_transport = event.to.transport() == prompt.transport;
-    // The operator answers this prompt by its button in the console, regardless of later messages.
-    let undisturbed = !prompt.was_followed || event.origin == MessageOrigin::Button;
-    direct
+    let has_same_transport = event.to.transport() == prompt.transport;
+    // A button in the console belongs to one prompt, regardless of later messages.
+    let is_for_this_prompt = !prompt.was_followed || event.origin == MessageOrigin::Button;
+    is_direct
         && event.authority.may_act()
-        && same_transport
-        && undisturbed
+        && has_same_transport
+        && is_for_this_prompt
         && prompt.armed_at.is_some_and(|armed| event.received_at > armed)
 }
 
@@ -417,7 +426,7 @@ fn route_without_prompt(context: &RoutingContext<'_>, event: &InboundEvent) -> R
     if context
         .first_request
         .zip(last_outbound_body(context))
-        .is_some_and(|(kept, text)| kept.is_offered_in(text))
+        .is_some_and(|(request, text)| request.is_offered_in(text))
     {
         match reply {
             ConfirmationReply::Yes => return Route::AcceptOffer,
@@ -436,14 +445,14 @@ fn route_without_prompt(context: &RoutingContext<'_>, event: &InboundEvent) -> R
     route_plain_message(context, event)
 }
 
-/// Returns the recent message that the message is a reaction to.
+/// Returns the recent message to which the message is a reaction.
 pub fn reaction_target(context: &RoutingContext<'_>, event: &InboundEvent) -> ReactionTarget {
     reaction::parse_reaction(&event.body).map_or(ReactionTarget::NotFound, |reaction| {
         reaction::find_reaction_target(&reaction, context.recent.iter().map(|recent| recent.body.as_str()))
     })
 }
 
-/// Returns whether the model has to decide if a message needs an answer, because its words do not show it.
+/// Returns whether the model has to decide if a message needs an answer, because its words alone do not tell.
 pub fn needs_triage(context: &RoutingContext<'_>, event: &InboundEvent) -> bool {
     context.triage_level == TriageLevel::Ai
         && may_stay_unanswered(context)
@@ -455,19 +464,19 @@ fn was_asked_for_code(context: &RoutingContext<'_>) -> bool {
     last_outbound_body(context).is_some_and(|text| text.contains("eply APPROVE "))
 }
 
-/// Returns the last of our messages that the user's message may answer.
+/// Returns our last message that the user's message may answer.
 fn last_outbound_body<'a>(context: &RoutingContext<'a>) -> Option<&'a str> {
     let is_ours = |recent: &&RecentMessage| matches!(recent.message, MessageRef::Outbound(_));
     let ours = context.recent.iter().filter(is_ours).find(|recent| !recent.asks_nothing);
     ours.map(|recent| recent.body.as_str())
 }
 
-/// Returns whether nothing is open: we asked nothing, and the conversation holds more than a greeting.
+/// Returns whether the user expects no answer: we asked nothing, and this is not the first message of a conversation.
 fn may_stay_unanswered(context: &RoutingContext<'_>) -> bool {
-    let offers = |line: &str| line.starts_with("Reply ") && line != message_format::MORE_OFFER;
-    let asked = last_outbound_body(context)
-        .is_some_and(|text| message_format::asks_question(text) || text.lines().any(offers));
-    context.open_prompt.is_none() && !context.is_first && !asked
+    let is_reply_hint = |line: &str| line.starts_with("Reply ") && line != message_format::MORE_OFFER;
+    let asks_user = last_outbound_body(context)
+        .is_some_and(|text| message_format::asks_question(text) || text.lines().any(is_reply_hint));
+    context.open_prompt.is_none() && !context.is_first && !asks_user
 }
 
 fn route_plain_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
@@ -479,8 +488,8 @@ fn route_plain_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
     {
         return Route::AdminCommand;
     }
-    let small_talk = triage::triage_hint(&event.body) == TriageHint::SmallTalk;
-    if small_talk && context.triage_level != TriageLevel::Off && may_stay_unanswered(context) {
+    let is_small_talk = triage::triage_hint(&event.body) == TriageHint::SmallTalk;
+    if is_small_talk && context.triage_level != TriageLevel::Off && may_stay_unanswered(context) {
         return Route::Skip(NoReplyReason::SmallTalk);
     }
     match keyword_grammar::parse_command(&event.body) {
@@ -509,7 +518,7 @@ mod tests {
         Timestamp::from_second(n).unwrap()
     }
 
-    fn ann() -> User {
+    fn member() -> User {
         User {
             id: UserId(1),
             phone: PhoneNumber::parse("+15550100002").unwrap(),
@@ -538,7 +547,7 @@ mod tests {
         }
     }
 
-    fn open() -> OpenPrompt {
+    fn open_prompt() -> OpenPrompt {
         OpenPrompt {
             code: None,
             repeats: 0,
@@ -567,118 +576,132 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(user: &User, question: Option<&OpenPrompt>, event: &InboundEvent, expected: Route) {
-        let context = RoutingContext { open_prompt: question, ..routing_context(user) };
+    fn check(user: &User, prompt: Option<&OpenPrompt>, event: &InboundEvent, expected: Route) {
+        let context = RoutingContext { open_prompt: prompt, ..routing_context(user) };
         assert_eq!(route_message(&context, event), expected, "{}", event.body);
     }
 
     #[test]
-    fn message_without_response_is_remembered_whatever_its_text() {
+    fn message_marked_as_unanswered_is_only_stored() {
         for body in ["yes", "no", "cancel", "/clear", "add dune", "thanks"] {
             let event = InboundEvent {
                 triage: TriageDecision::NoAnswer,
                 channel: ChannelKind::Console,
                 ..text(body)
             };
-            check(&ann(), Some(&open()), &event, Route::StoreOnly);
-            check(&ann(), None, &event, Route::StoreOnly);
+            check(&member(), Some(&open_prompt()), &event, Route::StoreOnly);
+            check(&member(), None, &event, Route::StoreOnly);
         }
-        let blocked = User { status: UserStatus::Blocked, ..ann() };
+        let blocked = User { status: UserStatus::Blocked, ..member() };
         let event = InboundEvent { triage: TriageDecision::NoAnswer, ..text("hello") };
         check(&blocked, None, &event, Route::Skip(NoReplyReason::Blocked));
     }
 
     #[test]
-    fn opt_out_words_are_only_a_no_in_the_terminal() {
+    fn opt_out_keywords_are_an_ordinary_no_in_the_terminal() {
         for status in [UserStatus::Active, UserStatus::Pending, UserStatus::Blocked] {
-            check(&User { status, ..ann() }, Some(&open()), &text("STOP"), Route::OptOut);
+            check(&User { status, ..member() }, Some(&open_prompt()), &text("STOP"), Route::OptOut);
         }
         let local = InboundEvent { channel: ChannelKind::Local, ..text("cancel") };
-        check(&ann(), Some(&open()), &local, Route::Deny);
+        check(&member(), Some(&open_prompt()), &local, Route::Deny);
         let help = InboundEvent { channel: ChannelKind::Local, ..text("help") };
-        check(&ann(), None, &help, Route::Commands);
+        check(&member(), None, &help, Route::Commands);
     }
 
     #[test]
-    fn newcomers_join_and_blocked_or_opted_out_users_are_only_stored() {
-        let stranger = User { status: UserStatus::Pending, ..ann() };
+    fn only_active_users_get_a_turn() {
+        let newcomer = User { status: UserStatus::Pending, ..member() };
         for body in ["add dune", "yes", "commands", "/clear", "approve 4821"] {
-            check(&stranger, None, &text(body), Route::Newcomer);
+            check(&newcomer, None, &text(body), Route::Newcomer);
         }
-        check(&stranger, None, &text("START"), Route::OptIn);
-        check(&stranger, None, &text("HELP"), Route::Skip(NoReplyReason::CarrierHelp));
-        let gone = User { opted_out: true, ..stranger };
-        check(&gone, None, &text("add dune"), Route::Skip(NoReplyReason::OptedOut));
+        check(&newcomer, None, &text("START"), Route::OptIn);
+        check(&newcomer, None, &text("HELP"), Route::Skip(NoReplyReason::CarrierHelp));
+        let opted_out = User { opted_out: true, ..newcomer };
+        check(&opted_out, None, &text("add dune"), Route::Skip(NoReplyReason::OptedOut));
         check(
-            &User { status: UserStatus::Blocked, ..ann() },
+            &User { status: UserStatus::Blocked, ..member() },
             None,
             &text("add dune"),
             Route::Skip(NoReplyReason::Blocked),
         );
-        let gone = User { opted_out: true, ..ann() };
-        check(&gone, None, &text("add dune"), Route::Skip(NoReplyReason::OptedOut));
-        check(&gone, None, &text("START"), Route::OptIn);
-        check(&gone, None, &text("yes please"), Route::Skip(NoReplyReason::OptedOut));
-        let lifted = ["START", "unstop", "Yes", "yes please", "hi"].map(|body| lifts_opt_out(&text(body)));
-        assert_eq!(lifted, [true, true, true, false, false]);
-        check(&ann(), None, &text("HELP"), Route::Skip(NoReplyReason::CarrierHelp));
+        let opted_out = User { opted_out: true, ..member() };
+        check(&opted_out, None, &text("add dune"), Route::Skip(NoReplyReason::OptedOut));
+        check(&opted_out, None, &text("START"), Route::OptIn);
+        check(&opted_out, None, &text("yes please"), Route::Skip(NoReplyReason::OptedOut));
+        let opts_in = ["START", "unstop", "Yes", "yes please", "hi"].map(|body| lifts_opt_out(&text(body)));
+        assert_eq!(opts_in, [true, true, true, false, false]);
+        check(&member(), None, &text("HELP"), Route::Skip(NoReplyReason::CarrierHelp));
     }
 
     #[test]
-    fn yes_counts_only_if_it_can_answer_the_prompt() {
-        check(&ann(), Some(&open()), &text("Yes!"), Route::Confirm);
-        let unsent = OpenPrompt { armed_at: None, ..open() };
-        let early = OpenPrompt { armed_at: Some(second(100)), ..open() };
-        let disturbed = OpenPrompt { was_followed: true, ..open() };
-        let elsewhere = OpenPrompt { transport: MessageTransport::Console, ..open() };
-        for question in [unsent, early, disturbed, elsewhere] {
-            check(&ann(), Some(&question), &text("yes"), Route::RepeatPrompt);
+    fn yes_confirms_only_if_it_can_answer_the_prompt() {
+        check(&member(), Some(&open_prompt()), &text("Yes!"), Route::Confirm);
+        let unsent = OpenPrompt { armed_at: None, ..open_prompt() };
+        let early = OpenPrompt { armed_at: Some(second(100)), ..open_prompt() };
+        let followed = OpenPrompt { was_followed: true, ..open_prompt() };
+        let in_console = OpenPrompt { transport: MessageTransport::Console, ..open_prompt() };
+        for prompt in [unsent, early, followed, in_console] {
+            check(&member(), Some(&prompt), &text("yes"), Route::RepeatPrompt);
         }
         for via in [MessageSource::Recovery, MessageSource::Fallback] {
-            check(&ann(), Some(&open()), &InboundEvent { via, ..text("yes") }, Route::RepeatPrompt);
+            check(&member(), Some(&open_prompt()), &InboundEvent { via, ..text("yes") }, Route::RepeatPrompt);
         }
-        check(&ann(), Some(&OpenPrompt { denied_since: true, ..open() }), &text("yes"), Route::Deny);
-        let disturbed = OpenPrompt { was_followed: true, ..open() };
+        check(
+            &member(),
+            Some(&OpenPrompt { denied_since: true, ..open_prompt() }),
+            &text("yes"),
+            Route::Deny,
+        );
+        let followed = OpenPrompt { was_followed: true, ..open_prompt() };
         let button = InboundEvent { origin: MessageOrigin::Button, via: MessageSource::Local, ..text("yes") };
-        check(&ann(), Some(&disturbed), &button, Route::Confirm);
+        check(&member(), Some(&followed), &button, Route::Confirm);
     }
 
     #[test]
     fn ambiguous_messages_act_only_after_verification() {
-        let (ann, question) = (ann(), open());
-        let admin = User { rights: UserRights { role: UserRole::Admin, ..ann.rights }, ..ann.clone() };
-        let asked = RoutingContext { open_prompt: Some(&question), ..routing_context(&ann) };
+        let (member, prompt) = (member(), open_prompt());
+        let admin = User { rights: UserRights { role: UserRole::Admin, ..member.rights }, ..member.clone() };
+        let with_prompt = RoutingContext { open_prompt: Some(&prompt), ..routing_context(&member) };
         let cases = [
-            (asked, "yes", Route::Confirm, Route::RepeatPrompt),
+            (with_prompt, "yes", Route::Confirm, Route::RepeatPrompt),
             (routing_context(&admin), "approve 4821", Route::AdminCommand, Route::Unverified),
-            (routing_context(&ann), "STOP", Route::OptOut, Route::Skip(NoReplyReason::Unverified)),
-            (routing_context(&ann), "START", Route::OptIn, Route::Skip(NoReplyReason::Unverified)),
-            (routing_context(&ann), "forget all", Route::ForgetAll, Route::Unverified),
+            (routing_context(&member), "STOP", Route::OptOut, Route::Skip(NoReplyReason::Unverified)),
+            (routing_context(&member), "START", Route::OptIn, Route::Skip(NoReplyReason::Unverified)),
+            (routing_context(&member), "forget all", Route::ForgetAll, Route::Unverified),
         ];
         for (context, body, verified, unverified) in cases {
-            let with = |authority| InboundEvent { authority, ..text(body) };
-            assert!(would_act(&context, &with(FieldAuthority::Ambiguous)), "{body}");
-            assert!(!would_act(&context, &with(FieldAuthority::Unverified)), "{body}");
-            assert_eq!(route_message(&context, &with(FieldAuthority::Verified)), verified, "{body}");
+            let with_authority = |authority| InboundEvent { authority, ..text(body) };
+            assert!(would_act(&context, &with_authority(FieldAuthority::Ambiguous)), "{body}");
+            assert!(!would_act(&context, &with_authority(FieldAuthority::Unverified)), "{body}");
+            assert_eq!(
+                route_message(&context, &with_authority(FieldAuthority::Verified)),
+                verified,
+                "{body}"
+            );
             for authority in [FieldAuthority::Ambiguous, FieldAuthority::Unverified] {
-                assert_eq!(route_message(&context, &with(authority)), unverified, "{body}");
+                assert_eq!(route_message(&context, &with_authority(authority)), unverified, "{body}");
             }
         }
         let addition = InboundEvent { authority: FieldAuthority::Ambiguous, ..text("add Toy Story") };
-        assert!(!would_act(&asked, &addition));
+        assert!(!would_act(&with_prompt, &addition));
     }
 
     #[test]
     fn unclear_reply_repeats_the_prompt_once_and_then_closes_it() {
         for body in ["ok thanks", "\u{1f44d}", "Liked \u{201c}Delete Dune?\u{201d}"] {
-            check(&ann(), Some(&open()), &text(body), Route::RepeatPrompt);
-            check(&ann(), Some(&OpenPrompt { repeats: 1, ..open() }), &text(body), Route::ClosePrompt);
+            check(&member(), Some(&open_prompt()), &text(body), Route::RepeatPrompt);
+            check(
+                &member(),
+                Some(&OpenPrompt { repeats: 1, ..open_prompt() }),
+                &text(body),
+                Route::ClosePrompt,
+            );
         }
     }
 
     #[test]
-    fn only_a_yes_with_another_code_is_a_wrong_code() {
-        let coded = OpenPrompt { code: ConfirmationCode::parse("4821"), ..open() };
+    fn only_a_different_code_is_a_wrong_code() {
+        let prompt_with_code = OpenPrompt { code: ConfirmationCode::parse("4821"), ..open_prompt() };
         for (body, expected) in [
             ("yes 4821", Route::Confirm),
             ("yes 4822", Route::WrongCode),
@@ -686,73 +709,78 @@ mod tests {
             ("yes", Route::RepeatPrompt),
             ("no", Route::Deny),
         ] {
-            check(&ann(), Some(&coded), &text(body), expected);
+            check(&member(), Some(&prompt_with_code), &text(body), expected);
         }
-        check(&ann(), Some(&open()), &text("yes 4822"), Route::Turn(Responder::Model));
+        check(&member(), Some(&open_prompt()), &text("yes 4822"), Route::Turn(Responder::Model));
     }
 
     #[test]
-    fn reference_to_the_open_prompt_repeats_it_and_is_no_yes() {
+    fn repeated_deletion_request_repeats_the_prompt() {
         for body in ["delete it", "Get rid of it!", "remove them", "delete the movie", "delete all"] {
-            check(&ann(), Some(&open()), &text(body), Route::RepeatPrompt);
-            check(&ann(), Some(&OpenPrompt { repeats: 1, ..open() }), &text(body), Route::ClosePrompt);
-            check(&ann(), None, &text(body), Route::Turn(Responder::Model));
+            check(&member(), Some(&open_prompt()), &text(body), Route::RepeatPrompt);
+            check(
+                &member(),
+                Some(&OpenPrompt { repeats: 1, ..open_prompt() }),
+                &text(body),
+                Route::ClosePrompt,
+            );
+            check(&member(), None, &text(body), Route::Turn(Responder::Model));
         }
         for body in ["delete the show", "delete It (2017)", "delete the movie it", "add it"] {
-            check(&ann(), Some(&open()), &text(body), Route::Turn(Responder::Model));
+            check(&member(), Some(&open_prompt()), &text(body), Route::Turn(Responder::Model));
         }
     }
 
     #[test]
     fn other_messages_go_to_the_model() {
-        check(&ann(), Some(&open()), &text("yes but keep season 1"), Route::Turn(Responder::Model));
-        check(&ann(), None, &text("whats downloading?"), Route::Turn(Responder::Model));
-        check(&ann(), None, &text("status"), Route::Turn(Responder::Keyword));
-        check(&ann(), None, &text("/clear"), Route::ClearConversation);
-        check(&ann(), Some(&open()), &text("what do you know?"), Route::ListFacts);
-        check(&ann(), Some(&open()), &text("forget 3"), Route::ForgetFact(3));
-        check(&ann(), None, &text("2"), Route::Turn(Responder::Model));
-        let ann = ann();
-        let listed = RoutingContext { last_list: LastListSource::Code, ..routing_context(&ann) };
-        assert_eq!(route_message(&listed, &text("2")), Route::Turn(Responder::Keyword));
+        check(&member(), Some(&open_prompt()), &text("yes but keep season 1"), Route::Turn(Responder::Model));
+        check(&member(), None, &text("whats downloading?"), Route::Turn(Responder::Model));
+        check(&member(), None, &text("status"), Route::Turn(Responder::Keyword));
+        check(&member(), None, &text("/clear"), Route::ClearConversation);
+        check(&member(), Some(&open_prompt()), &text("what do you know?"), Route::ListFacts);
+        check(&member(), Some(&open_prompt()), &text("forget 3"), Route::ForgetFact(3));
+        check(&member(), None, &text("2"), Route::Turn(Responder::Model));
+        let member = member();
+        let after_list = RoutingContext { last_list: LastListSource::Code, ..routing_context(&member) };
+        assert_eq!(route_message(&after_list, &text("2")), Route::Turn(Responder::Keyword));
     }
 
     #[test]
-    fn media_without_text_is_neither_an_answer_nor_for_the_model() {
+    fn media_without_text_gets_a_fixed_reply() {
         let media =
             vec![MessageMedia { url: "https://x.example/1".into(), content_type: "image/jpeg".into() }];
         let picture = InboundEvent { media, ..text(" ") };
-        check(&ann(), None, &picture, Route::MediaOnly);
-        check(&ann(), Some(&open()), &picture, Route::RepeatPrompt);
+        check(&member(), None, &picture, Route::MediaOnly);
+        check(&member(), Some(&open_prompt()), &picture, Route::RepeatPrompt);
         check(
-            &ann(),
+            &member(),
             None,
             &InboundEvent { body: "status".into(), ..picture },
             Route::Turn(Responder::Keyword),
         );
-        check(&ann(), None, &text(" "), Route::Skip(NoReplyReason::Empty));
+        check(&member(), None, &text(" "), Route::Skip(NoReplyReason::Empty));
     }
 
     #[test]
-    fn carrier_classification_of_a_message_counts() {
-        let word = |carrier_word| InboundEvent { carrier_word: Some(carrier_word), ..text("arret") };
-        check(&ann(), Some(&open()), &word(OptWord::Out), Route::OptOut);
-        check(&ann(), None, &word(OptWord::In), Route::OptIn);
-        check(&ann(), None, &word(OptWord::Help), Route::Skip(NoReplyReason::CarrierHelp));
+    fn carrier_classification_determines_the_opt_keyword() {
+        let classified = |carrier_word| InboundEvent { carrier_word: Some(carrier_word), ..text("arret") };
+        check(&member(), Some(&open_prompt()), &classified(OptKeyword::Out), Route::OptOut);
+        check(&member(), None, &classified(OptKeyword::In), Route::OptIn);
+        check(&member(), None, &classified(OptKeyword::Help), Route::Skip(NoReplyReason::CarrierHelp));
     }
 
     #[test]
     fn only_admins_can_use_admin_commands() {
-        let admin = User { rights: UserRights { role: UserRole::Admin, ..ann().rights }, ..ann() };
+        let admin = User { rights: UserRights { role: UserRole::Admin, ..member().rights }, ..member() };
         for body in ["approve 4821", "users", "pause", "quota Sam +5"] {
             check(&admin, None, &text(body), Route::AdminCommand);
-            check(&ann(), None, &text(body), Route::Turn(Responder::Model));
+            check(&member(), None, &text(body), Route::Turn(Responder::Model));
         }
     }
 
     #[test]
     fn small_talk_without_an_open_prompt_gets_no_reply() {
-        let ann = ann();
+        let member = member();
         let recent_message = |body: &str| {
             [RecentMessage {
                 message: MessageRef::Outbound(OutboxId(1)),
@@ -760,55 +788,60 @@ mod tests {
                 asks_nothing: false,
             }]
         };
-        let (informed, asked, listed) = (
+        let (statement, question, list) = (
             recent_message("Added Dune (2021)."),
             recent_message("Which one?\n1. Dune\n2. Dune"),
             recent_message("1. A\n2. B\nReply 1 or 2."),
         );
-        let quiet = RoutingContext { recent: &informed, ..routing_context(&ann) };
+        let without_question = RoutingContext { recent: &statement, ..routing_context(&member) };
         for body in ["thanks!", "\u{1f44d}", "ok cool"] {
-            assert_eq!(route_message(&quiet, &text(body)), Route::Skip(NoReplyReason::SmallTalk), "{body}");
+            assert_eq!(
+                route_message(&without_question, &text(body)),
+                Route::Skip(NoReplyReason::SmallTalk),
+                "{body}"
+            );
         }
-        let answered = [
-            RoutingContext { triage_level: TriageLevel::Off, ..quiet },
-            RoutingContext { is_first: true, ..quiet },
-            RoutingContext { recent: &asked, ..quiet },
-            RoutingContext { recent: &listed, ..quiet },
+        let answered_contexts = [
+            RoutingContext { triage_level: TriageLevel::Off, ..without_question },
+            RoutingContext { is_first: true, ..without_question },
+            RoutingContext { recent: &question, ..without_question },
+            RoutingContext { recent: &list, ..without_question },
         ];
-        for context in answered {
+        for context in answered_contexts {
             assert_eq!(route_message(&context, &text("thanks!")), Route::Turn(Responder::Model));
         }
-        assert!(!needs_triage(&quiet, &text("we loved it")));
-        let ai = RoutingContext { triage_level: TriageLevel::Ai, ..quiet };
-        assert!(needs_triage(&ai, &text("we loved it")));
-        assert!(!needs_triage(&ai, &text("add dune")));
-        assert!(!needs_triage(&RoutingContext { is_first: true, ..ai }, &text("we loved it")));
+        assert!(!needs_triage(&without_question, &text("we loved it")));
+        let ai_triage = RoutingContext { triage_level: TriageLevel::Ai, ..without_question };
+        assert!(needs_triage(&ai_triage, &text("we loved it")));
+        assert!(!needs_triage(&ai_triage, &text("add dune")));
+        assert!(!needs_triage(&RoutingContext { is_first: true, ..ai_triage }, &text("we loved it")));
     }
 
     #[test]
     fn only_prompt_answers_are_processed_over_the_rate_limit() {
-        let ann = ann();
-        let fast = RoutingContext { over_limit: true, ..routing_context(&ann) };
+        let member = member();
+        let over_limit = RoutingContext { over_limit: true, ..routing_context(&member) };
         for body in ["add dune", "status", "/clear", "thanks"] {
-            assert_eq!(route_message(&fast, &text(body)), Route::RateLimited, "{body}");
+            assert_eq!(route_message(&over_limit, &text(body)), Route::RateLimited, "{body}");
         }
-        assert_eq!(route_message(&fast, &text("STOP")), Route::OptOut);
-        let question = open();
-        let asked = RoutingContext { open_prompt: Some(&question), ..fast };
-        assert_eq!(route_message(&asked, &text("no")), Route::Deny);
-        assert_eq!(route_message(&asked, &text("yes")), Route::Confirm);
-        assert_eq!(route_message(&asked, &text("add dune")), Route::RateLimited);
+        assert_eq!(route_message(&over_limit, &text("STOP")), Route::OptOut);
+        let prompt = open_prompt();
+        let with_prompt = RoutingContext { open_prompt: Some(&prompt), ..over_limit };
+        assert_eq!(route_message(&with_prompt, &text("no")), Route::Deny);
+        assert_eq!(route_message(&with_prompt, &text("yes")), Route::Confirm);
+        assert_eq!(route_message(&with_prompt, &text("add dune")), Route::RateLimited);
     }
 
     #[test]
-    fn late_yes_is_answered_by_code_only_right_after_its_prompt() {
-        let ann = ann();
+    fn late_yes_is_answered_by_code_only_if_the_prompt_was_the_last_message() {
+        let member = member();
         let ended = EndedPrompt { answer: "Expired.".into(), is_last_message: true };
-        let late = RoutingContext { ended_prompt: Some(&ended), ..routing_context(&ann) };
-        assert_eq!(route_message(&late, &text("yes")), Route::LateAnswer);
-        assert_eq!(route_message(&late, &text("add dune")), Route::Turn(Responder::Model));
-        let asked = EndedPrompt { is_last_message: false, ..ended };
-        let newer = RoutingContext { ended_prompt: Some(&asked), ..routing_context(&ann) };
-        assert_eq!(route_message(&newer, &text("yes")), Route::Turn(Responder::Model));
+        let after_end = RoutingContext { ended_prompt: Some(&ended), ..routing_context(&member) };
+        assert_eq!(route_message(&after_end, &text("yes")), Route::LateAnswer);
+        assert_eq!(route_message(&after_end, &text("add dune")), Route::Turn(Responder::Model));
+        let followed = EndedPrompt { is_last_message: false, ..ended };
+        let after_other_message =
+            RoutingContext { ended_prompt: Some(&followed), ..routing_context(&member) };
+        assert_eq!(route_message(&after_other_message, &text("yes")), Route::Turn(Responder::Model));
     }
 }

@@ -1,20 +1,21 @@
-//! Transport of our messages to their recipients.
+//! Transport of outbound messages to their recipients.
 
 use crate::conversation::transcript::{Address, LOCAL};
 
 const CONSOLE: &str = "console";
 
+/// Way in which an outbound message reaches its recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageTransport {
     /// By phone, at a price per message.
     Carrier,
     Terminal,
-    /// No carrier: the message is shown in the console.
+    /// Shown in the console, without a carrier.
     Console,
 }
 
 impl MessageTransport {
-    /// Returns the transport of messages from an address of ours.
+    /// Returns the transport of messages that are sent from this address.
     pub fn from_sender(address: &str) -> Self {
         match address {
             LOCAL => Self::Terminal,
@@ -25,7 +26,7 @@ impl MessageTransport {
 }
 
 impl Address {
-    /// Our own address in the console, where messages are only shown.
+    /// Returns our own address in the console, where messages are only shown.
     pub fn console() -> Self {
         Self::new(CONSOLE)
     }

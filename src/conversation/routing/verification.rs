@@ -1,23 +1,24 @@
-//! Comparison of an ambiguous message with the carrier's own record of it.
+//! Verification of an ambiguous message against the carrier's own record of it.
 
 use crate::conversation::transcript::Address;
 
-/// Certainty about the fields of a message. The carrier signs its fields in sequence, without separators: a message
-/// whose fields could have been signed as others is compared with the carrier's own record before it may act.
+/// Trust in the fields of a message. The carrier signs the concatenated fields without separators, so different fields
+/// can have the same signature. A message for which that is possible is compared with the carrier's record before it
+/// may act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldAuthority {
-    /// The fields have only one reading, or they come from the carrier's record.
+    /// The signature fits no other fields, or the fields come from the carrier's record.
     Certain,
-    /// The fields are not compared yet.
+    /// The fields have not been compared yet.
     Ambiguous,
-    /// The carrier's record agrees.
+    /// The carrier's record has the same fields.
     Verified,
     /// The carrier's record differs, is missing, or could not be read.
     Unverified,
 }
 
 impl FieldAuthority {
-    /// Returns whether the message may confirm, give a command or change an opt-out.
+    /// Returns whether the message may confirm a deletion, give a command or change an opt-out.
     pub fn may_act(self) -> bool {
         match self {
             Self::Certain | Self::Verified => true,
@@ -26,7 +27,7 @@ impl FieldAuthority {
     }
 }
 
-/// Fields of a message by which it may act.
+/// Fields of a message that are compared with the carrier's record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageFields {
     pub from: Address,
@@ -36,7 +37,7 @@ pub struct MessageFields {
 }
 
 impl MessageFields {
-    /// Returns whether both are the same message. Whitespace around the body does not count: it changes no meaning.
+    /// Returns whether both are the fields of the same message, ignoring whitespace around the body.
     pub fn matches_fields(&self, other: &Self) -> bool {
         is_same_party(&self.from, &other.from)
             && is_same_party(&self.to, &other.to)
@@ -45,7 +46,8 @@ impl MessageFields {
     }
 }
 
-/// Returns whether both addresses reach the same phone, over any channel; other addresses have to be equal.
+/// Returns whether both addresses reach the same phone, with any prefix. Addresses without a phone number must be
+/// equal.
 pub fn is_same_party(one: &Address, other: &Address) -> bool {
     match (one.phone(), other.phone()) {
         (Ok(one), Ok(other)) => one == other,
@@ -54,11 +56,12 @@ pub fn is_same_party(one: &Address, other: &Address) -> bool {
     }
 }
 
+/// Outcome of the comparison with the carrier's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerificationOutcome {
-    /// The record agrees.
+    /// The record has the same fields.
     Agreed,
-    /// The record is of another message: the fields were split differently.
+    /// The record has other fields: the signed text was split differently.
     Differed,
     /// The carrier has no message with this id.
     NotFound,
@@ -103,14 +106,14 @@ mod tests {
         let same =
             MessageFields { from: Address::new("whatsapp:+15550100002"), body: " yes\n".into(), ..fields() };
         assert!(fields().matches_fields(&same));
-        let others = [
+        let mismatches = [
             MessageFields { from: Address::new("+15550100003"), ..fields() },
             MessageFields { to: Address::new("+15550100009"), ..fields() },
             MessageFields { body: "yesno".into(), ..fields() },
             MessageFields { media_count: 1, ..fields() },
         ];
-        for other in others {
-            assert!(!fields().matches_fields(&other), "{other:?}");
+        for mismatch in mismatches {
+            assert!(!fields().matches_fields(&mismatch), "{mismatch:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Text functions: normal forms of received text, cleaned titles, names of conversations, and the format of messages.
+//! Text processing: normalized forms for comparisons, cleaned titles, and the format of messages.
 
 pub mod message_format;
 pub mod normalization;

@@ -1,12 +1,12 @@
-//! Normalized forms of titles and texts, for comparisons without case, accents and punctuation.
+//! Normalized forms of titles and texts, for comparisons that ignore case, accents and punctuation.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Maximum number of words of a query that are searched.
-const MAX_WORDS: usize = 8;
+/// Maximum number of words that [`content_words`] returns.
+const MAX_CONTENT_WORDS: usize = 8;
 
-/// Normalizes a title for comparisons: no case, accents, punctuation or apostrophes, and "&" becomes "and".
+/// Normalizes a title for comparisons: lower case, without accents, punctuation and apostrophes; "&" becomes "and".
 pub fn normalize_title(title: &str) -> String {
     let letters: String = title
         .nfkd()
@@ -21,34 +21,34 @@ pub fn normalize_title(title: &str) -> String {
         .join(" ")
 }
 
-/// Removes the article that users omit, from a title in the form of [`normalize_title`].
+/// Removes the leading article, which users often omit, from a normalized title.
 pub fn strip_article(title: &str) -> &str {
     ["the ", "a ", "an "].iter().find_map(|article| title.strip_prefix(article)).unwrap_or(title)
 }
 
-/// Returns whether `text` contains `phrase`, already in the form of [`normalize_title`], as whole words.
+/// Returns whether `text` contains the words of `phrase`, which is already normalized by [`normalize_title`].
 pub fn contains_phrase(text: &str, phrase: &str) -> bool {
     format!(" {} ", normalize_title(text)).contains(&format!(" {phrase} "))
 }
 
-/// Returns the meaningful words in plain form, each once; at most eight, the longest ones if there are more.
+/// Returns the distinct normalized words that are not common ones; if there are more than eight, the longest eight.
 pub fn content_words(text: &str) -> Vec<String> {
-    let plain = normalize_title(text);
+    let normalized = normalize_title(text);
     let mut words: Vec<String> = Vec::new();
-    for word in plain.split(' ').filter(|word| word.len() > 1 && !COMMON.contains(word)) {
-        if !words.iter().any(|known| known == word) {
+    for word in normalized.split(' ').filter(|word| word.len() > 1 && !COMMON_WORDS.contains(word)) {
+        if !words.iter().any(|seen| seen == word) {
             words.push(word.to_owned());
         }
     }
-    if words.len() > MAX_WORDS {
+    if words.len() > MAX_CONTENT_WORDS {
         words.sort_by_key(|word| std::cmp::Reverse(word.len()));
-        words.truncate(MAX_WORDS);
+        words.truncate(MAX_CONTENT_WORDS);
     }
     words
 }
 
-/// English words that are common in any text, in plain form. In other languages the rarer words decide.
-const COMMON: [&str; 118] = [
+/// Normalized English words that are common in any text. Common words of other languages are not excluded.
+const COMMON_WORDS: [&str; 118] = [
     "a",
     "about",
     "again",
@@ -174,15 +174,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn titles_are_compared_by_their_words() {
+    fn normalization_ignores_case_accents_and_punctuation() {
         assert_eq!(normalize_title("  Amélie: Love & Other  Stories! "), "amelie love and other stories");
         assert_eq!(normalize_title("Schindler’s List"), normalize_title("schindlers list"));
     }
 
     #[test]
-    fn content_words_are_plain_and_few() {
+    fn content_words_are_normalized_and_limited() {
         assert_eq!(content_words("Add The Matrix, please!"), ["matrix"]);
         assert_eq!(content_words("what's on?"), [""; 0]);
-        assert_eq!(content_words(&(0..40).map(|n| format!("word{n} ")).collect::<String>()).len(), MAX_WORDS);
+        assert_eq!(
+            content_words(&(0..40).map(|n| format!("word{n} ")).collect::<String>()).len(),
+            MAX_CONTENT_WORDS
+        );
     }
 }

@@ -1,20 +1,19 @@
-//! Title as a message shows it: on one line, at most 60 characters, and in quotes if it could be read as an instruction
-//! or as a part of our own message. Titles come from catalogs and release names and are untrusted, but a message always
-//! names its title.
+//! Display form of a title in a message: one line of at most 60 characters, in quotes if it could be read as an
+//! instruction or as a part of our own message. Titles come from catalogs and release names and are untrusted, but a
+//! message always names its title.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use super::message_format::{self, EmojiPolicy, truncate_with_ending, utf16_units};
 
-const TITLE_UNITS: usize = 60;
-const CUT: &str = "...";
+const MAX_TITLE_UNITS: usize = 60;
+const ELLIPSIS: &str = "...";
 const QUOTE: char = '"';
 /// Name of a title without a visible character.
 const UNTITLED: &str = "(untitled)";
-/// Maximum length of an ending after a quoted title that remains outside of the quotes: ` (2021)`, ` seasons 1, 2 and
-/// 4`.
-const MAX_ENDING_UNITS: usize = 30;
+/// Maximum length of the suffix that may follow a quoted title outside of the quotes: ` (2021)`, ` seasons 1, 2 and 4`.
+const MAX_SUFFIX_UNITS: usize = 30;
 
 /// Formats a title: `Dune (2021)`, `"Say Yes to the Dress" (2007)`; without a year if it is unknown or part of the
 /// title.
@@ -23,54 +22,58 @@ pub fn format_title(title: &str, year: u16) -> String {
     if year == 0 || name.ends_with(&suffix) {
         return name;
     }
-    match name.strip_suffix(QUOTE).and_then(|open| open.strip_suffix(&suffix)) {
-        Some(open) if open.len() > 1 => format!("{}{QUOTE} {suffix}", open.trim_end()),
+    match name.strip_suffix(QUOTE).and_then(|unclosed| unclosed.strip_suffix(&suffix)) {
+        Some(unclosed) if unclosed.len() > 1 => format!("{}{QUOTE} {suffix}", unclosed.trim_end()),
         Some(_) | None => format!("{name} {suffix}"),
     }
 }
 
-/// Cleans a title for a message. A second cleaning changes nothing.
+/// Cleans a title for a message. The function is idempotent.
 pub fn clean_title(title: &str) -> String {
-    clean_line(title, TITLE_UNITS).unwrap_or_else(|| UNTITLED.to_owned())
+    clean_line(title, MAX_TITLE_UNITS).unwrap_or_else(|| UNTITLED.to_owned())
 }
 
-/// Cleans a text from an instance like a title; returns `None` if none of it is visible.
-pub fn clean_line(words: &str, limit: usize) -> Option<String> {
-    let line = message_format::normalize_characters(first_line(words), EmojiPolicy::Keep);
+/// Cleans a text from an instance in the same way, up to `limit` units; returns `None` if nothing visible remains.
+pub fn clean_line(text: &str, limit: usize) -> Option<String> {
+    let line = message_format::normalize_characters(first_line(text), EmojiPolicy::Keep);
     let linkless = message_format::strip_links(&line);
     let has_words = |line: &str| line.chars().any(char::is_alphanumeric);
-    // A title that is only an address keeps its words, without the characters that make them a link.
+    // A title that consists only of a link keeps its words, without the characters that make it a link.
     let line = if has_words(&line) && !has_words(&linkless) { join_words(&line) } else { linkless };
     let line = line.trim();
     if line.is_empty() {
         return None;
     }
-    if let Some((inner, ending)) = split_quoted(line) {
+    if let Some((inner, suffix)) = split_quoted(line) {
         let inner = inner.replace('`', "'");
-        let room = limit.saturating_sub(utf16_units(ending) + 2);
-        return Some(format!("{QUOTE}{}{QUOTE}{ending}", truncate_with_ending(&inner, room, CUT)));
+        let inner_limit = limit.saturating_sub(utf16_units(suffix) + 2);
+        return Some(format!(
+            "{QUOTE}{}{QUOTE}{suffix}",
+            truncate_with_ending(&inner, inner_limit, ELLIPSIS)
+        ));
     }
     let line = line.replace([QUOTE, '`'], "'");
-    let short = truncate_with_ending(&line, limit, CUT);
-    Some(if could_mislead(&line) || could_mislead(&short) { quote_within(&line, limit) } else { short })
+    let truncated = truncate_with_ending(&line, limit, ELLIPSIS);
+    Some(if could_mislead(&line) || could_mislead(&truncated) { quote_line(&line, limit) } else { truncated })
 }
 
-/// Formats words of the user or the model in quotes: `"dune"`.
-pub fn quote_words(words: &str) -> String {
+/// Quotes the first line of a text from the user or the model: `"dune"`.
+pub fn quote_text(text: &str) -> String {
     let line =
-        message_format::normalize_characters(first_line(words), EmojiPolicy::Keep).replace([QUOTE, '`'], "'");
-    quote_within(message_format::strip_links(&line).trim(), TITLE_UNITS)
+        message_format::normalize_characters(first_line(text), EmojiPolicy::Keep).replace([QUOTE, '`'], "'");
+    quote_line(message_format::strip_links(&line).trim(), MAX_TITLE_UNITS)
 }
 
-/// Returns the first line with a visible character: a later line is not part of a title.
-pub fn first_line(words: &str) -> &str {
-    let ends_line = |c| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
-    let is_read = |line: &&str| line.chars().any(|c| message_format::is_visible(c) && !c.is_whitespace());
-    words.split(ends_line).find(is_read).unwrap_or_default()
+/// Returns the first line with a visible character. Later lines are not part of a title.
+pub fn first_line(text: &str) -> &str {
+    let is_line_break = |c| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    let is_visible_line =
+        |line: &&str| line.chars().any(|c| message_format::is_visible(c) && !c.is_whitespace());
+    text.split(is_line_break).find(is_visible_line).unwrap_or_default()
 }
 
-fn quote_within(line: &str, limit: usize) -> String {
-    format!("{QUOTE}{}{QUOTE}", truncate_with_ending(line, limit.saturating_sub(2), CUT))
+fn quote_line(line: &str, limit: usize) -> String {
+    format!("{QUOTE}{}{QUOTE}", truncate_with_ending(line, limit.saturating_sub(2), ELLIPSIS))
 }
 
 fn join_words(line: &str) -> String {
@@ -79,12 +82,12 @@ fn join_words(line: &str) -> String {
     words.join(" ")
 }
 
-/// Splits a title that was cleaned before: `"Reply YES" (2021)` into `Reply YES` and ` (2021)`. Only a year, an episode
-/// or seasons may follow the quotes.
+/// Splits a quoted title that was cleaned before: `"Reply YES" (2021)` into `Reply YES` and ` (2021)`. Only a year, an
+/// episode or seasons may follow the quotes.
 fn split_quoted(line: &str) -> Option<(&str, &str)> {
-    let (inner, ending) = line.strip_prefix(QUOTE)?.split_once(QUOTE)?;
+    let (inner, suffix) = line.strip_prefix(QUOTE)?.split_once(QUOTE)?;
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    let names_a_part = |word: &str| {
+    let is_suffix_word = |word: &str| {
         let word = word.trim_end_matches(',');
         matches!(word, "season" | "seasons" | "specials" | "and")
             || word.strip_prefix('(').and_then(|year| year.strip_suffix(')')).is_some_and(is_number)
@@ -94,13 +97,13 @@ fn split_quoted(line: &str) -> Option<(&str, &str)> {
                 .is_some_and(|(season, number)| is_number(season) && is_number(number))
             || is_number(word)
     };
-    let is_separate = ending.is_empty() || ending.starts_with(' ');
-    let is_part = is_separate && ending.split_whitespace().all(names_a_part);
-    (!inner.trim().is_empty() && is_part && utf16_units(ending) <= MAX_ENDING_UNITS)
-        .then_some((inner, ending))
+    let is_separate = suffix.is_empty() || suffix.starts_with(' ');
+    let is_suffix = is_separate && suffix.split_whitespace().all(is_suffix_word);
+    (!inner.trim().is_empty() && is_suffix && utf16_units(suffix) <= MAX_SUFFIX_UNITS)
+        .then_some((inner, suffix))
 }
 
-/// Returns whether a reader could mistake the words for an instruction or for a part of our own message.
+/// Returns whether a reader could mistake the line for an instruction or for a part of our own message.
 fn could_mislead(line: &str) -> bool {
     let words = visual_words(line);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -120,7 +123,7 @@ const SEND_VERBS: &str = "reply replying respond answer say text type press send
     escreva digite aperte rispondi rispondere scrivi invia digita premi dica \
     antwoord stuur typ zeg druk";
 
-/// Words with a meaning as a reply: to a prompt, to a request to an admin, or to the carrier.
+/// Words that count as a reply to a prompt or to an approval request, or that the carrier acts on.
 const REPLY_WORDS: &str = "yes y yeah yep no n nope ok okay confirm confirmed approve deny block \
     stop stopall unsubscribe cancel end quit revoke optout start unstop help info \
     si vale claro cancelar oui ouais non annuler ja jawohl nein abbrechen sim nao annulla nee";
@@ -129,25 +132,26 @@ const REPLY_WORDS: &str = "yes y yeah yep no n nope ok okay confirm confirmed ap
 const MAX_WORDS_BETWEEN: usize = 3;
 
 fn asks_for_reply(words: &[&str]) -> bool {
-    let verb_then_reply = words.iter().enumerate().any(|(at, word)| {
-        let mut next = words[at + 1..].iter().take(MAX_WORDS_BETWEEN + 1);
+    let verb_then_reply = words.iter().enumerate().any(|(index, word)| {
+        let mut next = words[index + 1..].iter().take(MAX_WORDS_BETWEEN + 1);
         is_listed(SEND_VERBS, word) && next.any(|word| is_listed(REPLY_WORDS, word))
     });
     // Matches "STOP to end" and "YES or NO".
-    let reply_for_something = words.windows(3).any(|three| {
-        let joins_replies = three[1] == "or" && is_listed(REPLY_WORDS, three[2]);
-        is_listed(REPLY_WORDS, three[0]) && (three[1] == "to" || joins_replies)
+    let reply_with_purpose = words.windows(3).any(|window| {
+        let is_alternative = window[1] == "or" && is_listed(REPLY_WORDS, window[2]);
+        is_listed(REPLY_WORDS, window[0]) && (window[1] == "to" || is_alternative)
     });
     let is_reply_alone = matches!(words, [only] if is_listed(REPLY_WORDS, only));
-    verb_then_reply || reply_for_something || is_reply_alone
+    verb_then_reply || reply_with_purpose || is_reply_alone
 }
 
-/// Returns whether the list contains the word. `i` and `l` count as one letter: a capital one looks like the other.
+/// Returns whether the list contains the word. `i` and `l` are treated as one letter, because a capital `I` looks like
+/// an `l`.
 fn is_listed(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|other| other.replace('i', "l") == word.replace('i', "l"))
 }
 
-/// Returns whether letters of other scripts are mixed with Latin ones, or letters are drawn as pictures.
+/// Returns whether a word mixes Latin letters with those of other scripts, or the line contains letters as emoji.
 fn is_disguised(line: &str) -> bool {
     let is_letter = |c: &char| c.is_alphabetic() && !matches!(c, '\u{2b0}'..='\u{36f}');
     let is_latin = |c: char| c.is_ascii_alphabetic() || matches!(c, '\u{c0}'..='\u{24f}');
@@ -164,42 +168,42 @@ fn is_disguised(line: &str) -> bool {
 const REPORT_VERBS: [&str; 6] = ["is", "are", "was", "were", "has", "have"];
 const REPORTED_STATES: [&str; 6] = ["kept", "deleted", "removed", "added", "gone", "ready"];
 
-/// Returns whether the words have the characteristics of our own lists, prompts and reports.
+/// Returns whether the line looks like a part of our own lists, prompts or reports.
 fn imitates_message(line: &str, words: &[&str]) -> bool {
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    let plain = join_words(&line.to_lowercase());
-    let plain: Vec<&str> = plain.split(' ').collect();
-    let has_size = plain.windows(2).any(|two| is_number(two[0]) && matches!(two[1], "mb" | "gb" | "tb"));
-    let reports =
+    let lower = join_words(&line.to_lowercase());
+    let lower: Vec<&str> = lower.split(' ').collect();
+    let has_size = lower.windows(2).any(|two| is_number(two[0]) && matches!(two[1], "mb" | "gb" | "tb"));
+    let has_report =
         words.windows(2).any(|two| REPORT_VERBS.contains(&two[0]) && REPORTED_STATES.contains(&two[1]));
     let first_word = line.split(' ').next().unwrap_or_default();
     let is_numbered = first_word.strip_suffix(['.', ')']).is_some_and(is_number);
-    has_size || reports || is_numbered || line.contains("; ") || has_year_inside(line)
+    has_size || has_report || is_numbered || line.contains("; ") || has_year_inside(line)
 }
 
-/// Returns whether words follow a year in parentheses: `Heat (1995), 18 GB`.
+/// Returns whether text follows a year in parentheses: `Heat (1995), 18 GB`.
 fn has_year_inside(line: &str) -> bool {
     line.split('(').skip(1).filter_map(|part| part.split_once(')')).any(|(year, rest)| {
         year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit()) && !rest.is_empty()
     })
 }
 
-/// Returns the words of a line by their visual form, with spaced letters joined: `Y.E.S` is one word.
+/// Returns the words of a line as a reader sees them, with separated letters joined: `Y.E.S` is one word.
 fn visual_words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
-    let mut joins = false;
+    let mut follows_single = false;
     for word in latin_form(line).split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         let is_single = word.chars().count() == 1;
         match words.last_mut() {
-            Some(last) if is_single && joins => last.push_str(word),
+            Some(last) if is_single && follows_single => last.push_str(word),
             Some(_) | None => words.push(word.to_owned()),
         }
-        joins = is_single;
+        follows_single = is_single;
     }
     words
 }
 
-/// Characters of other scripts, and digits, above the Latin letters that they resemble.
+/// Pairs of lists: characters of other scripts and digits, and the Latin letters that they resemble.
 const LOOK_ALIKES: [(&str, &str); 5] = [
     ("АВЕЅНІЈКМОРСТУХҮЗГ", "ABESHIJKMOPCTYXY3R"),
     ("авеѕніјкморстухүӏԁһпиԛԝ", "abeshijkmopctyxyldhnuqw"),
@@ -208,15 +212,16 @@ const LOOK_ALIKES: [(&str, &str); 5] = [
     ("0134578$@|", "oleastbsal"),
 ];
 
-/// Returns the visual form of a text: one form for look-alikes, case and accents.
+/// Replaces look-alikes with Latin letters, and removes case and accents.
 fn latin_form(text: &str) -> String {
-    let latin = |c: char| {
-        let mut pairs = LOOK_ALIKES.iter().flat_map(|(others, latin)| others.chars().zip(latin.chars()));
-        pairs.find(|(other, _)| *other == c).map_or(c, |(_, latin)| latin)
+    let replace_look_alike = |c: char| {
+        let mut pairs =
+            LOOK_ALIKES.iter().flat_map(|(look_alikes, latin)| look_alikes.chars().zip(latin.chars()));
+        pairs.find(|(look_alike, _)| *look_alike == c).map_or(c, |(_, latin)| latin)
     };
     text.nfkd()
         .filter(|c| !is_combining_mark(*c) && !matches!(c, '\'' | '\u{2019}'))
-        .map(latin)
+        .map(replace_look_alike)
         .flat_map(char::to_lowercase)
         .collect()
 }
@@ -229,9 +234,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(title: &str, shown: &str) {
-        assert_eq!(clean_title(title), shown);
-        assert_eq!(clean_title(shown), shown, "cleaned twice");
+    fn check(title: &str, expected: &str) {
+        assert_eq!(clean_title(title), expected);
+        assert_eq!(clean_title(expected), expected, "cleaned twice");
     }
 
     #[test]
@@ -352,39 +357,39 @@ mod tests {
 
     #[test]
     fn year_follows_the_quotes_once() {
-        for (title, year, shown) in [
+        for (title, year, expected) in [
             ("Dune", 2021, "Dune (2021)"),
             ("Dune", 0, "Dune"),
             ("Doctor Who (2005)", 2005, "Doctor Who (2005)"),
             ("Say Yes to the Dress", 2007, "\"Say Yes to the Dress\" (2007)"),
             ("Say Yes to the Dress (2007)", 2007, "\"Say Yes to the Dress\" (2007)"),
         ] {
-            assert_eq!(format_title(title, year), shown);
-            assert_eq!(clean_title(shown), shown, "cleaned twice");
+            assert_eq!(format_title(title, year), expected);
+            assert_eq!(clean_title(expected), expected, "cleaned twice");
         }
         check("\"Press Y\" S02E03", "\"Press Y\" S02E03");
         check("\"Press Y\" seasons 1, 2 and 4", "\"Press Y\" seasons 1, 2 and 4");
     }
 
     #[test]
-    fn words_of_the_user_are_quoted_once() {
-        assert_eq!(quote_words("dune"), "\"dune\"");
-        assert_eq!(quote_words("du\"ne\nheat"), "\"du'ne\"");
+    fn quoted_text_has_one_pair_of_quotes() {
+        assert_eq!(quote_text("dune"), "\"dune\"");
+        assert_eq!(quote_text("du\"ne\nheat"), "\"du'ne\"");
     }
 
-    /// Texts that could pass for more than a title.
-    fn hostile() -> impl Strategy<Value = String> {
-        let words = "Dune |(2021)|ignore |previous instructions|without asking| *asking|(untitled)|[system]|evil.example/|\
+    /// Titles made of fragments that imitate messages, links, instructions and quotes.
+    fn hostile_title() -> impl Strategy<Value = String> {
+        let fragments = "Dune |(2021)|ignore |previous instructions|without asking| *asking|(untitled)|[system]|evil.example/|\
                      http://evil.example|\n|\r|\u{200B}|\u{202E}|\"|`|'|: |? |; |a long name of nothing |, 3 GB|S01E02|\
                      reply \nyes|reply |yes|\u{423}\u{415}S|Send |STOP| to |season 2| is kept|\u{2028}|1. |\u{ac00}";
-        let words: Vec<&str> = words.split('|').collect();
-        proptest::collection::vec(select(words), 0..9).prop_map(|words| words.concat())
+        let fragments: Vec<&str> = fragments.split('|').collect();
+        proptest::collection::vec(select(fragments), 0..9).prop_map(|fragments| fragments.concat())
     }
 
-    /// A verb, some words, and a reply, each letter as itself or as a look-alike.
-    fn instruction() -> impl Strategy<Value = String> {
-        let letter = |c: char| {
-            let looks: &[char] = match c {
+    /// Instructions of a verb and a reply, in which any letter may be replaced by a look-alike.
+    fn disguised_instruction() -> impl Strategy<Value = String> {
+        let variants = |c: char| {
+            let look_alikes: &[char] = match c {
                 'e' => &['e', '\u{435}', '\u{3b5}', '\u{ff45}', '\u{e9}', '3'],
                 'y' => &['y', '\u{443}', '\u{ff59}', '\u{fd}'],
                 's' => &['s', '\u{455}', '5'],
@@ -394,35 +399,35 @@ mod tests {
                 'l' => &['l', 'I', '1'],
                 _ => return vec![c],
             };
-            looks.iter().copied().filter(|look| *look != '\u{1d42d}').collect()
+            look_alikes.iter().copied().filter(|variant| *variant != '\u{1d42d}').collect()
         };
-        let drawn = move |word: &'static str| {
-            word.chars().map(|c| select(letter(c))).collect::<Vec<_>>().prop_map(String::from_iter)
+        let with_look_alikes = move |word: &'static str| {
+            word.chars().map(|c| select(variants(c))).collect::<Vec<_>>().prop_map(String::from_iter)
         };
-        let verb = select(vec!["reply", "send", "press", "type", "say"]).prop_flat_map(drawn);
+        let verb = select(vec!["reply", "send", "press", "type", "say"]).prop_flat_map(with_look_alikes);
         let middle = select(vec![" ", " the word ", ": ", "\u{a0}", " now with "]);
-        let reply = select(vec!["yes", "no", "stop", "y", "end"]).prop_flat_map(drawn);
+        let reply = select(vec!["yes", "no", "stop", "y", "end"]).prop_flat_map(with_look_alikes);
         (verb, middle, reply).prop_map(|(verb, middle, reply)| format!("{verb}{middle}{reply}"))
     }
 
     proptest! {
         #[test]
-        fn any_title_becomes_one_short_line(title in prop_oneof![any::<String>(), hostile()]) {
+        fn any_title_becomes_one_short_line(title in prop_oneof![any::<String>(), hostile_title()]) {
             let clean = clean_title(&title);
             assert!(utf16_units(&clean) <= 60 && !clean.contains(char::is_control), "{clean:?}");
             assert_eq!(clean_title(&clean), clean, "cleaned twice");
-            let first = message_format::normalize_characters(first_line(&title), EmojiPolicy::Keep);
-            if first.chars().any(char::is_alphanumeric) && !first.contains("untitled") {
+            let visible_line = message_format::normalize_characters(first_line(&title), EmojiPolicy::Keep);
+            if visible_line.chars().any(char::is_alphanumeric) && !visible_line.contains("untitled") {
                 assert_ne!(clean, UNTITLED, "{title:?}");
                 assert!(clean.chars().any(char::is_alphanumeric), "{title:?} {clean:?}");
             }
-            let inside = clean.strip_prefix('"').and_then(|rest| rest.split_once('"'));
-            assert!(!inside.map_or(clean.as_str(), |(_, ending)| ending).contains('"'), "{clean:?}");
+            let quoted = clean.strip_prefix('"').and_then(|rest| rest.split_once('"'));
+            assert!(!quoted.map_or(clean.as_str(), |(_, suffix)| suffix).contains('"'), "{clean:?}");
         }
 
         #[test]
-        fn instruction_in_any_case_is_quoted(words in instruction(), before in "(Dune|The One|)", after in "( to keep it| now|)") {
-            let title = format!("{before} {words}{after}");
+        fn disguised_instruction_is_quoted(instruction in disguised_instruction(), before in "(Dune|The One|)", after in "( to keep it| now|)") {
+            let title = format!("{before} {instruction}{after}");
             let clean = clean_title(&title);
             assert!(clean.starts_with('"') && clean.ends_with('"'), "{clean:?}");
         }

@@ -1,5 +1,5 @@
-//! Words by which a language claims that a title was deleted, added or requested: verbs with their endings, and the
-//! small words around them. All are lower-case and without accents; lists are separated by spaces.
+//! Words with which a sentence claims that a title was deleted, added or requested, by language: verbs with their
+//! endings, and the words that accompany them. All words are lower-case without accents; lists are separated by spaces.
 
 /// Effect on a title that a sentence claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,14 +11,14 @@ pub(super) enum ClaimedEffect {
     Request,
 }
 
-/// Order of the parts of a verb.
+/// Position of the auxiliary relative to the participle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VerbOrder {
-    /// The auxiliary is directly before the participle: English.
+    /// Directly before: English.
     Adjacent,
-    /// The auxiliary may be anywhere before the participle: Romance languages.
+    /// Anywhere before: Romance languages.
     Before,
-    /// The auxiliary may also follow: German, Dutch.
+    /// Before or after: German, Dutch.
     Anywhere,
 }
 
@@ -26,56 +26,59 @@ pub(super) enum VerbOrder {
 pub(super) struct ClaimGrammar {
     pub order: VerbOrder,
     pub verbs: [(ClaimedEffect, VerbStems); 3],
-    /// Past participles of verbs that mean a write only next to one of these words: `put` and `list`.
+    /// Participles that claim an effect only in a clause with one of the following words: `put` and `list`.
     pub phrases: &'static [(ClaimedEffect, &'static str, &'static str)],
     /// Endings of participles.
     pub participle: &'static str,
-    /// Endings that count only with their accent, because they are another form without it: `ajoute`, `quite`.
+    /// Endings that count only with their accent, because without it they are a different form: `ajoute`, `quite`.
     pub accented: &'static str,
     /// Endings of the progressive form.
     pub progressive: &'static str,
     /// Endings of the past tense of the first person.
     pub past: &'static str,
-    pub past_of_others: &'static str,
-    /// Endings of the infinitive, `-` for none, after the words for "have just".
+    /// Endings of the past tense of the third person.
+    pub third_person_past: &'static str,
+    /// Endings of an infinitive that follows `just_words`; `-` for none.
     pub infinitive: &'static str,
-    pub just: &'static str,
-    /// Auxiliaries of the passive, and of states: "was", "is", "got".
+    /// Words for "have just" before an infinitive.
+    pub just_words: &'static str,
+    /// Auxiliaries of the passive and of states: "was", "is", "got".
     pub passive: &'static str,
     /// Auxiliaries of the perfect.
     pub perfect: &'static str,
     /// Subjects and auxiliaries of the first and the second person.
-    pub persons: &'static str,
+    pub person_words: &'static str,
     pub negations: &'static str,
-    /// Words before a verb that mark an event as unreal: conditions, wishes, the future.
-    pub unreal: &'static str,
-    /// Adverbs, articles, interjections and times, which are no part of a title.
-    pub small: &'static str,
-    /// Verbs of speech, after which a statement begins: "I can confirm".
+    /// Words before a verb that mark an event as hypothetical: conditions, wishes, the future.
+    pub hypothetical: &'static str,
+    /// Other words that are not part of a title: adverbs, articles, interjections, times.
+    pub function_words: &'static str,
+    /// Reporting verbs, which precede a claim: "I can confirm".
     pub reporting: &'static str,
 }
 
+/// Forms of the verbs that claim one effect.
 pub(super) struct VerbStems {
     /// Stems that take the endings.
     pub stems: &'static str,
-    /// Whole participles and irregular past forms.
-    pub whole: &'static str,
+    /// Complete participles and irregular past forms.
+    pub full_forms: &'static str,
 }
 
 /// Names of programs that act on our behalf.
-pub(super) const PROGRAMS: &str = "radarr sonarr dialarr";
+pub(super) const PROGRAM_NAMES: &str = "radarr sonarr dialarr";
 
-/// Words of sentences about sources other than the library.
-pub(super) const OTHER_PLACE_WORDS: &str = "netflix hulu disney prime amazon hbo peacock paramount apple youtube \
+/// Words that mark a sentence as being about a source other than the library.
+pub(super) const OTHER_SOURCE_WORDS: &str = "netflix hulu disney prime amazon hbo peacock paramount apple youtube \
     imdb theaters theatrical cinemas cinema cine kinofassung kino bioscoopversie bioscoop montage montaje \
     cast scene scenes escena cena scena szene catalog streaming";
 
-/// Words that refer a sentence to the library after all.
+/// Words that mark a sentence as being about the library nevertheless.
 pub(super) const LIBRARY_WORDS: &str = "library radarr sonarr server disk biblioteca bibliotheque bibliothek \
     bibliotheek libreria servidor serveur disco disque festplatte schijf";
 
-/// Objects of a verb that deny it: "removed nothing".
-pub(super) const NOTHING: &str = "nothing none nada rien nichts niente nulla niets";
+/// Objects that negate a verb: "removed nothing".
+pub(super) const NOTHING_WORDS: &str = "nothing none nada rien nichts niente nulla niets";
 
 /// Words for times before this turn.
 pub(super) const EARLIER_TIME_WORDS: &str = "yesterday earlier ago last previously back morning ayer anoche hier \
@@ -84,7 +87,7 @@ pub(super) const EARLIER_TIME_WORDS: &str = "yesterday earlier ago last previous
     marz januar februar marco janeiro maart januari monday tuesday wednesday thursday friday saturday";
 
 /// Common words that may be capitalized, without being a title.
-pub(super) const COMMON: &str = "gb go mb tb tv i ok yes si oui ja sim january february march april may \
+pub(super) const COMMON_WORDS: &str = "gb go mb tb tv i ok yes si oui ja sim january february march april may \
     june july august september october november december jan feb mar apr jun jul aug sep oct nov dec \
     monday tuesday wednesday thursday friday saturday sunday marz maerz blu ray sd hd uhd movie movies \
     film filme series show shows season seasons episode episodes file files folder title request titel \
@@ -101,17 +104,17 @@ const ENGLISH: ClaimGrammar = ClaimGrammar {
             ClaimedEffect::Removal,
             VerbStems {
                 stems: "delet remov eras trash wip purg nuk toss discard ditch scrapp clear dump",
-                whole: "dropped binned gone rid thrown",
+                full_forms: "dropped binned gone rid thrown",
             },
         ),
         (
             ClaimedEffect::Change,
             VerbStems {
                 stems: "add download grabb monitor unmonitor import restor install re-add readd replac upgrad",
-                whole: "",
+                full_forms: "",
             },
         ),
-        (ClaimedEffect::Request, VerbStems { stems: "queu request enqueu order schedul", whole: "" }),
+        (ClaimedEffect::Request, VerbStems { stems: "queu request enqueu order schedul", full_forms: "" }),
     ],
     phrases: &[
         (ClaimedEffect::Removal, "took taken", "off out down"),
@@ -123,16 +126,16 @@ const ENGLISH: ClaimGrammar = ClaimGrammar {
     accented: "",
     progressive: "ing",
     past: "",
-    past_of_others: "",
+    third_person_past: "",
     infinitive: "e -",
-    just: "did managed",
+    just_words: "did managed",
     passive: "is are was were been being got gotten gets s re m am",
     perfect: "has have had ve d",
-    persons: "i we you",
+    person_words: "i we you",
     negations: "not no never nothing none nobody neither cannot without unable hardly failed yet unless",
-    unreal: "be if once when whenever until unless before after will ll would wont can could should may might \
+    hypothetical: "be if once when whenever until unless before after will ll would wont can could should may might \
         must shall to whether want wants like let need needs going please",
-    small: "successfully now just already also all both completely permanently fully finally the a an it \
+    function_words: "successfully now just already also all both completely permanently fully finally the a an it \
         this that these they he she them its and then so as has have okay ok sure done great good news yes \
         yeah yep perfect alright earlier today yesterday last on in for your my our you been done gone \
         went ahead recently fine right thanks sorry to up out did managed consider rid got new old two \
@@ -147,30 +150,30 @@ const SPANISH: ClaimGrammar = ClaimGrammar {
             ClaimedEffect::Removal,
             VerbStems {
                 stems: "elimin borr quit suprim retir descart sac desech",
-                whole: "deshice deshecho",
+                full_forms: "deshice deshecho",
             },
         ),
         (
             ClaimedEffect::Change,
-            VerbStems { stems: "anad agreg descarg incorpor import instal reemplaz", whole: "" },
+            VerbStems { stems: "anad agreg descarg incorpor import instal reemplaz", full_forms: "" },
         ),
-        (ClaimedEffect::Request, VerbStems { stems: "solicit ped encol", whole: "" }),
+        (ClaimedEffect::Request, VerbStems { stems: "solicit ped encol", full_forms: "" }),
     ],
     phrases: &[(ClaimedEffect::Change, "puse puesto pusimos", "biblioteca lista cola radarr sonarr")],
     participle: "ado ada ados adas ido ida idos idas",
     accented: "e ue",
     progressive: "",
     past: "e i ue amos imos",
-    past_of_others: "o aron io ieron",
+    third_person_past: "o aron io ieron",
     infinitive: "ar ir er arla arlo irla irlo arlas arlos",
-    just: "acabo acabamos acaba acaban",
+    just_words: "acabo acabamos acaba acaban",
     passive: "fue fueron sido esta estan quedo quedaron es son se",
     perfect: "ha han",
-    persons: "yo nosotros he hemos tu usted has borraste eliminaste quitaste anadiste agregaste pediste",
+    person_words: "yo nosotros he hemos tu usted has borraste eliminaste quitaste anadiste agregaste pediste",
     negations: "no nunca nada nadie ningun ninguna ni tampoco sin",
-    unreal: "si cuando hasta puedo puede pueden podria podrian debo debe quieres quiere quiera haya hayan \
+    hypothetical: "si cuando hasta puedo puede pueden podria podrian debo debe quieres quiere quiera haya hayan \
         hubiera sera seran vaya seria tendria antes para",
-    small: "la el los las lo un una ya todavia aun hoy ayer antes ahora listo hecho perfecto todo bien te \
+    function_words: "la el los las lo un una ya todavia aun hoy ayer antes ahora listo hecho perfecto todo bien te \
         me que y de del en tus tu tres dos como acabo correctamente",
     reporting: "confirmo confirmar informo informar decirte contarte digo",
 };
@@ -180,29 +183,29 @@ const FRENCH: ClaimGrammar = ClaimGrammar {
     verbs: [
         (
             ClaimedEffect::Removal,
-            VerbStems { stems: "supprim effac retir enlev vir jet debarrass elimin", whole: "" },
+            VerbStems { stems: "supprim effac retir enlev vir jet debarrass elimin", full_forms: "" },
         ),
         (
             ClaimedEffect::Change,
-            VerbStems { stems: "ajout rajout telecharg import install remplac", whole: "" },
+            VerbStems { stems: "ajout rajout telecharg import install remplac", full_forms: "" },
         ),
-        (ClaimedEffect::Request, VerbStems { stems: "demand command", whole: "" }),
+        (ClaimedEffect::Request, VerbStems { stems: "demand command", full_forms: "" }),
     ],
     phrases: &[(ClaimedEffect::Change, "mis", "bibliotheque liste file radarr sonarr")],
     participle: "e ee es ees",
     accented: "e ee es ees",
     progressive: "",
     past: "ai ames",
-    past_of_others: "",
+    third_person_past: "",
     infinitive: "er",
-    just: "viens venons vient viennent",
+    just_words: "viens venons vient viennent",
     passive: "ete est sont etait etaient etre",
     perfect: "a ont",
-    persons: "j ai je suis nous avons on tu as vous avez",
+    person_words: "j ai je suis nous avons on tu as vous avez",
     negations: "n ne pas rien jamais aucun aucune personne sans",
-    unreal: "si quand lorsque des peux peut pourrait pourrais veux veut voudrais sera seront aura auront \
+    hypothetical: "si quand lorsque des peux peut pourrait pourrais veux veut voudrais sera seront aura auront \
         soit faudrait avant pour doit",
-    small: "le la les l un une c d t est fait voila bon bien tout toute oui comme deja encore ce cet cette \
+    function_words: "le la les l un une c d t est fait voila bon bien tout toute oui comme deja encore ce cet cette \
         hier aujourd hui maintenant ton ta tes votre vos de du des et ses deux trois",
     reporting: "confirme confirmer informe informer dire annoncer",
 };
@@ -214,7 +217,7 @@ const GERMAN: ClaimGrammar = ClaimGrammar {
             ClaimedEffect::Removal,
             VerbStems {
                 stems: "",
-                whole: "geloscht entfernt weggeworfen rausgeworfen herausgenommen rausgenommen beseitigt \
+                full_forms: "geloscht entfernt weggeworfen rausgeworfen herausgenommen rausgenommen beseitigt \
                     getilgt geloescht loschte entfernte verschoben",
             },
         ),
@@ -222,13 +225,13 @@ const GERMAN: ClaimGrammar = ClaimGrammar {
             ClaimedEffect::Change,
             VerbStems {
                 stems: "",
-                whole: "hinzugefugt heruntergeladen aufgenommen eingetragen importiert installiert ersetzt \
+                full_forms: "hinzugefugt heruntergeladen aufgenommen eingetragen importiert installiert ersetzt \
                     geladen hinzugefuegt",
             },
         ),
         (
             ClaimedEffect::Request,
-            VerbStems { stems: "", whole: "angefordert angefragt bestellt eingereiht vorgemerkt" },
+            VerbStems { stems: "", full_forms: "angefordert angefragt bestellt eingereiht vorgemerkt" },
         ),
     ],
     phrases: &[
@@ -239,16 +242,16 @@ const GERMAN: ClaimGrammar = ClaimGrammar {
     accented: "",
     progressive: "",
     past: "",
-    past_of_others: "",
+    third_person_past: "",
     infinitive: "",
-    just: "",
+    just_words: "",
     passive: "wurde wurden wird ist sind worden war waren",
     perfect: "hat",
-    persons: "ich habe hab wir du hast ihr habt sie",
+    person_words: "ich habe hab wir du hast ihr habt sie",
     negations: "nicht nichts nie niemals kein keine keinen ohne niemand",
-    unreal: "wenn falls sobald bevor bis kann konnte konnten konnten soll sollte sollen mochte will wollen \
+    hypothetical: "wenn falls sobald bevor bis kann konnte konnten konnten soll sollte sollen mochte will wollen \
         darf muss musste wurdest damit ob",
-    small: "der die das den dem ein eine jetzt gerade soeben schon heute gestern vorhin erledigt fertig \
+    function_words: "der die das den dem ein eine jetzt gerade soeben schon heute gestern vorhin erledigt fertig \
         gut ok alles alle beide wie zwei drei ja nein es er erfolgreich endgultig und aus zu vom am im den \
         sonst",
     reporting: "bestatige bestatigen mitteilen sagen melde melden",
@@ -259,28 +262,31 @@ const PORTUGUESE: ClaimGrammar = ClaimGrammar {
     verbs: [
         (
             ClaimedEffect::Removal,
-            VerbStems { stems: "apag exclu remov delet elimin tir retir descart", whole: "livrei livrado" },
+            VerbStems {
+                stems: "apag exclu remov delet elimin tir retir descart",
+                full_forms: "livrei livrado",
+            },
         ),
         (
             ClaimedEffect::Change,
-            VerbStems { stems: "adicion baix import instal acrescent substitu", whole: "" },
+            VerbStems { stems: "adicion baix import instal acrescent substitu", full_forms: "" },
         ),
-        (ClaimedEffect::Request, VerbStems { stems: "solicit ped", whole: "" }),
+        (ClaimedEffect::Request, VerbStems { stems: "solicit ped", full_forms: "" }),
     ],
     phrases: &[(ClaimedEffect::Change, "coloquei colocamos posto", "biblioteca lista fila radarr sonarr")],
     participle: "ado ada ados adas ido ida idos idas",
     accented: "",
     progressive: "",
     past: "ei i uei amos emos imos",
-    past_of_others: "ou aram iu iram eu eram",
+    third_person_past: "ou aram iu iram eu eram",
     infinitive: "ar ir er",
-    just: "acabei acabamos acaba acabam",
+    just_words: "acabei acabamos acaba acabam",
     passive: "foi foram sido esta estao ser",
     perfect: "tem",
-    persons: "eu nos voce apagaste",
+    person_words: "eu nos voce apagaste",
     negations: "nao nunca nada ninguem nenhum nenhuma sem",
-    unreal: "se quando ate posso pode podem poderia devo deve quer quiser queira for sera serao seja antes teria assim",
-    small: "o a os as um uma ja ainda hoje ontem agora pronto feito certo sim e do da no na dos das seu \
+    hypothetical: "se quando ate posso pode podem poderia devo deve quer quiser queira for sera serao seja antes teria assim",
+    function_words: "o a os as um uma ja ainda hoje ontem agora pronto feito certo sim e do da no na dos das seu \
         sua teu tudo tres dois como",
     reporting: "confirmo confirmar informo informar dizer contar",
 };
@@ -292,19 +298,19 @@ const ITALIAN: ClaimGrammar = ClaimGrammar {
             ClaimedEffect::Removal,
             VerbStems {
                 stems: "elimin cancell scart sbarazz",
-                whole: "rimosso rimossa rimossi rimosse tolto tolta tolti tolte",
+                full_forms: "rimosso rimossa rimossi rimosse tolto tolta tolti tolte",
             },
         ),
         (
             ClaimedEffect::Change,
             VerbStems {
                 stems: "scaric import install",
-                whole: "aggiunto aggiunta aggiunti aggiunte sostituito aggiunsi",
+                full_forms: "aggiunto aggiunta aggiunti aggiunte sostituito aggiunsi",
             },
         ),
         (
             ClaimedEffect::Request,
-            VerbStems { stems: "prenot", whole: "richiesto richiesta richiesti richieste" },
+            VerbStems { stems: "prenot", full_forms: "richiesto richiesta richiesti richieste" },
         ),
     ],
     phrases: &[(ClaimedEffect::Change, "messo messa messi messe", "libreria lista coda radarr sonarr")],
@@ -312,15 +318,15 @@ const ITALIAN: ClaimGrammar = ClaimGrammar {
     accented: "",
     progressive: "",
     past: "ai ammo",
-    past_of_others: "o arono i irono",
+    third_person_past: "o arono i irono",
     infinitive: "",
-    just: "",
+    just_words: "",
     passive: "e stato stata stati state sono viene",
     perfect: "ha hanno",
-    persons: "io ho noi abbiamo mi hai tu avete",
+    person_words: "io ho noi abbiamo mi hai tu avete",
     negations: "non niente nulla nessun nessuna nessuno mai senza",
-    unreal: "se quando finche posso puo possono potrebbe potrei devo deve dovrei vuoi venga sara saranno prima per",
-    small: "appena il la lo gli le i un una l ho gia ancora ieri oggi ora adesso fatto bene tutto posto si \
+    hypothetical: "se quando finche posso puo possono potrebbe potrei devo deve dovrei vuoi venga sara saranno prima per",
+    function_words: "appena il la lo gli le i un una l ho gia ancora ieri oggi ora adesso fatto bene tutto posto si \
         ti d dal dalla due tre come",
     reporting: "confermo confermare informo informare dirti comunicarti",
 };
@@ -332,17 +338,17 @@ const DUTCH: ClaimGrammar = ClaimGrammar {
             ClaimedEffect::Removal,
             VerbStems {
                 stems: "",
-                whole: "verwijderd verwijderde gewist wiste weggegooid weggehaald opgeruimd gedelete",
+                full_forms: "verwijderd verwijderde gewist wiste weggegooid weggehaald opgeruimd gedelete",
             },
         ),
         (
             ClaimedEffect::Change,
             VerbStems {
                 stems: "",
-                whole: "toegevoegd gedownload geimporteerd geinstalleerd opgehaald vervangen",
+                full_forms: "toegevoegd gedownload geimporteerd geinstalleerd opgehaald vervangen",
             },
         ),
-        (ClaimedEffect::Request, VerbStems { stems: "", whole: "aangevraagd besteld ingepland" }),
+        (ClaimedEffect::Request, VerbStems { stems: "", full_forms: "aangevraagd besteld ingepland" }),
     ],
     phrases: &[
         (ClaimedEffect::Removal, "gehaald", "server schijf bibliotheek"),
@@ -352,15 +358,15 @@ const DUTCH: ClaimGrammar = ClaimGrammar {
     accented: "",
     progressive: "",
     past: "",
-    past_of_others: "",
+    third_person_past: "",
     infinitive: "",
-    just: "",
+    just_words: "",
     passive: "is zijn werd werden wordt worden was",
     perfect: "heeft",
-    persons: "ik heb we wij hebben je jij hebt u",
+    person_words: "ik heb we wij hebben je jij hebt u",
     negations: "niet niets nooit geen niemand zonder",
-    unreal: "als zodra wanneer tot voordat kan kon kunnen zou zal wil wilt moet mag of",
-    small: "de het een aan van voor je nu al zojuist net vandaag gisteren klaar gedaan goed ok alles alle \
+    hypothetical: "als zodra wanneer tot voordat kan kon kunnen zou zal wil wilt moet mag of",
+    function_words: "de het een aan van voor je nu al zojuist net vandaag gisteren klaar gedaan goed ok alles alle \
         beide zoals en uit met hij hem dat er drie twee ja nee inmiddels definitief nog",
     reporting: "bevestig bevestigen melden zeggen laten",
 };

@@ -1,5 +1,5 @@
-//! Turn as a log: the messages, the responses of the model, the outcome of each call. The log alone determines the next
-//! step, so running, retrying and resuming after a crash are one path.
+//! Turn as a log of messages, model responses and call outcomes. The log alone determines the next step, so running,
+//! retrying and resuming after a crash share one code path.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,10 +34,10 @@ impl TurnLimits {
         Self { model_calls: 8, tool_calls: 16, parallel_reads: 4, attempts: 3, resumes: 4 };
 }
 
-/// Running time of a turn; time while the program was down does not count.
+/// Maximum running time of a turn, not counting the time while the program was down.
 pub const TURN_TIME: Duration = Duration::from_secs(60);
 
-/// Running time after which the user is notified once that a change is still in progress.
+/// Running time after which the user gets one notification that a change is still in progress.
 pub const PROGRESS_AFTER: Duration = Duration::from_secs(20);
 
 /// Log of one conversation turn.
@@ -46,49 +46,49 @@ pub struct Turn {
     pub id: TurnId,
     /// Responder that was selected when the turn began.
     pub responder: Responder,
-    /// Messages of the user that share this turn.
+    /// Messages of the user that this turn answers.
     pub texts: Vec<String>,
     /// Completed model steps with their calls.
     pub steps: Vec<ModelStep>,
-    /// Attempts without a response since the last completed step.
+    /// Failed attempts since the last completed step.
     pub failures: Vec<StepFailure>,
     pub deadline: Timestamp,
-    /// Number of times that the turn was resumed, after a restart or after a failure of our own.
+    /// Number of times that the turn was resumed, after a restart or an internal failure.
     pub resumes: u32,
-    /// Number of those `resumes` in which the work itself panicked or failed.
+    /// Number of those resumes that followed a panic or an error in the turn's own work.
     pub work_failures: u32,
     pub cancel_requested: bool,
-    /// Reports of tools and code on earlier turns, newest first: a claim about those turns is compared with them.
+    /// Reports by tools and code about earlier turns, newest first. Claims about those turns are checked against them.
     pub record: Arc<[String]>,
 }
 
 impl Turn {
-    /// Returns whether the turn starts no further work: its work ended without a result too often.
+    /// Returns whether the turn has been resumed too often to start more work.
     pub fn is_given_up(&self, limits: &TurnLimits) -> bool {
         self.resumes > limits.resumes
     }
 
-    /// Returns whether even the check of a started change keeps failing in our own code. Restarts do not count: they
-    /// are no evidence against the check.
+    /// Returns whether even the check of a started change keeps failing in our own code. Restarts do not count, because
+    /// they do not indicate a defect of the check.
     pub fn has_failed_checks(&self, limits: &TurnLimits) -> bool {
         self.work_failures > 2 * limits.resumes
     }
 
-    /// Returns the time at which the user is notified that a change is still in progress. The deadline leaves out the
-    /// time of a restart.
+    /// Returns the time at which the user is notified that a change is still in progress. It follows the deadline,
+    /// which a restart moves.
     pub fn progress_due_at(&self) -> Timestamp {
         self.deadline - (TURN_TIME - PROGRESS_AFTER)
     }
 }
 
-/// Attempt at a model step that gave no response.
+/// Failed attempt at a model step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepFailure {
     /// The next attempt may succeed shortly.
     Transient { at: Timestamp, retry_after: Option<Duration> },
     /// No attempt will succeed in this turn.
-    Lasting,
-    /// The program stopped during the attempt: the failure is no evidence against the model.
+    Permanent,
+    /// The program stopped during the attempt, so the failure does not count against the model.
     Interrupted,
 }
 
@@ -107,11 +107,13 @@ pub enum NextStep {
     Cancel,
 }
 
+/// Plan of the next attempt at a model step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelCallPlan {
     pub responder: Responder,
-    /// Position of the step in the turn, from 0, and of this attempt, from 1.
+    /// Index of the step in the turn, from 0.
     pub step: u32,
+    /// Number of this attempt, from 1.
     pub attempt: u32,
     pub style: ModelCallStyle,
     /// Pause before the call.
@@ -128,7 +130,7 @@ pub enum ModelCallStyle {
     Retry(RetryHint),
 }
 
-/// Hint that a repeated model call gives about the last response.
+/// Reason for a repeated model call, which the model gets as a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryHint {
     /// The response was empty.
@@ -150,24 +152,25 @@ pub enum TurnReply {
     Model(String),
     /// Sentences that tools wrote, because the model had none.
     Tools(String),
-    /// The model has reacted and sends no text in addition.
+    /// No text, because the model has reacted with an emoji.
     Reaction(Emoji),
-    /// Reply of code if no other reply is available.
+    /// Fixed reply, if no other reply is available.
     Code(FallbackReply),
 }
 
+/// Fixed reply in place of the model's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FallbackReply {
     Refused,
     Filtered,
     NothingFound,
     NothingChanged,
-    WentWrong,
+    InternalError,
 }
 
 impl FallbackReply {
     pub const ALL: [Self; 5] =
-        [Self::Refused, Self::Filtered, Self::NothingFound, Self::NothingChanged, Self::WentWrong];
+        [Self::Refused, Self::Filtered, Self::NothingFound, Self::NothingChanged, Self::InternalError];
 
     pub fn text(self) -> &'static str {
         match self {
@@ -175,7 +178,7 @@ impl FallbackReply {
             Self::Filtered => "I can't answer that one.",
             Self::NothingFound => "Sorry, I could not work that out. Please try again.",
             Self::NothingChanged => "Nothing was changed. Please tell me again what you would like.",
-            Self::WentWrong => "Something went wrong on my side. Please try again.",
+            Self::InternalError => "Something went wrong on my side. Please try again.",
         }
     }
 }

@@ -1,16 +1,17 @@
-//! Actions of the model on the conversation itself. A kind of action is a variant here and a tool in `tools/`.
+//! Actions of the model in the conversation itself: reactions and posters. Each kind of action is a variant here and a
+//! tool in `tools/`.
 
 use url::Url;
 
 use crate::conversation::grammar::reaction;
 use crate::conversation::transcript::{CallState, ToolArguments, ToolCall};
 
-/// Tool by which the model reacts.
+/// Name of the tool that reacts to a message.
 pub const REACT: &str = "react";
-/// Tool by which the model sends a picture.
+/// Name of the tool that sends a poster.
 pub const SEND_POSTER: &str = "send_poster";
 
-/// Action of the model in the conversation. An action never decides whether the text of an answer is sent.
+/// Action of the model in the conversation. An action does not affect whether the model's text is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelAction {
     /// Reaction to the last message of the user.
@@ -18,15 +19,16 @@ pub enum ModelAction {
     SendPoster(Poster),
 }
 
-/// Picture of a movie or series, at one of the two catalogs that have pictures.
+/// Poster of a movie or series, hosted by TMDB or TheTVDB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Poster {
-    /// Name such as `Dune (2021)`, which is sent along with the picture.
+    /// Name such as `Dune (2021)`, which is sent with the picture.
     pub name: String,
     pub address: PosterAddress,
 }
 
-/// Address of a poster, only on a host that has only such pictures: any content behind an address is sent to users.
+/// URL of a poster on one of the two catalog hosts. The content of the URL is sent to users, so no other host is
+/// allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PosterAddress(String);
 
@@ -38,8 +40,8 @@ impl PosterAddress {
         }
         match url.host_str()? {
             // The original at TMDB may be larger than carriers accept.
-            TMDB => Some(Self(url.as_str().replacen("/t/p/original/", "/t/p/w500/", 1))),
-            THE_TVDB => Some(Self(url.into())),
+            TMDB_HOST => Some(Self(url.as_str().replacen("/t/p/original/", "/t/p/w500/", 1))),
+            THE_TVDB_HOST => Some(Self(url.into())),
             _ => None,
         }
     }
@@ -49,8 +51,8 @@ impl PosterAddress {
     }
 }
 
-const TMDB: &str = "image.tmdb.org";
-const THE_TVDB: &str = "artworks.thetvdb.com";
+const TMDB_HOST: &str = "image.tmdb.org";
+const THE_TVDB_HOST: &str = "artworks.thetvdb.com";
 
 /// A single emoji.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +61,7 @@ pub struct Emoji(String);
 impl Emoji {
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        (reaction::is_emoji(text) && text.chars().count() <= MAX_CHARACTERS).then(|| Self(text.to_owned()))
+        (reaction::is_emoji(text) && text.chars().count() <= MAX_EMOJI_CHARS).then(|| Self(text.to_owned()))
     }
 
     pub fn as_str(&self) -> &str {
@@ -67,10 +69,10 @@ impl Emoji {
     }
 }
 
-/// Maximum number of characters, which a family with skin tones needs.
-const MAX_CHARACTERS: usize = 11;
+/// Maximum number of characters in an emoji: a family with skin tones has this many.
+const MAX_EMOJI_CHARS: usize = 11;
 
-/// Returns the reaction that a call has made, if it made one.
+/// Returns the emoji with which a completed call reacted, if it did.
 pub fn reaction_from_call(call: &ToolCall) -> Option<Emoji> {
     let (ToolArguments::Object(arguments), CallState::Done(_)) = (&call.arguments, &call.state) else {
         return None;
@@ -84,12 +86,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn posters_come_from_two_hosts_in_a_size_for_carriers() {
-        let address = |text| PosterAddress::parse(text).map(|address| address.0);
+    fn posters_are_on_two_hosts_and_small_enough_for_carriers() {
+        let parse = |text| PosterAddress::parse(text).map(|address| address.0);
         let tmdb = "https://image.tmdb.org/t/p/original/abc.jpg";
-        assert_eq!(address(tmdb).as_deref(), Some("https://image.tmdb.org/t/p/w500/abc.jpg"));
+        assert_eq!(parse(tmdb).as_deref(), Some("https://image.tmdb.org/t/p/w500/abc.jpg"));
         let the_tvdb = "https://artworks.thetvdb.com/banners/posters/292157-1.jpg";
-        assert_eq!(address(the_tvdb).as_deref(), Some(the_tvdb));
+        assert_eq!(parse(the_tvdb).as_deref(), Some(the_tvdb));
         for text in [
             "http://image.tmdb.org/t/p/original/abc.jpg",
             "https://image.tmdb.org:8443/abc.jpg",
@@ -100,12 +102,12 @@ mod tests {
             "/MediaCover/15/poster.jpg",
             "",
         ] {
-            assert_eq!(address(text), None, "{text}");
+            assert_eq!(parse(text), None, "{text}");
         }
     }
 
     #[test]
-    fn words_are_not_emoji() {
+    fn text_is_not_an_emoji() {
         for text in [
             "\u{1f44d}",
             " \u{2764}\u{fe0f} ",

@@ -1,4 +1,4 @@
-//! Next step of a turn, from its log and the time alone.
+//! Choice of a turn's next step, from its log and the time alone.
 
 use std::time::Duration;
 
@@ -16,15 +16,17 @@ use crate::conversation::people::facts;
 use crate::conversation::retry_policy::BackoffPolicy;
 use crate::conversation::title_requests;
 use crate::conversation::transcript::{
-    CLEARED, CallFailure, CallResult, CallState, EffectLevel, FailureCode, ModelStep, Responder, ToolCall,
+    CallFailure, CallResult, CallState, EffectLevel, FailureCode, ModelStep, Responder, TURN_CANCELED,
+    ToolCall,
 };
 
-/// Backoff of repeated model calls. A turn has no time for a longer pause, so one that the server asks for ends the
-/// model's part in the turn.
+/// Backoff of repeated model calls. If the server asks for a pause that ends after the deadline of the turn, the
+/// keyword responder takes over.
 const MODEL_BACKOFF: BackoffPolicy =
-    BackoffPolicy { first: Duration::from_secs(1), factor: 4, longest: Duration::from_secs(120) };
+    BackoffPolicy { first_pause: Duration::from_secs(1), factor: 4, max_pause: Duration::from_secs(120) };
 
 impl Turn {
+    /// Returns the next step of the turn.
     pub fn next_step(&self, now: Timestamp, limits: &TurnLimits) -> NextStep {
         if let Some(step) = self.next_for_open_calls(now, limits) {
             return step;
@@ -33,7 +35,7 @@ impl Turn {
             return NextStep::Cancel;
         }
         if self.is_given_up(limits) {
-            return self.end_without_model(FallbackReply::WentWrong);
+            return self.end_without_model(FallbackReply::InternalError);
         }
         match self.steps.last() {
             Some(step) if step.calls.is_empty() => self.check_last_response(step, now, limits),
@@ -41,7 +43,7 @@ impl Turn {
         }
     }
 
-    /// Returns the next step for the open calls: every call is answered before anything else happens.
+    /// Returns the next step for the open calls. All of them get a result before anything else happens.
     fn next_for_open_calls(&self, now: Timestamp, limits: &TurnLimits) -> Option<NextStep> {
         let step = self.steps.last()?;
         let mut open: Vec<&ToolCall> = step
@@ -64,11 +66,11 @@ impl Turn {
         if self.is_given_up(limits) || now >= self.deadline {
             return Some(NextStep::AnswerCall(
                 first.row,
-                refused_call(FailureCode::Limit, "the time for this is over"),
+                refused_call(FailureCode::Limit, "the turn's time limit has passed"),
             ));
         }
         if self.cancel_requested {
-            return Some(NextStep::AnswerCall(first.row, CallState::Canceled(CLEARED.into())));
+            return Some(NextStep::AnswerCall(first.row, CallState::Canceled(TURN_CANCELED.into())));
         }
         if let Some(state) = self.answer_without_running(first, limits) {
             return Some(NextStep::AnswerCall(first.row, state));
@@ -76,23 +78,23 @@ impl Turn {
         if first.effect_level != EffectLevel::Read {
             return Some(NextStep::StartCalls(vec![first.row]));
         }
-        let mut together: Vec<&ToolCall> = Vec::new();
+        let mut batch: Vec<&ToolCall> = Vec::new();
         for call in open {
-            let joins = call.effect_level == EffectLevel::Read
+            let joins_batch = call.effect_level == EffectLevel::Read
                 && call.state == CallState::Created
-                && together.len() < limits.parallel_reads
-                && !together.iter().any(|other| other.is_same_request(call))
+                && batch.len() < limits.parallel_reads
+                && !batch.iter().any(|other| other.is_same_request(call))
                 && self.answer_without_running(call, limits).is_none();
-            if !joins {
+            if !joins_batch {
                 break;
             }
-            together.push(call);
+            batch.push(call);
         }
-        Some(NextStep::StartCalls(together.iter().map(|call| call.row).collect()))
+        Some(NextStep::StartCalls(batch.iter().map(|call| call.row).collect()))
     }
 
-    /// Returns the result of a call that is not run: calls over a limit, repeats, and calls in the turn's last
-    /// response.
+    /// Returns the result of a call that is not run: because of a limit, because a confirmation prompt is pending, or
+    /// because it repeats a call. Returns `None` if the call is run.
     fn answer_without_running(&self, call: &ToolCall, limits: &TurnLimits) -> Option<CallState> {
         let before: Vec<&ToolCall> = self.calls().take_while(|other| other.row != call.row).collect();
         if self.steps.len() >= limits.model_calls || before.len() >= limits.tool_calls {
@@ -101,8 +103,8 @@ impl Turn {
                 "no more tool calls in this turn; answer with what you have",
             ));
         }
-        let held = |other: &&ToolCall| other.state == CallState::Held;
-        if before.iter().any(held) {
+        let awaits_confirmation = |other: &&ToolCall| other.state == CallState::AwaitingConfirmation;
+        if before.iter().any(awaits_confirmation) {
             return Some(refused_call(FailureCode::NotRun, "the user is being asked about a deletion first"));
         }
         let done = before.iter().filter(|other| other.is_same_request(call)).filter_map(|other| match &other
@@ -113,11 +115,11 @@ impl Turn {
         });
         let done: Vec<(u32, &CallResult)> = done.collect();
         let &(step, earlier) = done.last()?;
-        let enough = match call.effect_level {
+        let is_repeat = match call.effect_level {
             EffectLevel::Read => step == call.step || done.len() >= 2,
             EffectLevel::Write | EffectLevel::Destructive => true,
         };
-        enough.then(|| CallState::Done(repeated_result(earlier)))
+        is_repeat.then(|| CallState::Done(repeated_result(earlier)))
     }
 
     /// Returns the last reaction of the model, if it has reacted.
@@ -147,19 +149,19 @@ impl Turn {
             }
             ResponseVerdict::Retry(hint) => {
                 if let (RetryHint::Empty, Some(emoji)) = (hint, self.last_reaction()) {
-                    // A change is reported, with a reaction or without.
-                    let silent = NextStep::Reply(TurnReply::Reaction(emoji));
+                    // A change is reported even if the model has reacted.
+                    let reaction_only = NextStep::Reply(TurnReply::Reaction(emoji));
                     return if self.has_changes() {
                         self.end_without_model(FallbackReply::NothingFound)
                     } else {
-                        silent
+                        reaction_only
                     };
                 }
-                let asked_before = self.steps[..self.steps.len() - 1].iter().any(|earlier| {
+                let was_retried = self.steps[..self.steps.len() - 1].iter().any(|earlier| {
                     earlier.calls.is_empty()
                         && response_check::check_response(earlier, &evidence) == ResponseVerdict::Retry(hint)
                 });
-                if asked_before || self.steps.len() >= limits.model_calls {
+                if was_retried || self.steps.len() >= limits.model_calls {
                     self.end_without_model(match hint {
                         RetryHint::FalseClaim | RetryHint::PromptAsText => FallbackReply::NothingChanged,
                         RetryHint::Empty | RetryHint::CallAsText | RetryHint::CutOff => {
@@ -178,19 +180,19 @@ impl Turn {
             return self.end_without_model(FallbackReply::NothingFound);
         }
         if now >= self.deadline {
-            return self.end_without_model(FallbackReply::WentWrong);
+            return self.end_without_model(FallbackReply::InternalError);
         }
-        let Some((responder, after)) = self.choose_responder(now, limits) else {
-            return self.end_without_model(FallbackReply::WentWrong);
+        let Some((responder, delay)) = self.choose_responder(now, limits) else {
+            return self.end_without_model(FallbackReply::InternalError);
         };
-        let last = self.steps.len() + 1 >= limits.model_calls;
-        let style = if last || self.is_looping(limits) { ModelCallStyle::Closing } else { style };
+        let is_last_call = self.steps.len() + 1 >= limits.model_calls;
+        let style = if is_last_call || self.is_looping(limits) { ModelCallStyle::Closing } else { style };
         let attempt = u32::try_from(self.failures.len() + 1).unwrap_or(u32::MAX);
         let step = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
-        NextStep::CallModel(ModelCallPlan { responder, step, attempt, style, delay: after })
+        NextStep::CallModel(ModelCallPlan { responder, step, attempt, style, delay })
     }
 
-    /// Returns the responder that answers and the pause before it; `None` if the completed changes are answer enough.
+    /// Returns the responder and the delay before its call; `None` if the completed changes are reported instead.
     fn choose_responder(&self, now: Timestamp, limits: &TurnLimits) -> Option<(Responder, Duration)> {
         let responder = self.steps.last().map_or(self.responder, |step| step.responder);
         let Some(last) = self.failures.last() else { return Some((responder, Duration::ZERO)) };
@@ -198,21 +200,22 @@ impl Turn {
         if responder == Responder::Keyword {
             return (counted < limits.attempts).then_some((Responder::Keyword, Duration::ZERO));
         }
-        let wait = match last {
+        let delay = match last {
             StepFailure::Interrupted => Duration::ZERO,
-            StepFailure::Lasting => return self.fallback_responder(),
+            StepFailure::Permanent => return self.fallback_responder(),
             StepFailure::Transient { at, retry_after } => {
                 let attempt = u32::try_from(counted).unwrap_or(u32::MAX);
                 let pause = MODEL_BACKOFF.pause_after(attempt, *retry_after);
-                let since = Duration::try_from(now.duration_since(*at)).unwrap_or_default();
-                pause.saturating_sub(since)
+                let elapsed = Duration::try_from(now.duration_since(*at)).unwrap_or_default();
+                pause.saturating_sub(elapsed)
             }
         };
-        let in_time = SignedDuration::try_from(wait).is_ok_and(|wait| now + wait < self.deadline);
-        if counted >= limits.attempts || !in_time {
+        let is_before_deadline =
+            SignedDuration::try_from(delay).is_ok_and(|delay| now + delay < self.deadline);
+        if counted >= limits.attempts || !is_before_deadline {
             self.fallback_responder()
         } else {
-            Some((Responder::Model, wait))
+            Some((Responder::Model, delay))
         }
     }
 
@@ -221,27 +224,31 @@ impl Turn {
         (!self.has_changes()).then_some((Responder::Keyword, Duration::ZERO))
     }
 
-    /// Returns whether the model repeats itself: four identical reads, or three calls of one tool that all had bad
-    /// arguments.
+    /// Returns whether the model repeats itself: identical reads as often as the limit of parallel reads, or three
+    /// calls of one tool with bad arguments.
     fn is_looping(&self, limits: &TurnLimits) -> bool {
         let calls: Vec<&ToolCall> = self.calls().collect();
-        let repeated_read = |call: &&ToolCall| {
-            let same = calls.iter().filter(|other| other.is_same_request(call)).count();
-            call.effect_level == EffectLevel::Read && same >= limits.parallel_reads
+        let is_repeated_read = |call: &&ToolCall| {
+            let count = calls.iter().filter(|other| other.is_same_request(call)).count();
+            call.effect_level == EffectLevel::Read && count >= limits.parallel_reads
         };
-        let bad = |call: &&ToolCall| matches!(&call.state, CallState::Failed(failure) if failure.code == FailureCode::BadArguments);
-        let hopeless = |call: &&ToolCall| {
-            calls.iter().filter(|other| other.name == call.name).filter(|other| bad(other)).count() >= 3
+        let has_bad_arguments = |call: &&ToolCall| matches!(&call.state, CallState::Failed(failure) if failure.code == FailureCode::BadArguments);
+        let repeats_bad_arguments = |call: &&ToolCall| {
+            calls
+                .iter()
+                .filter(|other| other.name == call.name)
+                .filter(|other| has_bad_arguments(other))
+                .count()
+                >= 3
         };
-        calls.iter().any(|call| repeated_read(call) || hopeless(call))
+        calls.iter().any(|call| is_repeated_read(call) || repeats_bad_arguments(call))
     }
 
     fn has_changes(&self) -> bool {
         self.write_results().next().is_some()
     }
 
-    /// Returns the evidence for claims in a text of this turn. Facts about the user do not count as changes of a
-    /// library.
+    /// Returns the evidence for claims in a text of this turn. Stored facts do not count as changes.
     fn claim_evidence(&self) -> ClaimEvidence<'_> {
         let mut evidence = ClaimEvidence { earlier: &self.record, ..ClaimEvidence::default() };
         for result in self.write_results().filter(|result| !facts::is_fact_call(result)) {
@@ -255,8 +262,8 @@ impl Turn {
         let reads = self.calls().filter(|call| call.effect_level == EffectLevel::Read);
         for call in reads {
             if let CallState::Done(CallResult { for_model, .. }) = &call.state {
-                let listed = for_model.get("results").and_then(Value::as_array);
-                let entries = listed.map_or(std::slice::from_ref(for_model), Vec::as_slice);
+                let results = for_model.get("results").and_then(Value::as_array);
+                let entries = results.map_or(std::slice::from_ref(for_model), Vec::as_slice);
                 evidence.read_results.extend(entries.iter().map(Value::to_string));
             }
         }
@@ -270,41 +277,41 @@ impl Turn {
             CallState::Done(result) => Some(result),
             CallState::Created
             | CallState::Running
-            | CallState::Held
+            | CallState::AwaitingConfirmation
             | CallState::Failed(_)
             | CallState::Canceled(_) => None,
         })
     }
 
-    /// Returns the final reply without the model's text: the effects of the tools, else their last findings, else a
-    /// fallback reply.
+    /// Returns the final reply without a text of the model: the changes that tools made, else the last result of a
+    /// read, else the fallback reply.
     fn end_without_model(&self, fallback: FallbackReply) -> NextStep {
-        let result_texts = |tier: EffectLevel| {
-            self.calls().filter(move |call| call.effect_level == tier).filter_map(|call| match &call.state {
+        let result_texts = |level: EffectLevel| {
+            self.calls().filter(move |call| call.effect_level == level).filter_map(|call| match &call.state {
                 CallState::Done(result) => Some(result.for_user.as_str()),
                 CallState::Failed(failure) => failure.for_user.as_deref(),
                 _ => None,
             })
         };
-        let mut done: Vec<&str> = result_texts(EffectLevel::Write).filter(|text| !text.is_empty()).collect();
-        done.dedup();
-        if !done.is_empty() {
-            return NextStep::Reply(TurnReply::Tools(done.join(" ")));
+        let mut changes: Vec<&str> =
+            result_texts(EffectLevel::Write).filter(|text| !text.is_empty()).collect();
+        changes.dedup();
+        if !changes.is_empty() {
+            return NextStep::Reply(TurnReply::Tools(changes.join(" ")));
         }
-        let found = result_texts(EffectLevel::Read).filter(|text| !text.is_empty()).last();
+        let last_finding = result_texts(EffectLevel::Read).filter(|text| !text.is_empty()).last();
         // Search results do not answer a user who wanted a change.
-        let wanted_more = fallback == FallbackReply::WentWrong
+        let wanted_change = fallback == FallbackReply::InternalError
             && self.calls().any(|call| call.effect_level != EffectLevel::Read);
-        NextStep::Reply(match found {
-            Some(text) if fallback != FallbackReply::NothingChanged && !wanted_more => {
+        NextStep::Reply(match last_finding {
+            Some(text) if fallback != FallbackReply::NothingChanged && !wanted_change => {
                 TurnReply::Tools(text.to_owned())
             }
             _ => TurnReply::Code(fallback),
         })
     }
 
-    /// Returns the changes and possible changes of the turn, in the sentences that tools wrote: sent to the user who
-    /// canceled the turn.
+    /// Returns the sentences about the changes and possible changes of the turn, for a user who canceled it.
     pub fn possible_changes(&self) -> Vec<&str> {
         self.calls()
             .filter(|call| call.effect_level == EffectLevel::Write)

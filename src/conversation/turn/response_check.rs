@@ -1,9 +1,10 @@
-//! Check of a model's text: whether it may be sent, must be requested again, or is replaced.
+//! Check whether a model's text is sent, requested again, or replaced.
 
 use super::claims::{self, ClaimEvidence};
 use super::{FallbackReply, RetryHint};
 use crate::conversation::transcript::{ModelStep, Responder, StopReason};
 
+/// Result of the check of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ResponseVerdict {
     Send(String),
@@ -11,7 +12,7 @@ pub(super) enum ResponseVerdict {
     Fallback(FallbackReply),
 }
 
-/// Checks a step that has no calls.
+/// Checks the response of a step without tool calls.
 pub(super) fn check_response(step: &ModelStep, evidence: &ClaimEvidence<'_>) -> ResponseVerdict {
     let text = step.text.trim();
     match step.stop {
@@ -38,17 +39,17 @@ pub(super) fn check_response(step: &ModelStep, evidence: &ClaimEvidence<'_>) -> 
     }
 }
 
-/// Returns whether the text is a written-out call: small models write a call out instead of making it.
+/// Returns whether the text is a tool call in writing, which small models produce instead of an actual call.
 fn is_call_as_text(text: &str) -> bool {
-    let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    squeezed.contains("<tool_call>")
-        || squeezed.contains("<|tool_call")
-        || squeezed.contains("<function=")
-        || squeezed.contains("\"arguments\":")
-        || (squeezed.contains("\"name\":\"") && squeezed.contains("\"parameters\":"))
+    let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    compact.contains("<tool_call>")
+        || compact.contains("<|tool_call")
+        || compact.contains("<function=")
+        || compact.contains("\"arguments\":")
+        || (compact.contains("\"name\":\"") && compact.contains("\"parameters\":"))
 }
 
-/// Cuts a truncated text after its last whole sentence; one without any is returned unchanged.
+/// Cuts a truncated text after its last complete sentence; a text without one is returned unchanged.
 fn trim_to_last_sentence(text: &str) -> &str {
     match text.rfind(['.', '!', '?', '\n']) {
         Some(end) if end > 0 => text[..=end].trim_end(),
@@ -80,12 +81,12 @@ mod tests {
         for text in ["Paddington is 62% done.", "You already have it.", "I haven't added it. Shall I?"] {
             check_without_evidence(text, StopReason::Done, &sends(text));
         }
-        let read = vec![r#"{"title":"Dune","id":7,"added":"2024-05-03"}"#.to_owned()];
+        let read_results = vec![r#"{"title":"Dune","id":7,"added":"2024-05-03"}"#.to_owned()];
         let text = "Dune was added in May.";
         check(
             text,
             StopReason::Done,
-            &ClaimEvidence { read_results: read, ..ClaimEvidence::default() },
+            &ClaimEvidence { read_results, ..ClaimEvidence::default() },
             &sends(text),
         );
     }
@@ -106,25 +107,25 @@ mod tests {
     }
 
     #[test]
-    fn claim_needs_a_change_and_deletions_are_never_claimed() {
+    fn claim_needs_a_change_and_may_not_be_a_deletion() {
         let added =
             ClaimEvidence { changed: vec!["Added Dune (2021).".to_owned()], ..ClaimEvidence::default() };
-        let again = ResponseVerdict::Retry(RetryHint::FalseClaim);
+        let retry = ResponseVerdict::Retry(RetryHint::FalseClaim);
         for text in ["Added Dune.", "OK, added it!", "I've added Dune for you.", "I have just queued it"] {
-            check_without_evidence(text, StopReason::Done, &again);
+            check_without_evidence(text, StopReason::Done, &retry);
             check(text, StopReason::Done, &added, &sends(text));
         }
         for text in ["Deleted Dune.", "I've removed it.", "Added Heat."] {
-            check(text, StopReason::Done, &added, &again);
+            check(text, StopReason::Done, &added, &retry);
         }
     }
 
     #[test]
-    fn promised_change_cannot_be_claimed_as_done() {
-        let promised =
+    fn requested_change_cannot_be_claimed_as_done() {
+        let requested =
             ClaimEvidence { requested: vec!["Dune is queued.".to_owned()], ..ClaimEvidence::default() };
-        check("Added Dune.", StopReason::Done, &promised, &ResponseVerdict::Retry(RetryHint::FalseClaim));
-        check("I've queued it.", StopReason::Done, &promised, &sends("I've queued it."));
+        check("Added Dune.", StopReason::Done, &requested, &ResponseVerdict::Retry(RetryHint::FalseClaim));
+        check("I've queued it.", StopReason::Done, &requested, &sends("I've queued it."));
     }
 
     #[test]

@@ -200,7 +200,7 @@ impl RetryRecorder {
             if user.status != UserStatus::Active || user.opted_out {
                 return Ok(());
             }
-            let message = request_messages::unreadable(&request.title, request.state);
+            let message = request_messages::format_unreadable(&request.title, request.state);
             notify_requester(conn, &user, &settings, (id, &message), now)
         };
         self.db.write(end).await?;

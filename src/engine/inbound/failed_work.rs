@@ -40,7 +40,7 @@ pub(super) fn count_failed_turn(
     }
     tracing::error!(%turn, failures, "ended a turn that keeps failing");
     let has_started = calls::has_started_change(conn, turn)?;
-    let answer = if has_started { CHANGE_UNKNOWN } else { FallbackReply::WentWrong.text() };
+    let answer = if has_started { CHANGE_UNKNOWN } else { FallbackReply::InternalError.text() };
     if let Some(call) = pending_action::abandon_claimed_deletion(conn, turn, answer, now)? {
         let outcome = if has_started { ItemOutcome::Unknown } else { ItemOutcome::Failed };
         let report = |conn: &mut Conn| report_removal_request(conn, call, (outcome, our_number), now);
@@ -97,7 +97,7 @@ pub(super) fn count_failed_start(
     let user = users::load_user(conn, user)?;
     if user.status == UserStatus::Active && !user.opted_out {
         let message = ReplyAddress::from_unreadable_message(&user, event, to)
-            .reply_message(FallbackReply::WentWrong.text().to_owned());
+            .reply_message(FallbackReply::InternalError.text().to_owned());
         outbox::queue_message(conn, &message, now)?;
     }
     Ok(())

@@ -8,8 +8,11 @@ use jiff::{SignedDuration, Timestamp};
 use crate::conversation::retry_policy::BackoffPolicy;
 
 /// Backoff between failed calls.
-const METADATA_BACKOFF: BackoffPolicy =
-    BackoffPolicy { first: Duration::from_secs(5 * 60), factor: 2, longest: Duration::from_secs(6 * 3600) };
+const METADATA_BACKOFF: BackoffPolicy = BackoffPolicy {
+    first_pause: Duration::from_secs(5 * 60),
+    factor: 2,
+    max_pause: Duration::from_secs(6 * 3600),
+};
 
 /// Pause that grows with each consecutive failed call. The pause is not stored, so a restart ends it.
 #[derive(Debug, Default)]

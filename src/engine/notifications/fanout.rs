@@ -8,7 +8,7 @@ use crate::arr::history::HistoryEntry;
 use crate::arr::{Series, history};
 use crate::conversation::notifications::arr_events::{
     self as event_messages, ArrEvent, ArrTitle, EPISODE_NOTIFICATION_INTERVAL, EventGroup, ImportKind,
-    NotificationText, NotificationTopic, TROUBLE_NOTIFICATION_INTERVAL,
+    NotificationText, NotificationTopic, PROBLEM_NOTIFICATION_INTERVAL,
 };
 use crate::conversation::transcript::{MediaKind, UserId, UserStatus};
 use crate::engine::reply_address::ReplyAddress;
@@ -213,7 +213,7 @@ impl NotificationFanout<'_> {
     pub(super) fn announce(&mut self, news: &SeriesNews, user_news: Vec<UserNews>) -> QueryResult<()> {
         let mut sent: Vec<(NotificationText, Vec<UserId>)> = Vec::new();
         for news_of_user in user_news {
-            let text = event_messages::format_show_ready(
+            let text = event_messages::format_series_ready(
                 &news.title,
                 &news_of_user.complete,
                 &news_of_user.episodes,
@@ -295,13 +295,13 @@ impl NotificationFanout<'_> {
             | ArrEvent::EpisodeImported { .. } => return Ok(()),
         };
         let key = format!("trouble:{}:{subject}", group.instance);
-        let since = self.now - TROUBLE_NOTIFICATION_INTERVAL;
+        let since = self.now - PROBLEM_NOTIFICATION_INTERVAL;
         let mut recipients = Vec::new();
         for admin in users::load_admins(self.conn)? {
             if notifications::load_notification_setting(self.conn, admin.id)? == NotificationSetting::Off {
                 continue;
             }
-            if self.notify_user(admin.id, NotificationTopic::Trouble, &[(key.clone(), since)], &text)?
+            if self.notify_user(admin.id, NotificationTopic::Problem, &[(key.clone(), since)], &text)?
                 == NotifyOutcome::Notified
             {
                 recipients.push(admin.id);

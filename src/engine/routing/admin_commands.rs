@@ -258,14 +258,14 @@ impl TurnStart<'_> {
 
     fn change_quota(&mut self, admin: &User, quota: QuotaCommand<'_>) -> QueryResult<String> {
         let users = users::load_known_users(self.conn)?;
-        let member = match naming::find_users(&users, quota.who).as_slice() {
-            [] => return Ok(format!("No user is named {}. Text USERS for the list.", quota.who)),
+        let member = match naming::find_users(&users, quota.user_query).as_slice() {
+            [] => return Ok(format!("No user is named {}. Text USERS for the list.", quota.user_query)),
             [one] => (*one).clone(),
             several => {
                 let numbers: Vec<String> = several.iter().map(|user| user.phone.format_grouped()).collect();
                 return Ok(format!(
                     "Several users are named {}. Use a phone number: {}.",
-                    quota.who,
+                    quota.user_query,
                     numbers.join(", ")
                 ));
             }

@@ -28,7 +28,7 @@ impl TurnStart<'_> {
                 }
                 self.ask_name(user, event, onboarding::WELCOME)
             }
-            OnboardingStep::AskNameAgain => self.ask_name(user, event, onboarding::ASK_AGAIN),
+            OnboardingStep::AskNameAgain => self.ask_name(user, event, onboarding::ASK_NAME_AGAIN),
             OnboardingStep::AskAdmins(name) => {
                 join_requests::record_introduction(self.conn, user.id, &name, self.now)?;
                 self.ask_admins_about(user, name.as_str(), event)?;

@@ -224,7 +224,7 @@ impl TurnStart<'_> {
     ) -> QueryResult<()> {
         let target = route::reaction_target(routing, event);
         let target_message = match target {
-            ReactionTarget::Text(index) => context.recent.get(index).map(|recent| recent.message),
+            ReactionTarget::Message(index) => context.recent.get(index).map(|recent| recent.message),
             ReactionTarget::Media | ReactionTarget::NotFound => None,
         };
         let may_be_reaction = routing.open_prompt.is_some() && reaction::looks_like_reaction(&event.body);

@@ -73,7 +73,7 @@ pub(crate) fn failure_entry(
             Some(failed_write_entry(context, call.row, &call.name, &failure.code))
         }
         CallState::Failed(_) | CallState::Created | CallState::Running => None,
-        CallState::Held | CallState::Done(_) | CallState::Canceled(_) => None,
+        CallState::AwaitingConfirmation | CallState::Done(_) | CallState::Canceled(_) => None,
     }
 }
 

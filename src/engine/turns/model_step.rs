@@ -218,7 +218,7 @@ impl ModelStepRunner {
         let failure = if class.retriable {
             StepFailure::Transient { at: now, retry_after: class.retry_after }
         } else {
-            StepFailure::Lasting
+            StepFailure::Permanent
         };
         let abandoned = AbandonedAttempt { failure, message: error.to_string(), charge };
         Ok(log.abandon_attempt(attempt, abandoned).await?)

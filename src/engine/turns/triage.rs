@@ -77,6 +77,6 @@ impl MessageTriage {
 }
 
 fn parse_triage_response(response: &ModelResponse) -> TriageState {
-    let is_skip = response.calls.is_empty() && response.text.trim() == triage::SKIP;
+    let is_skip = response.calls.is_empty() && response.text.trim() == triage::SKIP_REPLY;
     if is_skip { TriageState::Skip } else { TriageState::Respond }
 }

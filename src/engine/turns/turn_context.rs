@@ -79,7 +79,7 @@ impl TurnHistory {
                     CallState::Done(result) => Some(result.for_user.clone()),
                     CallState::Created
                     | CallState::Running
-                    | CallState::Held
+                    | CallState::AwaitingConfirmation
                     | CallState::Failed(_)
                     | CallState::Canceled(_) => None,
                 }

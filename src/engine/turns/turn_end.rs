@@ -26,7 +26,7 @@ pub(super) fn final_turn_end(
 pub(super) fn reply_turn_end(context: &TurnContext, reply: &TurnReply, reactions: SmsReactions) -> TurnEnd {
     let (id, address) = (context.active_turn.id, context.reply_address());
     let outcome = match reply {
-        TurnReply::Code(FallbackReply::WentWrong) => MessageOutcome::FailedNotified,
+        TurnReply::Code(FallbackReply::InternalError) => MessageOutcome::FailedNotified,
         TurnReply::Reaction(_) if is_silent_reaction(context, reactions) => {
             return match context.closing_sentence() {
                 Some(closing) => address.turn_end(id, MessageOutcome::Replied, closing),
@@ -64,7 +64,7 @@ pub(super) fn canceled_turn_end(context: &TurnContext) -> TurnEnd {
 
 /// Creates the end of a turn that cannot continue.
 pub(super) fn failed_turn_end(context: &TurnContext) -> TurnEnd {
-    let (id, text) = (context.active_turn.id, FallbackReply::WentWrong.text());
+    let (id, text) = (context.active_turn.id, FallbackReply::InternalError.text());
     context.reply_address().turn_end(id, MessageOutcome::FailedNotified, text)
 }
 

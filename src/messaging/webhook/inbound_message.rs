@@ -8,7 +8,7 @@ use super::fields::{
 };
 use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource, ReceivedMessage};
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::transcript::{Address, ChannelKind, OptWord};
+use crate::conversation::transcript::{Address, ChannelKind, OptKeyword};
 
 /// Maximum number of media that Twilio delivers with a message.
 pub(super) const MAX_MEDIA: usize = 10;
@@ -161,11 +161,11 @@ fn parse_media(fields: &CheckedFields<'_>) -> Result<Vec<MessageMedia>, FormFaul
 
 /// Parses Twilio's own interpretation of an opt-out keyword, which it sends for numbers with Advanced Opt-Out
 /// (<https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out>).
-fn parse_opt_out_type(fields: &CheckedFields<'_>) -> Option<OptWord> {
+fn parse_opt_out_type(fields: &CheckedFields<'_>) -> Option<OptKeyword> {
     match fields.get("OptOutType")? {
-        "STOP" => Some(OptWord::Out),
-        "START" => Some(OptWord::In),
-        "HELP" => Some(OptWord::Help),
+        "STOP" => Some(OptKeyword::Out),
+        "START" => Some(OptKeyword::In),
+        "HELP" => Some(OptKeyword::Help),
         _ => None,
     }
 }

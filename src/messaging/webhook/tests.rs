@@ -13,7 +13,7 @@ use super::status_callback::CALLBACK_FIELDS;
 use super::{CallbackQuery, FormFault, parse_inbound_message, parse_status_callback};
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::verification::{FieldAuthority, MessageFields};
-use crate::conversation::transcript::{Address, OptWord, OutboxId};
+use crate::conversation::transcript::{Address, OptKeyword, OutboxId};
 use crate::messaging::twilio::STATUS_PATH;
 use crate::store::queue::callbacks::{CallbackKey, CallbackToken};
 
@@ -117,7 +117,7 @@ impl SplitSearch<'_> {
 }
 
 /// Returns the parts of a message that cause effects.
-fn acting_fields(text: &ReceivedMessage) -> (String, String, String, String, usize, Option<OptWord>) {
+fn acting_fields(text: &ReceivedMessage) -> (String, String, String, String, usize, Option<OptKeyword>) {
     let (from, to) = (text.from.as_str().to_owned(), text.to.as_str().to_owned());
     (text.external_id.clone(), from, to, text.body.clone(), text.media.len(), text.carrier_word)
 }

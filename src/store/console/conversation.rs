@@ -130,7 +130,7 @@ impl ConversationEntries {
         let failures = delivery::load_delivery_failures(conn, content.outbound())?;
         let mut key_names = HashMap::new();
         for message in content.inbound() {
-            if let MessageOrigin::Key(key) = message.origin()
+            if let MessageOrigin::ApiKey(key) = message.origin()
                 && !key_names.contains_key(&key)
             {
                 key_names.insert(key, console_access::load_api_key_name(conn, key)?);

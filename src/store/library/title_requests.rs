@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use crate::conversation::title_requests::{
-    Coverage, DeferredAdditionState, QueuedRequest, RequestStatus, RequestedTitle, retry_pause,
+    Coverage, DeferredAdditionState, QueuedRequest, RequestStatus, RequestedTitle, retry_delay,
 };
 use crate::conversation::transcript::{CallRow, MediaKind, ToolArguments, UserId};
 use crate::store::Conn;
@@ -96,7 +96,7 @@ pub fn queue_addition(conn: &mut Conn, new: &NewDeferredAddition<'_>, now: Times
             addition_columns(new, &request, now)?,
             (requests::user_id.eq(user), requests::instance.eq(&title.instance)),
             (requests::kind.eq(title.kind), requests::catalog_id.eq(title.catalog_id)),
-            (requests::state.eq(RequestState::Queued), requests::next_try_at.eq(ms(now + retry_pause(0)))),
+            (requests::state.eq(RequestState::Queued), requests::next_try_at.eq(ms(now + retry_delay(0)))),
         ))
         .execute(conn)
         .map(drop)
@@ -449,7 +449,7 @@ mod tests {
         }
         let queued = |user: UserId, title: &str| (user, RequestState::Queued, title.to_owned());
         assert_eq!(states(&mut conn), [queued(ann, "Dune"), queued(bob, "")]);
-        assert_eq!(load_next_addition(&mut conn).unwrap(), Some((1, NOW + retry_pause(0))));
+        assert_eq!(load_next_addition(&mut conn).unwrap(), Some((1, NOW + retry_delay(0))));
     }
 
     #[test]

@@ -180,7 +180,7 @@ fn record_step(conn: &mut Conn, turn: TurnId, now: Timestamp) {
     model_steps::start_attempt(conn, first, Responder::Model, "a-model", now).unwrap();
     let chunk = BlockChunk { kind: BlockKind::Text, ord: 0, text: "A walrus".into() };
     delta_writer::append_chunks(conn, first, &[chunk], now).unwrap();
-    let (failure, message) = (StepFailure::Lasting, "no walrus served".to_owned());
+    let (failure, message) = (StepFailure::Permanent, "no walrus served".to_owned());
     model_steps::abandon_attempt(
         conn,
         first,

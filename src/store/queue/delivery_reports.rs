@@ -114,7 +114,7 @@ pub(in crate::store) fn advance_delivery(
     status: &str,
     now: Timestamp,
 ) -> QueryResult<Option<DeliveryStatus>> {
-    let Some(reported) = DeliveryStatus::from_carrier_word(status) else { return Ok(None) };
+    let Some(reported) = DeliveryStatus::from_carrier_status(status) else { return Ok(None) };
     let current: Option<Option<DeliveryStatus>> = rows::table
         .find(id)
         .filter(rows::provider_sid.eq(sid))

@@ -7,7 +7,7 @@ use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::{InboundEvent, MessageSource};
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::transcript::{Address, ChannelKind, EventId, OptWord};
+use crate::conversation::transcript::{Address, ChannelKind, EventId, OptKeyword};
 use crate::store::codec::{parse_media, unreadable_column};
 use crate::store::schema::inbound_events;
 
@@ -29,12 +29,12 @@ pub(super) struct InboundMessageRow {
 }
 
 /// Returns the value of the column `carrier_word`. Carriers report only these three keywords.
-pub(super) fn carrier_word_column_value(keyword: Option<OptWord>) -> Option<&'static str> {
+pub(super) fn carrier_word_column_value(keyword: Option<OptKeyword>) -> Option<&'static str> {
     match keyword? {
-        OptWord::Out => Some("stop"),
-        OptWord::In => Some("start"),
-        OptWord::Help => Some("help"),
-        OptWord::Yes => None,
+        OptKeyword::Out => Some("stop"),
+        OptKeyword::In => Some("start"),
+        OptKeyword::Help => Some("help"),
+        OptKeyword::Yes => None,
     }
 }
 
@@ -55,9 +55,9 @@ impl InboundMessageRow {
             authority: self.authority,
             carrier_word: match self.carrier_word.as_deref() {
                 None => None,
-                Some("stop") => Some(OptWord::Out),
-                Some("start") => Some(OptWord::In),
-                Some("help") => Some(OptWord::Help),
+                Some("stop") => Some(OptKeyword::Out),
+                Some("start") => Some(OptKeyword::In),
+                Some("help") => Some(OptKeyword::Help),
                 Some(_) => return Err(unreadable_column("carrier word")),
             },
             sent_at: self.provider_at,

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::inbound_message_row::{InboundMessageRow, carrier_word_column_value};
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::{InboundEvent, ReceivedMessage};
-use crate::conversation::routing::message_origin::BUTTON;
+use crate::conversation::routing::message_origin::BUTTON_PREFIX;
 use crate::conversation::routing::verification::{FieldAuthority, MessageFields, VerificationOutcome};
 use crate::conversation::transcript::{Address, ChannelKind, EventId, TurnId, UserId};
 use crate::store::Conn;
@@ -329,7 +329,7 @@ pub fn load_messages_counted_toward_limit(
     inbound_events::table
         .filter(inbound_events::user_id.eq(user).and(inbound_events::state.ne(InboundState::Pending)))
         .filter(inbound_events::to_addr.eq(event.to.as_str()))
-        .filter(inbound_events::external_id.not_like(format!("{BUTTON}%")))
+        .filter(inbound_events::external_id.not_like(format!("{BUTTON_PREFIX}%")))
         .filter(inbound_events::over_limit.eq(false).and(inbound_events::wants_answer.eq(true)))
         .order(inbound_events::id.desc())
         .limit(2 * i64::from(limit))

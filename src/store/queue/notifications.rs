@@ -212,7 +212,7 @@ pub fn notification_key(topic: NotificationTopic, notice: i64) -> String {
 fn topic_key(topic: NotificationTopic) -> &'static str {
     match topic {
         NotificationTopic::Ready => "ready",
-        NotificationTopic::Trouble => "trouble",
+        NotificationTopic::Problem => "trouble",
     }
 }
 
@@ -273,7 +273,7 @@ pub fn suppress_notifications(conn: &mut Conn, user: UserId, now: Timestamp) -> 
 
 /// Suppresses a user's waiting notifications of ready titles and of problems.
 pub fn suppress_topic_notifications(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    for topic in [NotificationTopic::Ready, NotificationTopic::Trouble] {
+    for topic in [NotificationTopic::Ready, NotificationTopic::Problem] {
         diesel::update(
             messages::table
                 .filter(
@@ -464,7 +464,7 @@ mod tests {
         assert_eq!(load_notification_times(&mut conn, ann, NOW, None), Ok(vec![minute(1)]));
         assert_eq!(load_notification_times(&mut conn, ann, NOW, Some(extended.id)), Ok(vec![]));
         assert_eq!(
-            find_waiting_notification(&mut conn, ann, NotificationTopic::Trouble, minute(3)),
+            find_waiting_notification(&mut conn, ann, NotificationTopic::Problem, minute(3)),
             Ok(None)
         );
         assert_eq!(

@@ -126,8 +126,7 @@ impl EventRow {
             }
             "text_out" => StreamEventKind::OutboundMessage(
                 OutboxId(self.required_subject()?),
-                DeliveryStatus::from_word(self.required_state()?)
-                    .ok_or_else(|| unreadable_column("delivery"))?,
+                DeliveryStatus::parse(self.required_state()?).ok_or_else(|| unreadable_column("delivery"))?,
             ),
             "question" => StreamEventKind::Prompt(self.required_subject()?, self.parse_state()?),
             "reaction" => StreamEventKind::Reaction(self.required_subject()?, self.parse_state()?),

@@ -67,7 +67,7 @@ pub fn finish_call(conn: &mut Conn, call: CallRow, state: &CallState, now: Times
         CallState::Canceled(reason) => (CallPhase::Canceled, None, Some(to_json(reason)?)),
         // The call is known to have had no effect, so it is reset to run again.
         CallState::Created => (CallPhase::Created, None, None),
-        CallState::Running | CallState::Held => return Ok(()),
+        CallState::Running | CallState::AwaitingConfirmation => return Ok(()),
     };
     let finished_at = (phase != CallPhase::Created).then_some(now);
     let state = tool_calls::state;

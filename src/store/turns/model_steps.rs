@@ -194,7 +194,7 @@ impl StoredAttemptFailure {
                 at: at.unwrap_or_default(),
                 retry_after: retry_after_ms.map(Duration::from_millis),
             },
-            Self::Permanent { .. } => StepFailure::Lasting,
+            Self::Permanent { .. } => StepFailure::Permanent,
             Self::Interrupted | Self::Forgiven => StepFailure::Interrupted,
         }
     }
@@ -225,7 +225,7 @@ pub fn abandon_attempt(
             retry_after_ms: retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
             message,
         },
-        StepFailure::Lasting => StoredAttemptFailure::Permanent { message },
+        StepFailure::Permanent => StoredAttemptFailure::Permanent { message },
         StepFailure::Interrupted => StoredAttemptFailure::Interrupted,
     };
     diesel::update(llm_steps::table.find((

@@ -48,7 +48,7 @@ impl TypedTool for ChangeMedia {
     const DESCRIPTION: &'static str =
         "Change how a title of the library, or these seasons, is looked for. Give only what changes.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
-    const AUDIENCE: ToolAudience = ToolAudience::Adders;
+    const AUDIENCE: ToolAudience = ToolAudience::CanAdd;
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         selectors::call_references(library, (self.kind, self.id), self.instance.as_deref())

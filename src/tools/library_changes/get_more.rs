@@ -47,7 +47,7 @@ impl TypedTool for GetMore {
     const DESCRIPTION: &'static str =
         "Get seasons or episodes of a show in the library, or look again for what is missing.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
-    const AUDIENCE: ToolAudience = ToolAudience::Adders;
+    const AUDIENCE: ToolAudience = ToolAudience::CanAdd;
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         selectors::call_references(library, (self.kind, self.id), self.instance.as_deref())

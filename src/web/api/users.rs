@@ -63,7 +63,7 @@ impl UserJson {
             },
             may_add: user.rights.may_add(),
             may_delete: user.rights.may_delete(),
-            may_4k: user.rights.may_four_k(),
+            may_4k: user.rights.may_use_four_k(),
             opted_out: user.opted_out,
             codes_suspended: code_misses.is_suspended_on(today),
             test: user.test,

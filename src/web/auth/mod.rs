@@ -164,7 +164,7 @@ impl Caller {
     pub(super) fn message_origin(self) -> MessageOrigin {
         match self {
             Self::Operator => MessageOrigin::Session,
-            Self::Program(key) => MessageOrigin::Key(key),
+            Self::Program(key) => MessageOrigin::ApiKey(key),
         }
     }
 }

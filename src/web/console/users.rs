@@ -130,7 +130,8 @@ pub(super) fn status_label(user: &User) -> (&'static str, &'static str) {
 
 /// Formats the permissions of a user; `ask` if they can only ask.
 fn format_permissions(rights: UserRights) -> String {
-    let rights = [("add", rights.may_add()), ("delete", rights.may_delete()), ("4K", rights.may_four_k())];
+    let rights =
+        [("add", rights.may_add()), ("delete", rights.may_delete()), ("4K", rights.may_use_four_k())];
     let granted: Vec<&str> =
         rights.into_iter().filter(|(_, granted)| *granted).map(|(name, _)| name).collect();
     if granted.is_empty() { "ask".to_owned() } else { granted.join(", ") }

@@ -122,7 +122,7 @@ impl Setup {
     /// Sets `CONSOLE_HOSTS`.
     pub(crate) fn console_hosts(mut self, names: &[&str]) -> Self {
         self.console.hosts =
-            self.console.hosts.with_further_hosts(names.iter().map(|name| parse_host(name).unwrap()));
+            self.console.hosts.with_hosts(names.iter().map(|name| parse_host(name).unwrap()));
         self
     }
 

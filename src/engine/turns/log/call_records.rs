@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::turn_log::{TurnLog, TurnProgress};
-use crate::conversation::transcript::{CLEARED, CallRow, CallState, MediaKind, MediaRef, ToolCall};
+use crate::conversation::transcript::{CallRow, CallState, MediaKind, MediaRef, TURN_CANCELED, ToolCall};
 use crate::engine::turns::tool_effects::{self, EffectSource};
 use crate::engine::turns::turn_context::TurnContext;
 use crate::failpoint;
@@ -59,7 +59,7 @@ impl TurnLog {
     /// Cancels calls that only read, or that preview a deletion. Calls that already have a result do not change.
     pub(crate) async fn cancel_calls(&self, calls: &[CallRow]) -> anyhow::Result<TurnProgress> {
         let (rows, now) = (calls.to_vec(), self.now());
-        let canceled = CallState::Canceled(CLEARED.to_owned());
+        let canceled = CallState::Canceled(TURN_CANCELED.to_owned());
         let record = move |conn: &mut Conn| {
             rows.iter().try_for_each(|row| calls::finish_call(conn, *row, &canceled, now))
         };

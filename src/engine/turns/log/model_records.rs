@@ -64,7 +64,7 @@ impl TurnLog {
                 }
             };
             let abandoned = AbandonedAttempt {
-                failure: StepFailure::Lasting,
+                failure: StepFailure::Permanent,
                 message: message.to_owned(),
                 charge: ModelCharge::Nothing,
             };

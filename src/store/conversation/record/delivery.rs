@@ -97,8 +97,8 @@ mod tests {
 
     #[track_caller]
     fn check(from: &str, state: &str, reported: Option<&str>, expected: DeliveryStatus) {
-        let state = DeliveryStatus::from_word(state).unwrap();
-        let reported = reported.map(|value| DeliveryStatus::from_carrier_word(value).unwrap());
+        let state = DeliveryStatus::parse(state).unwrap();
+        let reported = reported.map(|value| DeliveryStatus::from_carrier_status(value).unwrap());
         let columns = DeliveryColumns { state, reported, error: None };
         assert_eq!(columns.status(MessageTransport::from_sender(from)), expected);
     }

@@ -160,7 +160,7 @@ impl ToolCallRecord {
         let state = match self.state {
             CallPhase::Created => CallState::Created,
             CallPhase::Running | CallPhase::Unknown => CallState::Running,
-            CallPhase::Held => CallState::Held,
+            CallPhase::Held => CallState::AwaitingConfirmation,
             CallPhase::Complete => CallState::Done(self.result()?.ok_or_else(|| unreadable_column("call"))?),
             CallPhase::Error => CallState::Failed(self.failure()?),
             CallPhase::Canceled => CallState::Canceled(self.required_error()?.parse("reason")?),

@@ -64,7 +64,7 @@ pub(super) fn author_label(message: &InboundRecord, key_names: &HashMap<i64, Str
         MessageOrigin::Sender => channel_label(message.channel, message.via).to_owned(),
         MessageOrigin::TestUser => "written in the console".to_owned(),
         MessageOrigin::Button => "you in the console".to_owned(),
-        MessageOrigin::Key(key) => {
+        MessageOrigin::ApiKey(key) => {
             format!("API key {}", key_names.get(&key).map_or("", String::as_str))
         }
         MessageOrigin::Session => "you over the API".to_owned(),
