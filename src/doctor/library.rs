@@ -27,7 +27,7 @@ pub(super) async fn check_instance(instance: &ArrInstance, reporting: WebhookChe
         return vec![first];
     }
     let (folders, profiles, health_problems, webhook) = tokio::join!(
-        server.root_folders(),
+        server.fetch_root_folders(),
         server.fetch_profiles(),
         server.fetch_health(),
         check_webhook(instance, reporting)
@@ -150,7 +150,7 @@ async fn webhook_finding(instance: &ArrInstance, plan: &WebhookPlan) -> Finding 
             "remove all but one: Settings, Connect",
         );
     }
-    match instance.common_api().try_connect_entry(connection).await {
+    match instance.common_api().test_connect_entry(connection).await {
         Ok(()) => Finding::ok(format!("{label}: webhook set, and its test came through")),
         Err(error) => Finding::warning(
             format!("{label}: webhook set, but its test did not come through: failed to {error}"),
@@ -161,7 +161,7 @@ async fn webhook_finding(instance: &ArrInstance, plan: &WebhookPlan) -> Finding 
 
 fn unusable_instance(label: &str, error: &ArrError) -> Finding {
     let hint = match error {
-        ArrError::Unreachable(_) | ArrError::NoAnswer(_) => "check its URL, and whether it runs",
+        ArrError::Unreachable(_) | ArrError::NoResponse(_) => "check its URL, and whether it runs",
         ArrError::Unavailable(_) => "wait until it has started, then try again",
         ArrError::Unauthorized => "copy its API key again: Settings, General, Security",
         ArrError::WrongUrl(_) => "check its URL; a URL base such as /sonarr belongs to it",

@@ -105,7 +105,8 @@ pub(crate) async fn plan_webhook(
         Some(connection) => connection,
         None if namesakes == ConflictPolicy::TakeOver && !named.is_empty() => named.remove(0),
         None => {
-            let mut blank = instance.common_api().blank_webhook().await?.ok_or(ArrError::NotFound)?;
+            let mut blank =
+                instance.common_api().fetch_webhook_template().await?.ok_or(ArrError::NotFound)?;
             blank.rename(&free_name(&names));
             blank
         }
@@ -159,11 +160,11 @@ fn webhook_diffs(connection: &ConnectEntry, app: ServerKind, hook: &WebhookTarge
     let tags = if connection.tag_count() == 0 { "" } else { "only tagged titles" };
     let secret = match (connection.visible_secret("password"), connection.visible_header(TOKEN_HEADER)) {
         // A masked secret cannot be compared.
-        (VisibleSecret::Masked, _) | (VisibleSecret::Nothing, VisibleSecret::Masked) => None,
-        (VisibleSecret::Plain(known), _) | (VisibleSecret::Nothing, VisibleSecret::Plain(known)) => (known
+        (VisibleSecret::Masked, _) | (VisibleSecret::Missing, VisibleSecret::Masked) => None,
+        (VisibleSecret::Plain(known), _) | (VisibleSecret::Missing, VisibleSecret::Plain(known)) => (known
             != hook.secret.expose_secret())
         .then(|| SettingDiff::new("secret", "another one", "NOTIFICATION_SECRET")),
-        (VisibleSecret::Nothing, VisibleSecret::Nothing) => {
+        (VisibleSecret::Missing, VisibleSecret::Missing) => {
             Some(SettingDiff::new("secret", "", "NOTIFICATION_SECRET"))
         }
     };
@@ -238,7 +239,7 @@ fn failed_outcome(
         ArrError::NotFound => format!("update {app}: this version knows no webhooks"),
         ArrError::Unauthorized => format!("copy the API key from {app}: Settings, General, Security"),
         ArrError::WrongUrl(_) => format!("check the URL of {app} and its URL base"),
-        ArrError::Unreachable(_) | ArrError::NoAnswer(_) | ArrError::Unavailable(_) => {
+        ArrError::Unreachable(_) | ArrError::NoResponse(_) | ArrError::Unavailable(_) => {
             format!("check that {app} runs and can be reached from here")
         }
         ArrError::Server { .. } | ArrError::Unreadable(_) => format!("look into the log of {app}"),

@@ -86,7 +86,7 @@ async fn add_to_radarr(
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let radarr = &instance.client;
-    let held = radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.request_error(&error))?;
+    let held = radarr.fetch_movie_by_tmdb(args.tmdb).await.map_err(|error| instance.request_error(&error))?;
     if let Some(held) = held {
         return Ok(existing_output(instance, &held, context));
     }
@@ -108,12 +108,14 @@ async fn add_to_radarr(
         availability: Availability::Released,
     };
     let addition = radarr.add_movie(&wanted).await.map_err(|error| instance.write_error(&error))?;
-    let held =
-        radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.unverified_write_error(&error))?;
+    let held = radarr
+        .fetch_movie_by_tmdb(args.tmdb)
+        .await
+        .map_err(|error| instance.unverified_write_error(&error))?;
     match (held, addition) {
         (Some(held), AdditionOutcome::Added) => Ok(added_output(instance, &held, Some(&profile))),
-        (Some(held), AdditionOutcome::AlreadyThere) => Ok(existing_output(instance, &held, context)),
-        (None, AdditionOutcome::Added | AdditionOutcome::AlreadyThere) => Err(ToolError::Unknown(format!(
+        (Some(held), AdditionOutcome::AlreadyExists) => Ok(existing_output(instance, &held, context)),
+        (None, AdditionOutcome::Added | AdditionOutcome::AlreadyExists) => Err(ToolError::Unknown(format!(
             "{}: tmdb {} is not there after the add",
             instance.name, args.tmdb
         ))),
@@ -121,7 +123,7 @@ async fn add_to_radarr(
 }
 
 async fn check_addition(instance: &Instance<Radarr>, tmdb: i64) -> RecoveryOutcome {
-    match instance.client.movie_by_tmdb(tmdb).await {
+    match instance.client.fetch_movie_by_tmdb(tmdb).await {
         Ok(Some(held)) => RecoveryOutcome::Done(added_output(instance, &held, None)),
         Ok(None) => RecoveryOutcome::NotDone,
         Err(error) => {

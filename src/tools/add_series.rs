@@ -107,7 +107,8 @@ async fn add_to_sonarr(
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let sonarr = &instance.client;
-    let held = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.request_error(&error))?;
+    let held =
+        sonarr.fetch_series_by_tvdb(args.tvdb).await.map_err(|error| instance.request_error(&error))?;
     if let Some(held) = held {
         return add_promised_seasons(instance, &held, args, context).await;
     }
@@ -131,14 +132,16 @@ async fn add_to_sonarr(
         wanted: wanted.clone(),
     };
     let addition = sonarr.add_series(&asked).await.map_err(|error| instance.write_error(&error))?;
-    let held =
-        sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unverified_write_error(&error))?;
+    let held = sonarr
+        .fetch_series_by_tvdb(args.tvdb)
+        .await
+        .map_err(|error| instance.unverified_write_error(&error))?;
     match (held, addition) {
         (Some(held), AdditionOutcome::Added) => Ok(added_output(instance, &held, &wanted, context).await),
-        (Some(held), AdditionOutcome::AlreadyThere) => {
+        (Some(held), AdditionOutcome::AlreadyExists) => {
             add_promised_seasons(instance, &held, args, context).await
         }
-        (None, AdditionOutcome::Added | AdditionOutcome::AlreadyThere) => Err(ToolError::Unknown(format!(
+        (None, AdditionOutcome::Added | AdditionOutcome::AlreadyExists) => Err(ToolError::Unknown(format!(
             "{}: tvdb {} is not there after the add",
             instance.name, args.tvdb
         ))),
@@ -160,7 +163,7 @@ async fn check_addition(
     args: &AddSeries,
     context: &ToolContext,
 ) -> RecoveryOutcome {
-    match instance.client.series_by_tvdb(args.tvdb).await {
+    match instance.client.fetch_series_by_tvdb(args.tvdb).await {
         // The series was in the library before, or another request has added it. The seasons of this request must still
         // be searched for.
         Ok(Some(held)) if promised_seasons(instance, &held, args).is_some() => RecoveryOutcome::NotDone,

@@ -116,7 +116,7 @@ impl<Client> Instance<Client> {
         let ([radarr, sonarr], sentence) = match error {
             // For the waiting user, an instance that is starting or whose catalog is down is the same as an unreachable
             // one.
-            ArrError::Unreachable(_) | ArrError::NoAnswer(_) | ArrError::Unavailable(_) => (
+            ArrError::Unreachable(_) | ArrError::NoResponse(_) | ArrError::Unavailable(_) => (
                 [FailureCode::RadarrUnreachable, FailureCode::SonarrUnreachable],
                 "can't be reached right now",
             ),
@@ -242,7 +242,7 @@ where
     }
     let mut gathered = InstanceResults { answers: Vec::new(), failures: Vec::new() };
     for (instance, answer) in instances.iter().zip(join_all(asked).await) {
-        match answer.unwrap_or_else(|_| Err(ArrError::NoAnswer(HttpError::TimedOut(limit)))) {
+        match answer.unwrap_or_else(|_| Err(ArrError::NoResponse(HttpError::TimedOut(limit)))) {
             Ok(answer) => gathered.answers.push((instance, answer)),
             Err(error) => gathered.failures.push(instance.request_failure(&error)),
         }
@@ -347,12 +347,12 @@ mod tests {
     #[test]
     fn write_with_a_possible_effect_is_unknown() {
         check(
-            &ArrError::NoAnswer(HttpError::TimedOut(READ_PATIENCE)),
-            "unknown: radarr-4k: failed to get its answer: get an answer within 8 s",
+            &ArrError::NoResponse(HttpError::TimedOut(READ_PATIENCE)),
+            "unknown: radarr-4k: failed to get a response: get an answer within 8 s",
         );
         check(
             &ArrError::Server { status: 500, message: "boom".to_owned() },
-            "unknown: radarr-4k: failed to have it work: status 500: boom",
+            "unknown: radarr-4k: failed to complete the request: status 500: boom",
         );
     }
 

@@ -60,7 +60,7 @@ impl MediaCopy {
             (InstanceRef::Series(_), None) => Ok(None),
             (InstanceRef::Series(instance), Some(SeasonEpisodes { season, numbers })) => {
                 let Some(show) = instance.client.fetch_series(id).await? else { return Ok(None) };
-                let all = instance.client.season_episodes(id, *season).await?;
+                let all = instance.client.fetch_season_episodes(id, *season).await?;
                 let named: Vec<Episode> = all
                     .iter()
                     .filter(|episode| numbers.is_empty() || numbers.contains(&episode.number))
@@ -159,7 +159,7 @@ impl MediaCopy {
                 }
             }
             (InstanceRef::Series(instance), CopyScope::Episodes { season, touched, .. }) => {
-                let now = instance.client.season_episodes(self.id, *season).await?;
+                let now = instance.client.fetch_season_episodes(self.id, *season).await?;
                 let unwanted: Vec<i64> = now
                     .iter()
                     .filter(|one| !one.monitored && touched.iter().any(|episode| episode.id == one.id))

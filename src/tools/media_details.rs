@@ -164,8 +164,9 @@ async fn fetch_season_details(
     context: &ToolContext,
 ) -> Result<CallResult, ToolError> {
     let client = &instance.client;
-    let (show, episodes) = tokio::try_join!(client.fetch_series(id), client.season_episodes(id, number))
-        .map_err(|error| instance.request_error(&error))?;
+    let (show, episodes) =
+        tokio::try_join!(client.fetch_series(id), client.fetch_season_episodes(id, number))
+            .map_err(|error| instance.request_error(&error))?;
     let Some(show) = show else { return Err(unknown_title(id).into()) };
     if episodes.is_empty() {
         return Err(no_such_season(&show, number).into());
@@ -190,7 +191,7 @@ fn format_episode(episode: &Episode, context: &ToolContext) -> String {
         (Some(_), _, _) => "on disk".to_owned(),
         (None, true, true) => "missing".to_owned(),
         (None, true, false) => "not wanted".to_owned(),
-        (None, false, _) => match episode.airs {
+        (None, false, _) => match episode.airs_at {
             Some(at) => format!("airs {}", format_airing(at, context)),
             None => "no date yet".to_owned(),
         },
@@ -210,7 +211,8 @@ fn format_season(show: &Series, number: u32, episodes: &[Episode], context: &Too
         .filter(|episode| !episode.on_disk() && episode.has_aired(context.now))
         .map(|episode| format!("E{:02}", episode.number))
         .collect();
-    let to_come = episodes.iter().filter_map(|episode| episode.airs).filter(|airs| *airs > context.now).min();
+    let to_come =
+        episodes.iter().filter_map(|episode| episode.airs_at).filter(|airs| *airs > context.now).min();
     let mut sentence = format!("{} of {} episodes of {name} are on disk.", on_disk, episodes.len());
     if !missing.is_empty() {
         sentence.push_str(&format!(" Missing: {}.", super::formatting::format_sentence_list(&missing)));

@@ -12,7 +12,7 @@ use super::typed_tool::DeletionTool;
 use super::{CallReferences, RecoveryOutcome, ToolError};
 use crate::arr::changes::SeriesSearch;
 use crate::arr::common_api::DiscardMode;
-use crate::arr::{ArrError, Download, DownloadOf, RemovalOutcome};
+use crate::arr::{ArrError, Download, DownloadContent, RemovalOutcome};
 use crate::conversation::deletion::target::{
     DeletionScope, DeletionTarget, DownloadFollowUp, TargetFingerprint,
 };
@@ -49,9 +49,11 @@ impl DeletionTool for RemoveDownload {
         let download = fetch_download(&place, self.id).await.map_err(|error| place.request_error(&error))?;
         let Some(download) = download else { return Err(not_downloading(self.id).into()) };
         // No other copy can be searched for if the library does not know the title.
-        let afterwards = match (self.replace, &download.of) {
-            (true, DownloadOf::Movie(_) | DownloadOf::Episodes { .. }) => DownloadFollowUp::SearchAgain,
-            (true, DownloadOf::Nothing) | (false, _) => DownloadFollowUp::Nothing,
+        let afterwards = match (self.replace, &download.content) {
+            (true, DownloadContent::Movie(_) | DownloadContent::Episodes { .. }) => {
+                DownloadFollowUp::SearchAgain
+            }
+            (true, DownloadContent::Nothing) | (false, _) => DownloadFollowUp::Nothing,
         };
         Ok(vec![freeze_download(&place, self.id, &download, afterwards)])
     }
@@ -77,7 +79,7 @@ impl DeletionTool for RemoveDownload {
             DownloadFollowUp::SearchAgain => {
                 let by_itself = place
                     .common_api()
-                    .replaces_failed()
+                    .fetch_replaces_failed()
                     .await
                     .map_err(|error| place.request_error(&error))?;
                 (DiscardMode::BlockAndReplace, !by_itself)
@@ -96,7 +98,10 @@ impl DeletionTool for RemoveDownload {
             return Err(still_there_failure(item).into());
         }
         if search {
-            place.search_titles(&download.of).await.map_err(|error| place.unverified_write_error(&error))?;
+            place
+                .search_titles(&download.content)
+                .await
+                .map_err(|error| place.unverified_write_error(&error))?;
         }
         Ok(removed_result(item))
     }
@@ -113,7 +118,7 @@ impl DeletionTool for RemoveDownload {
             Ok(None) if frozen_afterwards(item) == DownloadFollowUp::Nothing => {
                 RecoveryOutcome::Done(removed_result(item).into())
             }
-            Ok(None) => match place.common_api().replaces_failed().await {
+            Ok(None) => match place.common_api().fetch_replaces_failed().await {
                 Ok(true) => RecoveryOutcome::Done(removed_result(item).into()),
                 Ok(false) | Err(_) => RecoveryOutcome::Unknown,
             },
@@ -136,10 +141,10 @@ fn find_instance<'a>(library: &'a ArrInstances, name: Option<&str>) -> Result<In
 }
 
 impl InstanceRef<'_> {
-    async fn search_titles(&self, what: &DownloadOf) -> Result<(), ArrError> {
+    async fn search_titles(&self, what: &DownloadContent) -> Result<(), ArrError> {
         match (self, what) {
-            (Self::Movies(instance), DownloadOf::Movie(id)) => instance.client.search_movie(*id).await,
-            (Self::Series(instance), DownloadOf::Episodes { episodes, .. }) => {
+            (Self::Movies(instance), DownloadContent::Movie(id)) => instance.client.search_movie(*id).await,
+            (Self::Series(instance), DownloadContent::Episodes { episodes, .. }) => {
                 let ids = episodes.iter().map(|episode| episode.id).collect();
                 instance.client.search_series(&SeriesSearch::Episodes(ids)).await
             }

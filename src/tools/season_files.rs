@@ -11,7 +11,7 @@ use super::deletion_outcomes::{
 use super::instance_ref::series_fingerprint;
 use super::library::{ArrInstances, Instance, unknown_title};
 use super::{RecoveryOutcome, ToolError};
-use crate::arr::changes::EditorChange;
+use crate::arr::changes::SeasonMonitoringOutcome;
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, MediaFile, Series};
@@ -38,7 +38,7 @@ pub(super) async fn freeze_season(
     let show = client.fetch_series(series).await.map_err(|error| instance.request_error(&error))?;
     let Some(show) = show else { return Err(unknown_title(series).into()) };
     let episodes =
-        client.season_episodes(series, number).await.map_err(|error| instance.request_error(&error))?;
+        client.fetch_season_episodes(series, number).await.map_err(|error| instance.request_error(&error))?;
     let files = episode_files(&episodes);
     if files.is_empty() {
         return Err(nothing_on_disk(&show, number).into());
@@ -122,7 +122,7 @@ impl<'a> SeasonFiles<'a> {
 
     async fn unmonitor_and_delete(&self, files: &[MediaFile]) -> Result<CallResult, ToolError> {
         let Self { instance, item, .. } = self;
-        if self.unmonitor_season().await? == EditorChange::Gone {
+        if self.unmonitor_season().await? == SeasonMonitoringOutcome::SeriesNotFound {
             return Ok(already_gone_result(item));
         }
         let ids: Vec<i64> = files.iter().map(|file| file.id).collect();
@@ -162,12 +162,12 @@ impl<'a> SeasonFiles<'a> {
 
     /// Unmonitors the season. The flags are read back, because a season that is still monitored would be downloaded
     /// again.
-    async fn unmonitor_season(&self) -> Result<EditorChange, ToolError> {
+    async fn unmonitor_season(&self) -> Result<SeasonMonitoringOutcome, ToolError> {
         let Self { instance, item, number, .. } = self;
         let client = &instance.client;
         let edited = client.monitor_seasons(item.id, &[(*number, false)]).await;
-        if edited.map_err(|error| instance.write_error(&error))? == EditorChange::Gone {
-            return Ok(EditorChange::Gone);
+        if edited.map_err(|error| instance.write_error(&error))? == SeasonMonitoringOutcome::SeriesNotFound {
+            return Ok(SeasonMonitoringOutcome::SeriesNotFound);
         }
         // A season that was not monitored as a whole may have individually monitored episodes.
         let single = monitored_episode_ids(
@@ -180,7 +180,7 @@ impl<'a> SeasonFiles<'a> {
         )
         .is_empty()
         {
-            Ok(EditorChange::Made)
+            Ok(SeasonMonitoringOutcome::Updated)
         } else {
             Err(still_monitored(item).into())
         }
@@ -207,7 +207,7 @@ impl<'a> SeasonFiles<'a> {
     }
 
     async fn fetch_episodes(&self) -> Result<Vec<Episode>, ArrError> {
-        self.instance.client.season_episodes(self.item.id, self.number).await
+        self.instance.client.fetch_season_episodes(self.item.id, self.number).await
     }
 }
 

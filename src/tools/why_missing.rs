@@ -20,7 +20,9 @@ use crate::arr::episodes::Episode;
 use crate::arr::history::HistoryEntry;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
-use crate::arr::{ArrError, Availability, Download, DownloadOf, Movie, QualityProfile, RootFolder, Series};
+use crate::arr::{
+    ArrError, Availability, Download, DownloadContent, Movie, QualityProfile, RootFolder, Series,
+};
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, ToolAudience,
@@ -94,7 +96,7 @@ async fn diagnose_movie(
         return Err(unknown_title(id).into());
     };
     let server = server?;
-    let download = server.downloads.iter().find(|download| download.of == DownloadOf::Movie(id));
+    let download = server.downloads.iter().find(|download| download.content == DownloadContent::Movie(id));
     let facts = DiagnosisFacts {
         name: &format_media_title(&movie.title, movie.year),
         on_disk: movie.has_file.then_some(movie.size_bytes),
@@ -135,9 +137,9 @@ async fn diagnose_series(
     let concerns = |id: i64| part.episodes.iter().any(|episode| episode.id == id);
     let mut server = server?;
     server.history.retain(|entry| entry.episode.is_some_and(|(id, _, _)| concerns(id)));
-    let download = server.downloads.iter().find(|download| match &download.of {
-        DownloadOf::Episodes { episodes, .. } => episodes.iter().any(|queued| concerns(queued.id)),
-        DownloadOf::Movie(_) | DownloadOf::Nothing => false,
+    let download = server.downloads.iter().find(|download| match &download.content {
+        DownloadContent::Episodes { episodes, .. } => episodes.iter().any(|queued| concerns(queued.id)),
+        DownloadContent::Movie(_) | DownloadContent::Nothing => false,
     });
     let facts = DiagnosisFacts {
         name: &part.name,
@@ -178,7 +180,7 @@ impl InstanceState {
         let (downloads, history, folders, ailments, profiles) = tokio::join!(
             place.fetch_downloads(),
             place.fetch_history(id),
-            api.root_folders(),
+            api.fetch_root_folders(),
             api.fetch_health(),
             api.fetch_profiles(),
         );
@@ -250,9 +252,10 @@ fn select_episodes(
     if !unwanted.is_empty() {
         return Some(EpisodeSelection::from_episodes(show, unwanted, false, ReleaseState::Released));
     }
-    if let Some(next) = to_come.iter().min_by_key(|one| one.airs.map_or(jiff::Timestamp::MAX, |airs| airs)) {
+    if let Some(next) = to_come.iter().min_by_key(|one| one.airs_at.map_or(jiff::Timestamp::MAX, |airs| airs))
+    {
         let wanted = show.monitored && next.monitored;
-        let out = ReleaseState::Expected(next.airs.map(|airs| local_day(airs, &context.zone)));
+        let out = ReleaseState::Expected(next.airs_at.map(|airs| local_day(airs, &context.zone)));
         return Some(EpisodeSelection::from_episodes(show, vec![next.clone()], wanted, out));
     }
     if there.is_empty() {

@@ -176,9 +176,9 @@ async fn doctor_distinguishes_wrong_key_wrong_address_and_outage() {
     let ended = peers.run(&["doctor"]);
     assert_eq!(ended.code, Some(1));
     insta::assert_snapshot!([finding_text(&ended, "Sonarr"), finding_text(&ended, "Radarr 4K")].join("\n"), @r"
-    failure  Sonarr: failed to sign in: the API key is refused
+    failure  Sonarr: failed to authenticate: the API key was rejected
              hint: copy its API key again: Settings, General, Security
-    failure  Radarr 4K: failed to reach it
+    failure  Radarr 4K: failed to connect
              hint: check its URL, and whether it runs
     ");
 
@@ -195,14 +195,14 @@ async fn doctor_distinguishes_wrong_key_wrong_address_and_outage() {
 async fn doctor_reports_library_gaps_and_health_problems() {
     let peers = household().await;
     peers.radarr.set_profiles(&[]);
-    peers.radarr.root_folder("/more", None);
+    peers.radarr.add_root_folder("/more", None);
     peers.radarr.add_health_problem(
         "error",
         "IndexerStatusCheck",
         "All indexers are unavailable due to failures.",
     );
     peers.radarr.add_health_problem("notice", "UpdateCheck", "New update is available.");
-    peers.radarr.refuse_webhooks("HTTP request failed: [401:Unauthorized]");
+    peers.radarr.fail_webhook_tests("HTTP request failed: [401:Unauthorized]");
     let ended = peers.run(&["doctor"]);
     assert_eq!(ended.code, Some(1));
     insta::assert_snapshot!(finding_text(&ended, "Radarr"), @r"
@@ -213,7 +213,7 @@ async fn doctor_reports_library_gaps_and_health_problems() {
              hint: make one: Settings, Profiles; without it nothing can be added
     warning  Radarr: it says: All indexers are unavailable due to failures
              hint: see System, Status there
-    warning  Radarr: webhook set, but its test did not come through: failed to have it accept the request: Unable to send test message. Error: HTTP request failed: [401:Unauthorized]
+    warning  Radarr: webhook set, but its test did not come through: failed to get the request accepted: Unable to send test message. Error: HTTP request failed: [401:Unauthorized]
              hint: start dialarr serve; after a change of NOTIFICATION_SECRET: dialarr setup --apply --renew-secret
     ");
 }

@@ -140,8 +140,8 @@ async fn notification_in_quiet_hours_is_not_an_unsent_message() {
     app.radarr().add(movie("Dune").year(2021).tmdb(438_631));
     app.follow_movie(BOB, 438_631).await;
     app.later(0).await;
-    app.radarr().import_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
 
     app.later(9 * 60 * 60).await;
 

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::library_entries::{LibraryEntry, SeasonEntry, SeasonsEntry, ServerEntry, TitleEntry};
 use crate::arr::fake::activity::{FakeServers, download};
-use crate::arr::fake::media_fixtures::{FakeMovie, FakeSeries, FakeTitle, ShowSeason, movie, series};
+use crate::arr::fake::media_fixtures::{FakeMovie, FakeSeason, FakeSeries, FakeTitle, movie, series};
 use crate::arr::fake::radarr::FakeRadarr;
 use crate::arr::fake::sonarr::FakeSonarr;
 use crate::clock::Clock;
@@ -39,7 +39,7 @@ pub(super) fn build_fake_servers(library: &LibraryEntry, clock: &Clock) -> FakeS
 fn keep_busy(fakes: &FakeServers, library: &LibraryEntry, now: Timestamp) {
     for entry in &library.queue {
         let download = download(&entry.title);
-        fakes.queue(match (&entry.stuck, &entry.failed) {
+        fakes.add_download(match (&entry.stuck, &entry.failed) {
             (Some(reason), _) => download.stuck(reason),
             (None, Some(reason)) => download.failed(reason),
             (None, None) if entry.paused => download.percent(entry.percent).paused(),
@@ -47,14 +47,14 @@ fn keep_busy(fakes: &FakeServers, library: &LibraryEntry, now: Timestamp) {
         });
     }
     for entry in &library.calendar {
-        fakes.calendar(&entry.title, entry.date);
+        fakes.add_calendar_entry(&entry.title, entry.date);
     }
     for entry in &library.imported {
         let at = now.saturating_sub(SignedDuration::from_hours(entry.hours_ago)).unwrap_or(now);
-        fakes.imported(&entry.title, at);
+        fakes.add_import(&entry.title, at);
     }
     for title in &library.can_find {
-        fakes.can_find(title);
+        fakes.add_release(title);
     }
     for entry in &library.health {
         match entry.server {
@@ -84,7 +84,7 @@ fn fake_series(entry: &TitleEntry) -> FakeSeries {
         None => show = show.seasons(1),
         Some(SeasonsEntry::Count(count)) => show = show.seasons(*count),
         Some(SeasonsEntry::Each(seasons)) => {
-            let season = |entry: &SeasonEntry| ShowSeason {
+            let season = |entry: &SeasonEntry| FakeSeason {
                 number: entry.number,
                 episodes: entry.episodes,
                 monitored: !entry.unmonitored,
@@ -98,10 +98,10 @@ fn fake_series(entry: &TitleEntry) -> FakeSeries {
     show.catalog_id = entry.tvdb.unwrap_or_default();
     show.details.missing = entry.missing;
     show.details.ended = entry.ended;
-    show.details.kind = if entry.anime { "anime" } else { show.details.kind };
+    show.details.series_type = if entry.anime { "anime" } else { show.details.series_type };
     // Single episodes come last: the number of episodes and those on disk determine them.
     for it in &entry.off_disk {
-        show = show.off_disk(it.season, it.number);
+        show = show.missing_episode(it.season, it.number);
     }
     for it in &entry.unmonitored_episodes {
         show = show.unmonitored_episode(it.season, it.number);

@@ -16,11 +16,11 @@ impl ScenarioServers {
             ["sonarr", list] => action_record_value(&self.peers.sonarr, list).with_context(unknown),
             [shelf, key, field] => match self.media_path(shelf)? {
                 MediaPath::Movies(radarr) => {
-                    let film = find_title(&radarr.items(), key).with_context(unknown)?;
+                    let film = find_title(&radarr.titles(), key).with_context(unknown)?;
                     common_value(film.as_ref(), field).with_context(unknown)
                 }
                 MediaPath::Series(sonarr) => {
-                    let show = find_title(&sonarr.items(), key).with_context(unknown)?;
+                    let show = find_title(&sonarr.titles(), key).with_context(unknown)?;
                     of_show(show.as_ref(), field)
                         .or_else(|| common_value(show.as_ref(), field))
                         .with_context(unknown)
@@ -84,7 +84,7 @@ fn of_show(show: Option<&FakeSeries>, field: &str) -> Option<Value> {
         "wanted_episodes" => of(|show| episode_codes(&show.monitored_episodes())),
         "episodes_on_disk" => of(|show| episode_codes(&show.episodes_on_disk())),
         "new_seasons" => of(|show| json!(show.details.new_seasons)),
-        "kind" => of(|show| json!(show.details.kind)),
+        "kind" => of(|show| json!(show.details.series_type)),
         _ => return None,
     })
 }

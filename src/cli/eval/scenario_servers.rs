@@ -140,7 +140,7 @@ impl TitleChange {
     }
 
     fn apply_to<D: Clone>(self, fake: &FakeServer<D>, id: i64) -> Option<()> {
-        fake.item(id)?;
+        fake.title(id)?;
         match self {
             Self::Size(bytes) => fake.edit(id, |item| item.size_bytes = bytes),
             Self::Title(title) => fake.edit(id, |item| item.title = title),
@@ -158,8 +158,8 @@ fn set_fault<D: Clone>(fake: &FakeServer<D>, knob: &str, value: &Value, now: Tim
     match knob {
         "down" => fake.set_down(value.as_bool()?),
         "fail" => fake.fail_next(status()?),
-        "write_done_but" => fake.do_next_write_but_answer(status()?),
-        "can_find" => fake.can_find(value.as_str()?),
+        "write_done_but" => fake.complete_next_write_with_status(status()?),
+        "can_find" => fake.add_release(value.as_str()?),
         "imported" => fake.add_import(value.as_str()?, now),
         "healthy" => value.as_bool()?.then(|| fake.clear_health_problems())?,
         "queue_is_empty" => value.as_bool()?.then(|| fake.clear_queue())?,

@@ -166,7 +166,7 @@ impl Notifier {
         let state = async {
             let (client, id) = (&sonarr.client, news.show.id);
             let Some(series) = client.fetch_series(id).await? else { return Ok(None) };
-            let growing = client.growing_episodes(&series, Some(&news.season_numbers())).await?;
+            let growing = client.fetch_growing_episodes(&series, Some(&news.season_numbers())).await?;
             Ok::<_, ArrError>(Some((series, client.fetch_history(id).await?, growing)))
         };
         match state.await {
@@ -179,7 +179,7 @@ impl Notifier {
                 tracing::warn!(instance, error = why, "failed to query Sonarr about an arr event");
                 // All events must have this age, because a show that continues always has a recent event.
                 if group.events.iter().all(|report| self.clock.now() < report.received_at + MAX_EVENT_AGE) {
-                    return Ok(if error.is_of_the_server() {
+                    return Ok(if error.affects_all_requests() {
                         SeriesLookupOutcome::NoAnswer
                     } else {
                         SeriesLookupOutcome::Unclear

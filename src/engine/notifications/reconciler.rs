@@ -85,7 +85,7 @@ impl Reconciler {
 
     async fn reconcile_movies(&self, instance: &Instance<Radarr>) -> anyhow::Result<()> {
         let Some(since) = self.load_history_start(instance.name).await? else { return Ok(()) };
-        let entries = instance.client.history_since(since).await.context("read the history")?;
+        let entries = instance.client.fetch_history_since(since).await.context("read the history")?;
         let found =
             self.keep_unknown_events(instance.name, find_missed_events(MediaKind::Movie, &entries)).await?;
         let mut titles = BTreeMap::new();
@@ -103,7 +103,7 @@ impl Reconciler {
 
     async fn reconcile_series(&self, instance: &Instance<Sonarr>) -> anyhow::Result<()> {
         let Some(since) = self.load_history_start(instance.name).await? else { return Ok(()) };
-        let entries = instance.client.history_since(since).await.context("read the history")?;
+        let entries = instance.client.fetch_history_since(since).await.context("read the history")?;
         let found =
             self.keep_unknown_events(instance.name, find_missed_events(MediaKind::Series, &entries)).await?;
         let mut titles = BTreeMap::new();
@@ -166,7 +166,9 @@ impl Reconciler {
     ) -> anyhow::Result<()> {
         let is_failure = |one: &KeyedArrEvent| matches!(one.event, ArrEvent::DownloadFailed(_));
         // An instance that automatically searches for another copy needs no help.
-        if reported.iter().any(is_failure) && server.replaces_failed().await.context("read the settings")? {
+        if reported.iter().any(is_failure)
+            && server.fetch_replaces_failed().await.context("read the settings")?
+        {
             reported.retain(|one| !is_failure(one));
         }
         let now = self.clock.now();
@@ -200,8 +202,8 @@ struct MissedArrEvent {
 
 fn find_missed_events(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<MissedArrEvent> {
     let mut all: Vec<MissedArrEvent> = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.of > 0) {
-        let title = ArrTitle { id: entry.of, catalog_id: 0, title: String::new(), year: 0 };
+    for entry in entries.iter().filter(|entry| entry.title_id > 0) {
+        let title = ArrTitle { id: entry.title_id, catalog_id: 0, title: String::new(), year: 0 };
         let copy = if history::is_upgrade(entries, entry) { ImportKind::Upgrade } else { ImportKind::First };
         let number = entry.episode.map(|(_, season, number)| (season, number));
         let report = match (entry.event, kind, number) {
@@ -209,8 +211,8 @@ fn find_missed_events(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<MissedAr
             (HistoryEvent::Imported, MediaKind::Series, Some((season, number))) => {
                 ArrEvent::EpisodeImported { show: title, season, number, copy }
             }
-            (HistoryEvent::Failed, ..) if !entry.is_by_hand() => {
-                ArrEvent::DownloadFailed(entry.of.to_string())
+            (HistoryEvent::Failed, ..) if !entry.is_manually_failed() => {
+                ArrEvent::DownloadFailed(entry.title_id.to_string())
             }
             _ => continue,
         };
@@ -219,7 +221,7 @@ fn find_missed_events(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<MissedAr
             // A failed pack has a row for each of its episodes.
             Some(known) => known.episodes.extend(number),
             None => all.push(MissedArrEvent {
-                title_id: entry.of,
+                title_id: entry.title_id,
                 episodes: number.into_iter().collect(),
                 event: reported,
             }),
@@ -232,7 +234,7 @@ fn find_missed_events(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<MissedAr
 /// titles.
 fn none_if_unreadable<T>(answer: Result<Option<T>, ArrError>) -> Result<Option<T>, ArrError> {
     match answer {
-        Err(error) if !error.is_of_the_server() => {
+        Err(error) if !error.affects_all_requests() => {
             tracing::warn!(
                 error = telemetry::error_chain(&error),
                 "failed to fetch a title from the history"

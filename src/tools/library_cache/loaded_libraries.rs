@@ -93,7 +93,7 @@ impl LoadedLibrary<'_> {
             }
             Ok(Err(error)) => CurrentTitle::Failed(self.instance.request_failure(&error)),
             Err(_) => {
-                let late = ArrError::NoAnswer(HttpError::TimedOut(READ_PATIENCE));
+                let late = ArrError::NoResponse(HttpError::TimedOut(READ_PATIENCE));
                 CurrentTitle::Failed(self.instance.request_failure(&late))
             }
         }

@@ -46,7 +46,7 @@ impl Instance<Radarr> {
         let radarr = self.client.clone();
         async move {
             let mut entries = CachedTitles::default();
-            radarr.each_holding(|holding| entries.push(holding)).await?;
+            radarr.for_each_title(|holding| entries.push(holding)).await?;
             Ok(entries)
         }
     }
@@ -67,7 +67,7 @@ impl Instance<Sonarr> {
         let sonarr = self.client.clone();
         async move {
             let mut entries = CachedTitles::default();
-            sonarr.each_holding(|holding| entries.push(holding)).await?;
+            sonarr.for_each_title(|holding| entries.push(holding)).await?;
             Ok(entries)
         }
     }
@@ -75,6 +75,6 @@ impl Instance<Sonarr> {
 
 /// Waits for a load within a time limit. The load continues in the background if the caller stops waiting.
 async fn with_time_limit(held: impl Future<Output = LoadResult>) -> LoadResult {
-    let slow = || Err(Arc::new(ArrError::NoAnswer(HttpError::TimedOut(READ_PATIENCE))));
+    let slow = || Err(Arc::new(ArrError::NoResponse(HttpError::TimedOut(READ_PATIENCE))));
     tokio::time::timeout(READ_PATIENCE, held).await.unwrap_or_else(|_| slow())
 }

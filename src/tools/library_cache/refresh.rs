@@ -143,7 +143,7 @@ impl LibraryCache {
                 Some(reading) => return reading,
                 None => {
                     let cause = "the reading of the library was given up".into();
-                    return Err(Arc::new(ArrError::NoAnswer(HttpError::Broken(cause))));
+                    return Err(Arc::new(ArrError::NoResponse(HttpError::Broken(cause))));
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::arr::changes::{EditorChange, SeriesChange};
+use crate::arr::changes::{SeasonMonitoringOutcome, SeriesChange};
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Series};
@@ -101,7 +101,7 @@ impl SeriesSnapshot {
                 goal.episodes = self
                     .episodes
                     .iter()
-                    .filter(|episode| episode.airs.is_some() && episode.season != SPECIALS)
+                    .filter(|episode| episode.airs_at.is_some() && episode.season != SPECIALS)
                     .map(|episode| (episode.id, !episode.has_aired(now)))
                     .collect();
             }
@@ -214,14 +214,14 @@ pub async fn write_flags(
     };
     if *wish == MonitoringChange::OnlyFuture {
         if !now.meets_goal(goal) {
-            note(sonarr.want_future_only(id).await)?;
+            note(sonarr.monitor_future_episodes(id).await)?;
         }
     } else {
         let turned = changed_seasons(&now.seasons, &goal.seasons);
         if !turned.is_empty() {
             note(sonarr.monitor_seasons(id, &turned).await.and_then(|edit| match edit {
-                EditorChange::Made => Ok(()),
-                EditorChange::Gone => Err(ArrError::NotFound),
+                SeasonMonitoringOutcome::Updated => Ok(()),
+                SeasonMonitoringOutcome::SeriesNotFound => Err(ArrError::NotFound),
             }))?;
         }
         // Changing the flag of a season has changed the flags of all its episodes.
@@ -298,7 +298,7 @@ mod tests {
         let (again, writes) = (after.goal_flags(&wish, now()), fake.post_count());
         write_flags(&instance, &after, (&wish, &again), SeriesChange::default()).await.unwrap();
         assert_eq!(fake.post_count(), writes, "a wish that has come true writes nothing");
-        let show = fake.item(id).unwrap();
+        let show = fake.title(id).unwrap();
         let gained = held.seasons_gained(&goal).into_iter().collect();
         (show.monitored_episodes(), show.monitored, show.details.new_seasons, gained)
     }
