@@ -62,10 +62,10 @@ pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
 
 /// Logs once at the start the features that this installation lacks, and the reasons.
 pub(crate) fn log_missing_connections(config: &Config) {
-    for misspelling in &config.misspelt {
+    for misspelling in &config.misspelled_names {
         tracing::warn!("{misspelling}");
     }
-    for cut in &config.cut {
+    for cut in &config.expanded_values {
         tracing::warn!("{cut}");
     }
     if config.twilio.is_none() {

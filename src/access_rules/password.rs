@@ -32,7 +32,7 @@ impl ConsolePassword {
                 && hash.hash.is_some()
                 && Params::try_from(hash).is_ok()
         });
-        hash.map(|_| Self::Hash(text.into())).ok_or("not a whole argon2id hash")
+        hash.map(|_| Self::Hash(text.into())).ok_or("not a complete argon2id hash")
     }
 
     fn from_plain_text(text: &str) -> Result<Self, &'static str> {
@@ -65,8 +65,8 @@ mod tests {
         assert_eq!(kind("correct horse"), Ok("plain"));
         assert_eq!(kind("$ecret horse"), Ok("plain"));
         assert_eq!(kind(hash), Ok("hash"));
-        assert_eq!(kind(&hash.replace("argon2id", "argon2i")), Err("not a whole argon2id hash"));
-        assert_eq!(kind("$argon2id$v=19$m=19456,t=2,p=1"), Err("not a whole argon2id hash"));
+        assert_eq!(kind(&hash.replace("argon2id", "argon2i")), Err("not a complete argon2id hash"));
+        assert_eq!(kind("$argon2id$v=19$m=19456,t=2,p=1"), Err("not a complete argon2id hash"));
         assert_eq!(kind(&"a".repeat(1025)), Err("longer than 1024 bytes"));
     }
 
@@ -82,7 +82,7 @@ mod tests {
         for end in 7..=before_the_last_part {
             assert_eq!(
                 ConsolePassword::parse(&hash[..end]).unwrap_err(),
-                "not a whole argon2id hash",
+                "not a complete argon2id hash",
                 "{end}"
             );
         }

@@ -70,7 +70,7 @@ fn doctor_detects_a_moved_database_of_the_service() {
 
     let ended = cli.run(&["doctor"], &[AT_HOME, ("PORT", &port)]);
 
-    let message = "failure  service: database file: no file is at the path of the database\n         hint: put the file back";
+    let message = "failure  service: database file: no file is at the path of the database\n         hint: restore the file";
     assert!(ended.output.contains(message), "{}", ended.output);
     assert_eq!(ended.code, Some(1));
 }

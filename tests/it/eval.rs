@@ -176,7 +176,7 @@ fn unreachable_model_fails_every_scenario() {
     let cli = Cli::new();
     let ended = live(&server, &cli, "1");
     assert_eq!(ended.code, Some(1));
-    assert!(ended.output.contains("the model failed to reach the model"), "{}", ended.output);
+    assert!(ended.output.contains("failed to reach the model"), "{}", ended.output);
 }
 
 #[test]

@@ -28,13 +28,13 @@ async fn setup_without_apply_only_shows_the_changes() {
     insta::assert_snapshot!(ended.output, @r"
     Sonarr webhook: address: none -> http://dialarr:3000/webhook/sonarr
     Sonarr webhook: secret: none -> NOTIFICATION_SECRET
-    Sonarr webhook: tells of: none -> health issue, health restored, import complete, manual interaction required
+    Sonarr webhook: events: none -> health issue, health restored, import complete, manual interaction required
     Radarr webhook: address: none -> http://dialarr:3000/webhook/radarr
     Radarr webhook: secret: none -> NOTIFICATION_SECRET
-    Radarr webhook: tells of: none -> download, health issue, health restored, manual interaction required
+    Radarr webhook: events: none -> download, health issue, health restored, manual interaction required
     Twilio number +***00: webhook: https://old.example/sms?... -> https://sms.example.org/webhook/twilio#rc=3&rp=5xx,ct,rt&rt=5000
     Twilio number +***00: fallback: none -> https://sms.example.org/webhook/twilio
-    Nothing was changed yet
+    No changes were made
       hint: dialarr setup --apply
     ");
     let kept = (
@@ -107,7 +107,7 @@ async fn existing_webhook_entry_is_repaired_and_not_duplicated() {
     Sonarr webhook: address: http://old:3000/webhook/sonarr -> http://dialarr:3000/webhook/sonarr
     Sonarr webhook: method: PUT -> POST
     Sonarr webhook: secret: none -> NOTIFICATION_SECRET
-    Sonarr webhook: tells of: grab -> health issue, health restored, import complete, manual interaction required
+    Sonarr webhook: events: grab -> health issue, health restored, import complete, manual interaction required
     Sonarr webhook: done
     ");
     assert_eq!(peers.sonarr.format_connect_entries(), [SONARR_WEBHOOK.replacen("Dialarr", "dialarr", 1)]);
@@ -121,8 +121,8 @@ async fn webhook_of_another_installation_is_not_changed() {
     insta::assert_snapshot!(lines_of(&ended.output, "Sonarr"), @r"
     Sonarr webhook: address: none -> http://dialarr:3000/webhook/sonarr
     Sonarr webhook: secret: none -> NOTIFICATION_SECRET
-    Sonarr webhook: tells of: none -> health issue, health restored, import complete, manual interaction required
-    Sonarr webhook: another webhook: Dialarr at http://other:3000/webhook/sonarr -> left alone; --take-over changes it instead
+    Sonarr webhook: events: none -> health issue, health restored, import complete, manual interaction required
+    Sonarr webhook: another webhook: Dialarr at http://other:3000/webhook/sonarr -> unchanged; --take-over changes it instead
     Sonarr webhook: done
     ");
     let both = [
@@ -157,7 +157,7 @@ async fn failed_part_does_not_stop_the_rest_of_setup() {
     insta::assert_snapshot!(lines_of(&ended.output, "Sonarr"), @r"
     Sonarr webhook: address: none -> http://dialarr:3000/webhook/sonarr
     Sonarr webhook: secret: none -> NOTIFICATION_SECRET
-    Sonarr webhook: tells of: none -> health issue, health restored, import complete, manual interaction required
+    Sonarr webhook: events: none -> health issue, health restored, import complete, manual interaction required
     Sonarr webhook: failed to get the request accepted: Unable to send test message. Error: Connection refused (dialarr:3000)
       hint: Sonarr sends a test before it saves; Dialarr must be running, and Sonarr must reach it at http://dialarr:3000/webhook/sonarr
     ");
@@ -193,9 +193,9 @@ async fn parts_without_a_secret_or_account_are_skipped() {
     assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""));
     insta::assert_snapshot!(ended.output, @r"
     Sonarr webhook: skipped, no secret is configured
-      hint: set NOTIFICATION_SECRET to a long random word
+      hint: set NOTIFICATION_SECRET to a long random string
     Radarr webhook: skipped, no secret is configured
-      hint: set NOTIFICATION_SECRET to a long random word
+      hint: set NOTIFICATION_SECRET to a long random string
     Twilio number: skipped, no account is configured
       hint: set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER
     ");
