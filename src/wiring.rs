@@ -65,8 +65,8 @@ pub(crate) fn log_missing_connections(config: &Config) {
     for misspelling in &config.misspelled_names {
         tracing::warn!("{misspelling}");
     }
-    for cut in &config.expanded_values {
-        tracing::warn!("{cut}");
+    for value in &config.expanded_values {
+        tracing::warn!("{value}");
     }
     if config.twilio.is_none() {
         tracing::warn!("no Twilio account is configured: users cannot send messages");

@@ -70,8 +70,8 @@ async fn doctor_reports_a_line_for_each_passed_check() {
     ok       database: dialarr.db opens, and its schema is current
     ok       database: no damage found
     ok       database: no overdue messages
-    ok       memory: 0 answers can be found, 0 of them wait to be worked on; facts about people: 0
-    ok       clock: within 30 s of that of Twilio
+    ok       memory: 0 stored answers, 0 waiting to be indexed; facts about users: 0
+    ok       clock: within 30 s of the clock of Twilio
     ok       Sonarr: reachable, version 4.0.19.2979
     ok       Sonarr: root folders accessible, 1.2 TB free
     ok       Sonarr: quality profiles: 2
@@ -82,7 +82,7 @@ async fn doctor_reports_a_line_for_each_passed_check() {
     ok       Radarr: quality profiles: 2
     ok       Radarr: reports no health problems
     ok       Radarr: webhook set, and its test succeeded
-    ok       webhook: https://sms.example.org/webhook/twilio leads here
+    ok       webhook: https://sms.example.org/webhook/twilio reaches Dialarr
     ok       Twilio: the number +***00 belongs to the account and can send texts
     ok       Twilio: webhook and fallback of the number set
     ok       Twilio: the number can send posters
@@ -90,8 +90,8 @@ async fn doctor_reports_a_line_for_each_passed_check() {
     ok       model: a-model responds and calls tools (118 tokens)
     ok       model: long requests are read completely (10101 tokens)
     ok       model: daily limit of 3,000,000 tokens (DAILY_TOKENS)
-    ok       embeddings: an-embedder answers with 5 dimensions, 8 sentences in # ms
-    ok       embeddings: unrelated sentences are up to 0.20 alike, related ones 1.00; the floor is 0.30
+    ok       embeddings: an-embedder returned 5 dimensions for 8 sentences in # ms
+    ok       embeddings: similarity of unrelated sentences up to 0.20, of related ones at least 1.00; the floor is 0.30
     ");
 }
 
@@ -300,7 +300,7 @@ async fn doctor_fails_a_model_without_tools_and_warns_of_short_context() {
     "#);
     insta::assert_snapshot!(of_the_model(Answers::WithTheCall, 4096).await, @r"
     ok       model: a-model responds and calls tools (118 tokens)
-    warning  model: it read 4096 tokens of a request of at least 5621: its context is too short
+    warning  model: the server read only 4096 tokens of a request with at least 5621: the context is too short
              hint: give it 16,384 or more: OLLAMA_CONTEXT_LENGTH for Ollama, --ctx-size for llama.cpp
     ok       model: daily limit of 3,000,000 tokens (DAILY_TOKENS)
     ");
@@ -321,7 +321,7 @@ async fn doctor_sends_a_long_request_only_on_demand() {
     let mut peers = household().await;
     peers.set("LLM_API_KEY", "sk-0123");
     insta::assert_snapshot!(finding_text(&peers.run(&["doctor"]), "model: context"), @"ok       model: context length not checked; dialarr doctor --model checks it with about 9,000 tokens");
-    insta::assert_snapshot!(finding_text(&peers.run(&["doctor", "--model"]), "model: it reads"), @"ok       model: long requests are read completely (10101 tokens)");
+    insta::assert_snapshot!(finding_text(&peers.run(&["doctor", "--model"]), "model: long requests"), @"ok       model: long requests are read completely (10101 tokens)");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -333,7 +333,7 @@ async fn doctor_reports_bad_and_missing_embeddings() {
     };
     let alike = of_the_embeddings(embeddings(0.45)).await;
     insta::assert_snapshot!(alike.lines().skip(1).collect::<Vec<_>>().join("\n"), @r"
-    warning  embeddings: unrelated sentences are up to 0.45 alike, related ones 1.00, but 0.30 is enough to be remembered by
+    warning  embeddings: similarity of unrelated sentences up to 0.45, of related ones at least 1.00, but the floor of 0.30 is too low
              hint: set EMBEDDINGS_FLOOR=0.50
     ");
     insta::assert_snapshot!(of_the_embeddings(model(Answers::WithWords, LONG)).await, @r"
@@ -373,7 +373,7 @@ async fn doctor_counts_facts_and_stored_answers() {
     db.close().await;
     assert_eq!(
         finding_text(&peers.run(&["doctor"]), "memory:"),
-        "ok       memory: 2 answers can be found, 2 of them wait to be worked on; facts about people: 1\n\
+        "ok       memory: 2 stored answers, 2 waiting to be indexed; facts about users: 1\n\
          ok       memory: by scope: global 1, user 1; by state: pending 2, skipped 1"
     );
 }
@@ -390,7 +390,7 @@ async fn missing_connections_are_reported_without_a_failure() {
     ok       database: dialarr.db opens, and its schema is current
     ok       database: no damage found
     ok       database: no overdue messages
-    ok       memory: 0 answers can be found, 0 of them wait to be worked on; facts about people: 0
+    ok       memory: 0 stored answers, 0 waiting to be indexed; facts about users: 0
     warning  libraries: none is configured, so nothing can be requested
              hint: set SONARR_URL and SONARR_API_KEY, or RADARR_URL and RADARR_API_KEY
     warning  Twilio: no account is configured, so texting is off

@@ -172,7 +172,7 @@ async fn health_page_shows_status_and_tests_a_library() {
     }
     for words in [
         "Radarr: reachable, version 6.3.0.10514",
-        "it says: All &#60;b&#62;indexers&#60;/b&#62; are unavailable",
+        "reports: All &#60;b&#62;indexers&#60;/b&#62; are unavailable",
     ] {
         assert!(tested.html.contains(words) && !page.html.contains(words), "{words}: {}", tested.html);
     }
@@ -187,7 +187,7 @@ async fn health_page_tests_the_embeddings() {
     let app = TestApp::start().await;
     let mut browser = app.browser().await;
     let tested = browser.submit("/health-checks", &[("connection", "embeddings")]).await;
-    for words in ["hashing-256 answers with 256 dimensions", "the floor is 0.30"] {
+    for words in ["hashing-256 returned 256 dimensions", "the floor is 0.30"] {
         assert!(tested.html.contains(words), "{words}: {}", tested.html);
     }
 }
