@@ -62,11 +62,11 @@ pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
 
 /// Logs the warnings of the configuration, and the connections that are not configured.
 pub(crate) fn log_configuration_warnings(config: &Config) {
-    for misspelling in &config.misspelt {
+    for misspelling in &config.misspelled_names {
         tracing::warn!("{misspelling}");
     }
-    for cut_value in &config.cut {
-        tracing::warn!("{cut_value}");
+    for value in &config.expanded_values {
+        tracing::warn!("{value}");
     }
     if config.twilio.is_none() {
         tracing::warn!("no Twilio account is configured: users cannot send messages");

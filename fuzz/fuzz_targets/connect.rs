@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 
-use dialarr::arr::connect_events::{self, NoEvent};
+use dialarr::arr::connect_events::{self, EventParseError};
 use dialarr::conversation::notifications::arr_events::ArrEvent;
 use dialarr_fuzz::program::{Program, REPORT_SECRET};
 use jiff::Timestamp;
@@ -43,7 +43,7 @@ fuzz_target!(|data: &[u8]| {
     }
     let expected = match read {
         Ok(_) => 200,
-        Err(NoEvent) => 400,
+        Err(EventParseError) => 400,
     };
     PROGRAM.with_borrow_mut(|program| {
         assert_eq!(program.report(REPORT_SECRET, data), expected);

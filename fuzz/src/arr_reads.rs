@@ -11,7 +11,7 @@ use dialarr::arr::library_title::LibraryTitle;
 use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
 use dialarr::arr::{
-    ArrError, CalendarEntry, Download, DownloadState, ImportedDownload, Movie, Series, UpcomingWhen,
+    ArrError, CalendarDate, CalendarEntry, Download, DownloadState, ImportedDownload, Movie, Series,
 };
 use dialarr::conversation::text::title::clean_title;
 use futures_util::future::{BoxFuture, FutureExt, TryFutureExt};
@@ -37,37 +37,45 @@ pub type Read = for<'a> fn(&'a Clients) -> BoxFuture<'a, Result<(), ArrError>>;
 pub const READS: [(&str, Read); 29] = [
     ("movies found", |it| it.radarr.lookup_movies("alien").map_ok(each(check_movie)).boxed()),
     ("movie", |it| it.radarr.fetch_movie(7).map_ok(each(check_movie)).boxed()),
-    ("movie by number", |it| it.radarr.movie_by_tmdb(348).map_ok(each(check_movie)).boxed()),
-    ("movies held", |it| it.radarr.each_holding(|held| check_holding(&held)).boxed()),
+    ("movie by number", |it| it.radarr.fetch_movie_by_tmdb(348).map_ok(each(check_movie)).boxed()),
+    ("movies held", |it| it.radarr.for_each_title(|held| check_holding(&held)).boxed()),
     ("movie held", |it| it.radarr.fetch_library_title(7).map_ok(each(check_holding)).boxed()),
     ("movies to come", |it| {
         it.radarr.fetch_calendar(FIRST_DAY, LAST_DAY).map_ok(|them| check_releases(&them)).boxed()
     }),
     ("movies downloading", |it| it.radarr.fetch_downloads().map_ok(|them| check_downloads(&them)).boxed()),
-    ("movies imported", |it| it.radarr.imported_since(SINCE).map_ok(|them| check_imports(&them)).boxed()),
+    ("movies imported", |it| {
+        it.radarr.fetch_imports_since(SINCE).map_ok(|them| check_imports(&them)).boxed()
+    }),
     ("history of a movie", |it| it.radarr.fetch_history(7).map_ok(|them| check_history(&them)).boxed()),
-    ("history of movies", |it| it.radarr.history_since(SINCE).map_ok(|them| check_history(&them)).boxed()),
+    ("history of movies", |it| {
+        it.radarr.fetch_history_since(SINCE).map_ok(|them| check_history(&them)).boxed()
+    }),
     ("collection", |it| it.radarr.fetch_collection(8_091).map_ok(drop).boxed()),
     ("suggestions", |it| it.radarr.fetch_suggestions(SuggestionSource::Similar).map_ok(drop).boxed()),
     ("shows found", |it| it.sonarr.lookup_series("severance").map_ok(each(check_show)).boxed()),
     ("show", |it| it.sonarr.fetch_series(15).map_ok(each(check_show)).boxed()),
-    ("show by number", |it| it.sonarr.series_by_tvdb(371_980).map_ok(each(check_show)).boxed()),
-    ("shows held", |it| it.sonarr.each_holding(|held| check_holding(&held)).boxed()),
+    ("show by number", |it| it.sonarr.fetch_series_by_tvdb(371_980).map_ok(each(check_show)).boxed()),
+    ("shows held", |it| it.sonarr.for_each_title(|held| check_holding(&held)).boxed()),
     ("show held", |it| it.sonarr.fetch_library_title(15).map_ok(each(check_holding)).boxed()),
     ("episodes to come", |it| {
         it.sonarr.fetch_calendar(SINCE, Timestamp::MAX).map_ok(|them| check_airings(&them)).boxed()
     }),
     ("episodes downloading", |it| it.sonarr.fetch_downloads().map_ok(|them| check_downloads(&them)).boxed()),
-    ("episodes imported", |it| it.sonarr.imported_since(SINCE).map_ok(|them| check_imports(&them)).boxed()),
+    ("episodes imported", |it| {
+        it.sonarr.fetch_imports_since(SINCE).map_ok(|them| check_imports(&them)).boxed()
+    }),
     ("history of a show", |it| it.sonarr.fetch_history(15).map_ok(|them| check_history(&them)).boxed()),
-    ("history of shows", |it| it.sonarr.history_since(SINCE).map_ok(|them| check_history(&them)).boxed()),
+    ("history of shows", |it| {
+        it.sonarr.fetch_history_since(SINCE).map_ok(|them| check_history(&them)).boxed()
+    }),
     ("episodes", |it| it.sonarr.fetch_episodes(15).map_ok(|them| check_episodes(&them)).boxed()),
     ("health", |it| it.radarr.common_api().fetch_health().map_ok(each(check_problem)).boxed()),
     ("connections", |it| it.radarr.common_api().fetch_connect_entries().map_ok(drop).boxed()),
-    ("folders", |it| it.sonarr.root_folders().map_ok(drop).boxed()),
+    ("folders", |it| it.sonarr.fetch_root_folders().map_ok(drop).boxed()),
     ("profiles", |it| it.sonarr.fetch_profiles().map_ok(drop).boxed()),
     ("status", |it| it.sonarr.common_api().fetch_status().map_ok(drop).boxed()),
-    ("what follows a failure", |it| it.sonarr.common_api().replaces_failed().map_ok(drop).boxed()),
+    ("what follows a failure", |it| it.sonarr.common_api().fetch_replaces_failed().map_ok(drop).boxed()),
 ];
 
 fn each<T, I: IntoIterator<Item = T>>(check: fn(&T)) -> impl FnOnce(I) {
@@ -93,9 +101,9 @@ fn check_holding(holding: &LibraryTitle) {
 }
 
 fn check_releases(upcoming: &[CalendarEntry]) {
-    let days = upcoming.iter().map(|entry| match entry.when {
-        UpcomingWhen::Released(day, _) => day,
-        UpcomingWhen::Airs(_) => panic!("a film that airs"),
+    let days = upcoming.iter().map(|entry| match entry.date {
+        CalendarDate::Released(day, _) => day,
+        CalendarDate::Airs(_) => panic!("a film that airs"),
     });
     assert!(
         days.clone().is_sorted() && days.clone().all(|day| (FIRST_DAY..=LAST_DAY).contains(&day)),
@@ -105,9 +113,9 @@ fn check_releases(upcoming: &[CalendarEntry]) {
 }
 
 fn check_airings(upcoming: &[CalendarEntry]) {
-    let instants = upcoming.iter().map(|entry| match entry.when {
-        UpcomingWhen::Airs(at) => at,
-        UpcomingWhen::Released(..) => panic!("an episode that is released"),
+    let instants = upcoming.iter().map(|entry| match entry.date {
+        CalendarDate::Airs(at) => at,
+        CalendarDate::Released(..) => panic!("an episode that is released"),
     });
     assert!(instants.is_sorted(), "{upcoming:?}");
     upcoming.iter().for_each(|entry| check_title(&entry.title));
@@ -167,6 +175,6 @@ pub fn check_refusal(refusal: &ArrError) {
         ArrError::Unavailable(text) | ArrError::WrongUrl(text) => check_reason(text),
         ArrError::Server { message, .. } => check_reason(message),
         ArrError::Unauthorized | ArrError::NotFound | ArrError::Unreadable(_) => {}
-        ArrError::Unreachable(_) | ArrError::NoAnswer(_) => panic!("it was answered"),
+        ArrError::Unreachable(_) | ArrError::NoResponse(_) => panic!("it was answered"),
     }
 }

@@ -23,17 +23,17 @@ pub struct NewSeries {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedEpisodes {
-    /// Every season in the catalog (including the specials, as season 0), and whether it is wanted.
+    /// Every season in the catalog and whether to monitor it. The specials are season 0.
     Seasons(Vec<(u32, bool)>),
     /// Episodes that have not aired yet.
     Future,
-    /// First episode alone.
+    /// Only the first episode.
     Pilot,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdditionOutcome {
     Added,
-    /// Success for a user who wanted the title in the library, because the library already had it.
-    AlreadyThere,
+    /// The title was in the library before the request.
+    AlreadyExists,
 }

@@ -1,5 +1,4 @@
-//! Client for single requests to Sonarr or Radarr: the key, the URL base, the timeouts, and a second attempt for reads
-//! only.
+//! Client for requests to Sonarr or Radarr: authentication, URL base, timeouts, and one retry of reads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,36 +21,41 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of a catalog search, which queries a metadata server on the way.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(20);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
-/// Size limit above the longest list that is read as a whole, such as all releases for a title.
+/// Size limit of a list that is parsed as a whole, such as the catalog hits for a search term.
 const MAX_BODY_BYTES: u64 = 32 << 20;
-/// Size of one record plus the room to collect it. The same limit applies to the response to a write.
-const MAX_ITEM_BYTES: u64 = 2 * MAX_RECORD_BYTES as u64;
+/// Size limit of a response with one record, of the response to a write, and of the memory for a streamed list.
+const MAX_RECORD_RESPONSE_BYTES: u64 = 2 * MAX_RECORD_BYTES as u64;
 const READ_BOUNDS: ResponseBounds = ResponseBounds::for_whole_response(READ_TIMEOUT, MAX_BODY_BYTES);
-const ITEM_BOUNDS: ResponseBounds = ResponseBounds::for_whole_response(READ_TIMEOUT, MAX_ITEM_BYTES);
+const RECORD_BOUNDS: ResponseBounds =
+    ResponseBounds::for_whole_response(READ_TIMEOUT, MAX_RECORD_RESPONSE_BYTES);
 const LOOKUP_BOUNDS: ResponseBounds = ResponseBounds::for_whole_response(LOOKUP_TIMEOUT, MAX_BODY_BYTES);
-const WRITE_BOUNDS: ResponseBounds = ResponseBounds::for_whole_response(WRITE_TIMEOUT, MAX_ITEM_BYTES);
-/// Bounds of a list of everything: an instance assembles 20,000 movies before it sends the first of them. Only one
-/// record is in memory at any moment.
-const LIST_BOUNDS: ResponseBounds =
-    ResponseBounds { timeout: Duration::from_secs(60), bytes: 1 << 30, reserved_bytes: MAX_ITEM_BYTES };
-/// Bounds of a list such as the episodes of a series, of which a part of each record is stored.
+const WRITE_BOUNDS: ResponseBounds =
+    ResponseBounds::for_whole_response(WRITE_TIMEOUT, MAX_RECORD_RESPONSE_BYTES);
+/// Bounds of a list of the whole library. An instance assembles all titles before it sends the first one, so the
+/// timeout is long. Only one record is in memory at any moment.
+const LIST_BOUNDS: ResponseBounds = ResponseBounds {
+    timeout: Duration::from_secs(60),
+    bytes: 1 << 30,
+    reserved_bytes: MAX_RECORD_RESPONSE_BYTES,
+};
+/// Bounds of a list whose records are all collected, such as the episodes of a series.
 const COLLECT_BOUNDS: ResponseBounds =
-    ResponseBounds { timeout: READ_TIMEOUT, bytes: 64 << 20, reserved_bytes: MAX_ITEM_BYTES };
-/// Bounds of a list of one record, or of all records if the instance ignores the query.
+    ResponseBounds { timeout: READ_TIMEOUT, bytes: 64 << 20, reserved_bytes: MAX_RECORD_RESPONSE_BYTES };
+/// Bounds of a filtered list, which contains all records if the instance ignores the filter.
 const FIND_BOUNDS: ResponseBounds = ResponseBounds { timeout: READ_TIMEOUT, ..LIST_BOUNDS };
-/// Maximum number of bytes that are read of the error response to a list request.
-const MAX_COMPLAINT_BYTES: usize = 64 << 10;
+/// Number of bytes of an error response to a list request after which reading stops.
+const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
 
 /// Query parameters as names and values, not yet encoded.
 pub(super) type QueryParameters<'a> = &'a [(&'a str, &'a str)];
 
-/// Version 3 of the API at one URL, with its API key.
+/// Client for version 3 of the API of one instance.
 #[derive(Debug, Clone)]
 pub(super) struct ApiClient {
     base: Url,
     key: SecretString,
     http: HttpClient,
-    /// Number of possible changes in the instance. Clones share the counter.
+    /// Counter of possible changes in the instance, shared by clones.
     changes: Arc<AtomicU64>,
 }
 
@@ -86,8 +90,8 @@ impl ApiClient {
         let call = ApiCall { method: Method::GET, path, query, body: None, bounds: READ_BOUNDS };
         match self.read_bytes(&call).await {
             // These paths exist on every instance with this API.
-            Err(ArrError::NotFound) => Err(ArrError::WrongUrl("it knows no such API".into())),
-            answer => parse_json(&answer?),
+            Err(ArrError::NotFound) => Err(ArrError::WrongUrl("no such endpoint".into())),
+            result => parse_json(&result?),
         }
     }
 
@@ -102,19 +106,22 @@ impl ApiClient {
     {
         let call = ApiCall { method: Method::GET, path, query, body: None, bounds: COLLECT_BOUNDS };
         let mut records = Vec::new();
-        self.visit_once(&call, |record: W| records.push(record.into())).await?;
+        self.visit_records(&call, |record: W| records.push(record.into())).await?;
         Ok(records)
     }
 
-    /// Reads a list of any length and passes its records to `visit` one by one as they arrive.
-    pub(super) async fn visit_each<W: DeserializeOwned>(
+    /// Reads the list of the whole library and passes its records to `visit` one by one as they arrive.
+    pub(super) async fn visit_library<W: DeserializeOwned>(
         &self,
         path: &str,
         query: QueryParameters<'_>,
         visit: impl FnMut(W),
     ) -> Result<(), ArrError> {
-        self.visit_once(&ApiCall { method: Method::GET, path, query, body: None, bounds: LIST_BOUNDS }, visit)
-            .await
+        self.visit_records(
+            &ApiCall { method: Method::GET, path, query, body: None, bounds: LIST_BOUNDS },
+            visit,
+        )
+        .await
     }
 
     /// Returns the first record that matches, from a list that may be the whole library if the instance ignores the
@@ -123,7 +130,7 @@ impl ApiClient {
         &self,
         path: &str,
         query: QueryParameters<'_>,
-        is_wanted: impl Fn(&T) -> bool,
+        matches: impl Fn(&T) -> bool,
     ) -> Result<Option<T>, ArrError>
     where
         W: DeserializeOwned + Into<T>,
@@ -132,40 +139,41 @@ impl ApiClient {
         let mut found = None;
         let visit = |record: W| {
             if found.is_none() {
-                found = Some(record.into()).filter(&is_wanted);
+                found = Some(record.into()).filter(&matches);
             }
         };
-        self.visit_once(&call, visit).await?;
+        self.visit_records(&call, visit).await?;
         Ok(found)
     }
 
-    async fn visit_once<W: DeserializeOwned>(
+    async fn visit_records<W: DeserializeOwned>(
         &self,
         call: &ApiCall<'_>,
         mut visit: impl FnMut(W),
     ) -> Result<(), ArrError> {
-        let (begin, mut answer) = match attempt_twice(call, |bounds| self.open_call(call, bounds)).await {
+        let (first_chunk, mut response) = match retry_once(call, |bounds| self.open_call(call, bounds)).await
+        {
             // These paths exist on every instance with this API.
-            Err(ArrError::NotFound) => return Err(ArrError::WrongUrl("it knows no such API".into())),
+            Err(ArrError::NotFound) => return Err(ArrError::WrongUrl("no such endpoint".into())),
             opened => opened?,
         };
-        let mut elements = JsonArrayReader::default();
-        elements.push_bytes(&begin, &mut visit).map_err(ArrError::Unreadable)?;
-        while let Some(piece) = answer.next_chunk().await.map_err(ArrError::NoAnswer)? {
-            elements.push_bytes(&piece, &mut visit).map_err(ArrError::Unreadable)?;
+        let mut reader = JsonArrayReader::default();
+        reader.push_bytes(&first_chunk, &mut visit).map_err(ArrError::Unreadable)?;
+        while let Some(chunk) = response.next_chunk().await.map_err(ArrError::NoResponse)? {
+            reader.push_bytes(&chunk, &mut visit).map_err(ArrError::Unreadable)?;
         }
-        elements.finish_reading().map_err(ArrError::Unreadable)
+        reader.finish_reading().map_err(ArrError::Unreadable)
     }
 
     /// Fetches one record by its id. Returns `None` if there is none.
-    pub(super) async fn get_item<W, T>(&self, path: &str) -> Result<Option<T>, ArrError>
+    pub(super) async fn get_record<W, T>(&self, path: &str) -> Result<Option<T>, ArrError>
     where
         W: DeserializeOwned + Into<T>,
     {
-        let call = ApiCall { method: Method::GET, path, query: &[], body: None, bounds: ITEM_BOUNDS };
+        let call = ApiCall { method: Method::GET, path, query: &[], body: None, bounds: RECORD_BOUNDS };
         match self.read_bytes(&call).await {
             Err(ArrError::NotFound) => Ok(None),
-            answer => Ok(Some(parse_json::<W>(&answer?)?.into())),
+            result => Ok(Some(parse_json::<W>(&result?)?.into())),
         }
     }
 
@@ -179,7 +187,7 @@ impl ApiClient {
             // For an empty term the instances return the same error as for a catalog that is down.
             return Ok(Vec::new());
         }
-        self.slow_list::<W, T>(path, &[("term", term)]).await
+        self.get_slow_list::<W, T>(path, &[("term", term)]).await
     }
 
     /// Sends an addition once. The body of a successful response is ignored.
@@ -187,15 +195,17 @@ impl ApiClient {
         let call = ApiCall { method: Method::POST, path, query: &[], body: Some(body), bounds: WRITE_BOUNDS };
         match self.send_call(&call, call.bounds).await {
             Ok(_) => Ok(AdditionOutcome::Added),
-            Err(ArrError::Refused(why)) if why.iter().any(|it| it.contains("already been added")) => {
-                Ok(AdditionOutcome::AlreadyThere)
+            Err(ArrError::Refused(messages))
+                if messages.iter().any(|message| message.contains("already been added")) =>
+            {
+                Ok(AdditionOutcome::AlreadyExists)
             }
             Err(error) => Err(error),
         }
     }
 
     /// Fetches a list that the instance has to request from other services.
-    pub(super) async fn slow_list<W, T>(
+    pub(super) async fn get_slow_list<W, T>(
         &self,
         path: &str,
         query: QueryParameters<'_>,
@@ -226,19 +236,19 @@ impl ApiClient {
     }
 
     async fn read_bytes(&self, call: &ApiCall<'_>) -> Result<Bytes, ArrError> {
-        attempt_twice(call, |bounds| self.send_call(call, bounds)).await
+        retry_once(call, |bounds| self.send_call(call, bounds)).await
     }
 
     async fn send_call(&self, call: &ApiCall<'_>, bounds: ResponseBounds) -> Result<Bytes, ArrError> {
         let request = self.build_request(call)?;
-        let writes = call.method != Method::GET;
-        if writes {
+        let is_write = call.method != Method::GET;
+        if is_write {
             // The counter also grows before the request, because the caller may be dropped before it can count
             // afterwards.
             self.record_change();
         }
         let response = self.http.send_within(request, bounds).await;
-        if writes {
+        if is_write {
             self.record_change();
         }
         let response = response.map_err(transport_error)?;
@@ -246,27 +256,28 @@ impl ApiClient {
         Ok(response.into_body())
     }
 
-    /// Opens a successful response. Returns the first piece of its body, and the rest of the response.
+    /// Opens a successful response. Returns the first chunk of its body and the response, from which the other chunks can
+    /// be read.
     async fn open_call(
         &self,
         call: &ApiCall<'_>,
         bounds: ResponseBounds,
     ) -> Result<(Bytes, StreamedResponse), ArrError> {
-        let mut answer =
+        let mut stream =
             self.http.open_response(self.build_request(call)?, bounds).await.map_err(transport_error)?;
-        let mut begin = answer.next_chunk().await.map_err(transport_error)?.unwrap_or_default();
-        if !answer.head.status.is_success() {
-            let mut complaint = begin.to_vec();
-            while complaint.len() < MAX_COMPLAINT_BYTES
-                && let Some(piece) = answer.next_chunk().await.map_err(transport_error)?
+        let mut body = stream.next_chunk().await.map_err(transport_error)?.unwrap_or_default();
+        if !stream.head.status.is_success() {
+            let mut error_body = body.to_vec();
+            while error_body.len() < MAX_ERROR_BODY_BYTES
+                && let Some(chunk) = stream.next_chunk().await.map_err(transport_error)?
             {
-                complaint.extend_from_slice(&piece);
+                error_body.extend_from_slice(&chunk);
             }
-            begin = complaint.into();
+            body = error_body.into();
         }
-        let response = Response::from_parts(answer.head.clone(), begin);
+        let response = Response::from_parts(stream.head.clone(), body);
         response::check_response(&response)?;
-        Ok((response.into_body(), answer))
+        Ok((response.into_body(), stream))
     }
 
     fn build_request(&self, call: &ApiCall<'_>) -> Result<Request<Bytes>, ArrError> {
@@ -297,26 +308,26 @@ impl ApiClient {
     }
 }
 
-/// Sends a read, and a second time if the first attempt certainly had no effect, within the timeout of one attempt.
-async fn attempt_twice<R, F>(call: &ApiCall<'_>, attempt: impl Fn(ResponseBounds) -> F) -> Result<R, ArrError>
+/// Sends a read, and repeats it once if the instance was unreachable or unavailable. Both attempts share the timeout.
+async fn retry_once<R, F>(call: &ApiCall<'_>, attempt: impl Fn(ResponseBounds) -> F) -> Result<R, ArrError>
 where
     F: Future<Output = Result<R, ArrError>>,
 {
     let deadline = Instant::now() + call.bounds.timeout;
-    let first = attempt(call.bounds).await;
-    let left = deadline.saturating_duration_since(Instant::now());
-    match first {
-        Err(ArrError::Unreachable(_) | ArrError::Unavailable(_)) if !left.is_zero() => {
-            attempt(ResponseBounds { timeout: left, ..call.bounds }).await
+    let result = attempt(call.bounds).await;
+    let remaining = deadline.saturating_duration_since(Instant::now());
+    match result {
+        Err(ArrError::Unreachable(_) | ArrError::Unavailable(_)) if !remaining.is_zero() => {
+            attempt(ResponseBounds { timeout: remaining, ..call.bounds }).await
         }
-        answer => answer,
+        result => result,
     }
 }
 
 fn transport_error(error: HttpError) -> ArrError {
     match error {
         HttpError::NotSent(_) => ArrError::Unreachable(error),
-        HttpError::TimedOut(_) | HttpError::Broken(_) => ArrError::NoAnswer(error),
+        HttpError::TimedOut(_) | HttpError::Broken(_) => ArrError::NoResponse(error),
     }
 }
 
@@ -335,64 +346,65 @@ mod tests {
     use super::*;
     use crate::arr::{QualityProfile, wire};
 
-    /// Peer that returns its responses in order and records the requests.
-    struct Peer {
-        asked: Mutex<Vec<String>>,
-        answers: Mutex<Vec<Response<Bytes>>>,
+    /// Server that returns the given responses in order and records the requests.
+    struct ScriptedServer {
+        requests: Mutex<Vec<String>>,
+        responses: Mutex<Vec<Response<Bytes>>>,
     }
 
-    fn peer(answers: &[(u16, &'static str)]) -> Arc<Peer> {
-        let answers = answers
+    fn scripted_server(responses: &[(u16, &'static str)]) -> Arc<ScriptedServer> {
+        let responses = responses
             .iter()
             .rev()
             .map(|&(status, body)| Response::builder().status(status).body(Bytes::from(body)).unwrap())
             .collect();
-        Arc::new(Peer { asked: Mutex::default(), answers: Mutex::new(answers) })
+        Arc::new(ScriptedServer { requests: Mutex::default(), responses: Mutex::new(responses) })
     }
 
-    impl Peer {
-        fn at(self: &Arc<Self>, base: &str) -> ApiClient {
-            let peer = Arc::clone(self);
-            let answer = move |request: Request<Bytes>| {
-                let asked = format!("{} {}", request.method(), request.uri());
-                peer.asked.lock().unwrap().push(asked);
-                let answer = peer.answers.lock().unwrap().pop();
-                async move { answer.expect("one request too many") }.boxed()
+    impl ScriptedServer {
+        fn client(self: &Arc<Self>, base: &str) -> ApiClient {
+            let server = Arc::clone(self);
+            let respond = move |request: Request<Bytes>| {
+                let line = format!("{} {}", request.method(), request.uri());
+                server.requests.lock().unwrap().push(line);
+                let response = server.responses.lock().unwrap().pop();
+                async move { response.expect("one request too many") }.boxed()
             };
             ApiClient::new(
-                HttpClient::in_process(Arc::new(answer)),
+                HttpClient::in_process(Arc::new(respond)),
                 base.parse().unwrap(),
                 SecretString::from("k3y"),
             )
         }
 
-        fn asked(&self) -> Vec<String> {
-            self.asked.lock().unwrap().clone()
+        fn requests(&self) -> Vec<String> {
+            self.requests.lock().unwrap().clone()
         }
     }
 
-    async fn check(base: &str, expected: &str) {
-        let peer = peer(&[(200, "[]")]);
-        let api = peer.at(base);
+    async fn check_url(base: &str, expected: &str) {
+        let server = scripted_server(&[(200, "[]")]);
+        let api = server.client(base);
         let profiles =
             api.get_list::<wire::ProfileResource, QualityProfile>("qualityprofile", &[("a b", "c&d")]);
         assert_eq!(profiles.await.unwrap(), []);
-        assert_eq!(peer.asked(), [expected]);
+        assert_eq!(server.requests(), [expected]);
     }
 
     #[tokio::test]
     async fn url_base_is_kept_with_and_without_a_slash() {
-        check("http://nas:8989", "GET http://nas:8989/api/v3/qualityprofile?a+b=c%26d").await;
-        check("http://nas:8989/sonarr", "GET http://nas:8989/sonarr/api/v3/qualityprofile?a+b=c%26d").await;
-        check("http://nas/sonarr/?x=1#y", "GET http://nas/sonarr/api/v3/qualityprofile?a+b=c%26d").await;
+        check_url("http://nas:8989", "GET http://nas:8989/api/v3/qualityprofile?a+b=c%26d").await;
+        check_url("http://nas:8989/sonarr", "GET http://nas:8989/sonarr/api/v3/qualityprofile?a+b=c%26d")
+            .await;
+        check_url("http://nas/sonarr/?x=1#y", "GET http://nas/sonarr/api/v3/qualityprofile?a+b=c%26d").await;
     }
 
     #[tokio::test]
     async fn read_is_retried_once_during_startup() {
         let starting = (503, r#"{"errorMessage":"starting"}"#);
-        let peer = peer(&[starting, (200, r#"[{"id":4,"name":"HD","items":[]}]"#)]);
-        let profiles = peer
-            .at("http://nas")
+        let server = scripted_server(&[starting, (200, r#"[{"id":4,"name":"HD","items":[]}]"#)]);
+        let profiles = server
+            .client("http://nas")
             .get_list::<wire::ProfileResource, QualityProfile>("qualityprofile", &[])
             .await;
         assert_eq!(profiles.unwrap(), [QualityProfile { id: 4, name: "HD".into(), four_k: false }]);
@@ -401,104 +413,104 @@ mod tests {
     #[tokio::test]
     async fn second_503_is_an_error() {
         let starting = (503, r#"{"errorMessage":"starting"}"#);
-        let peer = peer(&[starting, starting]);
-        let error = peer.at("http://nas").get::<Value>("queue", &[]).await.unwrap_err();
-        assert_eq!(error.to_string(), "use it: starting");
+        let server = scripted_server(&[starting, starting]);
+        let error = server.client("http://nas").get::<Value>("queue", &[]).await.unwrap_err();
+        assert_eq!(error.to_string(), "complete the request: starting");
     }
 
     #[tokio::test]
     async fn write_is_never_retried() {
-        let peer = peer(&[(503, "")]);
-        let error = peer.at("http://nas").post_addition("movie", &json!({})).await.unwrap_err();
-        assert_eq!(error.to_string(), "use it: service unavailable");
-        assert_eq!(peer.asked(), ["POST http://nas/api/v3/movie"]);
+        let server = scripted_server(&[(503, "")]);
+        let error = server.client("http://nas").post_addition("movie", &json!({})).await.unwrap_err();
+        assert_eq!(error.to_string(), "complete the request: service unavailable");
+        assert_eq!(server.requests(), ["POST http://nas/api/v3/movie"]);
     }
 
     #[tokio::test]
     async fn addition_refused_as_existing_is_a_success() {
-        let peer = peer(&[(
+        let server = scripted_server(&[(
             400,
             r#"[{"errorMessage":"Path is used"},{"errorMessage":"This movie has already been added"}]"#,
         )]);
         assert_eq!(
-            peer.at("http://nas").post_addition("movie", &json!({})).await.unwrap(),
-            AdditionOutcome::AlreadyThere
+            server.client("http://nas").post_addition("movie", &json!({})).await.unwrap(),
+            AdditionOutcome::AlreadyExists
         );
     }
 
     #[tokio::test]
-    async fn missing_entry_is_none_and_missing_list_means_a_wrong_url() {
-        let peer = peer(&[(404, ""), (404, "")]);
-        let api = peer.at("http://nas");
+    async fn missing_record_is_none_and_missing_endpoint_means_a_wrong_url() {
+        let server = scripted_server(&[(404, ""), (404, "")]);
+        let api = server.client("http://nas");
         assert_eq!(
-            api.get_item::<wire::ProfileResource, QualityProfile>("qualityprofile/9").await.unwrap(),
+            api.get_record::<wire::ProfileResource, QualityProfile>("qualityprofile/9").await.unwrap(),
             None
         );
         let error = api.get::<Value>("queue", &[]).await.unwrap_err();
-        assert_eq!(error.to_string(), "find the API at this URL: it knows no such API");
+        assert_eq!(error.to_string(), "find the API at this URL: no such endpoint");
     }
 
     #[tokio::test]
     async fn long_list_is_parsed_record_by_record() {
         let list = Value::from((0..5_000).map(|id| json!({ "id": id, "name": "HD" })).collect::<Vec<_>>());
-        let peer = peer(&[(503, ""), (200, list.to_string().leak())]);
+        let server = scripted_server(&[(503, ""), (200, list.to_string().leak())]);
         let mut ids = Vec::new();
-        let api = peer.at("http://nas");
-        let read = api.visit_each("qualityprofile", &[], |it: wire::ProfileResource| {
-            ids.push(QualityProfile::from(it).id)
+        let api = server.client("http://nas");
+        let read = api.visit_library("qualityprofile", &[], |profile: wire::ProfileResource| {
+            ids.push(QualityProfile::from(profile).id)
         });
         read.await.unwrap();
         assert_eq!(ids, (0..5_000).collect::<Vec<i64>>());
     }
 
-    async fn check_list(status: u16, body: &'static str, expected: &str) {
-        let peer = peer(&[(status, body)]);
-        let read = peer.at("http://nas").visit_each("queue", &[], |_: Value| {}).await;
+    async fn check_list_error(status: u16, body: &'static str, expected: &str) {
+        let server = scripted_server(&[(status, body)]);
+        let read = server.client("http://nas").visit_library("queue", &[], |_: Value| {}).await;
         assert_eq!(read.map_err(|error| format!("{error:?}")), Err(expected.to_owned()));
     }
 
     #[tokio::test]
-    async fn failed_list_is_classified_like_any_read() {
-        check_list(401, "", "Unauthorized").await;
-        check_list(404, "", r#"WrongUrl("it knows no such API")"#).await;
-        check_list(200, "\n<!doctype html>", r#"WrongUrl("it answers with a web page")"#).await;
-        let trouble = r#"Server { status: 500, message: "no such table" }"#;
-        check_list(500, r#"{"message":"no such table"}"#, trouble).await;
-        let half = r#"Unreadable(Error("the list ends in the middle", line: 0, column: 0))"#;
-        check_list(200, r#"[{"id":1},{"id""#, half).await;
+    async fn failed_list_request_is_classified_like_other_reads() {
+        check_list_error(401, "", "Unauthorized").await;
+        check_list_error(404, "", r#"WrongUrl("no such endpoint")"#).await;
+        check_list_error(200, "\n<!doctype html>", r#"WrongUrl("the response is a web page")"#).await;
+        let server_error = r#"Server { status: 500, message: "no such table" }"#;
+        check_list_error(500, r#"{"message":"no such table"}"#, server_error).await;
+        let truncated = r#"Unreadable(Error("unexpected end of the array", line: 0, column: 0))"#;
+        check_list_error(200, r#"[{"id":1},{"id""#, truncated).await;
     }
 
     #[tokio::test]
     async fn every_write_counts_as_a_change_regardless_of_its_outcome() {
-        let peer = peer(&[(200, "[]"), (500, ""), (200, "")]);
-        let api = peer.at("http://nas");
-        let mut counted = vec![api.change_count()];
+        let server = scripted_server(&[(200, "[]"), (500, ""), (200, "")]);
+        let api = server.client("http://nas");
+        let mut counts = vec![api.change_count()];
         api.get::<Value>("queue", &[]).await.unwrap();
-        counted.push(api.change_count());
+        counts.push(api.change_count());
         api.post_addition("movie", &json!({})).await.unwrap_err();
-        counted.push(api.change_count());
+        counts.push(api.change_count());
         api.clone().delete("movie/1", &[]).await.unwrap();
-        counted.push(api.change_count());
-        assert_eq!(counted, [0, 0, 2, 4]);
+        counts.push(api.change_count());
+        assert_eq!(counts, [0, 0, 2, 4]);
     }
 
     #[tokio::test]
     async fn empty_search_term_sends_no_request() {
-        let peer = peer(&[]);
-        let found = peer
-            .at("http://nas")
+        let server = scripted_server(&[]);
+        let hits = server
+            .client("http://nas")
             .get_lookup::<wire::ProfileResource, QualityProfile>("movie/lookup", "  ")
             .await;
-        assert_eq!(found.unwrap(), []);
+        assert_eq!(hits.unwrap(), []);
     }
 
     #[tokio::test(start_paused = true)]
     async fn write_without_a_response_has_an_unknown_outcome() {
-        let silent = HttpClient::in_process(Arc::new(|_| std::future::pending().boxed()));
-        let api = ApiClient::new(silent, "http://nas".parse().unwrap(), SecretString::from("k3y"));
+        let hanging = HttpClient::in_process(Arc::new(|_| std::future::pending().boxed()));
+        let api = ApiClient::new(hanging, "http://nas".parse().unwrap(), SecretString::from("k3y"));
         let error = api.delete("movie/1", &[]).await.unwrap_err();
         assert!(error.outcome_unknown());
-        assert!(matches!(error, ArrError::NoAnswer(HttpError::TimedOut(WRITE_TIMEOUT))));
+        assert!(matches!(error, ArrError::NoResponse(HttpError::TimedOut(WRITE_TIMEOUT))));
     }
 
     #[tokio::test]

@@ -1,14 +1,14 @@
-//! Changes to a title of the library, and immediate searches.
+//! Changes to titles of the library, and searches for their releases.
 
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use super::common_api::gone_or_removed;
+use super::common_api::removal_outcome;
 use super::radarr::Radarr;
 use super::sonarr::Sonarr;
 use super::{ArrError, Availability, RemovalOutcome};
 
-/// Change of a movie. A field that is `None` stays unchanged.
+/// Changes to the settings of a movie. A field that is `None` stays unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MovieChange {
     pub monitored: Option<bool>,
@@ -16,7 +16,7 @@ pub struct MovieChange {
     pub availability: Option<Availability>,
 }
 
-/// Change of a series. A field that is `None` stays unchanged. Episodes are never changed.
+/// Changes to the settings of a series. A field that is `None` stays unchanged. Episodes are never changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SeriesChange {
     pub monitored: Option<bool>,
@@ -27,7 +27,7 @@ pub struct SeriesChange {
     pub series_type: Option<&'static str>,
 }
 
-/// Immediate search by Sonarr. Unmonitored episodes are only searched for if they are listed as episodes.
+/// Search that Sonarr starts immediately. Unmonitored episodes are searched for only in an `Episodes` search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeriesSearch {
     Season {
@@ -40,10 +40,10 @@ pub enum SeriesSearch {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EditorChange {
-    Made,
-    /// Change of a title that is not in the library.
-    Gone,
+pub enum SeasonMonitoringOutcome {
+    Updated,
+    /// The series is not in the library.
+    SeriesNotFound,
 }
 
 impl Availability {
@@ -64,7 +64,7 @@ impl Radarr {
             ("movieIds", Some(json!([movie]))),
             ("monitored", monitored.map(Value::from)),
             ("qualityProfileId", profile.map(Value::from)),
-            ("minimumAvailability", availability.map(|it| json!(it.as_str()))),
+            ("minimumAvailability", availability.map(|availability| json!(availability.as_str()))),
         ]);
         self.api.write_json(Method::PUT, "movie/editor", &body).await
     }
@@ -77,7 +77,7 @@ impl Radarr {
     /// Deletes a file from the disk. The movie stays in the library, and stays monitored unless Radarr is configured
     /// otherwise.
     pub async fn delete_file(&self, file: i64) -> Result<RemovalOutcome, ArrError> {
-        gone_or_removed(self.api.delete(&format!("moviefile/{file}"), &[]).await)
+        removal_outcome(self.api.delete(&format!("moviefile/{file}"), &[]).await)
     }
 }
 
@@ -95,33 +95,32 @@ impl Sonarr {
         self.api.write_json(Method::PUT, "series/editor", &body).await
     }
 
-    /// Sets the flags of these seasons. A flag that changes sets all episodes of its season. An unchanged flag has no
-    /// effect.
+    /// Sets the monitored flags of the given seasons. Sonarr copies a changed flag to all episodes of the season.
     pub async fn monitor_seasons(
         &self,
         series: i64,
         flags: &[(u32, bool)],
-    ) -> Result<EditorChange, ArrError> {
+    ) -> Result<SeasonMonitoringOutcome, ArrError> {
         let path = format!("series/{series}");
-        // Sonarr wipes fields that are missing from the request, so the whole record is sent back as it was received.
-        let Some(mut show) = self.api.get_item::<Value, Value>(&path).await? else {
-            return Ok(EditorChange::Gone);
+        // Sonarr clears fields that are missing from the request, so the whole record is sent back.
+        let Some(mut record) = self.api.get_record::<Value, Value>(&path).await? else {
+            return Ok(SeasonMonitoringOutcome::SeriesNotFound);
         };
-        for season in show["seasons"].as_array_mut().into_iter().flatten() {
+        for season in record["seasons"].as_array_mut().into_iter().flatten() {
             let number = season["seasonNumber"].as_u64();
-            if let Some((_, flag)) = flags.iter().find(|(wanted, _)| Some(u64::from(*wanted)) == number) {
+            if let Some((_, flag)) = flags.iter().find(|(flagged, _)| Some(u64::from(*flagged)) == number) {
                 season["monitored"] = json!(flag);
             }
         }
-        match self.api.write_json(Method::PUT, &path, &show).await {
-            Ok(()) => Ok(EditorChange::Made),
-            Err(ArrError::NotFound) => Ok(EditorChange::Gone),
+        match self.api.write_json(Method::PUT, &path, &record).await {
+            Ok(()) => Ok(SeasonMonitoringOutcome::Updated),
+            Err(ArrError::NotFound) => Ok(SeasonMonitoringOutcome::SeriesNotFound),
             Err(error) => Err(error),
         }
     }
 
     /// Monitors exactly the episodes of a series that have not aired yet.
-    pub async fn want_future_only(&self, series: i64) -> Result<(), ArrError> {
+    pub async fn monitor_future_episodes(&self, series: i64) -> Result<(), ArrError> {
         let body = json!({
             "series": [{ "id": series, "monitored": true }],
             "monitoringOptions": { "monitor": "future" },
@@ -129,7 +128,7 @@ impl Sonarr {
         self.api.write_json(Method::POST, "seasonpass", &body).await
     }
 
-    /// Starts a search.
+    /// Starts a search for episodes.
     pub async fn search_series(&self, search: &SeriesSearch) -> Result<(), ArrError> {
         let command = match search {
             SeriesSearch::Season { series, season } => {
@@ -143,6 +142,6 @@ impl Sonarr {
 }
 
 fn present_fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
-    let named = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    Value::Object(named.collect::<Map<_, _>>())
+    let present = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(present.collect::<Map<_, _>>())
 }

@@ -1,12 +1,12 @@
-//! Movies of a collection, and movies that Radarr would suggest.
+//! Movies of collections, and movies that Radarr suggests.
 
 use serde::Deserialize;
 
 use super::ArrError;
 use super::radarr::Radarr;
-use super::wire::{RatingsResource, whole_or_default};
+use super::wire::{RatingsResource, integer_or_default};
 
-/// Movie that appears in one of Radarr's lists, either outside or inside the library.
+/// Movie of a collection or of a suggestion list. It may be in the library.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SuggestedMovie {
     pub tmdb: i64,
@@ -31,25 +31,27 @@ pub enum SuggestionSource {
 
 impl Radarr {
     /// Fetches suggestions. The request is slow, because Radarr queries other services.
-    pub async fn fetch_suggestions(&self, what: SuggestionSource) -> Result<Vec<SuggestedMovie>, ArrError> {
-        let (similar, popular) = match what {
+    pub async fn fetch_suggestions(&self, source: SuggestionSource) -> Result<Vec<SuggestedMovie>, ArrError> {
+        let (similar, popular) = match source {
             SuggestionSource::Similar => ("true", "false"),
             SuggestionSource::Popular => ("false", "true"),
         };
         let query =
             [("includeRecommendations", similar), ("includeTrending", popular), ("includePopular", popular)];
-        self.api.slow_list::<WireSuggestion, _>("importlist/movie", &query).await
+        self.api.get_slow_list::<WireSuggestion, _>("importlist/movie", &query).await
     }
 
     /// Fetches the movies of a collection that a movie of the library belongs to. The result is empty if Radarr does
     /// not know the collection.
     pub async fn fetch_collection(&self, tmdb: i64) -> Result<Vec<SuggestedMovie>, ArrError> {
         let id = tmdb.to_string();
-        let is_named = |collection: &WireCollection| collection.tmdb_id == Some(tmdb);
-        let named =
-            self.api.find_in_list::<WireCollection, _>("collection", &[("tmdbId", &id)], is_named).await?;
-        let films = named.and_then(|collection| collection.movies).unwrap_or_default();
-        Ok(films.into_iter().map(Into::into).collect())
+        let is_requested = |collection: &WireCollection| collection.tmdb_id == Some(tmdb);
+        let collection = self
+            .api
+            .find_in_list::<WireCollection, _>("collection", &[("tmdbId", &id)], is_requested)
+            .await?;
+        let movies = collection.and_then(|collection| collection.movies).unwrap_or_default();
+        Ok(movies.into_iter().map(Into::into).collect())
     }
 }
 
@@ -78,10 +80,10 @@ impl From<WireSuggestion> for SuggestedMovie {
         Self {
             tmdb: wire.tmdb_id.unwrap_or_default(),
             title: wire.title.unwrap_or_default(),
-            year: whole_or_default(wire.year),
+            year: integer_or_default(wire.year),
             overview: wire.overview.unwrap_or_default(),
             genres: wire.genres.unwrap_or_default(),
-            rating: wire.ratings.as_ref().and_then(RatingsResource::best_value),
+            rating: wire.ratings.as_ref().and_then(RatingsResource::tmdb_rating),
             in_library: wire.is_existing.unwrap_or_default(),
             excluded: wire.is_excluded.unwrap_or_default(),
         }

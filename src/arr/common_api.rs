@@ -1,4 +1,4 @@
-//! Features that Sonarr and Radarr share besides their libraries: queue, grabs, commands and health.
+//! API endpoints that are the same in Sonarr and Radarr: status, profiles, folders, queue, commands and health.
 
 use http::Method;
 use serde::Deserialize;
@@ -13,16 +13,16 @@ pub enum ServerKind {
     Radarr,
 }
 
-/// One instance of either Sonarr or Radarr.
+/// Endpoints shared by Sonarr and Radarr, at one instance.
 #[derive(Debug, Clone, Copy)]
 pub struct CommonApi<'a>(pub(super) &'a ApiClient);
 
-/// Treatment of the release when a download is removed from the queue, including its data.
+/// Handling of the release when a download is removed from the queue. Its downloaded files are always deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiscardMode {
-    /// Blocks the release, so that it is never fetched again, and searches for no other release.
+    /// Blocks the release, so that it is never grabbed again, and searches for no other release.
     Block,
-    /// Blocks the release as `Block` does, and the instance searches for another one if `replaces_failed` returns true.
+    /// Blocks the release as `Block` does. The instance searches for another one if it is configured to do so.
     BlockAndReplace,
 }
 
@@ -62,24 +62,24 @@ impl CommonApi<'_> {
         self.0.get_list::<wire::ProfileResource, _>("qualityprofile", &[]).await
     }
 
-    pub async fn root_folders(self) -> Result<Vec<RootFolder>, ArrError> {
+    pub async fn fetch_root_folders(self) -> Result<Vec<RootFolder>, ArrError> {
         self.0.get_list::<wire::RootFolderResource, _>("rootfolder", &[]).await
     }
 
-    /// Returns a counter that grows whenever the instance may have changed, as far as we know. Data that was read at a
-    /// smaller number may be outdated.
+    /// Returns a counter that grows whenever Dialarr knows of a possible change in the instance. Data that was read at a
+    /// smaller count may be outdated.
     pub fn change_count(self) -> u64 {
         self.0.change_count()
     }
 
-    /// Records that the instance has changed according to another source.
+    /// Records a change in the instance that did not come from this client, such as one reported by a webhook.
     pub fn record_change(self) {
         self.0.record_change();
     }
 
     /// Removes the whole download that `row` belongs to from the queue and from the download client.
-    pub async fn discard_download(self, row: i64, how: DiscardMode) -> Result<RemovalOutcome, ArrError> {
-        let skip_redownload = match how {
+    pub async fn discard_download(self, row: i64, mode: DiscardMode) -> Result<RemovalOutcome, ArrError> {
+        let skip_redownload = match mode {
             DiscardMode::Block => "true",
             DiscardMode::BlockAndReplace => "false",
         };
@@ -89,22 +89,22 @@ impl CommonApi<'_> {
             ("skipRedownload", skip_redownload),
             ("changeCategory", "false"),
         ];
-        gone_or_removed(self.0.delete(&format!("queue/{row}"), &query).await)
+        removal_outcome(self.0.delete(&format!("queue/{row}"), &query).await)
     }
 
-    /// Marks a grab of the history as failed. Its release is never fetched again, and another one is searched for if
-    /// `replaces_failed` returns true. Returns `NotFound` if the history does not contain the grab.
+    /// Marks a grab of the history as failed. Its release is never grabbed again, and the instance searches for another
+    /// one if it is configured to do so. Returns `NotFound` if the history does not contain the grab.
     pub async fn fail_grab(self, history: i64) -> Result<(), ArrError> {
         self.0.post(&format!("history/failed/{history}")).await
     }
 
-    /// Returns whether the instance automatically searches for another release after one has failed, regardless of how
-    /// that one was picked.
-    pub async fn replaces_failed(self) -> Result<bool, ArrError> {
+    /// Returns whether the instance automatically searches for another release after one has failed, even if the failed
+    /// one was selected manually.
+    pub async fn fetch_replaces_failed(self) -> Result<bool, ArrError> {
         let config: ClientConfig = self.0.get("config/downloadclient", &[]).await?;
-        // Older versions make no difference between their own picks and manual picks.
-        let by_hand_too = config.auto_redownload_failed_from_interactive_search != Some(false);
-        Ok(config.auto_redownload_failed == Some(true) && by_hand_too)
+        // Older versions do not distinguish manually selected releases.
+        let includes_manual = config.auto_redownload_failed_from_interactive_search != Some(false);
+        Ok(config.auto_redownload_failed == Some(true) && includes_manual)
     }
 
     /// Fetches the health problems. The result is empty if there are none.
@@ -119,9 +119,9 @@ impl CommonApi<'_> {
     }
 }
 
-/// Converts the outcome of a deletion. The deletion of a record that no longer exists is not a failure.
-pub(super) fn gone_or_removed(outcome: Result<(), ArrError>) -> Result<RemovalOutcome, ArrError> {
-    match outcome {
+/// Converts the result of a deletion. The deletion of a record that no longer exists is not a failure.
+pub(super) fn removal_outcome(result: Result<(), ArrError>) -> Result<RemovalOutcome, ArrError> {
+    match result {
         Ok(()) => Ok(RemovalOutcome::Removed),
         Err(ArrError::NotFound) => Ok(RemovalOutcome::AlreadyGone),
         Err(error) => Err(error),
@@ -149,7 +149,7 @@ impl HealthCheck {
             Some("ok") => return None,
             Some("notice") => HealthLevel::Notice,
             Some("error") => HealthLevel::Error,
-            // An unknown level deserves a check, but is no alarm.
+            // An unknown level is reported, but not as an error.
             Some(_) | None => HealthLevel::Warning,
         };
         let message = self.message.as_deref().map(error_message::plain_message).unwrap_or_default();

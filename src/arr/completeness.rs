@@ -1,5 +1,5 @@
-//! Completeness of seasons. The catalog may list the episodes of a season only as they air, as for daily and reality
-//! shows, so the listed episodes may be far from all.
+//! Completeness of seasons. For some shows, such as daily ones, the catalog lists episodes only as they air, so a season
+//! with all listed episodes on disk may still grow.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -7,36 +7,37 @@ use super::episodes::Episode;
 use super::sonarr::Sonarr;
 use super::{ArrError, SPECIALS, Season, Series};
 
-/// Period without a new episode after which a season is complete, if the catalog does not mark its last episode.
-const SEASON_REST: SignedDuration = SignedDuration::from_hours(28 * 24);
+/// Time after the last episode until a season counts as complete, if the catalog marks no finale.
+const SEASON_END_DELAY: SignedDuration = SignedDuration::from_hours(28 * 24);
 
 impl Series {
-    /// Returns whether a season is on disk and gets no more episodes. `growing` holds the episodes of the growing
-    /// seasons. A growing season without them is not complete.
+    /// Returns whether a season is on disk and will get no more episodes. `growing` contains the episodes of the seasons
+    /// that may grow. Such a season is not complete without them.
     pub fn season_is_complete(&self, number: u32, growing: &[Episode], now: Timestamp) -> bool {
         let Some(season) = self.season(number) else { return false };
-        season.is_on_disk() && (!self.may_grow(season) || is_over(number, growing, now))
+        season.is_on_disk() && (!self.may_grow(season) || has_ended(number, growing, now))
     }
 
-    /// Returns whether all regular seasons are on disk and the latest of them gets no more episodes.
+    /// Returns whether all regular seasons are on disk and the latest of them will get no more episodes.
     pub fn is_complete(&self, growing: &[Episode], now: Timestamp) -> bool {
         let is_on_disk = self.episodes > 0 && self.episodes_on_disk >= self.episodes;
-        is_on_disk && self.latest().is_some_and(|latest| self.season_is_complete(latest, growing, now))
+        is_on_disk
+            && self.latest_season_number().is_some_and(|latest| self.season_is_complete(latest, growing, now))
     }
 
-    /// Returns whether the catalog may list more episodes of a season later, as it may for the latest season of a show
-    /// that continues, for its specials, and for a season that has only begun.
+    /// Returns whether the catalog may list more episodes of a season later. In a continuing series this applies to the
+    /// latest season, the specials, and a season with at most one listed episode.
     fn may_grow(&self, season: &Season) -> bool {
-        let is_last = self.latest().is_none_or(|latest| season.number >= latest);
+        let is_last = self.latest_season_number().is_none_or(|latest| season.number >= latest);
         !self.ended && (season.number == SPECIALS || is_last || season.episodes <= 1)
     }
 
-    /// Returns whether the series alone does not decide if a season is complete.
-    fn is_undecided(&self, season: &Season) -> bool {
+    /// Returns whether the episodes of a season are needed to decide if it is complete.
+    fn needs_episodes(&self, season: &Season) -> bool {
         season.is_on_disk() && self.may_grow(season)
     }
 
-    fn latest(&self) -> Option<u32> {
+    fn latest_season_number(&self) -> Option<u32> {
         self.seasons.iter().map(|season| season.number).max()
     }
 }
@@ -49,36 +50,36 @@ impl Season {
 }
 
 impl Sonarr {
-    /// Fetches the episodes that decide whether these seasons are complete, or whether the whole series is. Nothing is
-    /// requested if the series alone decides that.
-    pub async fn growing_episodes(
+    /// Fetches the episodes that decide whether the given seasons are complete, or whether the whole series is. Sends no
+    /// request if the series already decides it.
+    pub async fn fetch_growing_episodes(
         &self,
         series: &Series,
         seasons: Option<&[u32]>,
     ) -> Result<Vec<Episode>, ArrError> {
         let Some(id) = series.id else { return Ok(Vec::new()) };
-        let is_meant = |number: u32| match seasons {
+        let is_selected = |number: u32| match seasons {
             Some(seasons) => seasons.contains(&number),
-            None => series.latest() == Some(number),
+            None => series.latest_season_number() == Some(number),
         };
         let mut episodes = Vec::new();
-        for season in series.all_seasons().filter(|season| is_meant(season.number)) {
-            if series.is_undecided(season) {
-                episodes.extend(self.season_episodes(id, season.number).await?);
+        for season in series.all_seasons().filter(|season| is_selected(season.number)) {
+            if series.needs_episodes(season) {
+                episodes.extend(self.fetch_season_episodes(id, season.number).await?);
             }
         }
         Ok(episodes)
     }
 }
 
-/// Returns the time until which more episodes of a season are to be expected. Returns `None` if no air time is known.
+/// Returns the time until which a season may get more episodes. Returns `None` if no air time is known.
 pub fn expected_until(season: u32, episodes: &[Episode]) -> Option<Timestamp> {
-    let of_it = || episodes.iter().filter(|episode| episode.season == season);
-    let last = of_it().filter_map(|episode| episode.airs).max()?;
-    Some(if of_it().any(|episode| episode.finale) { last } else { last + SEASON_REST })
+    let season_episodes = || episodes.iter().filter(|episode| episode.season == season);
+    let last = season_episodes().filter_map(|episode| episode.airs_at).max()?;
+    Some(if season_episodes().any(|episode| episode.finale) { last } else { last + SEASON_END_DELAY })
 }
 
-fn is_over(season: u32, episodes: &[Episode], now: Timestamp) -> bool {
+fn has_ended(season: u32, episodes: &[Episode], now: Timestamp) -> bool {
     let has_finale = episodes.iter().any(|episode| episode.season == season && episode.finale);
     has_finale || expected_until(season, episodes).is_some_and(|until| until <= now)
 }
@@ -89,7 +90,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-    fn show(seasons: &[(u32, u32, u32)]) -> Series {
+    fn continuing_series(seasons: &[(u32, u32, u32)]) -> Series {
         let season = |&(number, episodes_on_disk, episodes): &(u32, u32, u32)| Season {
             number,
             monitored: true,
@@ -123,13 +124,13 @@ mod tests {
         }
     }
 
-    fn aired(season: u32, days_ago: i64, finale: bool) -> Episode {
+    fn aired_episode(season: u32, days_ago: i64, finale: bool) -> Episode {
         Episode {
             id: 1,
             season,
             number: 1,
             title: String::new(),
-            airs: Some(NOW - SignedDuration::from_hours(24 * days_ago)),
+            airs_at: Some(NOW - SignedDuration::from_hours(24 * days_ago)),
             monitored: true,
             file: None,
             last_search: None,
@@ -138,39 +139,42 @@ mod tests {
     }
 
     #[test]
-    fn latest_season_is_complete_with_a_finale_or_after_a_rest() {
-        let show = show(&[(1, 8, 8), (2, 4, 4)]);
-        let is_complete = |episodes: &[Episode]| show.season_is_complete(2, episodes, NOW);
-        assert_eq!([is_complete(&[]), is_complete(&[aired(2, 27, false)])], [false, false]);
-        assert_eq!([is_complete(&[aired(2, 28, false)]), is_complete(&[aired(2, 0, true)])], [true, true]);
-        assert!(!is_complete(&[aired(1, 0, true)]), "the finale of another season");
-        let undated = Episode { airs: None, ..aired(2, 0, false) };
+    fn latest_season_is_complete_with_a_finale_or_after_the_delay() {
+        let series = continuing_series(&[(1, 8, 8), (2, 4, 4)]);
+        let is_complete = |episodes: &[Episode]| series.season_is_complete(2, episodes, NOW);
+        assert_eq!([is_complete(&[]), is_complete(&[aired_episode(2, 27, false)])], [false, false]);
+        assert_eq!(
+            [is_complete(&[aired_episode(2, 28, false)]), is_complete(&[aired_episode(2, 0, true)])],
+            [true, true]
+        );
+        assert!(!is_complete(&[aired_episode(1, 0, true)]), "the finale of another season");
+        let undated = Episode { airs_at: None, ..aired_episode(2, 0, false) };
         assert!(!is_complete(&[undated]));
     }
 
     #[test]
-    fn series_alone_decides_about_missing_earlier_and_ended_seasons() {
-        let mut show = show(&[(0, 2, 2), (1, 8, 8), (2, 3, 4), (3, 0, 0)]);
+    fn missing_earlier_and_ended_seasons_need_no_episodes() {
+        let mut series = continuing_series(&[(0, 2, 2), (1, 8, 8), (2, 3, 4), (3, 0, 0)]);
         let complete =
-            |show: &Series| [0, 1, 2, 3, 4].map(|season| show.season_is_complete(season, &[], NOW));
-        assert_eq!(complete(&show), [false, true, false, false, false]);
-        show.ended = true;
-        assert_eq!(complete(&show), [true, true, false, false, false]);
+            |series: &Series| [0, 1, 2, 3, 4].map(|season| series.season_is_complete(season, &[], NOW));
+        assert_eq!(complete(&series), [false, true, false, false, false]);
+        series.ended = true;
+        assert_eq!(complete(&series), [true, true, false, false, false]);
     }
 
     #[test]
-    fn season_of_one_episode_is_complete_only_after_a_rest() {
-        let show = show(&[(1, 1, 1), (2, 0, 0)]);
-        assert!(!show.season_is_complete(1, &[aired(1, 1, false)], NOW));
-        assert!(show.season_is_complete(1, &[aired(1, 30, false)], NOW));
+    fn season_of_one_episode_is_complete_only_after_the_delay() {
+        let series = continuing_series(&[(1, 1, 1), (2, 0, 0)]);
+        assert!(!series.season_is_complete(1, &[aired_episode(1, 1, false)], NOW));
+        assert!(series.season_is_complete(1, &[aired_episode(1, 30, false)], NOW));
     }
 
     #[test]
-    fn show_is_complete_with_its_latest_season() {
-        let show = show(&[(0, 0, 2), (1, 8, 8), (2, 4, 4)]);
-        assert!(!show.is_complete(&[aired(2, 1, false)], NOW));
-        assert!(show.is_complete(&[aired(2, 30, false)], NOW));
-        let lacking = self::show(&[(1, 7, 8), (2, 4, 4)]);
-        assert!(!lacking.is_complete(&[aired(2, 30, false)], NOW));
+    fn series_is_complete_with_its_latest_season() {
+        let series = continuing_series(&[(0, 0, 2), (1, 8, 8), (2, 4, 4)]);
+        assert!(!series.is_complete(&[aired_episode(2, 1, false)], NOW));
+        assert!(series.is_complete(&[aired_episode(2, 30, false)], NOW));
+        let incomplete = continuing_series(&[(1, 7, 8), (2, 4, 4)]);
+        assert!(!incomplete.is_complete(&[aired_episode(2, 30, false)], NOW));
     }
 }

@@ -1,5 +1,5 @@
-//! Connect settings: the entries for the targets that an instance notifies of events, and editing one of them. Unknown
-//! fields of an entry stay unchanged.
+//! Connect settings of an instance: the targets that it notifies of events. Editing an entry preserves its unknown
+//! fields.
 
 use http::Method;
 use serde_json::{Map, Value, json};
@@ -7,18 +7,18 @@ use serde_json::{Map, Value, json};
 use super::ArrError;
 use super::common_api::CommonApi;
 
-/// Placeholder that the instances show instead of a secret, and accept as "leave the secret unchanged".
+/// Placeholder that the API returns instead of a secret. In a write, it leaves the secret unchanged.
 const MASK: &str = "********";
 
-/// Connect entry. The type has no debug output, since a header may hold a secret in clear text.
+/// Connect entry. It does not implement `Debug`, because a header may contain a secret in clear text.
 #[derive(Clone)]
 pub struct ConnectEntry(Map<String, Value>);
 
-/// Secret as far as it is visible from outside.
+/// Secret of an entry, as far as the API reveals it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VisibleSecret<'a> {
-    Nothing,
-    /// Secret that exists, but that the API does not reveal.
+    Missing,
+    /// Secret that is set, but that the API does not reveal.
     Masked,
     Plain(&'a str),
 }
@@ -30,22 +30,22 @@ impl CommonApi<'_> {
 
     /// Fetches the webhook template of this version of the instance. Returns `None` if the instance does not support
     /// webhooks.
-    pub async fn blank_webhook(self) -> Result<Option<ConnectEntry>, ArrError> {
-        let kinds: Vec<ConnectEntry> =
+    pub async fn fetch_webhook_template(self) -> Result<Option<ConnectEntry>, ArrError> {
+        let templates: Vec<ConnectEntry> =
             self.0.get_list::<Map<String, Value>, _>("notification/schema", &[]).await?;
-        Ok(kinds.into_iter().find(ConnectEntry::is_webhook))
+        Ok(templates.into_iter().find(ConnectEntry::is_webhook))
     }
 
-    /// Makes the instance send a test to the address of a stored entry, with its stored secret.
-    pub async fn try_connect_entry(self, connection: &ConnectEntry) -> Result<(), ArrError> {
-        self.0.write_json(Method::POST, "notification/test", &connection.body()).await
+    /// Makes the instance send a test event to the URL of a stored entry, with its stored secret.
+    pub async fn test_connect_entry(self, entry: &ConnectEntry) -> Result<(), ArrError> {
+        self.0.write_json(Method::POST, "notification/test", &entry.body()).await
     }
 
-    /// Creates or replaces an entry. The instance first sends a test to its address, and refuses an entry that fails
+    /// Creates or replaces an entry. The instance first sends a test event to its URL, and rejects an entry that fails
     /// the test.
-    pub async fn save_connect_entry(self, connection: &ConnectEntry) -> Result<(), ArrError> {
-        let body = connection.body();
-        match connection.id() {
+    pub async fn save_connect_entry(self, entry: &ConnectEntry) -> Result<(), ArrError> {
+        let body = entry.body();
+        match entry.id() {
             Some(id) => self.0.write_json(Method::PUT, &format!("notification/{id}"), &body).await,
             None => self.0.write_json(Method::POST, "notification", &body).await,
         }
@@ -53,7 +53,7 @@ impl CommonApi<'_> {
 }
 
 impl ConnectEntry {
-    /// Returns the id of the entry. Returns `None` for an entry that was not saved yet.
+    /// Returns the id of the entry. Returns `None` for an entry that is not saved yet.
     pub fn id(&self) -> Option<i64> {
         self.0.get("id").and_then(Value::as_i64).filter(|&id| id > 0)
     }
@@ -75,8 +75,8 @@ impl ConnectEntry {
 
     /// Returns whether this version of the instance can notify the entry of the event.
     pub fn supports_event(&self, event: &str) -> bool {
-        let supports = event.strip_prefix("on").map(|rest| format!("supportsOn{rest}"));
-        let unsupported = supports.and_then(|name| self.0.get(&name)).and_then(Value::as_bool) == Some(false);
+        let flag = event.strip_prefix("on").map(|name| format!("supportsOn{name}"));
+        let unsupported = flag.and_then(|flag| self.0.get(&flag)).and_then(Value::as_bool) == Some(false);
         self.0.get(event).is_some_and(Value::is_boolean) && !unsupported
     }
 
@@ -94,23 +94,25 @@ impl ConnectEntry {
     }
 
     pub fn visible_secret(&self, field: &str) -> VisibleSecret<'_> {
-        visible_secret_of(self.text_field(field))
+        secret_from_value(self.text_field(field))
     }
 
     /// Returns the value of a header that is sent with each event.
     pub fn visible_header(&self, name: &str) -> VisibleSecret<'_> {
         let headers = self.field("headers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let named = headers
+        let header = headers
             .iter()
             .find(|header| header["key"].as_str().is_some_and(|key| key.eq_ignore_ascii_case(name)));
-        visible_secret_of(named.and_then(|header| header["value"].as_str()).filter(|value| !value.is_empty()))
+        secret_from_value(
+            header.and_then(|header| header["value"].as_str()).filter(|value| !value.is_empty()),
+        )
     }
 
     pub fn rename(&mut self, name: &str) {
         self.0.insert("name".to_owned(), json!(name));
     }
 
-    /// Limits the notifications to these events and no others, for everything in the library.
+    /// Limits the notifications to the given events, and removes the limit to tagged titles.
     pub fn limit_events(&mut self, events: &[&str]) {
         for (name, value) in &mut self.0 {
             if is_event(name, value) {
@@ -122,8 +124,8 @@ impl ConnectEntry {
 
     pub fn set_field(&mut self, field: &str, value: &Value) {
         let Some(fields) = self.0.get_mut("fields").and_then(Value::as_array_mut) else { return };
-        match fields.iter_mut().find(|known| known["name"].as_str() == Some(field)) {
-            Some(known) => known["value"] = value.clone(),
+        match fields.iter_mut().find(|existing| existing["name"].as_str() == Some(field)) {
+            Some(existing) => existing["value"] = value.clone(),
             None => fields.push(json!({ "name": field, "value": value })),
         }
     }
@@ -145,14 +147,14 @@ impl From<Map<String, Value>> for ConnectEntry {
 }
 
 fn is_event(name: &str, value: &Value) -> bool {
-    let rest = name.strip_prefix("on");
-    rest.is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_uppercase()))
+    let event = name.strip_prefix("on");
+    event.is_some_and(|event| event.starts_with(|letter: char| letter.is_ascii_uppercase()))
         && value.is_boolean()
 }
 
-fn visible_secret_of(text: Option<&str>) -> VisibleSecret<'_> {
+fn secret_from_value(text: Option<&str>) -> VisibleSecret<'_> {
     match text {
-        None => VisibleSecret::Nothing,
+        None => VisibleSecret::Missing,
         Some(MASK) => VisibleSecret::Masked,
         Some(text) => VisibleSecret::Plain(text),
     }

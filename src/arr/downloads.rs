@@ -1,41 +1,41 @@
-//! Downloads, read from the rows of the queue, for both Sonarr and Radarr.
+//! Downloads, built from the queue rows of Sonarr and Radarr.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use super::api::ApiClient;
-use super::wire::{EpisodeResource, QueueRow, ResourcePage, whole_or_default};
+use super::wire::{EpisodeResource, QueueRow, ResourcePage, integer_or_default};
 use super::{ArrError, error_message, time_format};
 
-/// One download, regardless of the number of its queue rows (a season pack has one per episode).
+/// Download with all of its queue rows. A season pack has one row per episode.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Download {
     /// Ids of the queue rows, in queue order. Any of them removes the download as a whole.
     pub rows: Vec<i64>,
-    /// Id of the download in the history. Empty if the download has none yet.
+    /// Download id, as in the history. Empty if the download has none yet.
     pub id: String,
     /// Name of the release.
     pub release: String,
-    pub of: DownloadOf,
+    pub content: DownloadContent,
     /// Title such as `Dune (2021)`, `The Bear S02E03` or `The Bear season 2`, or the release name if no title matches.
     pub title: String,
     pub state: DownloadState,
     pub size_bytes: f64,
     pub left_bytes: f64,
-    /// Remaining time. `None` if the client does not know the time, or reports zero while it is still working.
+    /// Remaining time. `None` if the download client does not know it or reports zero.
     pub time_left: Option<Duration>,
 }
 
 /// Content of a download, by library ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DownloadOf {
+pub enum DownloadContent {
     Movie(i64),
     Episodes {
         series: i64,
         episodes: Vec<QueuedEpisode>,
     },
-    /// Content that matches no title of the library.
+    /// The release matches no title of the library.
     Nothing,
 }
 
@@ -54,32 +54,36 @@ pub enum DownloadState {
     /// Download that waits for a delay profile.
     Delayed,
     Importing,
-    /// Finished download that is stuck, with the first message from Sonarr or Radarr.
+    /// Finished download that cannot be imported, with the first message from Sonarr or Radarr.
     Stuck(String),
     Failed(String),
     ClientDown,
 }
 
-/// Maximum number of queue rows that are read: a season pack has one for each of its episodes.
-const MAX_ROWS: &str = "1000";
+/// Page size for the queue, larger than any usual queue. A season pack has one row per episode.
+const QUEUE_PAGE_SIZE: &str = "1000";
 
-/// Fetches the queue, including these parts of it.
+/// Fetches the queue, with the optional parts named in `includes`.
 pub(super) async fn fetch_queue(api: &ApiClient, includes: &[&str]) -> Result<Vec<Download>, ArrError> {
-    let mut query =
-        vec![("page", "1"), ("pageSize", MAX_ROWS), ("sortKey", "timeleft"), ("sortDirection", "ascending")];
+    let mut query = vec![
+        ("page", "1"),
+        ("pageSize", QUEUE_PAGE_SIZE),
+        ("sortKey", "timeleft"),
+        ("sortDirection", "ascending"),
+    ];
     query.extend(includes.iter().map(|part| (*part, "true")));
-    Ok(read_downloads(api.get("queue", &query).await?))
+    Ok(downloads_from_page(api.get("queue", &query).await?))
 }
 
-/// Reads the downloads, in the order of their first rows.
-fn read_downloads(page: ResourcePage<QueueRow>) -> Vec<Download> {
+/// Groups queue rows into downloads, in the order of their first rows.
+fn downloads_from_page(page: ResourcePage<QueueRow>) -> Vec<Download> {
     let mut downloads: Vec<Vec<QueueRow>> = Vec::new();
-    let mut place: HashMap<String, usize> = HashMap::new();
+    let mut indexes: HashMap<String, usize> = HashMap::new();
     for row in page.records {
-        match row.download_id.clone().filter(|id| !id.is_empty()).map(|id| place.entry(id)) {
-            Some(Entry::Occupied(place)) => downloads[*place.get()].push(row),
-            Some(Entry::Vacant(free)) => {
-                free.insert(downloads.len());
+        match row.download_id.clone().filter(|id| !id.is_empty()).map(|id| indexes.entry(id)) {
+            Some(Entry::Occupied(index)) => downloads[*index.get()].push(row),
+            Some(Entry::Vacant(entry)) => {
+                entry.insert(downloads.len());
                 downloads.push(vec![row]);
             }
             None => downloads.push(vec![row]),
@@ -89,13 +93,13 @@ fn read_downloads(page: ResourcePage<QueueRow>) -> Vec<Download> {
 }
 
 fn merge_rows(rows: &[QueueRow]) -> Option<Download> {
-    // Every row of a season pack repeats the figures of the whole download.
+    // Every row of a season pack repeats the size and progress of the whole download.
     let first = rows.first()?;
     Some(Download {
         rows: rows.iter().filter_map(|row| row.id).collect(),
         id: first.download_id.clone().unwrap_or_default(),
         release: first.title.clone().unwrap_or_default(),
-        of: download_content(rows),
+        content: download_content(rows),
         title: movie_title(rows)
             .or_else(|| episodes_title(rows))
             .or_else(|| first.title.clone())
@@ -111,23 +115,23 @@ fn merge_rows(rows: &[QueueRow]) -> Option<Download> {
     })
 }
 
-fn download_content(rows: &[QueueRow]) -> DownloadOf {
-    let known = |id: &i64| *id > 0;
-    if let Some(movie) = rows.iter().find_map(|row| row.movie_id.filter(known)) {
-        return DownloadOf::Movie(movie);
+fn download_content(rows: &[QueueRow]) -> DownloadContent {
+    let is_set = |id: &i64| *id > 0;
+    if let Some(movie) = rows.iter().find_map(|row| row.movie_id.filter(is_set)) {
+        return DownloadContent::Movie(movie);
     }
-    let Some(series) = rows.iter().find_map(|row| row.series_id.filter(known)) else {
-        return DownloadOf::Nothing;
+    let Some(series) = rows.iter().find_map(|row| row.series_id.filter(is_set)) else {
+        return DownloadContent::Nothing;
     };
-    let queued = |row: &QueueRow| {
+    let episode = |row: &QueueRow| {
         let number = row.episode.as_ref().and_then(|episode| episode.episode_number);
         Some(QueuedEpisode {
-            id: row.episode_id.filter(known)?,
-            season: whole_or_default(row.season_number),
-            number: whole_or_default(number),
+            id: row.episode_id.filter(is_set)?,
+            season: integer_or_default(row.season_number),
+            number: integer_or_default(number),
         })
     };
-    DownloadOf::Episodes { series, episodes: rows.iter().filter_map(queued).collect() }
+    DownloadContent::Episodes { series, episodes: rows.iter().filter_map(episode).collect() }
 }
 
 fn movie_title(rows: &[QueueRow]) -> Option<String> {
@@ -152,22 +156,22 @@ fn episodes_title(rows: &[QueueRow]) -> Option<String> {
 fn download_state(row: &QueueRow) -> DownloadState {
     let status = row.status.as_deref().unwrap_or_default();
     let tracked = row.tracked_download_state.as_deref().unwrap_or_default();
-    let troubled = matches!(row.tracked_download_status.as_deref(), Some("warning" | "error"));
+    let has_problem = matches!(row.tracked_download_status.as_deref(), Some("warning" | "error"));
     match (status, tracked) {
         ("delay" | "fallback", _) => DownloadState::Delayed,
         ("downloadClientUnavailable", _) => DownloadState::ClientDown,
-        ("failed", _) | (_, "failed" | "failedPending") => DownloadState::Failed(stuck_reason(row)),
-        (_, "importBlocked") => DownloadState::Stuck(stuck_reason(row)),
-        (_, "importPending") if troubled => DownloadState::Stuck(stuck_reason(row)),
+        ("failed", _) | (_, "failed" | "failedPending") => DownloadState::Failed(failure_reason(row)),
+        (_, "importBlocked") => DownloadState::Stuck(failure_reason(row)),
+        (_, "importPending") if has_problem => DownloadState::Stuck(failure_reason(row)),
         (_, "importPending" | "importing" | "imported") | ("completed", _) => DownloadState::Importing,
         ("paused", _) => DownloadState::Paused,
-        // After a warning from the client, such as too few peers, the download is still under way.
+        // A warning from the client, such as too few peers, does not interrupt the download.
         ("downloading" | "warning", _) => DownloadState::Downloading,
         _ => DownloadState::Queued,
     }
 }
 
-fn stuck_reason(row: &QueueRow) -> String {
+fn failure_reason(row: &QueueRow) -> String {
     let statuses = row.status_messages.as_deref().unwrap_or_default();
     let messages =
         statuses.iter().filter_map(|status| status.messages.as_deref()).flatten().map(String::as_str);
@@ -189,17 +193,20 @@ mod tests {
     #[track_caller]
     fn check(rows: &Value, expected: &[&str]) {
         let page = serde_json::from_value(json!({ "records": rows })).unwrap();
-        let downloads: Vec<String> = read_downloads(page)
+        let downloads: Vec<String> = downloads_from_page(page)
             .into_iter()
-            .map(|it| {
-                let left = it.time_left.map_or("-".into(), |left| format!("{} s", left.as_secs()));
-                format!("{}: {:?}, {} of {}, {left}", it.title, it.state, it.left_bytes, it.size_bytes)
+            .map(|download| {
+                let left = download.time_left.map_or("-".into(), |left| format!("{} s", left.as_secs()));
+                format!(
+                    "{}: {:?}, {} of {}, {left}",
+                    download.title, download.state, download.left_bytes, download.size_bytes
+                )
             })
             .collect();
         assert_eq!(downloads, expected);
     }
 
-    fn bear(download: &str, season: u32, episode: u32) -> Value {
+    fn bear_row(download: &str, season: u32, episode: u32) -> Value {
         json!({
             "downloadId": download, "title": "The.Bear.x264", "status": "downloading",
             "trackedDownloadStatus": "ok", "trackedDownloadState": "downloading",
@@ -212,7 +219,7 @@ mod tests {
     #[test]
     fn rows_of_a_season_pack_are_one_download() {
         check(
-            &json!([bear("a", 2, 1), bear("b", 3, 4), bear("a", 2, 2), bear("a", 2, 3)]),
+            &json!([bear_row("a", 2, 1), bear_row("b", 3, 4), bear_row("a", 2, 2), bear_row("a", 2, 3)]),
             &[
                 "The Bear season 2: Downloading, 200.25 of 800.5, 600 s",
                 "The Bear S03E04: Downloading, 200.25 of 800.5, 600 s",
@@ -223,7 +230,7 @@ mod tests {
     #[test]
     fn pack_of_several_seasons_names_them() {
         check(
-            &json!([bear("a", 1, 1), bear("a", 2, 1)]),
+            &json!([bear_row("a", 1, 1), bear_row("a", 2, 1)]),
             &["The Bear seasons 1-2: Downloading, 200.25 of 800.5, 600 s"],
         );
     }
@@ -237,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn movie_is_named_with_its_year_and_orphan_by_release() {
+    fn movie_has_its_year_and_unmatched_download_its_release_name() {
         check(
             &json!([
                 { "status": "queued", "title": "Dune.x264", "movie": { "title": "Dune", "year": 2021 } },
@@ -248,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_time_left_during_work_is_unknown() {
+    fn zero_time_left_is_unknown() {
         check(
             &json!([{ "title": "A", "status": "downloading", "size": 9, "sizeleft": 3, "timeleft": "00:00:00" }]),
             &["A: Downloading, 3 of 9, -"],
@@ -256,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn stuck_import_has_the_first_reason_without_paths() {
+    fn stuck_download_has_the_first_reason_without_paths() {
         check(
             &json!([{
                 "title": "A", "status": "completed", "trackedDownloadStatus": "warning",

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::api::QueryParameters;
 use super::sonarr::Sonarr;
 use super::time_format::parse_instant;
-use super::wire::{EpisodeResource, whole_or_default};
+use super::wire::{EpisodeResource, integer_or_default};
 use super::{ArrError, MediaFile};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,10 +17,10 @@ pub struct Episode {
     pub season: u32,
     pub number: u32,
     pub title: String,
-    /// Air time. `None` if the air time is not known yet.
-    pub airs: Option<Timestamp>,
+    /// Air time. `None` if it is not known yet.
+    pub airs_at: Option<Timestamp>,
     pub monitored: bool,
-    /// File of the episode. `None` if the episode is not on disk. A file may hold more than one episode.
+    /// File of the episode. `None` if the episode is not on disk. A file may contain several episodes.
     pub file: Option<MediaFile>,
     /// Time of the last search for the episode.
     pub last_search: Option<Timestamp>,
@@ -34,7 +34,7 @@ impl Episode {
     }
 
     pub fn has_aired(&self, now: Timestamp) -> bool {
-        self.airs.is_some_and(|airs| airs <= now)
+        self.airs_at.is_some_and(|airs_at| airs_at <= now)
     }
 }
 
@@ -43,20 +43,21 @@ impl Sonarr {
     /// the metadata of a series that was just added.
     pub async fn fetch_episodes(&self, series: i64) -> Result<Vec<Episode>, ArrError> {
         let series = series.to_string();
-        self.fetch_listed_episodes(&[("seriesId", &series), ("includeEpisodeFile", "true")]).await
+        self.fetch_sorted_episodes(&[("seriesId", &series), ("includeEpisodeFile", "true")]).await
     }
 
-    pub async fn season_episodes(&self, series: i64, season: u32) -> Result<Vec<Episode>, ArrError> {
+    /// Fetches the episodes of a season, in order.
+    pub async fn fetch_season_episodes(&self, series: i64, season: u32) -> Result<Vec<Episode>, ArrError> {
         let (series, number) = (series.to_string(), season.to_string());
         let query =
             [("seriesId", series.as_str()), ("seasonNumber", &number), ("includeEpisodeFile", "true")];
-        let mut episodes = self.fetch_listed_episodes(&query).await?;
+        let mut episodes = self.fetch_sorted_episodes(&query).await?;
         // An instance that ignores the filter returns the whole series.
         episodes.retain(|episode| episode.season == season);
         Ok(episodes)
     }
 
-    async fn fetch_listed_episodes(&self, query: QueryParameters<'_>) -> Result<Vec<Episode>, ArrError> {
+    async fn fetch_sorted_episodes(&self, query: QueryParameters<'_>) -> Result<Vec<Episode>, ArrError> {
         let mut episodes: Vec<Episode> = self.api.get_list::<EpisodeResource, _>("episode", query).await?;
         episodes.sort_by_key(|episode| (episode.season, episode.number));
         Ok(episodes)
@@ -71,8 +72,8 @@ impl Sonarr {
         self.api.write_json(Method::PUT, "episode/monitor", &body).await
     }
 
-    /// Deletes files from the disk. Their episodes stay monitored unless Sonarr is configured otherwise, so episodes
-    /// that are to stay deleted have to be unmonitored first.
+    /// Deletes files from the disk. Their episodes stay monitored unless Sonarr is configured otherwise. Unmonitor them
+    /// first to prevent another download.
     pub async fn delete_episode_files(&self, files: &[i64]) -> Result<(), ArrError> {
         if files.is_empty() {
             // Sonarr returns an error for an empty list.
@@ -86,18 +87,18 @@ impl From<EpisodeResource> for Episode {
     fn from(wire: EpisodeResource) -> Self {
         let id = wire.episode_file_id.filter(|&id| id > 0);
         // Versions that cannot include the file still return its id.
-        let bare = |id| MediaFile { id, size_bytes: 0, quality: String::new() };
-        let file = wire.episode_file.map(MediaFile::from).or_else(|| id.map(bare));
+        let file_from_id = |id| MediaFile { id, size_bytes: 0, quality: String::new() };
+        let file = wire.episode_file.map(MediaFile::from).or_else(|| id.map(file_from_id));
         Self {
             id: wire.id.unwrap_or_default(),
-            season: whole_or_default(wire.season_number),
-            number: whole_or_default(wire.episode_number),
+            season: integer_or_default(wire.season_number),
+            number: integer_or_default(wire.episode_number),
             title: wire.title.unwrap_or_default(),
-            airs: parse_instant(wire.air_date_utc.as_deref()),
+            airs_at: parse_instant(wire.air_date_utc.as_deref()),
             monitored: wire.monitored.unwrap_or_default(),
             file: file.filter(|_| wire.has_file != Some(false)),
             last_search: parse_instant(wire.last_search_time.as_deref()),
-            // A series also has finales in the middle of a season, which do not count.
+            // The catalog also marks midseason finales, which do not count.
             finale: matches!(wire.finale_type.as_deref(), Some("season" | "series")),
         }
     }

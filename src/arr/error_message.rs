@@ -1,34 +1,33 @@
-//! Cleanup of an error message of an instance so that it can be passed on: its first line, without the file paths of
-//! its disks.
+//! Cleanup of error messages from Sonarr and Radarr for users: the first line, without file paths.
 
 /// Returns the first line of `text` without absolute paths.
 pub(super) fn plain_message(text: &str) -> String {
     let mut rest = text.split(['\n', '\r']).next().unwrap_or_default();
-    let mut kept = String::new();
-    while let Some(start) = path_start(rest) {
+    let mut output = String::new();
+    while let Some(start) = find_path_start(rest) {
         let (before, path) = rest.split_at(start);
-        match closing_quote(before, path) {
+        match find_closing_quote(before, path) {
             Some(end) => {
-                kept.push_str(before[..before.len() - 1].trim_end());
+                output.push_str(before[..before.len() - 1].trim_end());
                 rest = &path[end..];
             }
             None => {
-                // A bare path may contain spaces, so its end is unknown. The rest of the line is dropped.
-                kept.push_str(without_lead_in(before));
+                // An unquoted path may contain spaces, so its end is unknown. The rest of the line is dropped.
+                output.push_str(without_lead_in(before));
                 rest = "";
             }
         }
     }
-    kept.push_str(rest);
-    kept.trim().to_owned()
+    output.push_str(rest);
+    output.trim().to_owned()
 }
 
-/// Returns the start of an absolute path: after a blank, a quote, a bracket or at the start of the text.
-fn path_start(text: &str) -> Option<usize> {
-    text.char_indices().map(|(at, _)| at).find(|&at| {
-        let boundary =
-            text[..at].chars().next_back().is_none_or(|it| it.is_whitespace() || "'\"(".contains(it));
-        boundary && is_path(&text[at..])
+/// Returns the start of an absolute path, which follows whitespace, a quote or a parenthesis, or starts the text.
+fn find_path_start(text: &str) -> Option<usize> {
+    text.char_indices().map(|(index, _)| index).find(|&index| {
+        let previous = text[..index].chars().next_back();
+        let is_boundary = previous.is_none_or(|mark| mark.is_whitespace() || "'\"(".contains(mark));
+        is_boundary && is_path(&text[index..])
     })
 }
 
@@ -45,15 +44,15 @@ fn is_path(text: &str) -> bool {
     }
 }
 
-/// Returns the position just after the quote or bracket that closes a path. `before` ends with the opening one.
-fn closing_quote(before: &str, path: &str) -> Option<usize> {
+/// Returns the index after the quote or parenthesis that closes a path. `before` ends with the opening one.
+fn find_closing_quote(before: &str, path: &str) -> Option<usize> {
     let close = match before.chars().next_back()? {
         '(' => ')',
         quote @ ('\'' | '"') => quote,
         _ => return None,
     };
-    path.match_indices(close).map(|(at, _)| at + close.len_utf8()).find(|&end| {
-        // A quote within a name is followed by a letter or digit.
+    path.match_indices(close).map(|(index, _)| index + close.len_utf8()).find(|&end| {
+        // A quote inside a name is followed by a letter or digit.
         path[end..].chars().next().is_none_or(|next| !next.is_alphanumeric())
     })
 }
@@ -80,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn sentence_without_a_path_is_unchanged() {
+    fn message_without_a_path_is_unchanged() {
         check("This movie has already been added", "This movie has already been added");
         check("Banned, see http://host.example/rules", "Banned, see http://host.example/rules");
         check("yes and / or no", "yes and / or no");
@@ -94,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn bare_path_is_removed_with_the_rest() {
+    fn unquoted_path_is_removed_with_the_rest_of_the_line() {
         check("No files found in /data/My Show/x.mkv", "No files found");
         check("A movie was not found. Path: /films/x", "A movie was not found.");
         check("Missing:\t/films", "Missing");
@@ -107,16 +106,16 @@ mod tests {
         check("Value is null\rat Some.Code", "Value is null");
     }
 
-    fn sentence() -> impl Strategy<Value = String> {
-        let words =
+    fn message() -> impl Strategy<Value = String> {
+        let parts =
             ["Folder", "is gone", ":", " ", "\t", "/", "//", "/films", "'", "\"", "(", ")", ".x", "\n", "\r"];
-        let words = proptest::collection::vec(select(words.to_vec()), 0..9).prop_map(|words| words.concat());
-        prop_oneof![3 => words, 1 => any::<String>()]
+        let joined = proptest::collection::vec(select(parts.to_vec()), 0..9).prop_map(|parts| parts.concat());
+        prop_oneof![3 => joined, 1 => any::<String>()]
     }
 
     proptest! {
         #[test]
-        fn any_message_becomes_one_line_without_paths(text in sentence()) {
+        fn any_message_becomes_one_line_without_paths(text in message()) {
             let plain = plain_message(&text);
             assert!(!plain.contains(['\n', '\r']), "{plain:?}");
             let is_path = |word: &str| word.starts_with('/') && word.trim_matches('/').starts_with(char::is_alphanumeric);

@@ -1,11 +1,11 @@
-//! Events of a title, read from the rows of the history: grabs, imports, deletions and failures.
+//! History entries of movies and series: grabs, imports, deletions and failures.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::radarr::Radarr;
 use super::sonarr::Sonarr;
 use super::time_format::parse_instant;
-use super::wire::{EpisodeResource, HistoryRow, QualityResource, whole_or_default};
+use super::wire::{EpisodeResource, HistoryRow, QualityResource, integer_or_default};
 use super::{ArrError, error_message};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,13 +14,13 @@ pub struct HistoryEntry {
     pub at: Timestamp,
     pub event: HistoryEvent,
     /// Library id of the movie or the series.
-    pub of: i64,
+    pub title_id: i64,
     /// Id of the download, which is the same from its grab to its import. Empty if there was no download.
     pub download: String,
     /// Name of the release.
     pub release: String,
     pub quality: String,
-    /// Episode id, season and number. Only a series has them.
+    /// Episode id, season number and episode number. `None` for a movie.
     pub episode: Option<(i64, u32, u32)>,
     /// Reason why a download failed or a file was deleted. Empty if no reason is given.
     pub reason: String,
@@ -41,24 +41,23 @@ pub enum HistoryEvent {
 const REPLACEMENT_PERIOD: SignedDuration = SignedDuration::from_mins(10);
 
 impl HistoryEntry {
-    /// Returns whether a user marked the release as failed.
-    pub fn is_by_hand(&self) -> bool {
+    /// Returns whether a person marked the release as failed.
+    pub fn is_manually_failed(&self) -> bool {
         self.reason.starts_with("Manually")
     }
 }
 
-/// Returns whether this import has replaced a file.
+/// Returns whether an import replaced a file.
 pub fn is_upgrade(entries: &[HistoryEntry], import: &HistoryEntry) -> bool {
     entries.iter().any(|entry| {
-        let of_same = entry.of == import.of && entry.episode == import.episode;
-        let upgraded =
+        let same_title = entry.title_id == import.title_id && entry.episode == import.episode;
+        let is_replacement =
             entry.event == HistoryEvent::FileDeleted && entry.reason.eq_ignore_ascii_case("upgrade");
-        of_same && upgraded && entry.at.duration_since(import.at).abs() <= REPLACEMENT_PERIOD
+        same_title && is_replacement && entry.at.duration_since(import.at).abs() <= REPLACEMENT_PERIOD
     })
 }
 
-/// Returns whether the last import of an episode, by season and number, has replaced a file. `entries` are newest
-/// first.
+/// Returns whether the last import of an episode replaced a file. `entries` are sorted newest first.
 pub fn was_upgraded(entries: &[HistoryEntry], (season, number): (u32, u32)) -> bool {
     let last = entries.iter().find(|entry| {
         let numbers = entry.episode.map(|(_, season, number)| (season, number));
@@ -77,7 +76,7 @@ impl Radarr {
     }
 
     /// Fetches the history of all movies since an instant, newest first.
-    pub async fn history_since(&self, since: Timestamp) -> Result<Vec<HistoryEntry>, ArrError> {
+    pub async fn fetch_history_since(&self, since: Timestamp) -> Result<Vec<HistoryEntry>, ArrError> {
         let since = since.to_string();
         Ok(entries_from_rows(
             self.api.get("history/since", &[("date", &since), ("includeMovie", "false")]).await?,
@@ -94,15 +93,14 @@ impl Sonarr {
     }
 
     /// Fetches the history of all series since an instant, newest first.
-    pub async fn history_since(&self, since: Timestamp) -> Result<Vec<HistoryEntry>, ArrError> {
+    pub async fn fetch_history_since(&self, since: Timestamp) -> Result<Vec<HistoryEntry>, ArrError> {
         let since = since.to_string();
         let query = [("date", since.as_str()), ("includeSeries", "false"), ("includeEpisode", "true")];
         Ok(entries_from_rows(self.api.get("history/since", &query).await?))
     }
 }
 
-/// Converts history rows to entries. Rows without a date are left out, since they cannot be distinguished from old
-/// ones.
+/// Converts history rows to entries. Rows without a date are skipped, because they may be old.
 fn entries_from_rows(rows: Vec<HistoryRow>) -> Vec<HistoryEntry> {
     let mut entries: Vec<HistoryEntry> = rows.into_iter().filter_map(HistoryRow::into_entry).collect();
     entries.sort_by_key(|entry| std::cmp::Reverse((entry.at, entry.id)));
@@ -124,14 +122,14 @@ impl HistoryRow {
         let data = self.data.unwrap_or_default();
         let reason = ["message", "reason"].iter().find_map(|key| data[*key].as_str());
         let numbers = |episode: EpisodeResource| {
-            (whole_or_default(episode.season_number), whole_or_default(episode.episode_number))
+            (integer_or_default(episode.season_number), integer_or_default(episode.episode_number))
         };
         let (season, number) = self.episode.map(numbers).unwrap_or_default();
         Some(HistoryEntry {
             id: self.id.unwrap_or_default(),
             at: parse_instant(self.date.as_deref())?,
             event,
-            of: self.movie_id.or(self.series_id).unwrap_or_default(),
+            title_id: self.movie_id.or(self.series_id).unwrap_or_default(),
             download: self.download_id.unwrap_or_default(),
             release: error_message::plain_message(&self.source_title.unwrap_or_default()),
             quality: self.quality.map(QualityResource::into_name).unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Imported downloads, read from the rows of the history: one entry per movie or season, newest first.
+//! Imported downloads, built from the history: one entry per movie or season, newest first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,15 +10,16 @@ use super::time_format::parse_instant;
 use super::wire::{EpisodeResource, HistoryRow, MovieResource};
 use super::{ArrError, ImportedDownload};
 
+/// Key by which history rows are grouped into one entry.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum ImportUnit {
+enum ImportKey {
     Movie(i64),
     Season(i64, Option<i64>),
-    /// Release that matches no title of the library, as an entry of its own.
+    /// Release that matches no title of the library.
     Release(String),
 }
 
-/// Fetches the imports since an instant, newest first, including these parts of the history.
+/// Fetches the imports since an instant, newest first, with the optional parts named in `includes`.
 pub(super) async fn fetch_imports(
     api: &ApiClient,
     since: Timestamp,
@@ -30,16 +31,15 @@ pub(super) async fn fetch_imports(
     Ok(imports_from_rows(api.get("history/since", &query).await?))
 }
 
-/// Converts history rows to imports. Rows without a date are left out, since they cannot be distinguished from old
-/// ones.
+/// Groups history rows into imports. Rows without a date are skipped, because they may be old.
 fn imports_from_rows(rows: Vec<HistoryRow>) -> Vec<ImportedDownload> {
-    let mut wholes: BTreeMap<ImportUnit, Vec<(Timestamp, HistoryRow)>> = BTreeMap::new();
+    let mut groups: BTreeMap<ImportKey, Vec<(Timestamp, HistoryRow)>> = BTreeMap::new();
     for row in rows {
         if let Some(at) = parse_instant(row.date.as_deref()) {
-            wholes.entry(import_unit(&row)).or_default().push((at, row));
+            groups.entry(import_key(&row)).or_default().push((at, row));
         }
     }
-    let mut imported: Vec<ImportedDownload> = wholes
+    let mut imported: Vec<ImportedDownload> = groups
         .into_values()
         .filter_map(|mut rows| {
             rows.sort_by_key(|(at, _)| Reverse(*at));
@@ -47,17 +47,17 @@ fn imports_from_rows(rows: Vec<HistoryRow>) -> Vec<ImportedDownload> {
             Some(ImportedDownload { title: import_title(newest), detail: import_detail(&rows), at: *at })
         })
         .collect();
-    imported.sort_by_key(|it| Reverse(it.at));
+    imported.sort_by_key(|import| Reverse(import.at));
     imported
 }
 
-fn import_unit(row: &HistoryRow) -> ImportUnit {
+fn import_key(row: &HistoryRow) -> ImportKey {
     match (row.movie_id, row.series_id) {
-        (Some(movie), _) => ImportUnit::Movie(movie),
+        (Some(movie), _) => ImportKey::Movie(movie),
         (None, Some(series)) => {
-            ImportUnit::Season(series, row.episode.as_ref().and_then(|it| it.season_number))
+            ImportKey::Season(series, row.episode.as_ref().and_then(|episode| episode.season_number))
         }
-        (None, None) => ImportUnit::Release(row.source_title.clone().unwrap_or_default()),
+        (None, None) => ImportKey::Release(row.source_title.clone().unwrap_or_default()),
     }
 }
 
@@ -68,7 +68,7 @@ fn import_title(row: &HistoryRow) -> String {
 }
 
 fn import_detail(rows: &[(Timestamp, HistoryRow)]) -> String {
-    // A better copy of an existing episode has a row of its own.
+    // An upgraded episode has a second row.
     let mut episodes: Vec<i64> = rows.iter().filter_map(|(_, row)| row.episode_id).collect();
     episodes.sort_unstable();
     episodes.dedup();
@@ -91,14 +91,14 @@ mod tests {
     fn check(rows: Value, expected: &[(&str, &str, &str)]) {
         let entries: Vec<(String, String, String)> = imports_from_rows(serde_json::from_value(rows).unwrap())
             .into_iter()
-            .map(|it| (it.title, it.detail, it.at.to_string()))
+            .map(|import| (import.title, import.detail, import.at.to_string()))
             .collect();
         let expected: Vec<(String, String, String)> =
             expected.iter().map(|&(title, detail, at)| (title.into(), detail.into(), at.into())).collect();
         assert_eq!(entries, expected);
     }
 
-    fn bear(id: i64, season: i64, episode: i64, date: &str) -> Value {
+    fn bear_row(id: i64, season: i64, episode: i64, date: &str) -> Value {
         json!({
             "seriesId": 5, "episodeId": id, "date": date, "series": { "title": "The Bear" },
             "episode": { "seasonNumber": season, "episodeNumber": episode },
@@ -109,10 +109,10 @@ mod tests {
     fn episodes_of_one_season_are_one_entry() {
         check(
             json!([
-                bear(1, 2, 1, "2026-05-01T10:00:00Z"),
-                bear(2, 2, 2, "2026-05-01T11:00:00Z"),
-                bear(2, 2, 2, "2026-05-01T12:00:00Z"),
-                bear(9, 3, 4, "2026-05-02T12:00:00Z"),
+                bear_row(1, 2, 1, "2026-05-01T10:00:00Z"),
+                bear_row(2, 2, 2, "2026-05-01T11:00:00Z"),
+                bear_row(2, 2, 2, "2026-05-01T12:00:00Z"),
+                bear_row(9, 3, 4, "2026-05-02T12:00:00Z"),
             ]),
             &[
                 ("The Bear", "S03E04", "2026-05-02T12:00:00Z"),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn import_without_a_title_is_named_by_its_release() {
+    fn unmatched_import_has_its_release_name() {
         check(
             json!([{ "sourceTitle": "Dune.x264", "date": "2026-05-01T10:00:00Z" }, { "sourceTitle": "undated" }]),
             &[("Dune.x264", "", "2026-05-01T10:00:00Z")],

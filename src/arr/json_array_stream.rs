@@ -1,111 +1,111 @@
-//! Reader for the records of a JSON list, one by one from its bytes as they arrive, so that a list of any length needs
-//! the memory of its longest record.
+//! Streaming parser for a JSON array of objects. Memory use is bounded by the size limit of one record.
 
 use serde::de::{DeserializeOwned, Error};
 
-/// Size limit in bytes above that of any record that Sonarr and Radarr write. Anything larger is not a list of records.
+/// Size limit of a record, in bytes. Records of Sonarr and Radarr are smaller.
 pub(super) const MAX_RECORD_BYTES: usize = 4 << 20;
 
-/// Progress of the reader through the bytes of a list.
+/// Incremental reader of a JSON array.
 #[derive(Debug, Default)]
 pub(super) struct JsonArrayReader {
-    place: ArrayPosition,
-    /// Bytes from earlier pieces of the record that is not complete yet.
-    begun: Vec<u8>,
+    position: ArrayPosition,
+    /// Bytes of the current record from earlier chunks.
+    partial_record: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum ArrayPosition {
     #[default]
-    BeforeList,
+    BeforeArray,
     BetweenRecords,
-    Within(RecordDepth),
-    AfterList,
+    InRecord(RecordState),
+    AfterArray,
 }
 
-/// Position in a record: the number of open brackets, and whether the byte is part of a string.
+/// Position in a record: the number of open brackets, and whether the next byte is part of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct RecordDepth {
-    open: u32,
-    text: StringState,
+struct RecordState {
+    depth: u32,
+    string: StringState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StringState {
     Outside,
     Inside,
-    /// Byte that follows a backslash.
+    /// After a backslash in a string.
     Escaped,
 }
 
 impl JsonArrayReader {
-    /// Reads the next piece and passes each record that it completes to `visit`.
+    /// Reads the next chunk and passes each record that it completes to `visit`.
     pub(super) fn push_bytes<W: DeserializeOwned>(
         &mut self,
-        piece: &[u8],
+        chunk: &[u8],
         mut visit: impl FnMut(W),
     ) -> Result<(), serde_json::Error> {
-        let mut rest = piece;
+        let mut rest = chunk;
         while !rest.is_empty() {
-            if let ArrayPosition::Within(depth) = self.place {
-                rest = self.read_record(depth, rest, &mut visit)?;
+            if let ArrayPosition::InRecord(state) = self.position {
+                rest = self.read_record(state, rest, &mut visit)?;
                 continue;
             }
-            let (first, behind) = (rest[0], &rest[1..]);
-            self.place = match (self.place, first) {
-                (place, b' ' | b'\t' | b'\r' | b'\n') => place,
-                (ArrayPosition::BeforeList, b'[') | (ArrayPosition::BetweenRecords, b',') => {
+            let (first, tail) = (rest[0], &rest[1..]);
+            self.position = match (self.position, first) {
+                (position, b' ' | b'\t' | b'\r' | b'\n') => position,
+                (ArrayPosition::BeforeArray, b'[') | (ArrayPosition::BetweenRecords, b',') => {
                     ArrayPosition::BetweenRecords
                 }
-                (ArrayPosition::BetweenRecords, b']') => ArrayPosition::AfterList,
+                (ArrayPosition::BetweenRecords, b']') => ArrayPosition::AfterArray,
                 (ArrayPosition::BetweenRecords, b'{') => {
-                    // The bracket is part of the record, which begins with it.
-                    self.place = ArrayPosition::Within(RecordDepth { open: 0, text: StringState::Outside });
+                    // `read_record` consumes the bracket, which is part of the record.
+                    self.position =
+                        ArrayPosition::InRecord(RecordState { depth: 0, string: StringState::Outside });
                     continue;
                 }
-                _ => return Err(Error::custom("expected a list of records")),
+                _ => return Err(Error::custom("expected an array of objects")),
             };
-            rest = behind;
+            rest = tail;
         }
         Ok(())
     }
 
-    /// Checks that the list was complete.
+    /// Checks that the array was complete.
     pub(super) fn finish_reading(self) -> Result<(), serde_json::Error> {
-        match self.place {
-            ArrayPosition::AfterList => Ok(()),
-            ArrayPosition::BeforeList | ArrayPosition::BetweenRecords | ArrayPosition::Within(_) => {
-                Err(Error::custom("the list ends in the middle"))
+        match self.position {
+            ArrayPosition::AfterArray => Ok(()),
+            ArrayPosition::BeforeArray | ArrayPosition::BetweenRecords | ArrayPosition::InRecord(_) => {
+                Err(Error::custom("unexpected end of the array"))
             }
         }
     }
 
-    /// Continues a record and returns the rest of the piece after it, or nothing if the piece ends first.
+    /// Continues a record and returns the bytes after it, which are empty if the chunk ends first.
     fn read_record<'a, W: DeserializeOwned>(
         &mut self,
-        depth: RecordDepth,
-        piece: &'a [u8],
+        state: RecordState,
+        chunk: &'a [u8],
         visit: &mut impl FnMut(W),
     ) -> Result<&'a [u8], serde_json::Error> {
-        match find_record_end(depth, piece) {
+        match find_record_end(state, chunk) {
             RecordEnd::At(end) => {
-                let (last, rest) = piece.split_at(end);
-                if self.begun.is_empty() {
+                let (last, rest) = chunk.split_at(end);
+                if self.partial_record.is_empty() {
                     visit(serde_json::from_slice(last)?);
                 } else {
-                    self.begun.extend_from_slice(last);
-                    visit(serde_json::from_slice(&self.begun)?);
-                    self.begun.clear();
+                    self.partial_record.extend_from_slice(last);
+                    visit(serde_json::from_slice(&self.partial_record)?);
+                    self.partial_record.clear();
                 }
-                self.place = ArrayPosition::BetweenRecords;
+                self.position = ArrayPosition::BetweenRecords;
                 Ok(rest)
             }
-            RecordEnd::Later(depth) => {
-                if self.begun.len() + piece.len() > MAX_RECORD_BYTES {
-                    return Err(Error::custom("a record is larger than 4 MiB"));
+            RecordEnd::InLaterChunk(state) => {
+                if self.partial_record.len() + chunk.len() > MAX_RECORD_BYTES {
+                    return Err(Error::custom("record larger than 4 MiB"));
                 }
-                self.begun.extend_from_slice(piece);
-                self.place = ArrayPosition::Within(depth);
+                self.partial_record.extend_from_slice(chunk);
+                self.position = ArrayPosition::InRecord(state);
                 Ok(&[])
             }
         }
@@ -113,29 +113,29 @@ impl JsonArrayReader {
 }
 
 enum RecordEnd {
-    /// End of the record just before this position of the piece.
+    /// Index in the chunk just after the end of the record.
     At(usize),
-    Later(RecordDepth),
+    InLaterChunk(RecordState),
 }
 
-fn find_record_end(RecordDepth { mut open, mut text }: RecordDepth, piece: &[u8]) -> RecordEnd {
-    for (place, byte) in piece.iter().enumerate() {
-        match (text, byte) {
-            (StringState::Escaped, _) => text = StringState::Inside,
-            (StringState::Inside, b'\\') => text = StringState::Escaped,
-            (StringState::Inside, b'"') => text = StringState::Outside,
-            (StringState::Outside, b'"') => text = StringState::Inside,
-            (StringState::Outside, b'{' | b'[') => open += 1,
+fn find_record_end(RecordState { mut depth, mut string }: RecordState, chunk: &[u8]) -> RecordEnd {
+    for (index, byte) in chunk.iter().enumerate() {
+        match (string, byte) {
+            (StringState::Escaped, _) => string = StringState::Inside,
+            (StringState::Inside, b'\\') => string = StringState::Escaped,
+            (StringState::Inside, b'"') => string = StringState::Outside,
+            (StringState::Outside, b'"') => string = StringState::Inside,
+            (StringState::Outside, b'{' | b'[') => depth += 1,
             (StringState::Outside, b'}' | b']') => {
-                open -= 1;
-                if open == 0 {
-                    return RecordEnd::At(place + 1);
+                depth -= 1;
+                if depth == 0 {
+                    return RecordEnd::At(index + 1);
                 }
             }
             (StringState::Inside | StringState::Outside, _) => {}
         }
     }
-    RecordEnd::Later(RecordDepth { open, text })
+    RecordEnd::InLaterChunk(RecordState { depth, string })
 }
 
 #[cfg(test)]
@@ -145,26 +145,26 @@ mod tests {
 
     use super::*;
 
-    /// Reads the records of a list that arrives in pieces of this many bytes.
-    fn read(list: &str, piece: usize) -> Result<Vec<Value>, String> {
-        let (mut elements, mut records) = (JsonArrayReader::default(), Vec::new());
-        for piece in list.as_bytes().chunks(piece) {
-            elements.push_bytes(piece, |record| records.push(record)).map_err(|error| error.to_string())?;
+    /// Parses an array that arrives in chunks of the given size.
+    fn parse_in_chunks(array: &str, chunk_size: usize) -> Result<Vec<Value>, String> {
+        let (mut reader, mut records) = (JsonArrayReader::default(), Vec::new());
+        for chunk in array.as_bytes().chunks(chunk_size) {
+            reader.push_bytes(chunk, |record| records.push(record)).map_err(|error| error.to_string())?;
         }
-        elements.finish_reading().map_err(|error| error.to_string())?;
+        reader.finish_reading().map_err(|error| error.to_string())?;
         Ok(records)
     }
 
     #[track_caller]
-    fn check(list: &str, expected: &Result<Vec<Value>, &str>) {
+    fn check(array: &str, expected: &Result<Vec<Value>, &str>) {
         let expected = expected.clone().map_err(str::to_owned);
-        for piece in 1..=list.len().max(1) {
-            assert_eq!(read(list, piece), expected, "in pieces of {piece} bytes");
+        for chunk_size in 1..=array.len().max(1) {
+            assert_eq!(parse_in_chunks(array, chunk_size), expected, "in chunks of {chunk_size} bytes");
         }
     }
 
     #[test]
-    fn records_are_parsed_across_chunk_borders() {
+    fn records_are_parsed_across_chunk_boundaries() {
         let records = vec![
             json!({ "title": "a \"quoted\" {brace} \\", "year": 1999 }),
             json!({ "seasons": [{ "n": [1, 2] }, {}], "title": "Am\u{e9}lie \u{1f37f} ] } , {" }),
@@ -177,37 +177,40 @@ mod tests {
     }
 
     #[test]
-    fn truncated_list_is_an_error() {
-        for list in ["", "[", r#"[{"id":1}"#, r#"[{"id":1},"#, r#"[{"id":1},{"id""#] {
-            check(list, &Err("the list ends in the middle"));
+    fn truncated_array_is_an_error() {
+        for array in ["", "[", r#"[{"id":1}"#, r#"[{"id":1},"#, r#"[{"id":1},{"id""#] {
+            check(array, &Err("unexpected end of the array"));
         }
     }
 
     #[test]
-    fn list_of_other_values_is_refused() {
-        for list in ["<!doctype html>", r#"{"message":"no"}"#, "[1]", "[] []"] {
-            check(list, &Err("expected a list of records"));
+    fn other_json_is_rejected() {
+        for array in ["<!doctype html>", r#"{"message":"no"}"#, "[1]", "[] []"] {
+            check(array, &Err("expected an array of objects"));
         }
-        let error = read(r#"[{"id":1},{"id" 2}]"#, 4).unwrap_err();
+        let error = parse_in_chunks(r#"[{"id":1},{"id" 2}]"#, 4).unwrap_err();
         assert_eq!(error, "expected `:` at line 1 column 7");
     }
 
     #[test]
-    fn unterminated_record_is_refused() {
-        let endless = format!(r#"[{{"title":"{}"#, "x".repeat(MAX_RECORD_BYTES));
-        assert_eq!(read(&endless, 1 << 16), Err("a record is larger than 4 MiB".to_owned()));
+    fn oversized_record_is_rejected() {
+        let oversized = format!(r#"[{{"title":"{}"#, "x".repeat(MAX_RECORD_BYTES));
+        assert_eq!(parse_in_chunks(&oversized, 1 << 16), Err("record larger than 4 MiB".to_owned()));
     }
 
     proptest! {
         #[test]
-        fn any_records_are_parsed_with_any_chunk_size(words: Vec<(String, String)>, piece in 1..40_usize) {
-            let records: Vec<Value> = words.iter().map(|(name, word)| json!({ (name): [word, { "x": word }] })).collect();
-            assert_eq!(read(&Value::from(records.clone()).to_string(), piece), Ok(records));
+        fn any_records_are_parsed_with_any_chunk_size(entries: Vec<(String, String)>, chunk_size in 1..40_usize) {
+            let records: Vec<Value> = entries.iter().map(|(name, value)| json!({ (name): [value, { "x": value }] })).collect();
+            assert_eq!(parse_in_chunks(&Value::from(records.clone()).to_string(), chunk_size), Ok(records));
         }
 
         #[test]
-        fn any_bytes_parse_alike_with_any_chunk_size(list in "[\\[\\]{}\",:\\\\ a1]{0,40}", piece in 1..40_usize) {
-            assert_eq!(read(&list, piece).ok(), read(&list, list.len().max(1)).ok());
+        fn any_bytes_give_the_same_records_with_any_chunk_size(array in "[\\[\\]{}\",:\\\\ a1]{0,40}", chunk_size in 1..40_usize) {
+            assert_eq!(
+                parse_in_chunks(&array, chunk_size).ok(),
+                parse_in_chunks(&array, array.len().max(1)).ok()
+            );
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Titles of a library as returned by a list of the whole library: for each title, only the fields that a query about
-//! many titles needs.
+//! Titles in the list of the whole library, with only the fields that queries over many titles need.
 
 use jiff::civil::Date;
 
@@ -7,17 +6,17 @@ use super::MovieCollection;
 use super::time_format::parse_day;
 use super::wire::{
     AlternateTitle, CollectionResource, MovieResource, RatingResource, SeriesResource, StatisticsResource,
-    bytes_or_zero, saturating_total, whole_or_default,
+    bytes_or_zero, integer_or_default, saturating_total,
 };
 
-/// Title of a library.
+/// Movie or series of a library, as the library cache stores it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LibraryTitle {
     pub id: i64,
     /// Catalog id: TMDB for a movie, TVDB for a series.
     pub catalog: i64,
     pub title: String,
-    /// Other names of the title, in other languages and countries.
+    /// Names of the title in other languages and countries.
     pub other_titles: Vec<String>,
     /// Release year. Zero if unknown.
     pub year: u16,
@@ -38,7 +37,7 @@ pub enum LibraryTitleDetails {
     Series(EpisodeCounts),
 }
 
-/// Number of regular seasons of a series and of their episodes, without the specials.
+/// Numbers of seasons and episodes of a series, without the specials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EpisodeCounts {
     pub seasons: u32,
@@ -61,7 +60,7 @@ impl From<MovieResource> for LibraryTitle {
                 .into_iter()
                 .chain(alternate_titles(record.alternate_titles))
                 .collect(),
-            year: whole_or_default(record.year),
+            year: integer_or_default(record.year),
             monitored: record.monitored.unwrap_or_default(),
             size_bytes: bytes_or_zero(record.size_on_disk),
             profile: record.quality_profile_id.unwrap_or_default(),
@@ -71,7 +70,7 @@ impl From<MovieResource> for LibraryTitle {
             detail: LibraryTitleDetails::Movie {
                 has_file: record.has_file.unwrap_or_default(),
                 available: record.is_available.unwrap_or_default(),
-                collection: record.collection.and_then(CollectionResource::into_named),
+                collection: record.collection.and_then(CollectionResource::into_collection),
             },
         }
     }
@@ -86,13 +85,13 @@ impl From<SeriesResource> for LibraryTitle {
             .filter(|season| season.season_number > Some(0))
             .map(|season| season.statistics.unwrap_or_default())
             .collect();
-        // The total is summed up here, because the totals of the instance include the specials.
+        // Totals are summed here, because those of Sonarr include the specials.
         let sum = |count: fn(&StatisticsResource) -> Option<i64>| {
-            saturating_total(seasons.iter().map(|season| whole_or_default(count(season))))
+            saturating_total(seasons.iter().map(|season| integer_or_default(count(season))))
         };
         let missing = |season: &StatisticsResource| {
-            whole_or_default::<u32>(season.episode_count)
-                .saturating_sub(whole_or_default(season.episode_file_count))
+            integer_or_default::<u32>(season.episode_count)
+                .saturating_sub(integer_or_default(season.episode_file_count))
         };
         let monitored = record.monitored.unwrap_or_default();
         Self {
@@ -100,7 +99,7 @@ impl From<SeriesResource> for LibraryTitle {
             catalog: record.tvdb_id.unwrap_or_default(),
             title: record.title.unwrap_or_default(),
             other_titles: alternate_titles(record.alternate_titles).collect(),
-            year: whole_or_default(record.year),
+            year: integer_or_default(record.year),
             monitored,
             size_bytes: bytes_or_zero(record.statistics.and_then(|statistics| statistics.size_on_disk)),
             profile: record.quality_profile_id.unwrap_or_default(),
@@ -117,8 +116,8 @@ impl From<SeriesResource> for LibraryTitle {
     }
 }
 
-fn alternate_titles(alternate: Option<Vec<AlternateTitle>>) -> impl Iterator<Item = String> {
-    alternate.unwrap_or_default().into_iter().filter_map(|it| it.title)
+fn alternate_titles(titles: Option<Vec<AlternateTitle>>) -> impl Iterator<Item = String> {
+    titles.unwrap_or_default().into_iter().filter_map(|alternate| alternate.title)
 }
 
 #[cfg(test)]
@@ -133,7 +132,7 @@ mod tests {
         assert_eq!(&serde_json::from_value::<W>(record).unwrap().into(), expected);
     }
 
-    fn nothing(detail: LibraryTitleDetails) -> LibraryTitle {
+    fn empty_title(detail: LibraryTitleDetails) -> LibraryTitle {
         LibraryTitle {
             id: 0,
             catalog: 0,
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn movie_record_has_its_sort_fields() {
+    fn movie_record_is_converted_with_all_fields() {
         check::<MovieResource>(
             json!({ "id": 7, "tmdbId": 348, "title": "Alien", "year": 1979, "originalTitle": "Alien",
                 "alternateTitles": [{ "title": "Le huitieme passager" }, {}], "monitored": true, "hasFile": true,
@@ -171,7 +170,7 @@ mod tests {
                 genres: vec!["Horror".into(), "Science Fiction".into()],
                 added: Some(date(2024, 5, 1)),
                 rating: 8.5,
-                ..nothing(LibraryTitleDetails::Movie {
+                ..empty_title(LibraryTitleDetails::Movie {
                     has_file: true,
                     available: true,
                     collection: Some(MovieCollection { tmdb: 8091, title: "Alien Collection".into() }),
@@ -182,9 +181,9 @@ mod tests {
 
     #[test]
     fn specials_of_a_series_are_not_counted() {
-        let season = |number, files, wanted, all| {
+        let season = |number, files, expected, all| {
             json!({ "seasonNumber": number, "statistics":
-                { "episodeFileCount": files, "episodeCount": wanted, "totalEpisodeCount": all } })
+                { "episodeFileCount": files, "episodeCount": expected, "totalEpisodeCount": all } })
         };
         let episodes = EpisodeCounts { seasons: 2, on_disk: 9, all: 20, missing: 3 };
         check::<SeriesResource>(
@@ -195,7 +194,7 @@ mod tests {
                 monitored: true,
                 size_bytes: 5,
                 rating: 7.9,
-                ..nothing(LibraryTitleDetails::Series(episodes))
+                ..empty_title(LibraryTitleDetails::Series(episodes))
             },
         );
     }
@@ -204,23 +203,22 @@ mod tests {
     fn empty_record_is_accepted() {
         check::<MovieResource>(
             json!({}),
-            &nothing(LibraryTitleDetails::Movie { has_file: false, available: false, collection: None }),
+            &empty_title(LibraryTitleDetails::Movie { has_file: false, available: false, collection: None }),
         );
         let episodes = EpisodeCounts { seasons: 0, on_disk: 0, all: 0, missing: 0 };
-        check::<SeriesResource>(json!({}), &nothing(LibraryTitleDetails::Series(episodes)));
+        check::<SeriesResource>(json!({}), &empty_title(LibraryTitleDetails::Series(episodes)));
     }
 
     #[test]
-    fn overflowing_sizes_are_saturated() {
+    fn overflowing_episode_counts_saturate() {
         let season = |number| {
             json!({ "seasonNumber": number, "statistics": { "episodeFileCount": 0,
                 "episodeCount": u32::MAX, "totalEpisodeCount": u32::MAX } })
         };
-        let most = u32::MAX;
-        let episodes = EpisodeCounts { seasons: 2, on_disk: 0, all: most, missing: most };
+        let episodes = EpisodeCounts { seasons: 2, on_disk: 0, all: u32::MAX, missing: u32::MAX };
         check::<SeriesResource>(
             json!({ "monitored": true, "seasons": [season(1), season(2)], "statistics": { "sizeOnDisk": i64::MAX } }),
-            &LibraryTitle { monitored: true, ..nothing(LibraryTitleDetails::Series(episodes)) },
+            &LibraryTitle { monitored: true, ..empty_title(LibraryTitleDetails::Series(episodes)) },
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Clients for the parts of the Sonarr and Radarr APIs (v3) that we use: thin, with one error kind per type of failure.
+//! Thin clients for the parts of the Sonarr and Radarr APIs (version 3) that Dialarr uses.
 
 mod additions;
 mod api;
@@ -29,7 +29,7 @@ use jiff::civil::Date;
 use serde::Deserialize;
 
 pub use additions::{AdditionOutcome, NewMovie, NewSeries, WantedEpisodes};
-pub use downloads::{Download, DownloadOf, DownloadState, QueuedEpisode};
+pub use downloads::{Download, DownloadContent, DownloadState, QueuedEpisode};
 pub use series::{SPECIALS, Season, Series};
 
 use crate::conversation::retry_policy::{FailureClass, PeerEffect};
@@ -47,8 +47,7 @@ pub struct Movie {
     pub overview: String,
     pub has_file: bool,
     pub monitored: bool,
-    /// True if the movie is released by the minimum availability set in the library. An unreleased movie is not
-    /// searched for.
+    /// True if the movie has reached its minimum availability. Radarr does not search for it before.
     pub available: bool,
     pub size_bytes: u64,
     pub path: String,
@@ -60,7 +59,7 @@ pub struct Movie {
     pub physical: Option<Date>,
     /// Release progress according to the catalog.
     pub status: ReleaseStatus,
-    /// Minimum availability: the release from which on the library searches for the movie.
+    /// Release after which Radarr searches for the movie.
     pub availability: Availability,
     pub file: Option<MediaFile>,
     pub genres: Vec<String>,
@@ -78,11 +77,11 @@ pub enum ReleaseStatus {
     Announced,
     InCinemas,
     Released,
-    /// Status "to be announced", withdrawn or unknown.
+    /// To be announced, withdrawn or unknown.
     Unclear,
 }
 
-/// Release that has to be past before the library searches for a movie.
+/// Release after which Radarr searches for a movie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Availability {
     Announced,
@@ -106,18 +105,18 @@ pub struct MediaFile {
     pub quality: String,
 }
 
-/// Dated calendar entry.
+/// Upcoming episode or movie release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalendarEntry {
     /// Title such as `Dune: Part Three (2026)` or `The Bear S04E03`.
     pub title: String,
-    pub when: UpcomingWhen,
+    pub date: CalendarDate,
     pub on_disk: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UpcomingWhen {
-    /// Air time of an episode, as an instant.
+pub enum CalendarDate {
+    /// Air time of an episode.
     Airs(Timestamp),
     /// Release day of a movie, and the kind of release.
     Released(Date, ReleaseKind),
@@ -144,7 +143,7 @@ pub struct ImportedDownload {
 pub struct QualityProfile {
     pub id: i64,
     pub name: String,
-    /// True if the profile allows a quality of 2160 lines, regardless of the profile's name.
+    /// True if the profile allows 2160p, regardless of its name.
     pub four_k: bool,
 }
 
@@ -158,7 +157,7 @@ pub struct RootFolder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovalOutcome {
     Removed,
-    /// Title or file that no longer existed before the request.
+    /// The title or file no longer existed before the request.
     AlreadyGone,
 }
 
@@ -174,42 +173,41 @@ pub struct SystemStatus {
     pub url_base: String,
 }
 
-/// Reason why a request to Sonarr or Radarr has no usable response, grouped by the next action of the caller.
+/// Failure of a request to Sonarr or Radarr.
 #[derive(Debug, thiserror::Error)]
 pub enum ArrError {
-    /// Instance that was not reached at all, so that the request had no effect.
-    #[error("reach it")]
+    /// The instance was not reached, so the request had no effect.
+    #[error("connect")]
     Unreachable(#[source] crate::http::HttpError),
     /// Missing or broken response, after which a write may have happened.
-    #[error("get its answer")]
-    NoAnswer(#[source] crate::http::HttpError),
-    /// Response 503 of an instance that is starting, or whose catalog is down.
-    #[error("use it: {0}")]
+    #[error("get a response")]
+    NoResponse(#[source] crate::http::HttpError),
+    /// Status 503 of an instance that is starting, or whose catalog is down.
+    #[error("complete the request: {0}")]
     Unavailable(String),
-    #[error("sign in: the API key is refused")]
+    #[error("authenticate: the API key was rejected")]
     Unauthorized,
-    /// Redirect or page in place of JSON, because the URL is wrong, often its base.
+    /// Redirect or web page instead of JSON, because the URL or its base path is wrong.
     #[error("find the API at this URL: {0}")]
     WrongUrl(String),
-    /// Refusal of the request by the instance, with these messages.
-    #[error("have it accept the request: {}", .0.join("; "))]
+    /// Rejection of the request by the instance, with its messages.
+    #[error("get the request accepted: {}", .0.join("; "))]
     Refused(Vec<String>),
-    #[error("find the item")]
+    #[error("find the record")]
     NotFound,
-    /// Response 5xx other than 503, after which a write may have happened.
-    #[error("have it work: status {status}: {message}")]
+    /// Status 5xx other than 503, after which a write may have happened.
+    #[error("complete the request: status {status}: {message}")]
     Server { status: u16, message: String },
-    /// JSON of an unknown shape.
-    #[error("read its answer")]
+    /// Response body that is not the expected JSON.
+    #[error("parse the response")]
     Unreadable(#[source] serde_json::Error),
 }
 
 impl ArrError {
-    /// Returns whether every other request at this moment would fail in the same way, rather than only those for one
-    /// title.
-    pub fn is_of_the_server(&self) -> bool {
+    /// Returns whether all other requests to the instance would fail in the same way, not only those for one title.
+    pub fn affects_all_requests(&self) -> bool {
         match self {
-            Self::Unreachable(_) | Self::NoAnswer(_) | Self::Unavailable(_) => true,
+            Self::Unreachable(_) | Self::NoResponse(_) | Self::Unavailable(_) => true,
             Self::Unauthorized | Self::WrongUrl(_) => true,
             Self::Refused(_) | Self::NotFound | Self::Server { .. } | Self::Unreadable(_) => false,
         }
@@ -218,8 +216,8 @@ impl ArrError {
     pub fn failure_class(&self) -> FailureClass {
         match self {
             Self::Unreachable(_) => FailureClass::TRANSIENT,
-            // A proxy may return 503 for an instance that carried out the request before it became unreachable.
-            Self::NoAnswer(_) | Self::Unavailable(_) | Self::Server { .. } | Self::Unreadable(_) => {
+            // A proxy may return 503 after the instance has carried out the request.
+            Self::NoResponse(_) | Self::Unavailable(_) | Self::Server { .. } | Self::Unreadable(_) => {
                 FailureClass::UNKNOWN
             }
             Self::Unauthorized | Self::WrongUrl(_) | Self::Refused(_) | Self::NotFound => {

@@ -1,4 +1,4 @@
-//! Poster address of a movie or series, according to the catalog.
+//! Poster URLs of movies and series from the catalog.
 
 use serde::Deserialize;
 
@@ -11,21 +11,21 @@ pub struct CatalogPoster {
     pub title: String,
     /// Release year. Zero if the catalog has none.
     pub year: u16,
-    /// External address of the poster, as returned by the instance. `None` if there is no poster.
+    /// External URL of the poster. `None` if the catalog has none.
     pub poster: Option<String>,
     catalog_id: i64,
 }
 
 impl CommonApi<'_> {
     /// Fetches the poster of a movie from Radarr, by its TMDB id.
-    pub async fn movie_poster(self, tmdb: i64) -> Result<Option<CatalogPoster>, ArrError> {
+    pub async fn fetch_movie_poster(self, tmdb: i64) -> Result<Option<CatalogPoster>, ArrError> {
         let hits: Vec<CatalogPoster> =
             self.0.get_lookup::<PosterLookup, _>("movie/lookup", &format!("tmdb:{tmdb}")).await?;
         Ok(hits.into_iter().find(|hit| hit.catalog_id == tmdb))
     }
 
     /// Fetches the poster of a series from Sonarr, by its TheTVDB id.
-    pub async fn series_poster(self, tvdb: i64) -> Result<Option<CatalogPoster>, ArrError> {
+    pub async fn fetch_series_poster(self, tvdb: i64) -> Result<Option<CatalogPoster>, ArrError> {
         let hits: Vec<CatalogPoster> =
             self.0.get_lookup::<PosterLookup, _>("series/lookup", &format!("tvdb:{tvdb}")).await?;
         Ok(hits.into_iter().find(|hit| hit.catalog_id == tvdb))
@@ -53,12 +53,12 @@ struct PosterImage {
 impl From<PosterLookup> for CatalogPoster {
     fn from(wire: PosterLookup) -> Self {
         let images = wire.images.unwrap_or_default();
-        let poster = images.into_iter().find(|image| image.cover_type.as_deref() == Some("poster"));
+        let image = images.into_iter().find(|image| image.cover_type.as_deref() == Some("poster"));
         Self {
             title: wire.title.unwrap_or_default(),
             year: wire.year.and_then(|year| u16::try_from(year).ok()).unwrap_or_default(),
-            poster: wire.remote_poster.or(poster.and_then(|image| image.remote_url)),
-            // A series in Sonarr has a TMDB id as well.
+            poster: wire.remote_poster.or(image.and_then(|image| image.remote_url)),
+            // Sonarr also returns a TMDB id, so the TheTVDB id comes first.
             catalog_id: wire.tvdb_id.or(wire.tmdb_id).unwrap_or_default(),
         }
     }

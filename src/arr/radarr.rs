@@ -7,12 +7,12 @@ use serde_json::json;
 use url::Url;
 
 use super::api::ApiClient;
-use super::common_api::{CommonApi, gone_or_removed};
+use super::common_api::{CommonApi, removal_outcome};
 use super::library_title::LibraryTitle;
 use super::time_format::parse_day;
 use super::{
-    AdditionOutcome, ArrError, CalendarEntry, Download, ImportedDownload, Movie, NewMovie, QualityProfile,
-    ReleaseKind, RemovalOutcome, RootFolder, UpcomingWhen, downloads, imports, wire,
+    AdditionOutcome, ArrError, CalendarDate, CalendarEntry, Download, ImportedDownload, Movie, NewMovie,
+    QualityProfile, ReleaseKind, RemovalOutcome, RootFolder, downloads, imports, wire,
 };
 use crate::http::HttpClient;
 
@@ -30,27 +30,27 @@ impl Radarr {
         CommonApi(&self.api)
     }
 
-    /// Searches the catalog. `term` may be `tmdb:603`. An empty term finds nothing.
+    /// Searches the catalog. `term` is a title or an id such as `tmdb:603`. An empty term finds nothing.
     pub async fn lookup_movies(&self, term: &str) -> Result<Vec<Movie>, ArrError> {
         self.api.get_lookup::<wire::MovieResource, _>("movie/lookup", term).await
     }
 
-    /// Reads the whole library and passes each title to `visit` as it arrives.
-    pub async fn each_holding(&self, mut visit: impl FnMut(LibraryTitle)) -> Result<(), ArrError> {
+    /// Streams the whole library and passes each title to `visit`.
+    pub async fn for_each_title(&self, mut visit: impl FnMut(LibraryTitle)) -> Result<(), ArrError> {
         let visit = |record: wire::MovieResource| visit(record.into());
-        self.api.visit_each("movie", &[("excludeLocalCovers", "true")], visit).await
+        self.api.visit_library("movie", &[("excludeLocalCovers", "true")], visit).await
     }
 
     /// Fetches the current state of one title of the library.
     pub async fn fetch_library_title(&self, id: i64) -> Result<Option<LibraryTitle>, ArrError> {
-        self.api.get_item::<wire::MovieResource, _>(&format!("movie/{id}")).await
+        self.api.get_record::<wire::MovieResource, _>(&format!("movie/{id}")).await
     }
 
     pub async fn fetch_movie(&self, id: i64) -> Result<Option<Movie>, ArrError> {
-        self.api.get_item::<wire::MovieResource, _>(&format!("movie/{id}")).await
+        self.api.get_record::<wire::MovieResource, _>(&format!("movie/{id}")).await
     }
 
-    pub async fn movie_by_tmdb(&self, tmdb: i64) -> Result<Option<Movie>, ArrError> {
+    pub async fn fetch_movie_by_tmdb(&self, tmdb: i64) -> Result<Option<Movie>, ArrError> {
         let query = [("tmdbId", tmdb.to_string()), ("excludeLocalCovers", "true".into())];
         let query = query.each_ref().map(|(name, value)| (*name, value.as_str()));
         self.api.find_in_list::<wire::MovieResource, Movie>("movie", &query, |movie| movie.tmdb == tmdb).await
@@ -74,7 +74,7 @@ impl Radarr {
     pub async fn delete_movie(&self, id: i64, delete_files: bool) -> Result<RemovalOutcome, ArrError> {
         let delete_files = if delete_files { "true" } else { "false" };
         let query = [("deleteFiles", delete_files), ("addImportExclusion", "false")];
-        gone_or_removed(self.api.delete(&format!("movie/{id}"), &query).await)
+        removal_outcome(self.api.delete(&format!("movie/{id}"), &query).await)
     }
 
     pub async fn fetch_downloads(&self) -> Result<Vec<Download>, ArrError> {
@@ -87,13 +87,15 @@ impl Radarr {
         let query = [("start", first.as_str()), ("end", last.as_str()), ("unmonitored", "false")];
         let movies: Vec<wire::MovieResource> = self.api.get("calendar", &query).await?;
         let mut dated: Vec<(Date, CalendarEntry)> =
-            movies.iter().filter_map(|movie| release_within(movie, start, end)).collect();
-        dated.sort_by(|(day, one), (other_day, other)| (day, &one.title).cmp(&(other_day, &other.title)));
-        Ok(dated.into_iter().map(|(_, upcoming)| upcoming).collect())
+            movies.iter().filter_map(|movie| calendar_entry(movie, start, end)).collect();
+        dated.sort_by(|(left_day, left), (right_day, right)| {
+            (left_day, &left.title).cmp(&(right_day, &right.title))
+        });
+        Ok(dated.into_iter().map(|(_, entry)| entry).collect())
     }
 
     /// Fetches the imports since an instant, newest first.
-    pub async fn imported_since(&self, since: Timestamp) -> Result<Vec<ImportedDownload>, ArrError> {
+    pub async fn fetch_imports_since(&self, since: Timestamp) -> Result<Vec<ImportedDownload>, ArrError> {
         imports::fetch_imports(&self.api, since, &["includeMovie"]).await
     }
 
@@ -101,14 +103,14 @@ impl Radarr {
         self.common_api().fetch_profiles().await
     }
 
-    pub async fn root_folders(&self) -> Result<Vec<RootFolder>, ArrError> {
-        self.common_api().root_folders().await
+    pub async fn fetch_root_folders(&self) -> Result<Vec<RootFolder>, ArrError> {
+        self.common_api().fetch_root_folders().await
     }
 }
 
-/// Returns the first release of a movie within the window. The calendar lists a movie for any of three dates without
-/// naming the one that matched.
-fn release_within(movie: &wire::MovieResource, start: Date, end: Date) -> Option<(Date, CalendarEntry)> {
+/// Returns the calendar entry for the first release of a movie within the window. The calendar lists a movie for any of
+/// three dates without naming the one that matched.
+fn calendar_entry(movie: &wire::MovieResource, start: Date, end: Date) -> Option<(Date, CalendarEntry)> {
     let releases = [
         (&movie.digital_release, ReleaseKind::Digital),
         (&movie.physical_release, ReleaseKind::Physical),
@@ -119,10 +121,10 @@ fn release_within(movie: &wire::MovieResource, start: Date, end: Date) -> Option
         .filter_map(|(date, release)| Some((parse_day(date.as_deref())?, release)))
         .filter(|(day, _)| (start..=end).contains(day))
         .min_by_key(|(day, _)| *day)?;
-    let when = UpcomingWhen::Released(day, release);
+    let date = CalendarDate::Released(day, release);
     Some((
         day,
-        CalendarEntry { title: movie.title_with_year()?, when, on_disk: movie.has_file.unwrap_or_default() },
+        CalendarEntry { title: movie.title_with_year()?, date, on_disk: movie.has_file.unwrap_or_default() },
     ))
 }
 
@@ -139,30 +141,30 @@ mod tests {
     use super::*;
     use crate::arr::{Availability, MediaFile, MovieCollection, ReleaseStatus};
 
-    type Asked = Arc<Mutex<Vec<(String, Value)>>>;
+    type RequestLog = Arc<Mutex<Vec<(String, Value)>>>;
 
-    /// Builds a Radarr client whose peer returns the same response to every request, with a record of the requests.
-    fn radarr(status: u16, body: &Value) -> (Radarr, Asked) {
-        let asked = Asked::default();
-        let (log, body) = (Arc::clone(&asked), Bytes::from(body.to_string()));
-        let peer = move |request: Request<Bytes>| {
-            let sent = serde_json::from_slice(request.body()).unwrap_or_default();
-            log.lock().unwrap().push((format!("{} {}", request.method(), request.uri()), sent));
+    /// Creates a Radarr client whose server returns the same response to every request, and the log of its requests.
+    fn radarr(status: u16, body: &Value) -> (Radarr, RequestLog) {
+        let requests = RequestLog::default();
+        let (log, body) = (Arc::clone(&requests), Bytes::from(body.to_string()));
+        let respond = move |request: Request<Bytes>| {
+            let body_json = serde_json::from_slice(request.body()).unwrap_or_default();
+            log.lock().unwrap().push((format!("{} {}", request.method(), request.uri()), body_json));
             let response = Response::builder().status(status).body(body.clone()).unwrap();
             async move { response }.boxed()
         };
-        let http = HttpClient::in_process(Arc::new(peer));
-        (Radarr::new(http, "http://r".parse().unwrap(), SecretString::from("k")), asked)
+        let http = HttpClient::in_process(Arc::new(respond));
+        (Radarr::new(http, "http://r".parse().unwrap(), SecretString::from("k")), requests)
     }
 
     #[track_caller]
-    fn check(asked: &Asked, expected: &[(&str, Value)]) {
+    fn check_requests(requests: &RequestLog, expected: &[(&str, Value)]) {
         let expected: Vec<(String, Value)> =
             expected.iter().map(|(request, body)| ((*request).to_owned(), body.clone())).collect();
-        assert_eq!(*asked.lock().unwrap(), expected);
+        assert_eq!(*requests.lock().unwrap(), expected);
     }
 
-    fn hit() -> Movie {
+    fn catalog_hit() -> Movie {
         Movie {
             id: None,
             tmdb: 603,
@@ -190,7 +192,7 @@ mod tests {
         }
     }
 
-    fn the_matrix() -> NewMovie {
+    fn new_matrix() -> NewMovie {
         NewMovie {
             tmdb: 603,
             title: "The Matrix".into(),
@@ -202,7 +204,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_a_hit_with_an_id_is_in_the_library() {
-        let (radarr, asked) = radarr(
+        let (radarr, requests) = radarr(
             200,
             &json!([
                 { "title": "The Matrix", "tmdbId": 603, "year": 1999, "isAvailable": true, "status": "announced" },
@@ -235,26 +237,27 @@ mod tests {
             added: Some("2024-01-01T00:00:00Z".parse().unwrap()),
             last_search: Some("2024-01-02T00:00:00Z".parse().unwrap()),
             collection: Some(MovieCollection { tmdb: 2344, title: "The Matrix Collection".into() }),
-            ..hit()
+            ..catalog_hit()
         };
-        assert_eq!(radarr.lookup_movies("matrix 1999").await.unwrap(), [hit(), in_library]);
-        check(&asked, &[("GET http://r/api/v3/movie/lookup?term=matrix+1999", Value::Null)]);
+        assert_eq!(radarr.lookup_movies("matrix 1999").await.unwrap(), [catalog_hit(), in_library]);
+        check_requests(&requests, &[("GET http://r/api/v3/movie/lookup?term=matrix+1999", Value::Null)]);
     }
 
     #[tokio::test]
-    async fn released_hit_is_available_and_an_empty_record_accepted() {
+    async fn released_hit_is_available_and_an_empty_record_is_accepted() {
         let (radarr, _) = radarr(200, &json!([{ "status": "released" }, {}]));
-        let empty = Movie { tmdb: 0, title: String::new(), year: 0, status: ReleaseStatus::Unclear, ..hit() };
-        let out = Movie { available: true, status: ReleaseStatus::Released, ..empty.clone() };
-        assert_eq!(radarr.lookup_movies("x").await.unwrap(), [out, empty]);
+        let empty =
+            Movie { tmdb: 0, title: String::new(), year: 0, status: ReleaseStatus::Unclear, ..catalog_hit() };
+        let released = Movie { available: true, status: ReleaseStatus::Released, ..empty.clone() };
+        assert_eq!(radarr.lookup_movies("x").await.unwrap(), [released, empty]);
     }
 
     #[tokio::test]
     async fn movie_is_added_monitored_with_a_search_and_no_tags() {
-        let (radarr, asked) = radarr(201, &json!({}));
-        assert_eq!(radarr.add_movie(&the_matrix()).await.unwrap(), AdditionOutcome::Added);
-        check(
-            &asked,
+        let (radarr, requests) = radarr(201, &json!({}));
+        assert_eq!(radarr.add_movie(&new_matrix()).await.unwrap(), AdditionOutcome::Added);
+        check_requests(
+            &requests,
             &[(
                 "POST http://r/api/v3/movie",
                 json!({
@@ -268,10 +271,10 @@ mod tests {
 
     #[tokio::test]
     async fn deletion_adds_no_list_exclusion() {
-        let (radarr, asked) = radarr(200, &json!({}));
+        let (radarr, requests) = radarr(200, &json!({}));
         assert_eq!(radarr.delete_movie(7, true).await.unwrap(), RemovalOutcome::Removed);
-        check(
-            &asked,
+        check_requests(
+            &requests,
             &[("DELETE http://r/api/v3/movie/7?deleteFiles=true&addImportExclusion=false", Value::Null)],
         );
     }
@@ -284,7 +287,7 @@ mod tests {
 
     #[tokio::test]
     async fn calendar_uses_the_release_within_the_window() {
-        let (radarr, asked) = radarr(
+        let (radarr, requests) = radarr(
             200,
             &json!([
                 { "title": "Later", "year": 2026, "hasFile": true,
@@ -296,7 +299,7 @@ mod tests {
         let upcoming = radarr.fetch_calendar(date(2026, 3, 2), date(2026, 3, 9)).await.unwrap();
         let entry = |title: &str, day, release, on_disk| CalendarEntry {
             title: title.into(),
-            when: UpcomingWhen::Released(day, release),
+            date: CalendarDate::Released(day, release),
             on_disk,
         };
         assert_eq!(
@@ -306,8 +309,8 @@ mod tests {
                 entry("Later (2026)", date(2026, 3, 9), ReleaseKind::Digital, true),
             ]
         );
-        check(
-            &asked,
+        check_requests(
+            &requests,
             &[(
                 "GET http://r/api/v3/calendar?start=2026-03-02T00%3A00%3A00Z&end=2026-03-09T23%3A59%3A59Z&unmonitored=false",
                 Value::Null,
@@ -322,7 +325,7 @@ mod tests {
             &json!([{ "path": "/a", "accessible": true, "freeSpace": 5 }, { "path": "/b", "accessible": false }]),
         );
         assert_eq!(
-            radarr.root_folders().await.unwrap(),
+            radarr.fetch_root_folders().await.unwrap(),
             [
                 RootFolder { path: "/a".into(), free_bytes: Some(5) },
                 RootFolder { path: "/b".into(), free_bytes: None },

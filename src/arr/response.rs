@@ -1,4 +1,4 @@
-//! Interpretation of the status, the headers and the body of a response, before any data is read from it.
+//! Classification of responses by status, headers and body, before their data is parsed.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
@@ -7,74 +7,71 @@ use serde_json::Value;
 
 use super::{ArrError, error_message};
 
-/// Converts an unsuccessful response into the error of its kind of failure.
+/// Converts an unsuccessful response into an [`ArrError`].
 pub(super) fn check_response(response: &Response<Bytes>) -> Result<(), ArrError> {
     let status = response.status();
     let error = match status.as_u16() {
-        200..=299 if is_page(response) => ArrError::WrongUrl("it answers with a web page".into()),
+        200..=299 if is_html(response) => ArrError::WrongUrl("the response is a web page".into()),
         200..=299 => return Ok(()),
-        300..=399 => ArrError::WrongUrl(redirect_target(response)),
-        // The response to a refused key has no such header. This response comes from the browser sign-in, outside the
-        // API.
+        300..=399 => ArrError::WrongUrl(redirect_message(response)),
+        // Only a sign-in page or proxy in front of the API sends this header. A rejected key gives a 401 without it.
         401 if response.headers().contains_key(WWW_AUTHENTICATE) => {
-            ArrError::WrongUrl("it asks for a sign-in with name and password".into())
+            ArrError::WrongUrl("the server requires a username and password".into())
         }
         401 | 403 => ArrError::Unauthorized,
-        404 if is_page(response) => ArrError::WrongUrl("it answers with a web page".into()),
+        404 if is_html(response) => ArrError::WrongUrl("the response is a web page".into()),
         404 => ArrError::NotFound,
-        405 => ArrError::WrongUrl("it knows no such API".into()),
-        400..=499 => ArrError::Refused(validation_messages(response)),
-        503 => ArrError::Unavailable(validation_messages(response).join("; ")),
-        other => ArrError::Server { status: other, message: validation_messages(response).join("; ") },
+        405 => ArrError::WrongUrl("no such endpoint".into()),
+        400..=499 => ArrError::Refused(error_messages(response)),
+        503 => ArrError::Unavailable(error_messages(response).join("; ")),
+        other => ArrError::Server { status: other, message: error_messages(response).join("; ") },
     };
     Err(error)
 }
 
-fn is_page(response: &Response<Bytes>) -> bool {
-    let html = response
+fn is_html(response: &Response<Bytes>) -> bool {
+    let has_html_type = response
         .headers()
         .get(CONTENT_TYPE)
         .is_some_and(|content_type| content_type.as_bytes().starts_with(b"text/html"));
-    html || response.body().trim_ascii_start().starts_with(b"<")
+    has_html_type || response.body().trim_ascii_start().starts_with(b"<")
 }
 
-fn redirect_target(response: &Response<Bytes>) -> String {
-    // A target that is not text is of no use to a reader.
+fn redirect_message(response: &Response<Bytes>) -> String {
     let target = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
     match target {
         // The query of the target may repeat the query of the request.
-        Some(target) => format!("it redirects to {}", target.split('?').next().unwrap_or(target)),
-        None => "it redirects".into(),
+        Some(target) => format!("the server redirects to {}", target.split('?').next().unwrap_or(target)),
+        None => "the server redirects".into(),
     }
 }
 
-/// Returns the error messages of the instance, in every form that it uses. Its `description` is a stack trace and is
-/// not read.
-fn validation_messages(response: &Response<Bytes>) -> Vec<String> {
-    let message = match serde_json::from_slice(response.body()) {
+/// Returns the error messages of the instance, in any of its formats. Never reads `description`, a stack trace.
+fn error_messages(response: &Response<Bytes>) -> Vec<String> {
+    let messages = match serde_json::from_slice(response.body()) {
         Ok(Value::Array(failures)) => {
-            failures.iter().filter_map(|it| text_field(it, "errorMessage")).collect()
+            failures.iter().filter_map(|failure| message_field(failure, "errorMessage")).collect()
         }
-        Ok(body @ Value::Object(_)) => object_complaints(&body),
+        Ok(body @ Value::Object(_)) => object_messages(&body),
         // With a bare value or no JSON, the status is the only information.
         Ok(_) | Err(_) => Vec::new(),
     };
-    if message.is_empty() { vec![status_reason(response.status())] } else { message }
+    if messages.is_empty() { vec![status_reason(response.status())] } else { messages }
 }
 
-fn object_complaints(body: &Value) -> Vec<String> {
+fn object_messages(body: &Value) -> Vec<String> {
     if let Some(Value::Object(fields)) = body.get("errors") {
-        return fields.values().filter_map(Value::as_array).flatten().filter_map(error_sentence).collect();
+        return fields.values().filter_map(Value::as_array).flatten().filter_map(cleaned_message).collect();
     }
-    ["message", "errorMessage", "title"].iter().find_map(|key| text_field(body, key)).into_iter().collect()
+    ["message", "errorMessage", "title"].iter().find_map(|key| message_field(body, key)).into_iter().collect()
 }
 
-fn text_field(object: &Value, key: &str) -> Option<String> {
-    error_sentence(object.get(key)?)
+fn message_field(object: &Value, key: &str) -> Option<String> {
+    cleaned_message(object.get(key)?)
 }
 
-fn error_sentence(text: &Value) -> Option<String> {
-    text.as_str().map(error_message::plain_message).filter(|text| !text.is_empty())
+fn cleaned_message(value: &Value) -> Option<String> {
+    value.as_str().map(error_message::plain_message).filter(|text| !text.is_empty())
 }
 
 fn status_reason(status: StatusCode) -> String {
@@ -97,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn deletion_succeeds_without_a_body() {
+    fn success_needs_no_body() {
         check(status(200), "", "success");
     }
 
@@ -112,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_type_is_a_refusal() {
+    fn malformed_request_body_is_a_rejection() {
         check(
             status(400),
             r#"{"title":"One or more validation errors occurred.","errors":{"$.year":["not a number"]}}"#,
@@ -121,18 +118,18 @@ mod tests {
     }
 
     #[test]
-    fn conflict_is_a_refusal() {
+    fn conflict_is_a_rejection() {
         check(status(409), r#"{"message":"Folder is busy"}"#, r#"Refused(["Folder is busy"])"#);
     }
 
     #[test]
-    fn refusal_without_a_message_names_its_status() {
+    fn rejection_without_a_message_names_its_status() {
         check(status(409), "", r#"Refused(["conflict"])"#);
         check(status(400), r#"{"errors":{"$.year":["","\nat x.cs"]}}"#, r#"Refused(["bad request"])"#);
     }
 
     #[test]
-    fn missing_or_wrong_key_is_an_empty_401() {
+    fn empty_401_means_a_missing_or_wrong_key() {
         check(status(401), "", "Unauthorized");
     }
 
@@ -141,7 +138,7 @@ mod tests {
         check(
             status(401).header(WWW_AUTHENTICATE, "Basic realm=x"),
             "",
-            r#"WrongUrl("it asks for a sign-in with name and password")"#,
+            r#"WrongUrl("the server requires a username and password")"#,
         );
     }
 
@@ -150,7 +147,7 @@ mod tests {
         check(
             status(302).header(LOCATION, "/login?returnUrl=%2Fapi"),
             "",
-            r#"WrongUrl("it redirects to /login")"#,
+            r#"WrongUrl("the server redirects to /login")"#,
         );
     }
 
@@ -159,14 +156,14 @@ mod tests {
         check(
             status(200).header(CONTENT_TYPE, "text/html; charset=utf-8"),
             "<!doctype html>",
-            r#"WrongUrl("it answers with a web page")"#,
+            r#"WrongUrl("the response is a web page")"#,
         );
-        check(status(404), "\n<html>", r#"WrongUrl("it answers with a web page")"#);
-        check(status(405), "", r#"WrongUrl("it knows no such API")"#);
+        check(status(404), "\n<html>", r#"WrongUrl("the response is a web page")"#);
+        check(status(405), "", r#"WrongUrl("no such endpoint")"#);
     }
 
     #[test]
-    fn missing_entry_is_not_found() {
+    fn missing_record_is_not_found() {
         check(status(404), r#"{"title":"Not Found","status":404}"#, "NotFound");
     }
 
@@ -177,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn stack_trace_is_never_passed_on() {
+    fn stack_trace_is_not_in_the_error() {
         check(
             status(500),
             r#"{"message":"Value is null\n at C:\\x.cs","description":"System.Exception at /src/x.cs:12"}"#,

@@ -1,8 +1,8 @@
-//! Series and seasons, from the library or the catalog of Sonarr.
+//! Series and their seasons.
 
 use jiff::Timestamp;
 
-/// Number of the season that holds the specials of a series.
+/// Number of the season with the specials of a series.
 pub const SPECIALS: u32 = 0;
 
 /// Series from the library or the catalog of Sonarr.
@@ -18,18 +18,19 @@ pub struct Series {
     pub ended: bool,
     /// Series type according to the catalog: `standard`, `daily` or `anime`.
     pub series_type: String,
-    /// Regular seasons, on which sums and lists are based.
+    /// Regular seasons, without the specials.
     pub seasons: Vec<Season>,
     /// Season 0, for a series that has one.
     pub specials: Option<Season>,
-    /// Number of regular episodes on disk, followed by the number that exist.
+    /// Number of regular episodes on disk.
     pub episodes_on_disk: u32,
+    /// Number of regular episodes that the catalog lists.
     pub episodes: u32,
     pub size_bytes: u64,
     pub path: String,
     pub profile: i64,
     pub next_airing: Option<Timestamp>,
-    /// True if future seasons will be monitored too.
+    /// True if future seasons will be monitored.
     pub new_seasons: bool,
     pub genres: Vec<String>,
     /// Rating from 0 to 10.
@@ -39,7 +40,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Returns every season, the specials last.
+    /// Returns all seasons, with the specials last.
     pub fn all_seasons(&self) -> impl Iterator<Item = &Season> {
         self.seasons.iter().chain(&self.specials)
     }

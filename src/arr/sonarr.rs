@@ -10,8 +10,8 @@ use super::common_api::CommonApi;
 use super::library_title::LibraryTitle;
 use super::time_format::parse_instant;
 use super::{
-    AdditionOutcome, ArrError, CalendarEntry, Download, ImportedDownload, NewSeries, QualityProfile,
-    RemovalOutcome, RootFolder, SPECIALS, Series, UpcomingWhen, WantedEpisodes, downloads, imports, wire,
+    AdditionOutcome, ArrError, CalendarDate, CalendarEntry, Download, ImportedDownload, NewSeries,
+    QualityProfile, RemovalOutcome, RootFolder, SPECIALS, Series, WantedEpisodes, downloads, imports, wire,
 };
 use crate::http::HttpClient;
 
@@ -29,31 +29,31 @@ impl Sonarr {
         CommonApi(&self.api)
     }
 
-    /// Searches the catalog. `term` may be `tvdb:78107`. An empty term finds nothing.
+    /// Searches the catalog. `term` is a title or an id such as `tvdb:78107`. An empty term finds nothing.
     pub async fn lookup_series(&self, term: &str) -> Result<Vec<Series>, ArrError> {
         self.api.get_lookup::<wire::SeriesResource, _>("series/lookup", term).await
     }
 
-    /// Reads the whole library and passes each title to `visit` as it arrives.
-    pub async fn each_holding(&self, mut visit: impl FnMut(LibraryTitle)) -> Result<(), ArrError> {
+    /// Streams the whole library and passes each title to `visit`.
+    pub async fn for_each_title(&self, mut visit: impl FnMut(LibraryTitle)) -> Result<(), ArrError> {
         let visit = |record: wire::SeriesResource| visit(record.into());
-        self.api.visit_each("series", &[], visit).await
+        self.api.visit_library("series", &[], visit).await
     }
 
     /// Fetches the current state of one title of the library.
     pub async fn fetch_library_title(&self, id: i64) -> Result<Option<LibraryTitle>, ArrError> {
-        self.api.get_item::<wire::SeriesResource, _>(&format!("series/{id}")).await
+        self.api.get_record::<wire::SeriesResource, _>(&format!("series/{id}")).await
     }
 
     pub async fn fetch_series(&self, id: i64) -> Result<Option<Series>, ArrError> {
-        self.api.get_item::<wire::SeriesResource, _>(&format!("series/{id}")).await
+        self.api.get_record::<wire::SeriesResource, _>(&format!("series/{id}")).await
     }
 
-    pub async fn series_by_tvdb(&self, tvdb: i64) -> Result<Option<Series>, ArrError> {
+    pub async fn fetch_series_by_tvdb(&self, tvdb: i64) -> Result<Option<Series>, ArrError> {
         let id = tvdb.to_string();
         self.api
-            .find_in_list::<wire::SeriesResource, Series>("series", &[("tvdbId", &id)], |show| {
-                show.tvdb == tvdb
+            .find_in_list::<wire::SeriesResource, Series>("series", &[("tvdbId", &id)], |series| {
+                series.tvdb == tvdb
             })
             .await
     }
@@ -99,12 +99,14 @@ impl Sonarr {
         ];
         let episodes: Vec<wire::EpisodeResource> = self.api.get("calendar", &query).await?;
         let mut dated: Vec<(Timestamp, CalendarEntry)> = episodes.iter().filter_map(calendar_entry).collect();
-        dated.sort_by(|(at, one), (other_at, other)| (at, &one.title).cmp(&(other_at, &other.title)));
-        Ok(dated.into_iter().map(|(_, upcoming)| upcoming).collect())
+        dated.sort_by(|(left_time, left), (right_time, right)| {
+            (left_time, &left.title).cmp(&(right_time, &right.title))
+        });
+        Ok(dated.into_iter().map(|(_, entry)| entry).collect())
     }
 
     /// Fetches the imports since an instant, newest first.
-    pub async fn imported_since(&self, since: Timestamp) -> Result<Vec<ImportedDownload>, ArrError> {
+    pub async fn fetch_imports_since(&self, since: Timestamp) -> Result<Vec<ImportedDownload>, ArrError> {
         imports::fetch_imports(&self.api, since, &["includeSeries", "includeEpisode"]).await
     }
 
@@ -112,15 +114,15 @@ impl Sonarr {
         self.common_api().fetch_profiles().await
     }
 
-    pub async fn root_folders(&self) -> Result<Vec<RootFolder>, ArrError> {
-        self.common_api().root_folders().await
+    pub async fn fetch_root_folders(&self) -> Result<Vec<RootFolder>, ArrError> {
+        self.common_api().fetch_root_folders().await
     }
 }
 
 fn addition_json(series: &NewSeries) -> Value {
-    let (monitor, to_come) = match &series.wanted {
+    let (monitor, new_seasons) = match &series.wanted {
         // "skip" leaves the flags of the seasons unchanged. Any other value overwrites them.
-        WantedEpisodes::Seasons(seasons) => ("skip", wants_new_seasons(seasons)),
+        WantedEpisodes::Seasons(seasons) => ("skip", includes_new_seasons(seasons)),
         WantedEpisodes::Future => ("future", true),
         WantedEpisodes::Pilot => ("pilot", false),
     };
@@ -130,7 +132,7 @@ fn addition_json(series: &NewSeries) -> Value {
         "qualityProfileId": series.profile,
         "rootFolderPath": series.root_folder,
         "monitored": true,
-        "monitorNewItems": if to_come { "all" } else { "none" },
+        "monitorNewItems": if new_seasons { "all" } else { "none" },
         "seasonFolder": true,
         "seriesType": series.series_type,
         "tags": [],
@@ -143,10 +145,9 @@ fn addition_json(series: &NewSeries) -> Value {
     body
 }
 
-/// Returns whether seasons that are listed later are fetched: yes after the latest season, no after older ones. The
-/// specials are never the latest season. A series without a regular season is wanted as a whole, unless only its
-/// specials are wanted.
-fn wants_new_seasons(seasons: &[(u32, bool)]) -> bool {
+/// Returns whether future seasons will be monitored: yes if the latest season is wanted. The specials never count as the
+/// latest season. A series without regular seasons is wanted as a whole, unless only its specials are wanted.
+fn includes_new_seasons(seasons: &[(u32, bool)]) -> bool {
     let regular = seasons.iter().filter(|(number, _)| *number != SPECIALS);
     match regular.max_by_key(|(number, _)| *number) {
         Some((_, wanted)) => *wanted,
@@ -154,7 +155,7 @@ fn wants_new_seasons(seasons: &[(u32, bool)]) -> bool {
     }
 }
 
-/// Returns the calendar entry of an episode. An episode without an air time has none.
+/// Returns the air time and the calendar entry of an episode. Returns `None` if the episode has no air time.
 fn calendar_entry(episode: &wire::EpisodeResource) -> Option<(Timestamp, CalendarEntry)> {
     let at = parse_instant(episode.air_date_utc.as_deref())?;
     let series = episode.series.as_ref().and_then(|series| series.title.as_deref());
@@ -165,7 +166,7 @@ fn calendar_entry(episode: &wire::EpisodeResource) -> Option<(Timestamp, Calenda
     };
     Some((
         at,
-        CalendarEntry { title, when: UpcomingWhen::Airs(at), on_disk: episode.has_file.unwrap_or_default() },
+        CalendarEntry { title, date: CalendarDate::Airs(at), on_disk: episode.has_file.unwrap_or_default() },
     ))
 }
 
@@ -180,33 +181,33 @@ mod tests {
     use super::*;
     use crate::arr::Season;
 
-    type Asked = Arc<Mutex<Vec<(String, Value)>>>;
+    type RequestLog = Arc<Mutex<Vec<(String, Value)>>>;
 
-    /// Builds a Sonarr client whose peer returns one response to reads and one to writes, with a record of the
+    /// Creates a Sonarr client whose server returns one response to reads and one to writes, and the log of its
     /// requests.
-    fn sonarr(reads: (u16, &Value), writes: (u16, &Value)) -> (Sonarr, Asked) {
-        let asked = Asked::default();
-        let log = Arc::clone(&asked);
+    fn sonarr(reads: (u16, &Value), writes: (u16, &Value)) -> (Sonarr, RequestLog) {
+        let requests = RequestLog::default();
+        let log = Arc::clone(&requests);
         let [reads, writes] = [reads, writes].map(|(status, body)| (status, Bytes::from(body.to_string())));
-        let peer = move |request: Request<Bytes>| {
-            let sent = serde_json::from_slice(request.body()).unwrap_or_default();
-            log.lock().unwrap().push((format!("{} {}", request.method(), request.uri()), sent));
+        let respond = move |request: Request<Bytes>| {
+            let body_json = serde_json::from_slice(request.body()).unwrap_or_default();
+            log.lock().unwrap().push((format!("{} {}", request.method(), request.uri()), body_json));
             let (status, body) = if request.method() == Method::GET { &reads } else { &writes };
             let response = Response::builder().status(*status).body(body.clone()).unwrap();
             async move { response }.boxed()
         };
-        let http = HttpClient::in_process(Arc::new(peer));
-        (Sonarr::new(http, "http://s".parse().unwrap(), SecretString::from("k")), asked)
+        let http = HttpClient::in_process(Arc::new(respond));
+        (Sonarr::new(http, "http://s".parse().unwrap(), SecretString::from("k")), requests)
     }
 
     #[track_caller]
-    fn check(asked: &Asked, expected: &[(&str, Value)]) {
+    fn check_requests(requests: &RequestLog, expected: &[(&str, Value)]) {
         let expected: Vec<(String, Value)> =
             expected.iter().map(|(request, body)| ((*request).to_owned(), body.clone())).collect();
-        assert_eq!(*asked.lock().unwrap(), expected);
+        assert_eq!(*requests.lock().unwrap(), expected);
     }
 
-    fn severance(seasons: Vec<(u32, bool)>) -> NewSeries {
+    fn new_severance(seasons: Vec<(u32, bool)>) -> NewSeries {
         NewSeries {
             tvdb: 371_980,
             title: "Severance".into(),
@@ -218,12 +219,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn series_is_counted_without_its_specials() {
+    async fn episode_totals_exclude_the_specials() {
         let season = |number: u32, monitored: bool, on_disk: u32, all: u32| {
             json!({ "seasonNumber": number, "monitored": monitored,
                     "statistics": { "episodeFileCount": on_disk, "totalEpisodeCount": all, "sizeOnDisk": 3 } })
         };
-        let (sonarr, asked) = sonarr(
+        let (sonarr, requests) = sonarr(
             (
                 200,
                 &json!([{
@@ -269,17 +270,17 @@ mod tests {
             rating: Some(8.3),
             added: Some("2024-01-01T00:00:00Z".parse().unwrap()),
         };
-        assert_eq!(sonarr.series_by_tvdb(371_980).await.unwrap(), Some(expected));
-        check(&asked, &[("GET http://s/api/v3/series?tvdbId=371980", Value::Null)]);
+        assert_eq!(sonarr.fetch_series_by_tvdb(371_980).await.unwrap(), Some(expected));
+        check_requests(&requests, &[("GET http://s/api/v3/series?tvdbId=371980", Value::Null)]);
     }
 
     #[tokio::test]
     async fn series_is_added_with_exactly_the_selected_seasons() {
-        let (sonarr, asked) = sonarr((500, &json!({})), (201, &json!({})));
-        let wanted = severance(vec![(0, false), (1, true), (2, false)]);
-        assert_eq!(sonarr.add_series(&wanted).await.unwrap(), AdditionOutcome::Added);
-        check(
-            &asked,
+        let (sonarr, requests) = sonarr((500, &json!({})), (201, &json!({})));
+        let new_series = new_severance(vec![(0, false), (1, true), (2, false)]);
+        assert_eq!(sonarr.add_series(&new_series).await.unwrap(), AdditionOutcome::Added);
+        check_requests(
+            &requests,
             &[(
                 "POST http://s/api/v3/series",
                 json!({
@@ -302,15 +303,16 @@ mod tests {
     }
 
     #[test]
-    fn latest_season_includes_future_seasons() {
-        let body = addition_json(&severance(vec![(0, false), (2, true), (1, false)]));
+    fn wanted_latest_season_includes_future_seasons() {
+        let body = addition_json(&new_severance(vec![(0, false), (2, true), (1, false)]));
         assert_eq!(body["monitorNewItems"], "all");
     }
 
     #[test]
     fn specials_never_count_as_the_latest_season() {
-        let new_items =
-            |seasons: &[(u32, bool)]| addition_json(&severance(seasons.to_vec()))["monitorNewItems"].clone();
+        let new_items = |seasons: &[(u32, bool)]| {
+            addition_json(&new_severance(seasons.to_vec()))["monitorNewItems"].clone()
+        };
         assert_eq!([new_items(&[]), new_items(&[(0, false)])], ["all", "all"]);
         assert_eq!([new_items(&[(0, true)]), new_items(&[(0, true), (1, false)])], ["none", "none"]);
     }
@@ -318,10 +320,10 @@ mod tests {
     #[tokio::test]
     async fn deletion_of_a_missing_series_is_already_gone() {
         let failure = json!({ "message": "Expected query to return 1 rows but returned 0" });
-        let (sonarr, asked) = sonarr((404, &json!({})), (500, &failure));
+        let (sonarr, requests) = sonarr((404, &json!({})), (500, &failure));
         assert_eq!(sonarr.delete_series(15, true).await.unwrap(), RemovalOutcome::AlreadyGone);
-        check(
-            &asked,
+        check_requests(
+            &requests,
             &[
                 (
                     "DELETE http://s/api/v3/series/15?deleteFiles=true&addImportListExclusion=false",
@@ -336,16 +338,16 @@ mod tests {
     async fn failed_deletion_of_an_existing_series_is_an_error() {
         let (sonarr, _) = sonarr((200, &json!({ "id": 15 })), (500, &json!({ "message": "disk full" })));
         let error = sonarr.delete_series(15, false).await.unwrap_err();
-        assert_eq!(error.to_string(), "have it work: status 500: disk full");
+        assert_eq!(error.to_string(), "complete the request: status 500: disk full");
     }
 
     #[tokio::test]
-    async fn calendar_names_episodes_by_show_and_number() {
+    async fn calendar_names_episodes_by_series_and_number() {
         let episode = |number: u32, air: &str| {
             json!({ "seasonNumber": 4, "episodeNumber": number, "title": "Groundhogs", "airDateUtc": air,
                     "hasFile": false, "series": { "title": "The Bear" } })
         };
-        let (sonarr, asked) = sonarr(
+        let (sonarr, requests) = sonarr(
             (
                 200,
                 &json!([episode(2, "2026-06-25T02:00:00Z"), episode(1, "2026-06-25T01:00:00Z"), { "title": "undated" }]),
@@ -355,7 +357,7 @@ mod tests {
         let [start, end] = ["2026-06-24T00:00:00Z", "2026-07-01T00:00:00Z"].map(|at| at.parse().unwrap());
         let entry = |title: &str, at: &str| CalendarEntry {
             title: title.into(),
-            when: UpcomingWhen::Airs(at.parse().unwrap()),
+            date: CalendarDate::Airs(at.parse().unwrap()),
             on_disk: false,
         };
         assert_eq!(
@@ -365,8 +367,8 @@ mod tests {
                 entry("The Bear S04E02", "2026-06-25T02:00:00Z")
             ]
         );
-        check(
-            &asked,
+        check_requests(
+            &requests,
             &[(
                 "GET http://s/api/v3/calendar?start=2026-06-24T00%3A00%3A00Z&end=2026-07-01T00%3A00%3A00Z&unmonitored=false&includeSeries=true",
                 Value::Null,

@@ -1,4 +1,4 @@
-//! Formats of instants, days and time spans in Sonarr and Radarr.
+//! Parsers for the instants, days and time spans of Sonarr and Radarr.
 
 use std::time::Duration;
 
@@ -6,11 +6,10 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// Parses an instant. Returns `None` for the "no date" value of Sonarr and Radarr, which is the year 1, and for text
-/// that is not a date.
+/// Parses an instant. Returns `None` for text that is not a date, and for the year 1, which stands for "no date".
 pub(super) fn parse_instant(text: Option<&str>) -> Option<Timestamp> {
+    // A malformed date is ignored, so that the rest of its record is still used.
     let parsed = text?.parse::<Timestamp>();
-    // An unreadable date is treated like no date, because it must not discard the record that contains it.
     parsed.ok().filter(|at| at.to_zoned(TimeZone::UTC).year() > 1)
 }
 
@@ -24,7 +23,7 @@ pub(super) fn parse_time_span(text: &str) -> Option<Duration> {
     let mut parts = text.splitn(3, ':');
     let (hours, minutes, seconds) = (parts.next()?, parts.next()?, parts.next()?);
     let (days, hours) = hours.split_once('.').unwrap_or(("0", hours));
-    let seconds = seconds.split_once('.').map_or(seconds, |(whole, _)| whole);
+    let seconds = seconds.split_once('.').map_or(seconds, |(integer, _)| integer);
     let number = |text: &str| text.parse::<u32>().map(u64::from);
     match (number(days), number(hours), number(minutes), number(seconds)) {
         (Ok(days), Ok(hours), Ok(minutes), Ok(seconds)) => {

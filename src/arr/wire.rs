@@ -1,5 +1,5 @@
-//! JSON of Sonarr and Radarr, and its conversion into our types. Both omit values that are null or zero, so every field
-//! is optional. States are strings, because unknown ones do occur.
+//! Wire types of Sonarr and Radarr, and their conversion into domain types. The servers omit null values, so every field
+//! is optional. States are strings, because new versions add unknown ones.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -52,7 +52,7 @@ pub(super) struct RatingsResource {
 }
 
 impl RatingsResource {
-    pub(super) fn best_value(&self) -> Option<f64> {
+    pub(super) fn tmdb_rating(&self) -> Option<f64> {
         self.tmdb.as_ref().and_then(RatingResource::rating)
     }
 }
@@ -65,7 +65,7 @@ pub(super) struct RatingResource {
 }
 
 impl RatingResource {
-    /// Returns the rating. `None` for zero, which stands for a title without votes.
+    /// Returns the rating. Returns `None` for zero, which means that there are no votes.
     pub(super) fn rating(&self) -> Option<f64> {
         self.value.filter(|value| *value > 0.0)
     }
@@ -79,7 +79,7 @@ pub(super) struct CollectionResource {
 }
 
 impl CollectionResource {
-    pub(super) fn into_named(self) -> Option<super::MovieCollection> {
+    pub(super) fn into_collection(self) -> Option<super::MovieCollection> {
         let title = self.title.filter(|title| !title.is_empty())?;
         Some(super::MovieCollection { tmdb: self.tmdb_id.filter(|&id| id > 0)?, title })
     }
@@ -137,19 +137,19 @@ impl From<MovieResource> for super::Movie {
     fn from(wire: MovieResource) -> Self {
         let id = wire.id.filter(|&id| id > 0);
         let ratings = wire.ratings.unwrap_or_default();
-        let rating = ratings.best_value();
+        let rating = ratings.tmdb_rating();
         let votes = ratings.tmdb.and_then(|rating| rating.votes);
         Self {
             id,
             tmdb: wire.tmdb_id.unwrap_or_default(),
             title: wire.title.unwrap_or_default(),
-            year: whole_or_default(wire.year),
+            year: integer_or_default(wire.year),
             overview: wire.overview.unwrap_or_default(),
             has_file: wire.has_file.unwrap_or_default(),
             monitored: wire.monitored.unwrap_or_default(),
             available: match id {
                 Some(_) => wire.is_available.unwrap_or_default(),
-                // A catalog hit counts as available by the loosest rule. Additions use the rule "released".
+                // Radarr evaluates a catalog hit by its loosest rule, but additions use the rule `released`.
                 None => wire.status.as_deref() == Some("released"),
             },
             size_bytes: bytes_or_zero(wire.size_on_disk),
@@ -175,7 +175,7 @@ impl From<MovieResource> for super::Movie {
             rating,
             added: parse_instant(wire.added.as_deref()),
             last_search: parse_instant(wire.last_search_time.as_deref()),
-            collection: wire.collection.and_then(CollectionResource::into_named),
+            collection: wire.collection.and_then(CollectionResource::into_collection),
         }
     }
 }
@@ -226,10 +226,10 @@ impl From<SeasonResource> for super::Season {
     fn from(wire: SeasonResource) -> Self {
         let statistics = wire.statistics.unwrap_or_default();
         Self {
-            number: whole_or_default(wire.season_number),
+            number: integer_or_default(wire.season_number),
             monitored: wire.monitored.unwrap_or_default(),
-            episodes_on_disk: whole_or_default(statistics.episode_file_count),
-            episodes: whole_or_default(statistics.total_episode_count),
+            episodes_on_disk: integer_or_default(statistics.episode_file_count),
+            episodes: integer_or_default(statistics.total_episode_count),
             size_bytes: bytes_or_zero(statistics.size_on_disk),
         }
     }
@@ -237,18 +237,18 @@ impl From<SeasonResource> for super::Season {
 
 impl From<SeriesResource> for super::Series {
     fn from(wire: SeriesResource) -> Self {
-        let all = wire.seasons.unwrap_or_default().into_iter().map(super::Season::from);
-        let (seasons, specials): (Vec<_>, Vec<_>) = all.partition(|season| season.number != SPECIALS);
+        let all_seasons = wire.seasons.unwrap_or_default().into_iter().map(super::Season::from);
+        let (seasons, specials): (Vec<_>, Vec<_>) = all_seasons.partition(|season| season.number != SPECIALS);
         Self {
             id: wire.id.filter(|&id| id > 0),
             tvdb: wire.tvdb_id.unwrap_or_default(),
             title: wire.title.unwrap_or_default(),
-            year: whole_or_default(wire.year),
+            year: integer_or_default(wire.year),
             overview: wire.overview.unwrap_or_default(),
             monitored: wire.monitored.unwrap_or_default(),
             ended: wire.ended.unwrap_or(wire.status.as_deref() == Some("ended")),
             series_type: wire.series_type.unwrap_or_else(|| "standard".into()),
-            // The total is summed up here, because the totals of the instance include the specials.
+            // Totals are summed here, because those of Sonarr include the specials.
             episodes_on_disk: saturating_total(seasons.iter().map(|season| season.episodes_on_disk)),
             episodes: saturating_total(seasons.iter().map(|season| season.episodes)),
             seasons,
@@ -283,13 +283,13 @@ pub(super) struct EpisodeResource {
 }
 
 impl EpisodeResource {
-    /// Formats the number of an episode as `S02E03`. Returns `None` if the episode has no number.
+    /// Formats season and episode number as `S02E03`. Returns `None` if one of them is missing.
     pub(super) fn episode_code(&self) -> Option<String> {
         Some(format!("S{:02}E{:02}", self.season_number?, self.episode_number?))
     }
 }
 
-/// Page of a list that is split into pages.
+/// Page of a paginated list.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ResourcePage<T> {
@@ -343,7 +343,7 @@ pub(super) struct HistoryRow {
     pub(super) movie: Option<MovieResource>,
     pub(super) series: Option<SeriesResource>,
     pub(super) episode: Option<EpisodeResource>,
-    /// Dictionary whose values may be null or of any type.
+    /// Event data, whose values may have any type.
     pub(super) data: Option<Value>,
 }
 
@@ -355,7 +355,7 @@ pub(super) struct ProfileResource {
     items: Option<Vec<ProfileItem>>,
 }
 
-/// Quality of a profile, or a group of qualities that is allowed as one.
+/// Quality of a profile, or a group of qualities that are allowed together.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ProfileItem {
@@ -370,22 +370,22 @@ struct ResolutionResource {
     resolution: Option<i64>,
 }
 
-/// Number of lines of a 4K picture.
-const FOUR_K: i64 = 2160;
+/// Vertical resolution of 4K video.
+const FOUR_K_LINES: i64 = 2160;
 
 impl ProfileItem {
-    fn has_four_k(&self) -> bool {
-        let own = self.quality.as_ref().and_then(|quality| quality.resolution);
-        own >= Some(FOUR_K) || self.items.iter().flatten().any(Self::has_four_k)
+    fn includes_four_k(&self) -> bool {
+        let lines = self.quality.as_ref().and_then(|quality| quality.resolution);
+        lines >= Some(FOUR_K_LINES) || self.items.iter().flatten().any(Self::includes_four_k)
     }
 }
 
 impl From<ProfileResource> for super::QualityProfile {
     fn from(wire: ProfileResource) -> Self {
         // A profile without a list of allowed qualities may allow everything.
-        let four_k = wire
-            .items
-            .is_none_or(|items| items.iter().any(|item| item.allowed != Some(false) && item.has_four_k()));
+        let four_k = wire.items.is_none_or(|items| {
+            items.iter().any(|item| item.allowed != Some(false) && item.includes_four_k())
+        });
         Self { id: wire.id.unwrap_or_default(), name: wire.name.unwrap_or_default(), four_k }
     }
 }
@@ -403,7 +403,7 @@ impl From<RootFolderResource> for super::RootFolder {
         let free = wire.free_space.filter(|_| wire.accessible != Some(false));
         Self {
             path: wire.path.unwrap_or_default(),
-            free_bytes: free.map(|free| whole_or_default(Some(free))),
+            free_bytes: free.map(|free| integer_or_default(Some(free))),
         }
     }
 }
@@ -417,21 +417,20 @@ where
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// Size limit in bytes above that of any title on a disk: a petabyte.
+/// Largest plausible size of a title on disk: 1 PiB.
 const MAX_SIZE_BYTES: i64 = 1 << 50;
 
-/// Converts a size. Returns 0 if absent or larger than any disk, so that the sizes of thousands of files can be added
-/// up.
+/// Converts a size. Returns 0 if the size is absent or implausible, so that sums of sizes do not overflow.
 pub(super) fn bytes_or_zero(number: Option<i64>) -> u64 {
-    whole_or_default(number.filter(|&bytes| bytes <= MAX_SIZE_BYTES))
+    integer_or_default(number.filter(|&bytes| bytes <= MAX_SIZE_BYTES))
 }
 
-/// Returns the sum of numbers from an instance, which may be arbitrary. The sum saturates.
+/// Adds up counts from an instance, saturating because they may be arbitrary.
 pub(super) fn saturating_total(numbers: impl Iterator<Item = u32>) -> u32 {
     numbers.fold(0, u32::saturating_add)
 }
 
-/// Converts an integer. Returns 0 if absent or out of range.
-pub(super) fn whole_or_default<T: TryFrom<i64> + Default>(number: Option<i64>) -> T {
+/// Converts an integer. Returns 0 if it is absent or out of range.
+pub(super) fn integer_or_default<T: TryFrom<i64> + Default>(number: Option<i64>) -> T {
     number.and_then(|number| T::try_from(number).ok()).unwrap_or_default()
 }

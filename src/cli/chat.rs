@@ -1,4 +1,4 @@
-//! `dialarr chat`: a conversation in the terminal with the real engine, as the configured admin.
+//! `dialarr chat`: texts from the configured admin in the terminal, with the real engine.
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -15,16 +15,16 @@ use crate::store::people::users;
 use crate::wiring;
 
 pub(super) async fn run_chat(config: &Config) -> anyhow::Result<()> {
-    // The chat user stays in the database, with an admin's rights and notifications, so no made-up user is created.
+    // The chat user is stored as an admin who gets notifications, so it must be a real one.
     let admin = config.people.admin.clone().context(
-        "talk as the admin: ADMIN_PHONE is not set; hint: set it to your number, e.g. ADMIN_PHONE=+15550100123",
+        "start a chat: ADMIN_PHONE is not set; hint: set it to your number, e.g. ADMIN_PHONE=+15550100123",
     )?;
     let mut blueprint = wiring::build_blueprint(config)?;
-    // The service fetches the messages that it missed; in this command only the terminal sends messages.
+    // Only the service fetches missed messages from the carrier.
     blueprint.missed_messages = None;
     let app = App::start(blueprint).await?;
     wiring::log_configuration_warnings(config);
-    eprintln!("Talk to Dialarr. Ctrl-D ends, \"commands\" tells what you can say.");
+    eprintln!("Text Dialarr, or type \"commands\" for a list of commands. Ctrl-D exits.");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut signals = StopSignals::listen()?;
     while let Some(line) = next_line(&mut lines, &mut signals).await? {
@@ -43,20 +43,20 @@ pub(super) async fn run_chat(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints a note below a reply that began a conversation.
+/// Prints the name of the conversation if the last message started a new one.
 async fn print_new_conversation(app: &App, admin: &PhoneNumber) -> anyhow::Result<()> {
     let phone = admin.clone();
-    let look = move |conn: &mut _| match users::find_user_by_phone(conn, &phone)? {
+    let query = move |conn: &mut _| match users::find_user_by_phone(conn, &phone)? {
         Some(user) => conversations::load_last_lifecycle(conn, user.id),
         None => Ok(None),
     };
-    if let Some(lifecycle) = app.db.read(look).await?.filter(|lifecycle| lifecycle.is_new_conversation) {
+    if let Some(lifecycle) = app.db.read(query).await?.filter(|lifecycle| lifecycle.is_new_conversation) {
         eprintln!("(new conversation: {})", lifecycle.conversation_name);
     }
     Ok(())
 }
 
-/// Reads the next line; `None` at the end of the input or on a signal.
+/// Reads the next line. Returns `None` at the end of the input or on a signal.
 pub(super) async fn next_line(
     lines: &mut Lines<BufReader<Stdin>>,
     signals: &mut StopSignals,

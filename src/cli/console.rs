@@ -1,4 +1,4 @@
-//! Address of the console, and `dialarr console-link`: a link that signs in to the console of the running service.
+//! `dialarr console-link`: prints a sign-in link for the console of the running service.
 
 use std::net::SocketAddr;
 
@@ -11,8 +11,8 @@ use crate::store::audit::Actor;
 use crate::store::database::db::{self, ServiceState};
 use crate::web::auth;
 
-/// Returns the address that a browser on this machine opens.
-pub(super) fn console_address(bind: SocketAddr) -> String {
+/// Returns the URL at which a browser on this machine opens the console.
+pub(super) fn console_url(bind: SocketAddr) -> String {
     if bind.ip().is_unspecified() {
         return format!("http://localhost:{}", bind.port());
     }
@@ -20,21 +20,20 @@ pub(super) fn console_address(bind: SocketAddr) -> String {
 }
 
 pub(super) fn print_link(config: &Config) -> anyhow::Result<()> {
-    let bind = config
-        .console
-        .bind
-        .context("make a link: CONSOLE_BIND is empty, so there is no console; hint: set it and restart")?;
+    let bind = config.console.bind.context(
+        "create a sign-in link: the console is off because CONSOLE_BIND is empty; hint: set it and restart",
+    )?;
     let database = config.database.to_str().context("use a database path that is not UTF-8")?;
     let now = Clock::System.now();
-    let (path, beside) =
+    let (path, service_state) =
         db::visit_with_service_state(database, |conn| auth::create_link(conn, Actor::Shell, now))?;
-    let address = console_address(bind);
-    print_text(&format!("{address}{path}\n"))?;
+    let url = console_url(bind);
+    print_text(&format!("{url}{path}\n"))?;
     eprintln!(
-        "It signs in once, within ten minutes; hint: from elsewhere, put the console's address there before /sign-in"
+        "The link works once, for ten minutes; hint: on another machine, replace the part before /sign-in with the console's URL there"
     );
-    if beside == ServiceState::Stopped {
-        eprintln!("No service is running now, and the link works once one does; hint: dialarr serve");
+    if service_state == ServiceState::Stopped {
+        eprintln!("The service is not running; start it before opening the link; hint: dialarr serve");
     }
     Ok(())
 }

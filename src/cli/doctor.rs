@@ -8,28 +8,28 @@ use crate::doctor::{Finding, FindingGrade, LongRequest, configuration, run_check
 
 #[derive(Debug, Args, PartialEq, Eq)]
 pub struct DoctorArguments {
-    /// Send the model a long request too, of about 9,000 tokens, to see whether its context is long enough; a server
-    /// that needs no key is sent one without this option, too
+    /// Send the model a request of about 9,000 tokens to check its context length; without this option, only a server
+    /// that needs no API key gets it
     #[arg(long)]
     model: bool,
 }
 
 pub(super) async fn run_doctor(
     config: Result<Config, ConfigProblems>,
-    asked: &DoctorArguments,
+    arguments: &DoctorArguments,
 ) -> anyhow::Result<()> {
-    let long = if asked.model { LongRequest::Always } else { LongRequest::WhereFree };
+    let long_request = if arguments.model { LongRequest::Always } else { LongRequest::WithoutKey };
     let mut findings = configuration::check_configuration(&config);
     if let Ok(config) = &config {
-        findings.extend(run_checks(config, long).await?);
+        findings.extend(run_checks(config, long_request).await?);
     }
-    print_text(&findings.iter().map(finding_lines).collect::<String>())?;
+    print_text(&findings.iter().map(format_finding).collect::<String>())?;
     let failed = findings.iter().filter(|finding| finding.grade == FindingGrade::Failure).count();
     anyhow::ensure!(failed == 0, "pass {failed} of {} checks", findings.len());
     Ok(())
 }
 
-fn finding_lines(finding: &Finding) -> String {
+fn format_finding(finding: &Finding) -> String {
     let hint = finding.hint.iter().map(|hint| format!("{:<9}hint: {hint}\n", ""));
-    format!("{:<9}{}\n", finding.grade.as_str(), finding.what) + &hint.collect::<String>()
+    format!("{:<9}{}\n", finding.grade.as_str(), finding.summary) + &hint.collect::<String>()
 }

@@ -1,4 +1,4 @@
-//! Listeners of the program, and their shutdown.
+//! Startup and shutdown of the HTTP listeners.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,10 +15,10 @@ use crate::app::App;
 use crate::web;
 use crate::web::http_server::{self, ListenerLimits, serve_sockets};
 
-/// Time that running requests get at shutdown.
-const REQUEST_SHUTDOWN_TIME: Duration = Duration::from_secs(1);
+/// Grace period for in-flight requests at shutdown.
+const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
-/// Sockets bound before anything else starts, so that nothing starts if a socket is not available.
+/// Sockets that are bound first, so that startup fails early if an address is in use.
 pub(super) struct BoundSockets {
     webhooks: TcpListener,
     console: Option<TcpListener>,
@@ -35,7 +35,7 @@ impl BoundSockets {
         Self { webhooks, console }
     }
 
-    /// Starts to serve. The `X-Forwarded-For` header of `proxies` is trusted to name the client of a webhook.
+    /// Starts to serve requests. The `X-Forwarded-For` header is trusted only from `proxies`.
     pub(super) fn start_serving(self, app: &App, proxies: TrustedProxies) -> RunningListeners {
         http_server::raise_file_limit();
         let stop = CancellationToken::new();
@@ -59,24 +59,28 @@ impl BoundSockets {
     }
 
     pub(super) fn webhooks_address(&self) -> anyhow::Result<SocketAddr> {
-        self.webhooks.local_addr().context("listen")
+        self.webhooks.local_addr().context("read the address of the webhook listener")
     }
 
     pub(super) fn console_address(&self) -> anyhow::Result<Option<SocketAddr>> {
-        self.console.as_ref().map(TcpListener::local_addr).transpose().context("listen")
+        self.console
+            .as_ref()
+            .map(TcpListener::local_addr)
+            .transpose()
+            .context("read the address of the console listener")
     }
 }
 
 impl RunningListeners {
-    /// Closes the listeners and lets running requests end, within a time limit.
+    /// Closes the listeners. In-flight requests may finish within the grace period.
     pub(super) async fn close_listeners(self) -> anyhow::Result<()> {
         self.stop.cancel();
-        let deadline = Instant::now() + REQUEST_SHUTDOWN_TIME;
+        let deadline = Instant::now() + SHUTDOWN_GRACE_PERIOD;
         for server in self.servers {
             let abort = server.abort_handle();
             match timeout_at(deadline, server).await {
-                Ok(served) => served.context("serve")?.context("serve")?,
-                // A client sends a request very slowly. The carrier repeats a message that was not acknowledged.
+                Ok(result) => result.context("join a listener task")?.context("serve requests")?,
+                // A slow request is aborted. The carrier retries a message that was not acknowledged.
                 Err(_) => abort.abort(),
             }
         }

@@ -25,11 +25,11 @@ use crate::telemetry::{self, LogFormat, LogSettings};
 
 /// Log level of a demo.
 const DEMO_LOG_LEVEL: &str = "warn";
-/// Log level of an evaluation. Simulated failures are expected; only errors of the program are shown.
-const EVAL_LOG_LEVEL: &str = "error";
-/// Number of blocking threads: enough for the readers of the database and a few DNS lookups. Each thread retains memory
-/// that it once used.
-const BLOCKING_THREADS: usize = 8;
+/// Log level of `eval` and `doctor`, which expect or report most failures themselves.
+const ERRORS_ONLY_LOG_LEVEL: &str = "error";
+/// Limit of blocking threads, enough for database readers and a few DNS lookups. Idle threads keep the memory that they
+/// once used.
+const MAX_BLOCKING_THREADS: usize = 8;
 
 /// Text a phone number, get things done on your Sonarr and Radarr
 #[derive(Debug, Parser, PartialEq, Eq)]
@@ -61,10 +61,10 @@ pub enum CliCommand {
         /// New file for the copy
         file: PathBuf,
     },
-    /// Print a link that signs in to the console of the running service, once and within ten minutes
+    /// Print a sign-in link for the console of the running service, valid once for ten minutes
     ConsoleLink,
     /// Run scenario files, and report the scenarios that fail
-    Eval(eval::Eval),
+    Eval(eval::EvalArguments),
 }
 
 #[derive(Debug, clap::Args, PartialEq, Eq)]
@@ -77,29 +77,29 @@ pub struct DemoArguments {
     pub no_prompt: bool,
 }
 
-/// Exit code of an error that no restart fixes, so that none is tried: EX_CONFIG of sysexits.h.
+/// Exit code for errors that a restart cannot fix, so that supervisors do not retry: `EX_CONFIG` of sysexits.h.
 const CONFIGURATION_EXIT_CODE: u8 = 78;
 
 /// Returns the exit code of the process after an error.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
-    let lasts = error.chain().any(|cause| {
-        let unusable = matches!(
+    let is_permanent = error.chain().any(|cause| {
+        let is_unusable_database = matches!(
             cause.downcast_ref(),
             Some(OpenError::Migrate(MigrationError::Newer { .. } | MigrationError::Unusable { .. }))
         );
-        unusable || cause.is::<ConfigProblems>()
+        is_unusable_database || cause.is::<ConfigProblems>()
     });
-    if lasts { CONFIGURATION_EXIT_CODE } else { 1 }
+    if is_permanent { CONFIGURATION_EXIT_CODE } else { 1 }
 }
 
-/// Runs the requested command; an error is for standard error and [`exit_code`].
+/// Runs the requested command. The caller prints an error and exits with [`exit_code`].
 pub fn run_command(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .max_blocking_threads(BLOCKING_THREADS)
+        .max_blocking_threads(MAX_BLOCKING_THREADS)
         .build()
         .context("start the runtime")?;
-    let ended = runtime.block_on(async {
+    let result = runtime.block_on(async {
         match &arguments.command {
             CliCommand::Demo(demo) => {
                 telemetry::start_logging(&LogSettings {
@@ -110,15 +110,15 @@ pub fn run_command(arguments: &Arguments) -> anyhow::Result<()> {
             }
             CliCommand::Serve => serve::run_service(&load_config()?).await,
             CliCommand::Chat => chat::run_chat(&load_config()?).await,
-            CliCommand::Doctor(asked) => {
+            CliCommand::Doctor(arguments) => {
                 telemetry::start_logging(&LogSettings {
                     format: LogFormat::Pretty,
-                    filter: EVAL_LOG_LEVEL.to_owned(),
+                    filter: ERRORS_ONLY_LOG_LEVEL.to_owned(),
                 })?;
-                doctor::run_doctor(Config::load(), asked).await
+                doctor::run_doctor(Config::load(), arguments).await
             }
             CliCommand::Health => health::run_health_check(&Config::load()?).await,
-            CliCommand::Setup(asked) => setup::run_setup(&load_config()?, asked).await,
+            CliCommand::Setup(arguments) => setup::run_setup(&load_config()?, arguments).await,
             CliCommand::Users(command) => users::run_users_command(&load_config()?, command),
             CliCommand::Backup { file } => run_backup(&load_config()?, file),
             CliCommand::ConsoleLink => console::print_link(&load_config()?),
@@ -126,15 +126,15 @@ pub fn run_command(arguments: &Arguments) -> anyhow::Result<()> {
                 let config = options.live.then(Config::load).transpose()?;
                 telemetry::start_logging(&LogSettings {
                     format: LogFormat::Pretty,
-                    filter: EVAL_LOG_LEVEL.to_owned(),
+                    filter: ERRORS_ONLY_LOG_LEVEL.to_owned(),
                 })?;
                 eval::run(options, config.as_ref()).await
             }
         }
     });
-    // A read from the terminal cannot be interrupted; no other task needs a wait.
+    // A blocking read from the terminal cannot be interrupted, so tasks are not awaited.
     runtime.shutdown_background();
-    ended
+    result
 }
 
 fn run_backup(config: &Config, file: &Path) -> anyhow::Result<()> {
@@ -151,7 +151,7 @@ fn load_config() -> anyhow::Result<Config> {
     Ok(config)
 }
 
-/// Prints text to standard output. Unlike `println!`, a closed pipe is an error and not a panic.
+/// Prints text to standard output. Unlike `println!`, it returns an error for a closed pipe instead of panicking.
 fn print_text(text: &str) -> anyhow::Result<()> {
     io::stdout().lock().write_all(text.as_bytes()).context("write to the terminal")
 }
@@ -163,7 +163,7 @@ mod tests {
     use clap::error::ErrorKind;
     use clap::{CommandFactory, Parser};
 
-    use super::eval::Eval;
+    use super::eval::EvalArguments;
     use super::{Arguments, CliCommand, DemoArguments};
 
     #[track_caller]
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn definition_is_consistent() {
+    fn argument_definition_is_consistent() {
         Arguments::command().debug_assert();
     }
 
@@ -195,10 +195,10 @@ mod tests {
     }
 
     #[test]
-    fn evaluation_needs_a_file_and_repeats_only_live_runs() {
+    fn eval_needs_a_file_and_repeats_only_live_runs() {
         let eval = |live, times, report: Option<&str>| {
             let files = vec![PathBuf::from("cases.json")];
-            Ok(CliCommand::Eval(Eval { files, live, times, report: report.map(PathBuf::from) }))
+            Ok(CliCommand::Eval(EvalArguments { files, live, times, report: report.map(PathBuf::from) }))
         };
         check("dialarr eval cases.json", &eval(false, 1, None));
         check("dialarr eval cases.json --live --times 4", &eval(true, 4, None));

@@ -1,4 +1,4 @@
-//! `dialarr serve`: the service, from its configuration to its orderly shutdown.
+//! `dialarr serve`: startup, run and shutdown of the service.
 
 use anyhow::Context;
 use tokio::net::TcpListener;
@@ -12,7 +12,7 @@ use crate::wiring;
 
 pub(super) async fn run_service(config: &Config) -> anyhow::Result<()> {
     tracing::info!(version = env!("DIALARR_VERSION"), "starting");
-    // From here on a signal ends the program in order, at any point of its start.
+    // From here on, a signal shuts the program down in order, even during startup.
     let mut signals = StopSignals::listen()?;
     let webhooks = TcpListener::bind(config.listen)
         .await
@@ -28,18 +28,18 @@ pub(super) async fn run_service(config: &Config) -> anyhow::Result<()> {
     let blueprint = wiring::build_blueprint(config)?;
     blueprint.library.preload_caches(blueprint.clock.now());
     let app = App::start(blueprint).await?;
-    let serving = bound.start_serving(&app, config.trusted_proxies.clone());
+    let listeners = bound.start_serving(&app, config.trusted_proxies.clone());
     tracing::info!(%address, "listening");
     match console {
-        Some(bind) => tracing::info!(address = %console::console_address(bind), "the console is open"),
-        None => tracing::info!("there is no console, since CONSOLE_BIND is empty"),
+        Some(bind) => tracing::info!(address = %console::console_url(bind), "console listening"),
+        None => tracing::info!("console disabled: CONSOLE_BIND is empty"),
     }
     wiring::log_configuration_warnings(config);
     signals.wait_for_signal().await;
     tracing::info!("stopping");
-    // Messages are accepted until the very end: the next start answers those that arrive while turns end.
+    // Messages are accepted until the end. The next start answers those that arrive while turns drain.
     app.drain_turns().await;
-    serving.close_listeners().await?;
+    listeners.close_listeners().await?;
     app.close().await;
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Conversion of the variables to a [`Config`]: defaults, ranges, and dependencies between variables.
-//! Every variable is looked up every time, so that a recording lookup sees the whole list.
+//! Conversion of the variables into a [`Config`]: defaults, ranges, and dependencies between variables. Every variable
+//! is always looked up, so that a recording lookup sees all of them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -29,18 +29,18 @@ use crate::engine::{MetadataSource, PicturePolicy, SmsReactions};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::telemetry::{self, LogFormat, LogSettings};
 
-const TWILIO_API_URL: &str = "https://api.twilio.com";
-const LLM_BASE_URL: &str = "https://api.openai.com/v1";
+const DEFAULT_TWILIO_API_URL: &str = "https://api.twilio.com";
+const DEFAULT_LLM_BASE_URL: &str = "https://api.openai.com/v1";
 const LANGUAGES: [&str; 6] = ["es", "fr", "de", "pt", "it", "nl"];
 const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
-/// Tokens of about 430 messages to a model.
-const DAILY_TOKENS: u64 = 3_000_000;
+/// Default token budget of a day, for about 430 messages.
+const DEFAULT_DAILY_TOKENS: u64 = 3_000_000;
 const MAX_DAILY_TOKENS: u64 = 1_000_000_000_000;
 const WITH_TWILIO: &str = "with Twilio";
 
 impl Config {
-    /// Builds the configuration from `lookup` alone (and the system's zone when `TZ` is not set). An empty value counts
-    /// as not set, except that an empty `CONSOLE_BIND` turns the console off.
+    /// Builds the configuration from `lookup`, with the system time zone if `TZ` is not set. An empty value counts as not
+    /// set, except that an empty `CONSOLE_BIND` turns the console off.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigProblems> {
         let mut reader = VariableReader::new(&lookup);
         let host = reader.read_with(variables::HOST, |text| {
@@ -59,7 +59,7 @@ impl Config {
             twilio: read_twilio(&mut reader, &public_url, &admin),
             notifications: Notifications {
                 secret: reader.read_secret(variables::NOTIFICATION_SECRET).into_option(),
-                url: notification_url.or_else(|| public_url.as_given().cloned()),
+                url: notification_url.or_else(|| public_url.as_valid().cloned()),
                 quiet: reader.read_with(variables::QUIET_HOURS, parse_quiet).unwrap_or(None),
             },
             public_url: public_url.into_option(),
@@ -102,8 +102,8 @@ impl Config {
             )
             .unwrap_or(u32::MAX),
             log: read_log(&mut reader),
-            misspelt: Vec::new(),
-            cut: Vec::new(),
+            misspelled_names: Vec::new(),
+            expanded_values: Vec::new(),
         };
         config.embeddings = read_embeddings(&mut reader, config.llm.as_ref());
         reader.finish_with(config)
@@ -111,7 +111,7 @@ impl Config {
 }
 
 fn read_console(reader: &mut VariableReader<'_>) -> Console {
-    let is_off = reader.is_emptied(variables::CONSOLE_BIND);
+    let is_off = reader.is_set_to_empty(variables::CONSOLE_BIND);
     let bind = reader
         .read_with(variables::CONSOLE_BIND, |text| {
             text.parse::<SocketAddr>().map_err(|_| "not an IP address and a port".to_owned())
@@ -120,18 +120,18 @@ fn read_console(reader: &mut VariableReader<'_>) -> Console {
     let bind = (!is_off).then_some(bind);
     let password = reader
         .read_with(variables::CONSOLE_PASSWORD, |text| ConsolePassword::parse(text).map_err(str::to_owned));
-    let known = AllowedHosts::local().with_hosts(bind.map(|address| match address.ip() {
+    let local_hosts = AllowedHosts::local().with_hosts(bind.map(|address| match address.ip() {
         IpAddr::V4(ip) => Host::Ipv4(ip),
         IpAddr::V6(ip) => Host::Ipv6(ip),
     }));
-    let further = reader
+    let configured_hosts = reader
         .read_list(variables::CONSOLE_HOSTS, |entry| {
             parse_host(entry).ok_or_else(|| "not a host name".to_owned())
         })
         .unwrap_or(Vec::new());
-    let signs_in =
+    let requires_sign_in =
         reader.read_choice(variables::CONSOLE_AUTH, &[("password", true), ("none", false)]).unwrap_or(true);
-    let sign_in = match (signs_in, password.into_option()) {
+    let sign_in = match (requires_sign_in, password.into_option()) {
         (true, Some(password)) => SignIn::Password(password),
         (true, None) => SignIn::Links,
         (false, _) => SignIn::Open,
@@ -139,14 +139,14 @@ fn read_console(reader: &mut VariableReader<'_>) -> Console {
     if let (SignIn::Open, Some(bind)) = (&sign_in, bind)
         && !bind.ip().is_loopback()
     {
-        let wrong = format!("none is for a console on loopback, but CONSOLE_BIND is {bind}");
-        reader.report_problem(variables::CONSOLE_AUTH, wrong);
+        let reason = format!("none is for a console on loopback, but CONSOLE_BIND is {bind}");
+        reader.report_problem(variables::CONSOLE_AUTH, reason);
     }
-    if let (SignIn::Open, Some(name)) = (&sign_in, further.iter().find(|name| !is_loopback(name))) {
-        let wrong = format!("none is for a console on loopback, but CONSOLE_HOSTS has {name}");
-        reader.report_problem(variables::CONSOLE_AUTH, wrong);
+    if let (SignIn::Open, Some(name)) = (&sign_in, configured_hosts.iter().find(|name| !is_loopback(name))) {
+        let reason = format!("none is for a console on loopback, but CONSOLE_HOSTS has {name}");
+        reader.report_problem(variables::CONSOLE_AUTH, reason);
     }
-    Console { bind, rules: AccessRules { sign_in, hosts: known.with_hosts(further) } }
+    Console { bind, rules: AccessRules { sign_in, hosts: local_hosts.with_hosts(configured_hosts) } }
 }
 
 fn is_loopback(host: &Host) -> bool {
@@ -171,8 +171,8 @@ fn read_twilio(
     let api_url = reader.read_url(variables::TWILIO_API_URL);
     let pictures = reader
         .read_choice(variables::TWILIO_MMS, &[("on", PicturePolicy::Sent), ("off", PicturePolicy::NotSent)]);
-    let no_number = account_sid.is_absent() && auth_tokens.is_absent() && phone_number.is_absent();
-    if no_number && key_sid.is_absent() && key_secret.is_absent() && service_sid.is_absent() {
+    let has_no_number = account_sid.is_missing() && auth_tokens.is_missing() && phone_number.is_missing();
+    if has_no_number && key_sid.is_missing() && key_secret.is_missing() && service_sid.is_missing() {
         return None;
     }
     // Every missing value is reported before the first `?` returns.
@@ -181,10 +181,10 @@ fn read_twilio(
     let phone_number = reader.require_value(variables::TWILIO_PHONE_NUMBER, phone_number, WITH_TWILIO);
     let key_sid = (variables::TWILIO_API_KEY_SID, key_sid);
     let key = require_both(reader, key_sid, (variables::TWILIO_API_KEY_SECRET, key_secret));
-    if public_url.is_absent() {
+    if public_url.is_missing() {
         reader.report_problem(variables::PUBLIC_URL, format!("needed {WITH_TWILIO}"));
     }
-    if admin.is_absent() {
+    if admin.is_missing() {
         reader.report_problem(variables::ADMIN_PHONE, format!("needed {WITH_TWILIO}"));
     }
     let (account_sid, auth_tokens) = (account_sid?, auth_tokens?);
@@ -198,8 +198,8 @@ fn read_twilio(
         phone_number: phone_number?,
         messaging_service_sid: service_sid.into_option(),
         credentials: Credentials { user, password },
-        api_url: url_or(api_url, TWILIO_API_URL)?,
-        public_url: public_url.as_given()?.clone(),
+        api_url: url_or(api_url, DEFAULT_TWILIO_API_URL)?,
+        public_url: public_url.as_valid()?.clone(),
         pictures: pictures.unwrap_or(PicturePolicy::Sent),
     })
 }
@@ -219,71 +219,70 @@ fn read_llm(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPrices>
     ];
     let token_field = reader.read_choice(variables::LLM_TOKEN_FIELD, &token_fields).unwrap_or(None);
     let max_concurrent = reader.read_number(variables::LLM_MAX_CONCURRENT, 1..=1000).unwrap_or(8);
-    if api_key.is_absent() && base_url.is_absent() {
+    if api_key.is_missing() && base_url.is_missing() {
         return None;
     }
     let model = reader.require_value(variables::LLM_MODEL, model, "with LLM_API_KEY or LLM_BASE_URL");
     Some(Llm {
         api_key: api_key.into_option(),
-        base_url: url_or(base_url, LLM_BASE_URL)?,
+        base_url: url_or(base_url, DEFAULT_LLM_BASE_URL)?,
         model: model?,
         context_window,
         reasoning_effort,
         token_field,
         max_concurrent: usize::try_from(max_concurrent).unwrap_or(usize::MAX),
-        prices: prices.as_given().copied().unwrap_or_default(),
+        prices: prices.as_valid().copied().unwrap_or_default(),
     })
 }
 
-/// Reads the settings for embeddings, by default at the model's server. The model's key is used only there: no other
-/// server may receive it.
+/// Reads the settings for embeddings, which default to the model's server. The model's key is sent to no other server.
 fn read_embeddings(reader: &mut VariableReader<'_>, llm: Option<&Llm>) -> Option<Embeddings> {
     let model = reader.read_text(variables::EMBEDDINGS_MODEL);
     let base_url = reader.read_url(variables::EMBEDDINGS_BASE_URL);
     let api_key = reader.read_secret(variables::EMBEDDINGS_API_KEY);
     let floor =
-        reader.read_with(variables::EMBEDDINGS_FLOOR, parse_likeness).unwrap_or(DEFAULT_SIMILARITY_FLOOR);
+        reader.read_with(variables::EMBEDDINGS_FLOOR, parse_similarity).unwrap_or(DEFAULT_SIMILARITY_FLOOR);
     let model = model.into_option()?;
-    // A model server that lacks another setting has been reported.
+    // An incomplete model configuration has already been reported.
     let has_llm = reader.is_set(variables::LLM_BASE_URL) || reader.is_set(variables::LLM_API_KEY);
-    if base_url.is_absent() && !has_llm {
+    if base_url.is_missing() && !has_llm {
         reader.report_problem(
             variables::EMBEDDINGS_BASE_URL,
             "needed with EMBEDDINGS_MODEL without LLM_BASE_URL and LLM_API_KEY",
         );
     }
     let base_url = match base_url {
-        VariableValue::Absent => llm?.base_url.clone(),
-        VariableValue::Wrong => return None,
-        VariableValue::Given(url) => url,
+        VariableValue::Missing => llm?.base_url.clone(),
+        VariableValue::Invalid => return None,
+        VariableValue::Valid(url) => url,
     };
-    let shared = llm.filter(|llm| llm.base_url == base_url);
-    let api_key = api_key.into_option().or_else(|| shared.and_then(|llm| llm.api_key.clone()));
+    let same_server = llm.filter(|llm| llm.base_url == base_url);
+    let api_key = api_key.into_option().or_else(|| same_server.and_then(|llm| llm.api_key.clone()));
     Some(Embeddings { model, base_url, api_key, floor })
 }
 
-/// Reads the model's prices. Cached input costs as much as other input if it has no price of its own.
+/// Reads the model's prices. The price of cached input defaults to that of other input.
 fn read_prices(reader: &mut VariableReader<'_>) -> VariableValue<ModelPrices> {
     let input = reader.read_with(variables::LLM_PRICE_INPUT, parse_money);
     let cached = reader.read_with(variables::LLM_PRICE_CACHED, parse_money);
     let output = reader.read_with(variables::LLM_PRICE_OUTPUT, parse_money);
-    if input.is_absent() && cached.is_absent() && output.is_absent() {
-        return VariableValue::Absent;
+    if input.is_missing() && cached.is_missing() && output.is_missing() {
+        return VariableValue::Missing;
     }
     let input = input.unwrap_or(0);
-    VariableValue::Given(ModelPrices { input, cached: cached.unwrap_or(input), output: output.unwrap_or(0) })
+    VariableValue::Valid(ModelPrices { input, cached: cached.unwrap_or(input), output: output.unwrap_or(0) })
 }
 
 fn read_limits(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPrices>) -> Limits {
     let cost = reader.read_with(variables::DAILY_COST, parse_money);
-    if cost.as_given().is_some() && prices.is_absent() {
+    if cost.as_valid().is_some() && prices.is_missing() {
         reader.report_problem(
             variables::LLM_PRICE_INPUT,
             "needed with DAILY_COST, which is never reached without a price",
         );
     }
-    let mut rate = |variable, most, within| {
-        reader.read_with(variable, parse_rate).unwrap_or(Some(RateLimit { max: most, period: within }))
+    let mut rate = |variable, max, period| {
+        reader.read_with(variable, parse_rate).unwrap_or(Some(RateLimit { max, period }))
     };
     let week = SignedDuration::from_hours(7 * 24);
     Limits {
@@ -293,25 +292,25 @@ fn read_limits(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPric
         budget: DailyBudget {
             tokens: reader
                 .read_with(variables::DAILY_TOKENS, parse_daily_tokens)
-                .unwrap_or(Some(DAILY_TOKENS)),
+                .unwrap_or(Some(DEFAULT_DAILY_TOKENS)),
             cost: cost.into_option(),
         },
     }
 }
 
 fn read_library(reader: &mut VariableReader<'_>, url: Variable, api_key: Variable) -> Option<Library> {
-    let given_url = reader.read_url(url);
-    let given_key = reader.read_secret(api_key);
-    let (url, api_key) = require_both(reader, (url, given_url), (api_key, given_key))?;
+    let url_value = reader.read_url(url);
+    let key_value = reader.read_secret(api_key);
+    let (url, api_key) = require_both(reader, (url, url_value), (api_key, key_value))?;
     Some(Library { url, api_key })
 }
 
 fn read_conversation(reader: &mut VariableReader<'_>) -> Conversation {
     let codes = [("bulk", ConfirmCode::Bulk), ("always", ConfirmCode::Always)];
     let reactions = [("silent", SmsReactions::Silent), ("text", SmsReactions::Text)];
-    let routings =
+    let triage_levels =
         [("off", TriageLevel::Off), ("heuristic", TriageLevel::Heuristic), ("ai", TriageLevel::Ai)];
-    let notes = [("model", MetadataSource::ByModel), ("code", MetadataSource::ByCode)];
+    let metadata_sources = [("model", MetadataSource::ByModel), ("code", MetadataSource::ByCode)];
     let idle_minutes = reader.read_number(variables::CONVERSATION_IDLE_MINUTES, 1..=10_080).unwrap_or(30);
     let confirm_minutes = reader.read_number(variables::CONFIRM_MINUTES, 1..=60).unwrap_or(5);
     Conversation {
@@ -321,8 +320,12 @@ fn read_conversation(reader: &mut VariableReader<'_>) -> Conversation {
         confirm_languages: reader.read_list(variables::CONFIRM_LANGS, parse_language).unwrap_or(Vec::new()),
         coalesce: Duration::from_millis(reader.read_number(variables::COALESCE_MS, 0..=4000).unwrap_or(1200)),
         reactions: reader.read_choice(variables::SMS_REACTIONS, &reactions).unwrap_or(SmsReactions::Silent),
-        routing: reader.read_choice(variables::TURN_ROUTING, &routings).unwrap_or(TriageLevel::Heuristic),
-        notes: reader.read_choice(variables::MEMORY_NOTES, &notes).unwrap_or(MetadataSource::ByModel),
+        routing: reader
+            .read_choice(variables::TURN_ROUTING, &triage_levels)
+            .unwrap_or(TriageLevel::Heuristic),
+        notes: reader
+            .read_choice(variables::MEMORY_NOTES, &metadata_sources)
+            .unwrap_or(MetadataSource::ByModel),
     }
 }
 
@@ -338,13 +341,13 @@ fn read_log(reader: &mut VariableReader<'_>) -> LogSettings {
     }
 }
 
-/// Requires two values that are useful only together.
+/// Returns two values that are required together.
 fn require_both<A, B>(
     reader: &mut VariableReader<'_>,
     (first, a): (Variable, VariableValue<A>),
     (second, b): (Variable, VariableValue<B>),
 ) -> Option<(A, B)> {
-    if a.is_absent() && b.is_absent() {
+    if a.is_missing() && b.is_missing() {
         return None;
     }
     let a = reader.require_value(first, a, &format!("with {}", second.name));
@@ -352,13 +355,13 @@ fn require_both<A, B>(
     a.zip(b)
 }
 
-/// Returns the URL or the default; `None` only if the value was wrong, which has been reported.
+/// Returns the URL or the default. Returns `None` for an invalid value, which has been reported.
 fn url_or(url: VariableValue<Url>, default: &str) -> Option<Url> {
     match url {
-        // The defaults are constants that parse, which the tests verify.
-        VariableValue::Absent => Url::parse(default).ok(),
-        VariableValue::Wrong => None,
-        VariableValue::Given(url) => Some(url),
+        // The tests verify that the defaults parse.
+        VariableValue::Missing => Url::parse(default).ok(),
+        VariableValue::Invalid => None,
+        VariableValue::Valid(url) => Some(url),
     }
 }
 
@@ -368,17 +371,17 @@ fn parse_proxy(text: &str) -> Result<IpNet, String> {
 
 /// Parses an amount of money from a decimal number such as `0.75`, in millionths of a currency unit.
 fn parse_money(text: &str) -> Result<u64, String> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let millionths = (digits(whole) && digits(part) && part.len() <= 6 && whole.len() <= 9)
-        .then(|| format!("{whole}{part:0<6}").parse().ok())
+    let (integer, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let millionths = (is_digits(integer) && is_digits(fraction) && fraction.len() <= 6 && integer.len() <= 9)
+        .then(|| format!("{integer}{fraction:0<6}").parse().ok())
         .flatten();
     millionths.ok_or_else(|| "not a price such as 0.75".to_owned())
 }
 
-fn parse_likeness(text: &str) -> Result<f32, String> {
+fn parse_similarity(text: &str) -> Result<f32, String> {
     match text.parse() {
-        Ok(likeness) if (0.0..=1.0).contains(&likeness) => Ok(likeness),
+        Ok(similarity) if (0.0..=1.0).contains(&similarity) => Ok(similarity),
         _ => Err("not a number from 0 to 1".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! Parser for `.env` files. Values are literal: no part of a value is replaced, and a `$` is a plain character.
+//! Parser for `.env` files. Values are literal: variables are not expanded, and `$` is a plain character.
 
 /// One `NAME=value` assignment.
 #[derive(Debug, PartialEq, Eq)]
@@ -9,10 +9,10 @@ pub(super) struct EnvAssignment<'a> {
     pub(super) dollars: Vec<DollarUse<'a>>,
 }
 
-/// A `$` that other readers of such files, such as a shell or Docker Compose, replace together with the name after it.
+/// A `$` that a shell or Docker Compose would expand together with the name after it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DollarUse<'a> {
-    /// Name after the `$`; empty where no letter or digit follows.
+    /// Name after the `$`. Empty if no letter or digit follows.
     pub(super) name: &'a str,
     pub(super) form: DollarForm,
 }
@@ -25,14 +25,14 @@ pub(super) enum DollarForm {
     Braced,
 }
 
-/// Line that cannot be parsed, with the name that the line would set, as far as that name could be read.
+/// Line that cannot be parsed, with its variable name if there is one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MalformedLine<'a> {
     pub(super) name: Option<&'a str>,
-    pub(super) wrong: &'static str,
+    pub(super) reason: &'static str,
 }
 
-/// Parses the assignments of a file, each with the number of its first line, from 1.
+/// Parses the assignments of a file, with the numbers of their first lines, from 1.
 pub(super) fn parse(text: &str) -> Vec<(usize, Result<EnvAssignment<'_>, MalformedLine<'_>>)> {
     let mut rest = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     let (mut parsed, mut number) = (Vec::new(), 1);
@@ -52,7 +52,7 @@ pub(super) fn parse(text: &str) -> Vec<(usize, Result<EnvAssignment<'_>, Malform
         };
         // A value in quotes may end several lines below.
         let end = rest.len() - after.len();
-        let next = rest[end..].find('\n').map_or(rest.len(), |at| end + at + 1);
+        let next = rest[end..].find('\n').map_or(rest.len(), |index| end + index + 1);
         number += rest[..next].matches('\n').count();
         rest = &rest[next..];
     }
@@ -63,28 +63,28 @@ type ParsedValue<'a, T> = Result<(T, &'a str), MalformedLine<'a>>;
 
 /// Parses an assignment and returns the text after its value.
 fn parse_assignment(text: &str) -> ParsedValue<'_, Option<EnvAssignment<'_>>> {
-    let no_name = MalformedLine { name: None, wrong: "not NAME=value" };
+    let no_name = MalformedLine { name: None, reason: "not NAME=value" };
     let (mut name, mut rest) = split_name(text.trim_start());
-    if name == "export" && !skip_blanks(rest).starts_with('=') {
-        (name, rest) = split_name(skip_blanks(rest));
+    if name == "export" && !skip_whitespace(rest).starts_with('=') {
+        (name, rest) = split_name(skip_whitespace(rest));
     }
-    let Some(rest) = skip_blanks(rest).strip_prefix('=').filter(|_| !name.is_empty()) else {
+    let Some(rest) = skip_whitespace(rest).strip_prefix('=').filter(|_| !name.is_empty()) else {
         return Err(no_name);
     };
-    let malformed = |wrong| MalformedLine { name: Some(name), wrong };
-    let (value, dollars, rest) = parse_value(skip_blanks(rest)).map_err(malformed)?;
+    let malformed = |reason| MalformedLine { name: Some(name), reason };
+    let (value, dollars, rest) = parse_value(skip_whitespace(rest)).map_err(malformed)?;
     Ok((Some(EnvAssignment { name, value, dollars }), rest))
 }
 
 fn split_name(text: &str) -> (&str, &str) {
-    let is_of_a_name = |mark: char| mark.is_ascii_alphanumeric() || mark == '_' || mark == '.';
+    let is_name_character = |mark: char| mark.is_ascii_alphanumeric() || mark == '_' || mark == '.';
     if text.starts_with(|mark: char| mark.is_ascii_digit() || mark == '.') {
         return ("", text);
     }
-    text.split_at(text.find(|mark| !is_of_a_name(mark)).unwrap_or(text.len()))
+    text.split_at(text.find(|mark| !is_name_character(mark)).unwrap_or(text.len()))
 }
 
-fn skip_blanks(text: &str) -> &str {
+fn skip_whitespace(text: &str) -> &str {
     text.trim_start_matches([' ', '\t', '\r'])
 }
 
@@ -95,7 +95,7 @@ enum QuoteStyle {
     Double,
 }
 
-/// Parses a value and returns the value, its dollars, and the text after it. As in a shell, quotes may begin and end
+/// Parses a value. Returns the value, its dollar signs and the text after it. As in a shell, quotes may start and end
 /// anywhere in a value.
 fn parse_value(text: &str) -> Result<(String, Vec<DollarUse<'_>>, &str), &'static str> {
     let (mut value, mut dollars, mut quote) = (String::new(), Vec::new(), QuoteStyle::None);
@@ -103,7 +103,7 @@ fn parse_value(text: &str) -> Result<(String, Vec<DollarUse<'_>>, &str), &'stati
         return Ok((value, dollars, text));
     }
     let mut marks = text.char_indices();
-    while let Some((at, mark)) = marks.next() {
+    while let Some((index, mark)) = marks.next() {
         match (quote, mark) {
             (QuoteStyle::Single, '\'') | (QuoteStyle::Double, '"') => quote = QuoteStyle::None,
             (QuoteStyle::Single, _) => value.push(mark),
@@ -112,23 +112,23 @@ fn parse_value(text: &str) -> Result<(String, Vec<DollarUse<'_>>, &str), &'stati
                 Some((_, 'n')) => value.push('\n'),
                 Some(_) | None => {
                     return Err(
-                        "a backslash outside single quotes stands before another character than \\, ', \", $, n or a space",
+                        "outside single quotes, a backslash must be followed by \\, ', \", $, n or a space",
                     );
                 }
             },
             (QuoteStyle::None, '\'') => quote = QuoteStyle::Single,
             (QuoteStyle::None, '"') => quote = QuoteStyle::Double,
             (QuoteStyle::None, ' ' | '\t' | '\r' | '\n') => {
-                let behind = skip_blanks(&text[at..]);
-                let ends = behind.is_empty() || behind.starts_with(['#', '\n']);
-                return if ends {
-                    Ok((value, dollars, behind))
+                let tail = skip_whitespace(&text[index..]);
+                let value_ends = tail.is_empty() || tail.starts_with(['#', '\n']);
+                return if value_ends {
+                    Ok((value, dollars, tail))
                 } else {
                     Err("a value with spaces needs quotes")
                 };
             }
             (QuoteStyle::None | QuoteStyle::Double, '$') => {
-                dollars.push(dollar_use(&text[at + 1..]));
+                dollars.push(parse_dollar_use(&text[index + 1..]));
                 value.push(mark);
             }
             (QuoteStyle::None | QuoteStyle::Double, _) => value.push(mark),
@@ -137,14 +137,14 @@ fn parse_value(text: &str) -> Result<(String, Vec<DollarUse<'_>>, &str), &'stati
     if quote == QuoteStyle::None { Ok((value, dollars, "")) } else { Err("a quote is not closed") }
 }
 
-/// Parses the `$` before this text.
-fn dollar_use(behind: &str) -> DollarUse<'_> {
-    let braced = behind.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+/// Parses the text after a `$`.
+fn parse_dollar_use(tail: &str) -> DollarUse<'_> {
+    let braced = tail.strip_prefix('{').and_then(|inner| inner.split_once('}'));
     match braced {
         Some((name, _)) => DollarUse { name, form: DollarForm::Braced },
         None => {
-            let end = behind.find(|mark: char| !mark.is_alphanumeric()).unwrap_or(behind.len());
-            DollarUse { name: &behind[..end], form: DollarForm::Plain }
+            let end = tail.find(|mark: char| !mark.is_alphanumeric()).unwrap_or(tail.len());
+            DollarUse { name: &tail[..end], form: DollarForm::Plain }
         }
     }
 }
@@ -156,10 +156,10 @@ mod tests {
     use super::{DollarForm, parse};
 
     /// Returns `NAME=value` of each assignment, and the error of each other line.
-    fn read(text: &str) -> Vec<String> {
+    fn parse_to_lines(text: &str) -> Vec<String> {
         let parsed = parse(text).into_iter().map(|(line, parsed)| match parsed {
             Ok(assignment) => format!("{line} {}={}", assignment.name, assignment.value),
-            Err(malformed) => format!("{line} {:?} {}", malformed.name, malformed.wrong),
+            Err(malformed) => format!("{line} {:?} {}", malformed.name, malformed.reason),
         });
         parsed.collect()
     }
@@ -169,9 +169,9 @@ mod tests {
         let hash = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA";
         for quoted in [hash.to_owned(), format!("\"{hash}\""), format!("'{hash}'"), hash.replace('$', "\\$")]
         {
-            assert_eq!(read(&format!("A={quoted}\n")), [format!("1 A={hash}")]);
+            assert_eq!(parse_to_lines(&format!("A={quoted}\n")), [format!("1 A={hash}")]);
         }
-        assert_eq!(read("A=${HOME}/$B$"), ["1 A=${HOME}/$B$"]);
+        assert_eq!(parse_to_lines("A=${HOME}/$B$"), ["1 A=${HOME}/$B$"]);
     }
 
     #[test]
@@ -190,23 +190,23 @@ mod tests {
             "11 I=sev en",
             "12 J.K=",
         ];
-        assert_eq!(read(text), expected);
+        assert_eq!(parse_to_lines(text), expected);
     }
 
     #[test]
     fn quoted_value_may_have_several_lines() {
-        assert_eq!(read("A='1\n# 2\n3' # end\nB=4"), ["1 A=1\n# 2\n3", "4 B=4"]);
+        assert_eq!(parse_to_lines("A='1\n# 2\n3' # end\nB=4"), ["1 A=1\n# 2\n3", "4 B=4"]);
     }
 
     #[test]
     fn byte_order_mark_is_not_part_of_a_name() {
-        assert_eq!(read("\u{FEFF}A=1"), ["1 A=1"]);
+        assert_eq!(parse_to_lines("\u{FEFF}A=1"), ["1 A=1"]);
     }
 
     #[test]
     fn malformed_line_is_numbered_named_and_skipped() {
         let text = "hunter2 is it\nA=four words\nB='open\nC=a\\pp\n=x\n1D=y\nE=z\\";
-        let escape = "a backslash outside single quotes stands before another character than \\, ', \", $, n or a space";
+        let escape = "outside single quotes, a backslash must be followed by \\, ', \", $, n or a space";
         let expected = [
             "1 None not NAME=value".to_owned(),
             "2 Some(\"A\") a value with spaces needs quotes".to_owned(),
@@ -216,7 +216,7 @@ mod tests {
             "6 None not NAME=value".to_owned(),
             format!("7 Some(\"E\") {escape}"),
         ];
-        assert_eq!(read(text), expected);
+        assert_eq!(parse_to_lines(text), expected);
     }
 
     #[test]
@@ -234,7 +234,7 @@ mod tests {
             for (line, _) in parse(&text) {
                 assert!(line <= text.lines().count());
             }
-            assert_eq!(read(&format!("A='{value}'")), [format!("1 A={value}")]);
+            assert_eq!(parse_to_lines(&format!("A='{value}'")), [format!("1 A={value}")]);
         }
     }
 }

@@ -1,53 +1,54 @@
-//! Detection of names that are set and are not variables of Dialarr, but are so similar to one that it was most likely
-//! intended.
+//! Detection of misspelled variable names.
 
 use std::fmt;
 
 use super::variables;
 
-/// Shortest variable name that is compared. Shorter names have too many neighbors: `HOST` and `POST`, `RUST_LOG` and
-/// `RUSTC_LOG`.
+/// Minimum length of the variable names that are compared. Shorter names have too many neighbors, such as `HOST` and
+/// `POST`.
 const MIN_NAME_LENGTH: usize = 9;
-/// Length from which on a name is recognized with two typos in it.
-const LONG_NAME_LENGTH: usize = 14;
+/// Minimum length of the names that may have two typos.
+const TWO_TYPOS_LENGTH: usize = 14;
 /// Prefixes of programs that run beside Sonarr and Radarr and have similar names.
-const OTHERS: [&str; 3] = ["BAZARR_", "LIDARR_", "READARR_"];
+const OTHER_PREFIXES: [&str; 3] = ["BAZARR_", "LIDARR_", "READARR_"];
 
 /// Name that has no effect. Its value is not stored.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MisspelledName {
     pub name: String,
-    /// Variable with the similar name.
-    pub meant: &'static str,
+    /// Name of the similar variable.
+    pub suggestion: &'static str,
 }
 
 impl fmt::Display for MisspelledName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: not a setting; {} may be meant", self.name, self.meant)
+        write!(f, "{}: unknown setting; did you mean {}?", self.name, self.suggestion)
     }
 }
 
 /// Returns the misspelled names, each once, in alphabetical order.
 pub(super) fn find_misspelled<'a>(names: impl Iterator<Item = &'a String>) -> Vec<MisspelledName> {
     let mut found: Vec<MisspelledName> = names
-        .filter_map(|name| Some(MisspelledName { name: name.clone(), meant: closest_variable(name)? }))
+        .filter_map(|name| Some(MisspelledName { name: name.clone(), suggestion: closest_variable(name)? }))
         .collect();
     found.sort();
     found.dedup();
     found
 }
 
-/// Returns the variable that was most likely intended; a swap of two adjacent characters is one typo.
+/// Returns the most similar variable. A swap of two adjacent characters counts as one typo.
 fn closest_variable(name: &str) -> Option<&'static str> {
     let known = variables::ALL.iter().map(|variable| variable.name);
     let upper = name.to_ascii_uppercase();
-    if known.clone().any(|known| known == name) || OTHERS.iter().any(|other| upper.starts_with(other)) {
+    if known.clone().any(|known| known == name)
+        || OTHER_PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
+    {
         return None;
     }
     let near = known.filter(|known| known.len() >= MIN_NAME_LENGTH).filter_map(|known| {
-        let slips = strsim::osa_distance(&upper, known);
-        let forgiven = if known.len() < LONG_NAME_LENGTH { 1 } else { 2 };
-        (slips <= forgiven).then_some((slips, known))
+        let typos = strsim::osa_distance(&upper, known);
+        let max_typos = if known.len() < TWO_TYPOS_LENGTH { 1 } else { 2 };
+        (typos <= max_typos).then_some((typos, known))
     });
     near.min().map(|(_, known)| known)
 }

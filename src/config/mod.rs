@@ -1,10 +1,9 @@
-//! Settings of the operator: environment variables and a `.env` file, as typed values.
-//! This module is the only reader of the environment.
+//! Configuration from environment variables and a `.env` file, as typed values. Only this module reads the environment.
 
 mod assemble;
-mod cut_value;
 mod env_file;
 mod environment;
+mod expanded_value;
 mod misspelling;
 mod problems;
 mod reader;
@@ -30,12 +29,11 @@ use crate::conversation::transcript::PhoneNumber;
 use crate::engine::{MetadataSource, PicturePolicy, SmsReactions};
 use crate::recovery_delays::RecoveryDelays;
 use crate::telemetry::LogSettings;
-pub use cut_value::CutValue;
+pub use expanded_value::ExpandedValue;
 pub use misspelling::MisspelledName;
 pub use problems::{ConfigProblem, ConfigProblems};
 
-/// Failpoint of a crash test, at which the program dies: `FAILPOINT=outbox.sent@2` is the second visit of that
-/// failpoint.
+/// Returns the failpoint at which a crash test ends the program: `FAILPOINT=outbox.sent@2` is its second visit.
 #[cfg(feature = "failpoints")]
 pub fn failpoint() -> Option<(String, u32)> {
     let value = std::env::var("FAILPOINT").ok()?;
@@ -43,13 +41,13 @@ pub fn failpoint() -> Option<(String, u32)> {
     Some((name.to_owned(), visit.parse().ok()?))
 }
 
-/// Delays of a production build, which cannot be configured.
+/// Returns the delays of a production build.
 #[cfg(not(feature = "failpoints"))]
 pub fn recovery_delays() -> RecoveryDelays {
     RecoveryDelays::STANDARD
 }
 
-/// Delays for crash tests, whose peers run on this machine and respond at once.
+/// Returns shorter delays for crash tests, whose peers respond immediately.
 #[cfg(feature = "failpoints")]
 pub fn recovery_delays() -> RecoveryDelays {
     RecoveryDelays {
@@ -61,42 +59,42 @@ pub fn recovery_delays() -> RecoveryDelays {
     }
 }
 
-/// All settings of the operator. The debug output shows no secret and no whole phone number.
+/// Complete configuration. Its debug output contains no secrets and no complete phone numbers.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Address on which the webhooks listen.
     pub listen: SocketAddr,
     pub console: Console,
-    /// Base URL under which the webhooks are reached from outside; always set with Twilio.
+    /// Base URL of the webhooks from outside. Always set with Twilio.
     pub public_url: Option<Url>,
     /// Proxies whose `X-Forwarded-For` header names the client of a webhook.
     pub trusted_proxies: TrustedProxies,
     pub database: PathBuf,
     /// Zone in which times are shown.
     pub time_zone: TimeZone,
-    /// Twilio account; `None`: no messages by phone; the other channels work.
+    /// Twilio account. Without one, only the other channels work.
     pub twilio: Option<Twilio>,
-    /// Language model; `None`: the keyword responder answers.
+    /// Language model. Without one, the keyword responder answers.
     pub llm: Option<Llm>,
-    /// Embeddings model; `None`: memory is searched by keywords alone.
+    /// Embeddings model. Without one, memory uses full-text search only.
     pub embeddings: Option<Embeddings>,
     pub libraries: Libraries,
     pub notifications: Notifications,
     pub people: People,
     pub conversation: Conversation,
     pub limits: Limits,
-    /// Number of days that messages stay readable.
+    /// Number of days for which messages are kept.
     pub retention_days: u32,
     pub log: LogSettings,
-    /// Names that are set, have no effect, and are similar to a variable's name.
-    pub misspelt: Vec<MisspelledName>,
-    pub cut: Vec<CutValue>,
+    /// Names that have no effect but are similar to a variable.
+    pub misspelled_names: Vec<MisspelledName>,
+    pub expanded_values: Vec<ExpandedValue>,
 }
 
 /// Listener of the console and the API.
 #[derive(Debug, Clone)]
 pub struct Console {
-    /// Address of the console; `None`: there is no console.
+    /// Address of the console. `None` turns it off.
     pub bind: Option<SocketAddr>,
     /// Access rules of the console.
     pub rules: AccessRules,
@@ -105,14 +103,14 @@ pub struct Console {
 #[derive(Debug, Clone)]
 pub struct Twilio {
     pub account_sid: String,
-    /// Tokens that webhooks may be signed with, the main one first; never empty.
+    /// Auth tokens that may sign webhooks, the primary one first. Never empty.
     pub auth_tokens: Vec<SecretString>,
     pub phone_number: PhoneNumber,
     pub messaging_service_sid: Option<String>,
     /// Credentials of Dialarr's own requests.
     pub credentials: Credentials,
     pub api_url: Url,
-    /// Base URL that signatures are checked against and status callbacks are built on.
+    /// Base URL for signature checks and status callbacks.
     pub public_url: Url,
     pub pictures: PicturePolicy,
 }
@@ -126,15 +124,15 @@ pub struct Credentials {
 
 #[derive(Debug, Clone)]
 pub struct Llm {
-    /// API key. Many servers at home require none.
+    /// API key. Many self-hosted servers require none.
     pub api_key: Option<SecretString>,
     pub base_url: Url,
     pub model: String,
-    /// Number of tokens that the model can read at once, if configured.
+    /// Context window of the model in tokens, if configured.
     pub context_window: Option<u64>,
-    /// Reasoning effort of the model; `None`: the server's default.
+    /// Reasoning effort of the model. `None` for the server's default.
     pub reasoning_effort: Option<String>,
-    /// Request field for the token limit; `None`: chosen for the server.
+    /// Request field for the token limit. `None` to choose it by server.
     pub token_field: Option<TokenField>,
     pub max_concurrent: usize,
     pub prices: ModelPrices,
@@ -146,7 +144,7 @@ pub struct Embeddings {
     pub model: String,
     pub base_url: Url,
     pub api_key: Option<SecretString>,
-    /// Similarity from which on two texts count as alike.
+    /// Minimum similarity of texts that match.
     pub floor: f32,
 }
 
@@ -175,15 +173,15 @@ pub struct Library {
 /// Settings of the arr events that Sonarr and Radarr send.
 #[derive(Debug, Clone)]
 pub struct Notifications {
-    /// Secret that they must present; `None`: no events from them are accepted.
+    /// Secret of the webhooks. Without one, no events are accepted.
     pub secret: Option<SecretString>,
-    /// Base URL under which they reach Dialarr, by default that of the webhooks.
+    /// Base URL at which Sonarr and Radarr reach Dialarr. Defaults to the public URL.
     pub url: Option<Url>,
-    /// Hours without notifications for users who have set no others.
+    /// Default quiet hours of users.
     pub quiet: Option<QuietHours>,
 }
 
-/// Users that are known before any message arrives.
+/// Users who are added at startup.
 #[derive(Debug, Clone)]
 pub struct People {
     pub admin: Option<PhoneNumber>,
@@ -194,19 +192,19 @@ pub struct People {
 pub struct Conversation {
     /// Idle time that ends a conversation.
     pub idle: Duration,
-    /// Time that a confirmation prompt waits for its YES.
+    /// Time limit of a confirmation prompt.
     pub confirm: Duration,
     pub confirm_code: ConfirmCode,
     /// Languages besides English in which yes and no are recognized, as two-letter codes.
     pub confirm_languages: Vec<String>,
-    /// Quiet time after which several messages become one turn.
+    /// Debounce interval after which several messages become one turn.
     pub coalesce: Duration,
     pub reactions: SmsReactions,
     pub routing: TriageLevel,
     pub notes: MetadataSource,
 }
 
-/// Limits on the titles that a member may add, on the message rate, and on the cost of a day; `None` means no limit.
+/// Limits on additions by members, on the message rate, and on the cost of a day. `None` means no limit.
 #[derive(Debug, Clone)]
 pub struct Limits {
     pub quota_movies: Option<RateLimit>,
@@ -215,7 +213,7 @@ pub struct Limits {
     pub budget: DailyBudget,
 }
 
-/// Deletions that require a code in the answer.
+/// Deletions whose confirmation requires a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConfirmCode {
     /// Deletions of several items, or of very large ones.

@@ -1,29 +1,28 @@
-//! Problems of the configuration, in words that an operator can act on.
+//! Problems of the configuration, with examples of valid values.
 
 use std::fmt;
 
-use super::{CutValue, MisspelledName};
+use super::{ExpandedValue, MisspelledName};
 
-/// One wrong or missing value. The problem never repeats the value, which may be a secret put in the wrong place.
+/// Invalid or missing value. The problem never contains the value, which may be a misplaced secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigProblem {
     /// Name of the variable, or `.env` for the file as a whole.
     pub variable: &'static str,
-    /// Line of `.env` that sets the variable, from 1; `None` where the line is not known or the environment sets the
-    /// variable.
+    /// Line of `.env` that sets the variable, from 1. `None` if unknown or if the environment sets the variable.
     pub line: Option<usize>,
-    /// Description of the problem that fits after the variable and a colon.
-    pub wrong: String,
+    /// Description that completes "NAME: …".
+    pub reason: String,
     pub example: &'static str,
 }
 
-/// All problems, so that the operator can fix them in one pass.
+/// All problems of the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigProblems {
     pub list: Vec<ConfigProblem>,
-    /// Misspelled names, wrong or not: a missing value may be set under another name.
-    pub misspelt: Vec<MisspelledName>,
-    pub cut: Vec<CutValue>,
+    /// Misspelled names, which may explain missing values.
+    pub misspelled_names: Vec<MisspelledName>,
+    pub expanded_values: Vec<ExpandedValue>,
 }
 
 impl fmt::Display for ConfigProblems {
@@ -32,18 +31,18 @@ impl fmt::Display for ConfigProblems {
         for problem in &self.list {
             write!(f, "\n  {problem}")?;
         }
-        for misspelling in &self.misspelt {
+        for misspelling in &self.misspelled_names {
             write!(f, "\n  {misspelling}")?;
         }
-        for cut in &self.cut {
-            write!(f, "\n  {cut}")?;
+        for value in &self.expanded_values {
+            write!(f, "\n  {value}")?;
         }
         Ok(())
     }
 }
 
 impl ConfigProblem {
-    /// Returns the variable, and the line of `.env` where the line is known: `PORT, line 3 of .env`.
+    /// Returns the variable and its line of `.env` if known, such as `PORT, line 3 of .env`.
     pub fn location(&self) -> String {
         match self.line {
             Some(line) if self.variable == ".env" => format!(".env, line {line}"),
@@ -55,6 +54,6 @@ impl ConfigProblem {
 
 impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}, e.g. {}", self.location(), self.wrong, self.example)
+        write!(f, "{}: {}, e.g. {}", self.location(), self.reason, self.example)
     }
 }

@@ -1,4 +1,4 @@
-//! Reader of single values that collects their problems.
+//! Reader of variables that parses their values and collects the problems.
 
 use std::ops::RangeInclusive;
 
@@ -14,33 +14,33 @@ pub(super) struct VariableReader<'a> {
     problems: Vec<ConfigProblem>,
 }
 
-/// Value of a variable. A wrong value has been reported, and must not be reported as missing too.
+/// Value of a variable. An invalid value is already reported, so it must not be reported as missing too.
 pub(super) enum VariableValue<T> {
-    Absent,
-    Wrong,
-    Given(T),
+    Missing,
+    Invalid,
+    Valid(T),
 }
 
 impl<T> VariableValue<T> {
-    pub(super) fn is_absent(&self) -> bool {
-        matches!(self, Self::Absent)
+    pub(super) fn is_missing(&self) -> bool {
+        matches!(self, Self::Missing)
     }
 
     pub(super) fn into_option(self) -> Option<T> {
         match self {
-            Self::Given(value) => Some(value),
-            Self::Absent | Self::Wrong => None,
+            Self::Valid(value) => Some(value),
+            Self::Missing | Self::Invalid => None,
         }
     }
 
-    pub(super) fn as_given(&self) -> Option<&T> {
+    pub(super) fn as_valid(&self) -> Option<&T> {
         match self {
-            Self::Given(value) => Some(value),
-            Self::Absent | Self::Wrong => None,
+            Self::Valid(value) => Some(value),
+            Self::Missing | Self::Invalid => None,
         }
     }
 
-    /// Returns the value or the default. The default also replaces a wrong value: the configuration is rejected anyway.
+    /// Returns the value or the default. An invalid value also gives the default, since the configuration is rejected anyway.
     pub(super) fn unwrap_or(self, default: T) -> T {
         self.into_option().unwrap_or(default)
     }
@@ -59,22 +59,22 @@ impl<'a> VariableReader<'a> {
         }
     }
 
-    pub(super) fn report_problem(&mut self, variable: Variable, wrong: impl Into<String>) {
+    pub(super) fn report_problem(&mut self, variable: Variable, reason: impl Into<String>) {
         let Variable { name, example } = variable;
-        self.problems.push(ConfigProblem { variable: name, line: None, wrong: wrong.into(), example });
+        self.problems.push(ConfigProblem { variable: name, line: None, reason: reason.into(), example });
     }
 
-    /// Returns whether the variable is set to an empty value, which has a meaning for a few variables.
-    pub(super) fn is_emptied(&self, variable: Variable) -> bool {
+    /// Returns whether the variable is set to an empty value, which a few variables distinguish from a missing one.
+    pub(super) fn is_set_to_empty(&self, variable: Variable) -> bool {
         (self.lookup)(variable.name).is_some_and(|text| text.trim().is_empty())
     }
 
-    /// Returns whether the variable has a value, right or wrong.
+    /// Returns whether the variable has a value, valid or not.
     pub(super) fn is_set(&self, variable: Variable) -> bool {
         (self.lookup)(variable.name).is_some_and(|text| !text.trim().is_empty())
     }
 
-    /// Reads a value with `parse`, whose error is a fragment that fits after the name and a colon.
+    /// Parses a value with `parse`, whose error completes "NAME: …".
     pub(super) fn read_with<T>(
         &mut self,
         variable: Variable,
@@ -83,26 +83,26 @@ impl<'a> VariableReader<'a> {
         let text = (self.lookup)(variable.name).unwrap_or_default();
         let text = text.trim();
         if text.is_empty() {
-            return VariableValue::Absent;
+            return VariableValue::Missing;
         }
         match parse(text) {
-            Ok(value) => VariableValue::Given(value),
-            Err(wrong) => {
-                self.report_problem(variable, wrong);
-                VariableValue::Wrong
+            Ok(value) => VariableValue::Valid(value),
+            Err(reason) => {
+                self.report_problem(variable, reason);
+                VariableValue::Invalid
             }
         }
     }
 
-    /// Requires a value. `needed` completes "needed …".
+    /// Reports a missing value. `condition` completes "needed …".
     pub(super) fn require_value<T>(
         &mut self,
         variable: Variable,
         value: VariableValue<T>,
-        needed: &str,
+        condition: &str,
     ) -> Option<T> {
-        if value.is_absent() {
-            self.report_problem(variable, format!("needed {needed}"));
+        if value.is_missing() {
+            self.report_problem(variable, format!("needed {condition}"));
         }
         value.into_option()
     }
@@ -123,7 +123,7 @@ impl<'a> VariableReader<'a> {
         self.read_with(variable, |text| PhoneNumber::parse(text).map_err(|error| error.to_string()))
     }
 
-    /// Reads a comma-separated list; blanks around entries and empty entries are ignored.
+    /// Reads a comma-separated list. Whitespace around entries and empty entries are ignored.
     pub(super) fn read_list<T>(
         &mut self,
         variable: Variable,
@@ -133,7 +133,9 @@ impl<'a> VariableReader<'a> {
             let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
             let parsed: Result<Vec<T>, String> = entries
                 .enumerate()
-                .map(|(index, entry)| parse(entry).map_err(|wrong| format!("entry {} is {wrong}", index + 1)))
+                .map(|(index, entry)| {
+                    parse(entry).map_err(|reason| format!("entry {} is {reason}", index + 1))
+                })
                 .collect();
             match parsed {
                 Ok(values) if values.is_empty() => Err("a list without entries".to_owned()),
@@ -153,22 +155,22 @@ impl<'a> VariableReader<'a> {
         })
     }
 
-    /// Reads one of a few words, in any case.
+    /// Reads one of several keywords, ignoring case.
     pub(super) fn read_choice<T: Clone>(
         &mut self,
         variable: Variable,
         choices: &[(&str, T)],
     ) -> VariableValue<T> {
         self.read_with(variable, |text| {
-            let chosen = choices.iter().find(|(word, _)| word.eq_ignore_ascii_case(text));
+            let chosen = choices.iter().find(|(keyword, _)| keyword.eq_ignore_ascii_case(text));
             chosen.map(|(_, value)| value.clone()).ok_or_else(|| {
-                let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-                format!("not one of {}", words.join(", "))
+                let keywords: Vec<&str> = choices.iter().map(|(keyword, _)| *keyword).collect();
+                format!("not one of {}", keywords.join(", "))
             })
         })
     }
 
-    /// Reads a Twilio id: the prefix distinguishes an account from a key or a service, which are easily mixed up.
+    /// Reads a Twilio SID, whose prefix distinguishes accounts, keys and services.
     pub(super) fn read_sid(&mut self, variable: Variable, prefix: &str) -> VariableValue<String> {
         self.read_with(variable, |text| {
             let well_formed = text.starts_with(prefix)
@@ -200,10 +202,10 @@ fn parse_url(text: &str) -> Result<Url, &'static str> {
         return Err("not a URL that starts with http:// or https://");
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("a URL with a name or password in it, which logs would show");
+        return Err("a URL with a user name or password, which logs would show");
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err("a URL with ? or # where a plain base is wanted");
+        return Err("a URL with ? or #, which a base URL must not have");
     }
     let path = url.path().trim_end_matches('/').to_owned();
     url.set_path(&path);

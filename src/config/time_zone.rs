@@ -1,13 +1,12 @@
-//! Forms of `TZ` that other programs accept: a name of the zone database, a POSIX rule, a file, each also after a
-//! colon.
+//! Parser for `TZ`: a name of the zone database, a POSIX rule or a file, each optionally after a colon.
 
 use std::fs;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
 
-/// Largest zone file that is read. Files of the zone database have less than 5 KB.
-const MAX_ZONE_FILE: u64 = 1 << 20;
+/// Size limit of a zone file. Files of the zone database are smaller than 5 KB.
+const MAX_ZONE_FILE_BYTES: u64 = 1 << 20;
 
 pub(super) fn parse_zone(text: &str) -> Result<TimeZone, String> {
     let name = text.strip_prefix(':').unwrap_or(text);
@@ -19,15 +18,15 @@ pub(super) fn parse_zone(text: &str) -> Result<TimeZone, String> {
         .map_err(|_| "not a time zone that this system knows".to_owned())
 }
 
-/// Reads the zone of a file such as `/etc/localtime`, by its name if the path leads into the zone database.
+/// Reads the zone of a file such as `/etc/localtime`. If the file is in the zone database, the zone is loaded by name.
 fn read_zone_file(path: &Path) -> Option<TimeZone> {
     let target = fs::canonicalize(path).ok()?;
-    let named = target.to_str().and_then(|target| target.split_once("/zoneinfo/"));
-    if let Some(zone) = named.and_then(|(_, name)| TimeZone::get(name).ok()) {
+    let zone_path = target.to_str().and_then(|target| target.split_once("/zoneinfo/"));
+    if let Some(zone) = zone_path.and_then(|(_, name)| TimeZone::get(name).ok()) {
         return Some(zone);
     }
     let file = fs::metadata(&target).ok()?;
-    if !file.is_file() || file.len() > MAX_ZONE_FILE {
+    if !file.is_file() || file.len() > MAX_ZONE_FILE_BYTES {
         return None;
     }
     TimeZone::tzif("Local", &fs::read(&target).ok()?).ok()
@@ -39,9 +38,9 @@ mod tests {
 
     use super::*;
 
-    /// Returns the local time of a moment in winter, in the zone that `text` names.
+    /// Returns the local time at noon UTC in winter.
     #[track_caller]
-    fn winter_hour(text: &str) -> String {
+    fn winter_time(text: &str) -> String {
         let noon: Timestamp = "2026-01-15T12:00:00Z".parse().unwrap();
         noon.to_zoned(parse_zone(text).unwrap()).strftime("%H:%M").to_string()
     }
@@ -56,7 +55,7 @@ mod tests {
             ("CET-1CEST,M3.5.0,M10.5.0/3", "13:00"),
             (":CET-1CEST,M3.5.0,M10.5.0/3", "13:00"),
         ] {
-            assert_eq!(winter_hour(text), hour, "{text}");
+            assert_eq!(winter_time(text), hour, "{text}");
         }
     }
 
@@ -65,7 +64,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("zoneinfo/Asia");
         fs::create_dir_all(&database).unwrap();
-        fs::write(database.join("Tokyo"), "read by its name").unwrap();
+        fs::write(database.join("Tokyo"), "loaded by name").unwrap();
         let link = folder.path().join("localtime");
         std::os::unix::fs::symlink(database.join("Tokyo"), &link).unwrap();
         // Version 1 of the format: no transition, one type of 2 hours east of Greenwich, the letters EET.
@@ -79,19 +78,19 @@ mod tests {
         fs::write(&copy, data).unwrap();
         for (path, hour) in [(&link, "21:00"), (&copy, "14:00")] {
             let path = path.to_str().unwrap();
-            assert_eq!(winter_hour(path), hour);
-            assert_eq!(winter_hour(&format!(":{path}")), hour);
+            assert_eq!(winter_time(path), hour);
+            assert_eq!(winter_time(&format!(":{path}")), hour);
         }
     }
 
     #[test]
-    fn unknown_zone_is_refused() {
+    fn unknown_zone_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
-        let words = folder.path().join("words");
-        fs::write(&words, "no zone").unwrap();
-        for path in [folder.path(), &words, &folder.path().join("missing")] {
-            let wrong = parse_zone(path.to_str().unwrap()).unwrap_err();
-            assert_eq!(wrong, "not a file of a time zone");
+        let text_file = folder.path().join("words");
+        fs::write(&text_file, "no zone").unwrap();
+        for path in [folder.path(), &text_file, &folder.path().join("missing")] {
+            let error = parse_zone(path.to_str().unwrap()).unwrap_err();
+            assert_eq!(error, "not a file of a time zone");
         }
         for text in ["Mars/Olympus", ":Mars/Olympus", ":", "::UTC"] {
             assert_eq!(parse_zone(text).unwrap_err(), "not a time zone that this system knows", "{text}");

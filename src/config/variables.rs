@@ -1,4 +1,4 @@
-//! List of all variables, each with an example of a valid value.
+//! All environment variables, each with an example of a valid value.
 
 /// Name of a variable, and an example line that sets it correctly.
 #[derive(Clone, Copy)]

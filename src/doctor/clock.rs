@@ -1,4 +1,4 @@
-//! Check of the local clock against the time in HTTP responses.
+//! Check of the local clock against the `Date` header of HTTP responses.
 
 use std::time::Duration;
 
@@ -21,33 +21,33 @@ const MAX_DIFFERENCE: SignedDuration = SignedDuration::from_secs(30);
 pub(super) async fn check_clock(config: &Config, http: &HttpClient) -> Option<Finding> {
     let twilio = config.twilio.as_ref().map(|twilio| (&twilio.api_url, "Twilio"));
     let model = config.llm.as_ref().map(|llm| (&llm.base_url, "the model's server"));
-    let (url, whose) = twilio.or(model)?;
-    Some(match time_at(url, http).await {
-        Some(theirs) => clock_finding(Clock::System.now().duration_since(theirs), whose),
+    let (url, server) = twilio.or(model)?;
+    Some(match fetch_server_time(url, http).await {
+        Some(server_time) => clock_finding(Clock::System.now().duration_since(server_time), server),
         None => Finding::warning(
-            format!("clock: not compared, {whose} did not tell the time"),
-            "see that a time service such as systemd-timesyncd runs",
+            format!("clock: not compared, {server} sent no time"),
+            "run a time service such as systemd-timesyncd",
         ),
     })
 }
 
 /// Returns the time that a server reports. The rest of the response does not matter.
-async fn time_at(url: &Url, http: &HttpClient) -> Option<Timestamp> {
+async fn fetch_server_time(url: &Url, http: &HttpClient) -> Option<Timestamp> {
     let request = Request::get(url.as_str()).body(Bytes::new()).ok()?;
     let response = http.send(request, TIMEOUT).await.ok()?;
     let date = response.headers().get(DATE)?.to_str().ok()?;
     DateTimeParser::new().parse_timestamp(date).ok()
 }
 
-fn clock_finding(ahead: SignedDuration, whose: &str) -> Finding {
-    let off = ahead.abs();
-    if off <= MAX_DIFFERENCE {
-        return Finding::ok(format!("clock: within {} s of that of {whose}", MAX_DIFFERENCE.as_secs()));
+fn clock_finding(ahead: SignedDuration, server: &str) -> Finding {
+    let difference = ahead.abs();
+    if difference <= MAX_DIFFERENCE {
+        return Finding::ok(format!("clock: within {} s of the clock of {server}", MAX_DIFFERENCE.as_secs()));
     }
-    let way = if ahead.is_negative() { "behind" } else { "ahead of" };
+    let direction = if ahead.is_negative() { "behind" } else { "ahead of" };
     Finding::warning(
-        format!("clock: {} s {way} that of {whose}", off.as_secs()),
-        "set it, and see that a time service such as systemd-timesyncd runs: texts are ordered by time",
+        format!("clock: {} s {direction} the clock of {server}", difference.as_secs()),
+        "set it, and run a time service such as systemd-timesyncd: texts are ordered by time",
     )
 }
 
@@ -58,12 +58,12 @@ mod tests {
     #[test]
     fn clock_difference_of_half_a_minute_is_accepted() {
         let findings = [30, -30, 31, -3600]
-            .map(|seconds| clock_finding(SignedDuration::from_secs(seconds), "Twilio").what);
+            .map(|seconds| clock_finding(SignedDuration::from_secs(seconds), "Twilio").summary);
         let expected = [
-            "clock: within 30 s of that of Twilio",
-            "clock: within 30 s of that of Twilio",
-            "clock: 31 s ahead of that of Twilio",
-            "clock: 3600 s behind that of Twilio",
+            "clock: within 30 s of the clock of Twilio",
+            "clock: within 30 s of the clock of Twilio",
+            "clock: 31 s ahead of the clock of Twilio",
+            "clock: 3600 s behind the clock of Twilio",
         ];
         assert_eq!(findings, expected);
     }

@@ -1,35 +1,35 @@
-//! Check of the configuration: unreadable values, misspelled names and values that were cut. Covers the variables, not
-//! the services that they point to.
+//! Check of the variables: invalid values, misspelled names, and values that earlier versions shortened.
 
 use super::Finding;
-use crate::config::{Config, ConfigProblem, ConfigProblems, CutValue, MisspelledName};
+use crate::config::{Config, ConfigProblem, ConfigProblems, ExpandedValue, MisspelledName};
 
 pub(crate) fn check_configuration(config: &Result<Config, ConfigProblems>) -> Vec<Finding> {
-    let (mut findings, misspelt, cut) = match config {
+    let (mut findings, misspelled_names, expanded_values) = match config {
         Ok(config) => {
-            let ok = Finding::ok("configuration: what is set can be read");
-            (vec![ok], &config.misspelt, &config.cut)
+            let ok = Finding::ok("configuration: all values are valid");
+            (vec![ok], &config.misspelled_names, &config.expanded_values)
         }
-        Err(ConfigProblems { list, misspelt, cut }) => {
-            (list.iter().map(problem_finding).collect(), misspelt, cut)
+        Err(ConfigProblems { list, misspelled_names, expanded_values }) => {
+            (list.iter().map(problem_finding).collect(), misspelled_names, expanded_values)
         }
     };
-    findings.extend(misspelt.iter().map(no_setting));
-    findings.extend(cut.iter().map(formerly_cut));
+    findings.extend(misspelled_names.iter().map(misspelled_name_finding));
+    findings.extend(expanded_values.iter().map(expanded_value_finding));
     findings
 }
 
 fn problem_finding(problem: &ConfigProblem) -> Finding {
-    let what = format!("configuration: {}: {}", problem.location(), problem.wrong);
-    Finding::failure(what, format!("for example {}", problem.example))
+    let summary = format!("configuration: {}: {}", problem.location(), problem.reason);
+    Finding::failure(summary, format!("for example {}", problem.example))
 }
 
-fn no_setting(misspelling: &MisspelledName) -> Finding {
-    let what = format!("configuration: {}: not a setting", misspelling.name);
-    Finding::warning(what, format!("if {} is meant, rename it", misspelling.meant))
+fn misspelled_name_finding(misspelling: &MisspelledName) -> Finding {
+    let summary = format!("configuration: {}: unknown setting", misspelling.name);
+    Finding::warning(summary, format!("if {} is meant, rename it", misspelling.suggestion))
 }
 
-fn formerly_cut(cut: &CutValue) -> Finding {
-    let what = format!("configuration: {}, line {} of .env: {}", cut.variable, cut.line, CutValue::FACT);
-    Finding::warning(what, CutValue::ADVICE)
+fn expanded_value_finding(value: &ExpandedValue) -> Finding {
+    let summary =
+        format!("configuration: {}, line {} of .env: {}", value.variable, value.line, ExpandedValue::PROBLEM);
+    Finding::warning(summary, ExpandedValue::FIX)
 }

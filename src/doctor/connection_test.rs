@@ -1,4 +1,4 @@
-//! Test of one connection, run on request.
+//! Test of one connection, started from the console.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use super::{Finding, LongRequest, clock, embeddings, library, model, phone};
 use crate::config::Config;
 use crate::http::HttpClient;
 use crate::llm::embeddings::Embedder;
-use crate::setup::arr_instance::{ArrInstance, library_instances};
+use crate::setup::arr_instance::{ConfiguredInstance, library_instances};
 use crate::setup::connect::WebhookTarget;
 use crate::tools::library::ArrInstances;
 
 /// Time limit of a test.
 const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Connection that work comes from or goes to.
+/// Connection to another service, or to the local clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionKind {
-    /// Instance by its name, such as `radarr-4k`.
+    /// Sonarr or Radarr instance, by its name such as `radarr-4k` and its label.
     Library(&'static str, &'static str),
     Model,
     Embeddings,
@@ -30,7 +30,7 @@ pub(crate) enum ConnectionKind {
 }
 
 impl ConnectionKind {
-    /// Returns the name of the connection in addresses and forms.
+    /// Returns the name of the connection in URLs and forms.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Library(name, _) => name,
@@ -57,23 +57,24 @@ impl ConnectionKind {
 /// Outcome of a request to test a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TestOutcome {
-    Found(Vec<Finding>),
+    Finished(Vec<Finding>),
     /// Another test is running.
     Busy,
 }
 
-/// Tester of all connections; clones share it.
+/// Tester of all connections. Clones share the permit.
 #[derive(Clone)]
 pub struct ConnectionTester(Arc<TesterParts>);
 
 struct TesterParts {
-    instances: Vec<ArrInstance>,
-    /// Configuration; `None`: Twilio, Sonarr and Radarr are simulated.
+    instances: Vec<ConfiguredInstance>,
+    /// Configuration. `None` if Twilio, Sonarr and Radarr are simulated.
     config: Option<Arc<Config>>,
     embedder: Option<Arc<dyn Embedder>>,
-    /// Similarity from which on two texts count as alike.
+    /// Minimum similarity of texts that match.
     floor: f32,
-    place: Semaphore,
+    /// Permit for the one test that may run at a time.
+    test_permit: Semaphore,
 }
 
 impl ConnectionTester {
@@ -84,7 +85,7 @@ impl ConnectionTester {
         floor: f32,
     ) -> Self {
         let instances = library_instances(library);
-        Self(Arc::new(TesterParts { instances, config, embedder, floor, place: Semaphore::new(1) }))
+        Self(Arc::new(TesterParts { instances, config, embedder, floor, test_permit: Semaphore::new(1) }))
     }
 
     pub(crate) fn is_simulated(&self) -> bool {
@@ -107,13 +108,13 @@ impl ConnectionTester {
         libraries.chain(others).collect()
     }
 
-    /// Tests one connection. Tests do not wait in line: a test that hangs would block all others.
+    /// Tests one connection. Returns `Busy` while another test is running, because a hanging test would block a queue.
     pub(crate) async fn check_connection(&self, connection: ConnectionKind) -> TestOutcome {
-        let Ok(_place) = self.0.place.try_acquire() else { return TestOutcome::Busy };
-        let found = tokio::time::timeout(TEST_TIMEOUT, self.find_problems(connection)).await;
-        TestOutcome::Found(found.unwrap_or_else(|_| {
-            let what = format!("{}: no answer within {} s", connection.label(), TEST_TIMEOUT.as_secs());
-            vec![Finding::failure(what, "check its address, and whether it runs")]
+        let Ok(_permit) = self.0.test_permit.try_acquire() else { return TestOutcome::Busy };
+        let findings = tokio::time::timeout(TEST_TIMEOUT, self.find_problems(connection)).await;
+        TestOutcome::Finished(findings.unwrap_or_else(|_| {
+            let summary = format!("{}: no response within {} s", connection.label(), TEST_TIMEOUT.as_secs());
+            vec![Finding::failure(summary, "check its URL, and that it is running")]
         }))
     }
 
@@ -123,10 +124,10 @@ impl ConnectionTester {
             let Some(instance) = self.0.instances.iter().find(|instance| instance.name == name) else {
                 return Vec::new();
             };
-            let reporting = config.map_or(WebhookCheck::Simulated, |config| {
-                WebhookCheck::To(WebhookTarget::from_config(config, instance))
+            let webhook_check = config.map_or(WebhookCheck::Skip, |config| {
+                WebhookCheck::Compare(WebhookTarget::from_config(config, instance))
             });
-            return library::check_instance(instance, reporting).await;
+            return library::check_instance(instance, webhook_check).await;
         }
         if connection == ConnectionKind::Embeddings {
             return embeddings::check_embeddings(self.0.embedder.as_deref(), self.0.floor).await;
@@ -141,7 +142,7 @@ impl ConnectionTester {
         match connection {
             ConnectionKind::Library(..) | ConnectionKind::Embeddings => Vec::new(),
             ConnectionKind::Model => {
-                model::check_model(config.llm.as_ref(), config.limits.budget, LongRequest::WhereFree).await
+                model::check_model(config.llm.as_ref(), config.limits.budget, LongRequest::WithoutKey).await
             }
             ConnectionKind::Phone => phone::check_account(config, &http).await,
             ConnectionKind::Webhook => phone::check_own_webhook(config, &http).await,

@@ -1,4 +1,4 @@
-//! Check of this machine: the database, this program's access to the database, and the free disk space beside it.
+//! Check of the database file and of the free disk space.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,11 +23,11 @@ pub(super) fn check_host(path: &Path) -> Vec<Finding> {
 }
 
 fn check_database(path: &Path) -> Vec<Finding> {
-    let shown = path.display();
+    let path_text = path.display();
     if !path.exists() {
         return vec![Finding::warning(
-            format!("database: {shown} does not exist yet"),
-            "dialarr serve makes it; run doctor in the folder of the service, with its configuration",
+            format!("database: {path_text} does not exist yet"),
+            "dialarr serve creates it; run doctor in the folder of the service, with its configuration",
         )];
     }
     let Some(text) = path.to_str() else {
@@ -35,36 +35,39 @@ fn check_database(path: &Path) -> Vec<Finding> {
     };
     // Opening the file here would release SQLite's locks when the file is closed.
     if let Err(error) = access(path, Access::READ_OK | Access::WRITE_OK) {
-        let what = format!("database: {shown} cannot be written ({error})");
-        return vec![Finding::failure(what, "run as the user of the service, who must own the file")];
+        let summary = format!("database: {path_text} cannot be written ({error})");
+        return vec![Finding::failure(
+            summary,
+            "run doctor as the user of the service, which must own the file",
+        )];
     }
-    let found = match inspect_database(text, Clock::System.now()) {
-        Ok(examined) => database_findings(&shown.to_string(), &examined),
+    let findings = match inspect_database(text, Clock::System.now()) {
+        Ok(inspection) => database_findings(&path_text.to_string(), &inspection),
         Err(error) => vec![Finding::failure(
-            format!("database: {shown} cannot be read: failed to {error}"),
-            "restore a backup, if it is no database any more",
+            format!("database: {path_text} cannot be read: failed to {error}"),
+            "restore a backup if the file is damaged",
         )],
     };
-    found.into_iter().chain(remote_file_system(path)).collect()
+    findings.into_iter().chain(file_system_finding(path)).collect()
 }
 
-/// Returns a warning if locks may not keep a second machine, or a second program, out of the database.
+/// Returns a warning if the database is on a file system on which locks may not work.
 #[cfg(target_os = "linux")]
-fn remote_file_system(path: &Path) -> Option<Finding> {
-    // If the file system type is not available, the finding on the disk reports that.
+fn file_system_finding(path: &Path) -> Option<Finding> {
+    // If this fails, the check of the disk space fails too and reports it.
     let magic = rustix::fs::statfs(path).ok()?.f_type;
-    judge_file_system(i128::from(magic))
+    finding_for_file_system_type(i128::from(magic))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn remote_file_system(_: &Path) -> Option<Finding> {
+fn file_system_finding(_: &Path) -> Option<Finding> {
     None
 }
 
-/// Judges a file system by the magic number of its type. Some systems have only the lower 32 bits of the number, with
-/// or without a sign.
+/// Returns a warning for the type of a network file system, by its magic number. Some platforms report only the lower
+/// 32 bits, with or without a sign.
 #[cfg(target_os = "linux")]
-fn judge_file_system(magic: i128) -> Option<Finding> {
+fn finding_for_file_system_type(magic: i128) -> Option<Finding> {
     let name = match magic & 0xffff_ffff {
         0x6969 => "NFS",
         0x517b | 0xff53_4d42 | 0xfe53_4d42 => "SMB",
@@ -74,90 +77,92 @@ fn judge_file_system(magic: i128) -> Option<Finding> {
         _ => return None,
     };
     Some(Finding::warning(
-        format!("database: it is on a file system of the type {name}, which may be shared over a network"),
-        "move it to a local disk: elsewhere SQLite's log and the lock against a second program may not work",
+        format!("database: on a {name} file system, which may be shared over a network"),
+        "move it to a local disk: SQLite's log and locks may not work on other file systems",
     ))
 }
 
-fn database_findings(shown: &str, examined: &DatabaseInspection) -> Vec<Finding> {
-    let version = match &examined.tables {
-        SchemaState::Current => Finding::ok(format!("database: {shown} opens and is of this version")),
+fn database_findings(path_text: &str, inspection: &DatabaseInspection) -> Vec<Finding> {
+    let schema = match &inspection.tables {
+        SchemaState::Current => {
+            Finding::ok(format!("database: {path_text} opens, and its schema is current"))
+        }
         SchemaState::Empty => Finding::warning(
-            format!("database: {shown} is empty"),
-            "the next start of dialarr serve gives it its tables",
+            format!("database: {path_text} is empty"),
+            "the next start of dialarr serve creates its tables",
         ),
         SchemaState::Foreign => Finding::failure(
-            format!("database: {shown} is the database of another program"),
-            "set DATABASE_URL to that of Dialarr; dialarr serve leaves this one as it is",
+            format!("database: {path_text} is the database of another program"),
+            "set DATABASE_URL to the database of Dialarr; dialarr serve does not change this one",
         ),
         SchemaState::Older { .. } => Finding::warning(
-            format!("database: {shown} was written by an older version"),
-            "the next start of dialarr serve puts a copy beside it and brings it up to date",
+            format!("database: {path_text} was written by an older version"),
+            "the next start of dialarr serve backs it up and migrates it",
         ),
         SchemaState::Newer { .. } => Finding::failure(
-            format!("database: {shown} was written by a newer version"),
+            format!("database: {path_text} was written by a newer version"),
             "use that version, or restore a backup from before it",
         ),
     };
-    let damage = match &examined.damage {
+    let damage = match &inspection.damage {
         None => Finding::ok("database: no damage found"),
         Some(first) => Finding::failure(
             format!("database: damaged: {}", first.replace('\n', " ")),
-            "stop dialarr serve, restore a backup, and look after the disk",
+            "stop dialarr serve, restore a backup, and check the disk",
         ),
     };
-    let contents = examined.contents.iter();
+    let contents = inspection.contents.iter();
     let contents = contents.flat_map(|contents| {
-        let about = [
+        let findings = [
             Some(backlog_finding(contents.overdue)),
-            Some(cache_finding(&contents.memory)),
+            Some(stored_answers_finding(&contents.memory)),
             statistics_finding(&contents.memory),
         ];
-        about.into_iter().flatten()
+        findings.into_iter().flatten()
     });
-    [version, damage].into_iter().chain(contents).collect()
+    [schema, damage].into_iter().chain(contents).collect()
 }
 
-/// Returns a finding on the stored answers, if any exist.
+/// Returns a finding with the number of stored answers per category, if any exist.
 fn statistics_finding(stats: &StoredAnswerStats) -> Option<Finding> {
-    let sort = |(name, counts): (&str, &BTreeMap<String, i64>)| {
-        let counts: Vec<String> = counts.iter().map(|(word, count)| format!("{word} {count}")).collect();
+    let format_category = |(name, counts): (&str, &BTreeMap<String, i64>)| {
+        let counts: Vec<String> = counts.iter().map(|(value, count)| format!("{value} {count}")).collect();
         (!counts.is_empty()).then(|| format!("by {name}: {}", counts.join(", ")))
     };
-    let sorts = [("scope", &stats.by_scope), ("type", &stats.by_type), ("state", &stats.by_state)];
-    let sorts: Vec<String> = sorts.into_iter().filter_map(sort).collect();
-    (!sorts.is_empty()).then(|| Finding::ok(format!("memory: {}", sorts.join("; "))))
+    let categories = [("scope", &stats.by_scope), ("type", &stats.by_type), ("state", &stats.by_state)];
+    let categories: Vec<String> = categories.into_iter().filter_map(format_category).collect();
+    (!categories.is_empty()).then(|| Finding::ok(format!("memory: {}", categories.join("; "))))
 }
 
-fn cache_finding(stats: &StoredAnswerStats) -> Finding {
+fn stored_answers_finding(stats: &StoredAnswerStats) -> Finding {
     let findable: i64 = stats.by_scope.values().sum();
     let waiting = stats.by_state.get("pending").copied().unwrap_or(0);
-    let what = format!(
-        "memory: {findable} answers can be found, {waiting} of them wait to be worked on; facts about people: {}",
+    let summary = format!(
+        "memory: {findable} stored answers, {waiting} waiting to be indexed; facts about users: {}",
         stats.facts
     );
     match stats.failing {
-        0 => Finding::ok(what),
+        0 => Finding::ok(summary),
         failing => Finding::warning(
-            format!("{what}; {failing} failed at their last try"),
-            "they are tried again by themselves; see the model's and the embeddings model's findings here",
+            format!("{summary}; {failing} failed in the last attempt"),
+            "they are retried automatically; see the findings on the model and the embeddings",
         ),
     }
 }
 
 fn backlog_finding(OverdueWork { unanswered, unsent }: OverdueWork) -> Finding {
     match (unanswered, unsent) {
-        (0, 0) => Finding::ok("database: no text waits for long"),
+        (0, 0) => Finding::ok("database: no overdue messages"),
         _ => Finding::warning(
             format!(
-                "database: for more than 10 minutes, {unanswered} received texts and {unsent} to send wait"
+                "database: overdue by more than 10 minutes: {unanswered} received and {unsent} outgoing texts"
             ),
             "start dialarr serve; if it runs, see \"When a text is stuck\" in docs/OPERATIONS.md",
         ),
     }
 }
 
-/// Returns a finding on the free space beside the database.
+/// Returns a finding on the free space on the disk of the database.
 pub(crate) fn disk_finding(path: &Path) -> Finding {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -166,21 +171,21 @@ pub(crate) fn disk_finding(path: &Path) -> Finding {
     let free = match rustix::fs::statvfs(folder) {
         Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
         Err(error) => {
-            let what = format!("disk: the folder {} cannot be used ({error})", folder.display());
-            return Finding::failure(what, "make the folder, or set DATABASE_URL");
+            let summary = format!("disk: the folder {} cannot be used ({error})", folder.display());
+            return Finding::failure(summary, "create the folder, or set DATABASE_URL");
         }
     };
-    judge_room(free)
+    free_space_finding(free)
 }
 
-fn judge_room(free: u64) -> Finding {
-    let what = format!("disk: {} free beside the database", format_size(free));
+fn free_space_finding(free: u64) -> Finding {
+    let summary = format!("disk: {} free beside the database", format_size(free));
     if free < MIN_SPACE_BYTES {
-        Finding::failure(what, "make room: without it no text can be stored, and Twilio is told to come back")
+        Finding::failure(summary, "free up disk space: texts cannot be stored, and Twilio has to retry")
     } else if free < LOW_SPACE_BYTES {
-        Finding::warning(what, "make room soon")
+        Finding::warning(summary, "free up disk space soon")
     } else {
-        Finding::ok(what)
+        Finding::ok(summary)
     }
 }
 
@@ -192,8 +197,8 @@ mod tests {
     #[test]
     fn little_free_space_is_a_warning_and_almost_none_a_failure() {
         let findings = [2_500_000_000_000, 999_999_999, 99_999_999, 5].map(|free| {
-            let finding = judge_room(free);
-            (finding.grade, finding.what)
+            let finding = free_space_finding(free);
+            (finding.grade, finding.summary)
         });
         let message = |size: &str| format!("disk: {size} free beside the database");
         let expected = [
@@ -211,9 +216,9 @@ mod tests {
         // ext4, btrfs, tmpfs, then NFS, SMB with and without a sign, sshfs.
         let local = [0xef53, 0x9123_683e, 0x0102_1994];
         let remote = [0x6969, 0xfe53_4d42, i128::from(0xff53_4d42_u32.cast_signed()), 0x6573_5546];
-        assert!(local.into_iter().all(|magic| judge_file_system(magic).is_none()));
+        assert!(local.into_iter().all(|magic| finding_for_file_system_type(magic).is_none()));
         for magic in remote {
-            let grade = judge_file_system(magic).map(|finding| finding.grade);
+            let grade = finding_for_file_system_type(magic).map(|finding| finding.grade);
             assert_eq!(grade, Some(FindingGrade::Warning), "{magic:x}");
         }
     }

@@ -1,46 +1,49 @@
-//! Check of one Sonarr or Radarr: availability, its own health report, and the webhook that sends events to Dialarr.
+//! Check of a Sonarr or Radarr instance: API access, settings, health problems and webhook.
 
 use super::{Finding, format_size};
 use crate::arr::common_api::{HealthLevel, HealthProblem, ServerKind};
 use crate::arr::{ArrError, RootFolder, SystemStatus};
 use crate::setup::ConflictPolicy;
-use crate::setup::arr_instance::ArrInstance;
+use crate::setup::arr_instance::ConfiguredInstance;
 use crate::setup::connect::{self, WebhookPlan, WebhookTarget};
 
-/// Expected webhook of a server.
+/// Check of the webhook of an instance.
 pub(super) enum WebhookCheck {
-    /// Target of the webhook; `None`: the secret or Dialarr's address is not configured.
-    To(Option<WebhookTarget>),
-    /// The server is simulated, and sends no events.
-    Simulated,
+    /// Compares the webhook with its target. `None` if the secret or the URL is not configured.
+    Compare(Option<WebhookTarget>),
+    /// Skips the check for a simulated server.
+    Skip,
 }
 
-pub(super) async fn check_instance(instance: &ArrInstance, reporting: WebhookCheck) -> Vec<Finding> {
-    let (label, app, server) = (instance.label, instance.server_kind(), instance.common_api());
-    let status = match server.fetch_status().await {
+pub(super) async fn check_instance(
+    instance: &ConfiguredInstance,
+    webhook_check: WebhookCheck,
+) -> Vec<Finding> {
+    let (label, kind, api) = (instance.label, instance.server_kind(), instance.common_api());
+    let status = match api.fetch_status().await {
         Ok(status) => status,
         // Any further request would fail in the same way.
         Err(error) => return vec![unusable_instance(label, &error)],
     };
-    let first = identity_finding(label, app, &status);
-    if status.app_name != app.name() {
-        return vec![first];
+    let identity = identity_finding(label, kind, &status);
+    if status.app_name != kind.name() {
+        return vec![identity];
     }
     let (folders, profiles, health_problems, webhook) = tokio::join!(
-        server.root_folders(),
-        server.fetch_profiles(),
-        server.fetch_health(),
-        check_webhook(instance, reporting)
+        api.fetch_root_folders(),
+        api.fetch_profiles(),
+        api.fetch_health(),
+        check_webhook(instance, webhook_check)
     );
-    let mut findings = vec![first];
-    findings.push(
-        folders
-            .map_or_else(|error| unusable_instance(label, &error), |folders| root_folders(label, &folders)),
-    );
+    let mut findings = vec![identity];
+    findings.push(folders.map_or_else(
+        |error| unusable_instance(label, &error),
+        |folders| root_folders_finding(label, &folders),
+    ));
     findings.push(match profiles {
         Ok(profiles) if profiles.is_empty() => Finding::failure(
             format!("{label}: no quality profile"),
-            "make one: Settings, Profiles; without it nothing can be added",
+            "create one in Settings, Profiles; without a profile, nothing can be added",
         ),
         Ok(profiles) => Finding::ok(format!("{label}: quality profiles: {}", profiles.len())),
         Err(error) => unusable_instance(label, &error),
@@ -53,29 +56,29 @@ pub(super) async fn check_instance(instance: &ArrInstance, reporting: WebhookChe
     findings
 }
 
-fn identity_finding(label: &str, app: ServerKind, status: &SystemStatus) -> Finding {
+fn identity_finding(label: &str, kind: ServerKind, status: &SystemStatus) -> Finding {
     let SystemStatus { app_name, version, .. } = status;
-    let (name, oldest) = match app {
-        ServerKind::Sonarr => (app.name(), 4),
-        ServerKind::Radarr => (app.name(), 5),
+    let (name, oldest) = match kind {
+        ServerKind::Sonarr => (kind.name(), 4),
+        ServerKind::Radarr => (kind.name(), 5),
     };
     if app_name != name {
         let found = if app_name.is_empty() { "something else" } else { app_name };
-        let what = format!("{label}: {found} answers at its URL");
-        return Finding::failure(what, format!("the URLs may be mixed up; set the one of {name}"));
+        let summary = format!("{label}: {found} responds at its URL");
+        return Finding::failure(summary, format!("the URLs may be swapped; set the URL of {name}"));
     }
     match version.split('.').next().and_then(|major| major.parse::<u32>().ok()) {
         Some(major) if major < oldest => Finding::warning(
             format!("{label}: version {version} is older than {oldest}"),
-            format!("update {name}; what Dialarr does was made for {oldest} and later"),
+            format!("update {name}; Dialarr supports version {oldest} and later"),
         ),
         Some(_) => Finding::ok(format!("{label}: reachable, version {version}")),
         None => Finding::warning(format!("{label}: reachable, of unknown version"), format!("update {name}")),
     }
 }
 
-fn root_folders(label: &str, folders: &[RootFolder]) -> Finding {
-    let hint = "see Settings, Media Management, Root Folders: whether the disk is mounted and may be written";
+fn root_folders_finding(label: &str, folders: &[RootFolder]) -> Finding {
+    let hint = "check in Settings, Media Management, Root Folders that the disk is mounted and writable";
     let unreachable = folders.iter().filter(|folder| folder.free_bytes.is_none()).count();
     let most_free = folders.iter().filter_map(|folder| folder.free_bytes).max();
     match (most_free, unreachable) {
@@ -91,46 +94,45 @@ fn root_folders(label: &str, folders: &[RootFolder]) -> Finding {
     }
 }
 
-/// Returns the health problems that a server reports, at any level: most of them do not keep messages from being
-/// answered.
+/// Returns the health problems of an instance as warnings, whatever their level: most do not affect Dialarr.
 fn health_findings(label: &str, health_problems: &[HealthProblem]) -> Vec<Finding> {
     let problems: Vec<Finding> = health_problems
         .iter()
         .filter(|problem| problem.level > HealthLevel::Notice)
         .map(|problem| {
-            let what = format!("{label}: it says: {}", problem.message.trim_end_matches('.'));
-            Finding::warning(what, "see System, Status there")
+            let summary = format!("{label}: reports: {}", problem.message.trim_end_matches('.'));
+            Finding::warning(summary, "see System, Status in its web interface")
         })
         .collect();
     if problems.is_empty() {
-        vec![Finding::ok(format!("{label}: finds nothing wrong with itself"))]
+        vec![Finding::ok(format!("{label}: reports no health problems"))]
     } else {
         problems
     }
 }
 
-async fn check_webhook(instance: &ArrInstance, reporting: WebhookCheck) -> Vec<Finding> {
+async fn check_webhook(instance: &ConfiguredInstance, webhook_check: WebhookCheck) -> Vec<Finding> {
     let label = instance.label;
-    let hook = match reporting {
-        WebhookCheck::To(Some(hook)) => hook,
-        WebhookCheck::To(None) => {
+    let target = match webhook_check {
+        WebhookCheck::Compare(Some(target)) => target,
+        WebhookCheck::Compare(None) => {
             return vec![Finding::warning(
                 format!(
-                    "{label}: its webhook is off, so what is ready is told minutes later, and trouble not at all"
+                    "{label}: its webhook is off, so ready titles are announced minutes late, and problems not at all"
                 ),
                 "set NOTIFICATION_SECRET and NOTIFICATION_URL (or PUBLIC_URL), then dialarr setup --apply",
             )];
         }
-        WebhookCheck::Simulated => return Vec::new(),
+        WebhookCheck::Skip => return Vec::new(),
     };
-    let plan = match connect::plan_webhook(instance, &hook, ConflictPolicy::Leave).await {
+    let plan = match connect::plan_webhook(instance, &target, ConflictPolicy::Leave).await {
         Ok(plan) => plan,
         Err(error) => return vec![unusable_instance(label, &error)],
     };
     let mut findings = vec![webhook_finding(instance, &plan).await];
-    findings.extend(plan.elsewhere.iter().map(|other| {
+    findings.extend(plan.conflicts.iter().map(|other| {
         Finding::warning(
-            format!("{label}: the webhook {other} leads to another Dialarr, or to a former address"),
+            format!("{label}: the webhook {other} points to another Dialarr, or to an old URL"),
             "remove it if no other Dialarr uses it: Settings, Connect; or dialarr setup --apply --take-over",
         )
     }));
@@ -138,22 +140,22 @@ async fn check_webhook(instance: &ArrInstance, reporting: WebhookCheck) -> Vec<F
 }
 
 /// Checks that Dialarr's webhook is set up correctly and works.
-async fn webhook_finding(instance: &ArrInstance, plan: &WebhookPlan) -> Finding {
-    let (label, WebhookPlan { connection, changes, doubles, .. }) = (instance.label, plan);
+async fn webhook_finding(instance: &ConfiguredInstance, plan: &WebhookPlan) -> Finding {
+    let (label, WebhookPlan { entry, changes, duplicates, .. }) = (instance.label, plan);
     if !changes.is_empty() {
-        let differ: Vec<String> = changes.iter().map(ToString::to_string).collect();
-        return Finding::warning(format!("{label}: webhook: {}", differ.join("; ")), "dialarr setup --apply");
+        let diffs: Vec<String> = changes.iter().map(ToString::to_string).collect();
+        return Finding::warning(format!("{label}: webhook: {}", diffs.join("; ")), "dialarr setup --apply");
     }
-    if *doubles > 0 {
+    if *duplicates > 0 {
         return Finding::warning(
-            format!("{label}: {} webhooks lead here, and one is enough", doubles + 1),
+            format!("{label}: {} webhooks point here; one is enough", duplicates + 1),
             "remove all but one: Settings, Connect",
         );
     }
-    match instance.common_api().try_connect_entry(connection).await {
-        Ok(()) => Finding::ok(format!("{label}: webhook set, and its test came through")),
+    match instance.common_api().test_connect_entry(entry).await {
+        Ok(()) => Finding::ok(format!("{label}: webhook set, and its test succeeded")),
         Err(error) => Finding::warning(
-            format!("{label}: webhook set, but its test did not come through: failed to {error}"),
+            format!("{label}: webhook set, but the test was unsuccessful: failed to {error}"),
             "start dialarr serve; after a change of NOTIFICATION_SECRET: dialarr setup --apply --renew-secret",
         ),
     }
@@ -161,12 +163,12 @@ async fn webhook_finding(instance: &ArrInstance, plan: &WebhookPlan) -> Finding 
 
 fn unusable_instance(label: &str, error: &ArrError) -> Finding {
     let hint = match error {
-        ArrError::Unreachable(_) | ArrError::NoAnswer(_) => "check its URL, and whether it runs",
+        ArrError::Unreachable(_) | ArrError::NoResponse(_) => "check its URL, and that it is running",
         ArrError::Unavailable(_) => "wait until it has started, then try again",
         ArrError::Unauthorized => "copy its API key again: Settings, General, Security",
         ArrError::WrongUrl(_) => "check its URL; a URL base such as /sonarr belongs to it",
         ArrError::Refused(_) | ArrError::NotFound | ArrError::Server { .. } | ArrError::Unreadable(_) => {
-            "look into its log, and update it"
+            "check its log, and update it"
         }
     };
     Finding::failure(format!("{label}: failed to {error}"), hint)

@@ -1,5 +1,5 @@
-//! Checks of all services and settings, each with a hint for the operator: for `dialarr doctor` and for the console's
-//! health page. The checks change nothing.
+//! Read-only checks of services and settings, with hints for the operator, for `dialarr doctor` and the health page of
+//! the console.
 
 mod clock;
 pub(crate) mod configuration;
@@ -26,7 +26,7 @@ use library::WebhookCheck;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) grade: FindingGrade,
-    pub(crate) what: String,
+    pub(crate) summary: String,
     pub(crate) hint: Option<String>,
 }
 
@@ -48,34 +48,34 @@ impl FindingGrade {
 }
 
 impl Finding {
-    pub(crate) fn ok(what: impl Into<String>) -> Self {
-        Self { grade: FindingGrade::Ok, what: what.into(), hint: None }
+    pub(crate) fn ok(summary: impl Into<String>) -> Self {
+        Self { grade: FindingGrade::Ok, summary: summary.into(), hint: None }
     }
 
-    /// Creates a finding for a part that works less well than it could. `hint` is the recommended action.
-    pub(crate) fn warning(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { grade: FindingGrade::Warning, what: what.into(), hint: Some(hint.into()) }
+    /// Creates a finding for a degraded part. `hint` is the recommended action.
+    pub(crate) fn warning(summary: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { grade: FindingGrade::Warning, summary: summary.into(), hint: Some(hint.into()) }
     }
 
     /// Creates a finding for a part that does not work.
-    pub(crate) fn failure(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { grade: FindingGrade::Failure, what: what.into(), hint: Some(hint.into()) }
+    pub(crate) fn failure(summary: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { grade: FindingGrade::Failure, summary: summary.into(), hint: Some(hint.into()) }
     }
 }
 
-/// Policy for the long test request, as long as the requests of turns, which may cost money.
+/// Policy for the long test request, which may cost money.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LongRequest {
-    /// Sends the long request only to a server that needs no key.
-    WhereFree,
+    /// Sends the long request only if no API key is configured.
+    WithoutKey,
     Always,
 }
 
-pub(crate) async fn run_checks(config: &Config, long: LongRequest) -> anyhow::Result<Vec<Finding>> {
+pub(crate) async fn run_checks(config: &Config, long_request: LongRequest) -> anyhow::Result<Vec<Finding>> {
     let http = HttpClient::network().context("set up the HTTP client; hint: install ca-certificates")?;
     let instances = configured_instances(&config.libraries, &http);
     let libraries = join_all(instances.iter().map(|instance| {
-        library::check_instance(instance, WebhookCheck::To(WebhookTarget::from_config(config, instance)))
+        library::check_instance(instance, WebhookCheck::Compare(WebhookTarget::from_config(config, instance)))
     }));
     let embedder = config.embeddings.as_ref().map(build_embedder).transpose()?;
     let floor = config.embeddings.as_ref().map_or(DEFAULT_SIMILARITY_FLOOR, |embeddings| embeddings.floor);
@@ -84,7 +84,7 @@ pub(crate) async fn run_checks(config: &Config, long: LongRequest) -> anyhow::Re
         clock::check_clock(config, &http),
         libraries,
         phone::check_phone(config, &http),
-        model::check_model(config.llm.as_ref(), config.limits.budget, long),
+        model::check_model(config.llm.as_ref(), config.limits.budget, long_request),
         embeddings::check_embeddings(embedder.as_deref(), floor),
     );
     let mut findings = host::check_host(&config.database);
@@ -92,7 +92,7 @@ pub(crate) async fn run_checks(config: &Config, long: LongRequest) -> anyhow::Re
     findings.extend(clock);
     if instances.is_empty() {
         findings.push(Finding::warning(
-            "libraries: none is configured, so there is nothing to ask for",
+            "libraries: none is configured, so nothing can be requested",
             "set SONARR_URL and SONARR_API_KEY, or RADARR_URL and RADARR_API_KEY",
         ));
     }

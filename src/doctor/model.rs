@@ -1,4 +1,4 @@
-//! Check of the model: availability, tool calls, and a context long enough for the requests.
+//! Check of the model: availability, tool calls and context length.
 
 use serde_json::json;
 
@@ -10,38 +10,42 @@ use crate::conversation::transcript::{EffectLevel, ToolAudience, ToolSpec};
 use crate::llm::{Model, ModelError, ModelResponse};
 use crate::outbound_clients::build_model;
 
-/// Size of the longest requests that turns make, in bytes.
+/// Size of the long test request in bytes, like the longest requests of turns.
 const LONG_REQUEST_BYTES: usize = 40_000;
 /// Upper bound of the bytes per token of the filler text.
 const BYTES_PER_TOKEN: usize = 5;
-const ANSWER_TOKENS: u32 = 1024;
+const MAX_OUTPUT_TOKENS: u32 = 1024;
 
-pub(super) async fn check_model(llm: Option<&Llm>, budget: DailyBudget, long: LongRequest) -> Vec<Finding> {
+pub(super) async fn check_model(
+    llm: Option<&Llm>,
+    budget: DailyBudget,
+    long_request: LongRequest,
+) -> Vec<Finding> {
     let Some(llm) = llm else {
-        return vec![Finding::ok("model: none is configured, keywords are read in its place")];
+        return vec![Finding::ok("model: none is configured; only keywords are understood")];
     };
     let model = match build_model(llm) {
         Ok(model) => model,
         Err(error) => {
-            let what = format!("model: failed to {error:#}");
-            return vec![Finding::failure(what, "check the LLM_ variables")];
+            let summary = format!("model: failed to {error:#}");
+            return vec![Finding::failure(summary, "check the LLM_ variables")];
         }
     };
-    let limit = daily_limit(budget);
+    let limit = daily_limit_finding(budget);
     let first = match model.next_response(&probe_request("Call the tool check_status."), &mut |_| {}).await {
-        Ok(step) => calls_tools(&llm.model, &step),
+        Ok(response) => tool_call_finding(&llm.model, &response),
         Err(error) => return vec![unusable_model(&llm.model, &error), limit],
     };
-    vec![first, check_context_length(llm, model.as_ref(), long).await, limit]
+    vec![first, check_context_length(llm, model.as_ref(), long_request).await, limit]
 }
 
-fn daily_limit(budget: DailyBudget) -> Finding {
-    let cost = if budget.cost.is_some() { ", and DAILY_COST" } else { "" };
+fn daily_limit_finding(budget: DailyBudget) -> Finding {
+    let cost_limit = if budget.cost.is_some() { ", and DAILY_COST" } else { "" };
     Finding::ok(match budget.tokens {
         Some(tokens) => {
-            format!("model: a day's limit is {} tokens (DAILY_TOKENS){cost}", format_thousands(tokens))
+            format!("model: daily limit of {} tokens (DAILY_TOKENS){cost_limit}", format_thousands(tokens))
         }
-        None => format!("model: a day has no limit of tokens (DAILY_TOKENS=off){cost}"),
+        None => format!("model: no daily token limit (DAILY_TOKENS=off){cost_limit}"),
     })
 }
 
@@ -53,47 +57,45 @@ fn format_thousands(number: u64) -> String {
     groups.join(",")
 }
 
-fn calls_tools(name: &str, step: &ModelResponse) -> Finding {
-    let spent = step.usage.map_or_else(String::new, |usage| format!(" ({} tokens)", usage.total()));
-    if step.calls.iter().any(|call| call.name == "check_status") {
-        return Finding::ok(format!("model: {name} answers and calls tools{spent}"));
+fn tool_call_finding(name: &str, response: &ModelResponse) -> Finding {
+    let cost = response.usage.map_or_else(String::new, |usage| format!(" ({} tokens)", usage.total()));
+    if response.calls.iter().any(|call| call.name == "check_status") {
+        return Finding::ok(format!("model: {name} responds and calls tools{cost}"));
     }
     Finding::failure(
-        format!("model: {name} answers, but did not call the tool that it was asked to{spent}"),
+        format!("model: {name} responds, but did not call the requested tool{cost}"),
         "set LLM_MODEL to a model that supports tools; with Ollama, its page has the tag \"tools\"",
     )
 }
 
-/// Checks the context length. A server that cuts a prompt shows the cut only by the low number of tokens that it
-/// counted.
-async fn check_context_length(llm: &Llm, model: &dyn Model, long: LongRequest) -> Finding {
-    if llm.api_key.is_some() && long == LongRequest::WhereFree {
+/// Checks the context length. A server that truncates a prompt shows it only by a low token count.
+async fn check_context_length(llm: &Llm, model: &dyn Model, long_request: LongRequest) -> Finding {
+    if llm.api_key.is_some() && long_request == LongRequest::WithoutKey {
         return Finding::ok(
-            "model: context length not tried; dialarr doctor --model does, for about 9,000 tokens",
+            "model: context length not checked; dialarr doctor --model checks it with about 9,000 tokens",
         );
     }
-    let mut filling = "Ignore these words and call the tool check_status.".to_owned();
-    while filling.len() < LONG_REQUEST_BYTES {
-        filling.push_str(" film");
+    let mut text = "Ignore these words and call the tool check_status.".to_owned();
+    while text.len() < LONG_REQUEST_BYTES {
+        text.push_str(" film");
     }
-    let request = probe_request(&filling);
-    let least = request.byte_size() / BYTES_PER_TOKEN * 7 / 10;
+    let request = probe_request(&text);
+    let expected = request.byte_size() / BYTES_PER_TOKEN * 7 / 10;
     let hint = "give it 16,384 or more: OLLAMA_CONTEXT_LENGTH for Ollama, --ctx-size for llama.cpp";
     match model.next_response(&request, &mut |_| {}).await {
         Ok(ModelResponse { usage: Some(usage), .. }) => {
             let counted = usize::try_from(usage.input).unwrap_or(usize::MAX);
-            if counted < least {
-                let what = format!(
-                    "model: it read {counted} tokens of a request of at least {least}: its context is too short"
+            if counted < expected {
+                let summary = format!(
+                    "model: the server read only {counted} tokens of a request with at least {expected}: the context is too short"
                 );
-                return Finding::warning(what, hint);
+                return Finding::warning(summary, hint);
             }
-            Finding::ok(format!("model: it reads long requests whole ({counted} tokens)"))
+            Finding::ok(format!("model: long requests are read completely ({counted} tokens)"))
         }
-        Ok(ModelResponse { usage: None, .. }) => Finding::warning(
-            "model: whether it reads long requests whole cannot be told, since it counts no tokens",
-            hint,
-        ),
+        Ok(ModelResponse { usage: None, .. }) => {
+            Finding::warning("model: context length unknown: the server reports no token counts", hint)
+        }
         Err(ModelError::ContextTooLong) => {
             Finding::warning("model: a long request does not fit into its context", hint)
         }
@@ -113,27 +115,27 @@ fn probe_request(text: &str) -> ModelRequest {
         }],
         tool_choice: ToolChoice::Auto,
         messages: vec![ModelMessage::User(text.to_owned())],
-        max_output_tokens: ANSWER_TOKENS,
+        max_output_tokens: MAX_OUTPUT_TOKENS,
         reply_schema: None,
     }
 }
 
 fn unusable_model(name: &str, error: &ModelError) -> Finding {
-    let what = format!("model: {name}: failed to {error}");
+    let summary = format!("model: {name}: failed to {error}");
     match error {
         ModelError::RateLimited { .. } => {
-            Finding::warning(what, "try again later, or raise the limit of the key")
+            Finding::warning(summary, "try again later, or raise the limit of the key")
         }
         ModelError::Unavailable(_) | ModelError::Timeout => Finding::failure(
-            what,
-            "check LLM_BASE_URL, and whether the server runs; until then keywords are read",
+            summary,
+            "check LLM_BASE_URL, and that the server is running; until then, only keywords are understood",
         ),
-        ModelError::Malformed(_) => Finding::failure(what, "try another LLM_MODEL"),
-        ModelError::ContextTooLong => Finding::failure(what, "give it a context of 16,384 tokens or more"),
-        ModelError::Unauthorized(_) => Finding::failure(what, "check LLM_API_KEY and what it may use"),
-        ModelError::QuotaSpent(_) => Finding::failure(what, "add credit to the account of the key"),
+        ModelError::Malformed(_) => Finding::failure(summary, "try another LLM_MODEL"),
+        ModelError::ContextTooLong => Finding::failure(summary, "give it a context of 16,384 tokens or more"),
+        ModelError::Unauthorized(_) => Finding::failure(summary, "check LLM_API_KEY and its permissions"),
+        ModelError::QuotaSpent(_) => Finding::failure(summary, "add credit to the account of the key"),
         ModelError::Rejected(_) => {
-            Finding::failure(what, "check LLM_MODEL and LLM_BASE_URL; the model must support tools")
+            Finding::failure(summary, "check LLM_MODEL and LLM_BASE_URL; the model must support tools")
         }
     }
 }

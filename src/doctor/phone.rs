@@ -1,4 +1,4 @@
-//! Check of Dialarr's number at Twilio: incoming and outgoing messages, and the reasons for recent failures.
+//! Check of Dialarr's number at Twilio: webhook, settings, and recent delivery failures.
 
 use std::time::Duration;
 
@@ -20,51 +20,51 @@ use crate::messaging::twilio_account::{
     AccountError, IncomingPhoneNumber, MessagingService, NumberCapabilities,
 };
 use crate::outbound_clients::build_twilio;
-use crate::setup::twilio_number::{WebhookAddresses, account_advice};
+use crate::setup::twilio_number::{WebhookUrls, account_advice};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Age limit of failures. Older failures are not evidence of a current problem.
-const RECENT: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// Age limit of delivery failures that are reported.
+const MAX_FAILURE_AGE: SignedDuration = SignedDuration::from_hours(7 * 24);
 const TWILIO_HOST: &str = "api.twilio.com";
 /// Domain suffixes that resolve only in a home network.
-const HOME: [&str; 5] = [".local", ".lan", ".home", ".internal", ".home.arpa"];
-const SETUP: &str = "dialarr setup --apply";
+const PRIVATE_SUFFIXES: [&str; 5] = [".local", ".lan", ".home", ".internal", ".home.arpa"];
+const SETUP_HINT: &str = "dialarr setup --apply";
 
 pub(super) async fn check_phone(config: &Config, http: &HttpClient) -> Vec<Finding> {
     let (webhook, account) = tokio::join!(check_own_webhook(config, http), check_account(config, http));
     webhook.into_iter().chain(account).collect()
 }
 
-/// Checks the address to which Twilio delivers messages.
+/// Checks the URL to which Twilio delivers messages.
 pub(super) async fn check_own_webhook(config: &Config, http: &HttpClient) -> Vec<Finding> {
     let Some(twilio) = &config.twilio else { return Vec::new() };
     let mut findings = Vec::new();
-    // A stand-in for Twilio may run at any address.
+    // A simulated Twilio may run at any address.
     if twilio.api_url.host_str() == Some(TWILIO_HOST) {
-        findings.extend(from_outside(&twilio.public_url));
+        findings.extend(public_url_finding(&twilio.public_url));
     }
-    findings.extend(unlisted_proxy(config));
+    findings.extend(untrusted_proxy_finding(config));
     findings.push(request_own_webhook(twilio, http).await);
     findings
 }
 
-/// Returns a warning if requests come through a proxy whose clients are indistinguishable. Dialarr itself serves no
-/// https.
-fn unlisted_proxy(config: &Config) -> Option<Finding> {
+/// Returns a warning if no proxy is trusted although the URL is https, which Dialarr does not serve itself. Clients of
+/// an untrusted proxy cannot be distinguished.
+fn untrusted_proxy_finding(config: &Config) -> Option<Finding> {
     let has_proxy = config.public_url.as_ref().is_some_and(|url| url.scheme() == "https");
     (has_proxy && config.trusted_proxies.is_empty()).then(|| {
         Finding::warning(
-            "webhook: TRUSTED_PROXIES is empty, so slow requests of strangers can delay texts",
+            "webhook: TRUSTED_PROXIES is empty, so slow requests from other clients can delay texts",
             "set it to the address from which the proxy or tunnel reaches Dialarr, such as 127.0.0.1",
         )
     })
 }
 
-/// Checks the account, and the number in the account.
+/// Checks the account and its number.
 pub(super) async fn check_account(config: &Config, http: &HttpClient) -> Vec<Finding> {
     let Some(twilio) = &config.twilio else {
         return vec![Finding::warning(
-            "Twilio: no account is configured, so nobody can text",
+            "Twilio: no account is configured, so texting is off",
             "set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER; dialarr chat works with ADMIN_PHONE alone",
         )];
     };
@@ -74,12 +74,12 @@ pub(super) async fn check_account(config: &Config, http: &HttpClient) -> Vec<Fin
         client.fetch_messaging_service(),
         client.fetch_recent_deliveries(&twilio.phone_number),
     );
-    let addresses = WebhookAddresses::from_public_url(twilio.public_url.as_str());
+    let urls = WebhookUrls::from_public_url(twilio.public_url.as_str());
     let masked = twilio.phone_number.masked();
     let mut findings = Vec::new();
     match number {
         Ok(Some(number)) => {
-            findings.extend(of_number(&number, &addresses, &masked));
+            findings.extend(number_findings(&number, &urls, &masked));
             findings.push(pictures_finding(number.capabilities, twilio.pictures));
         }
         Ok(None) => findings.push(Finding::failure(
@@ -88,42 +88,42 @@ pub(super) async fn check_account(config: &Config, http: &HttpClient) -> Vec<Fin
         )),
         Err(error) => {
             findings.push(account_finding(&error));
-            // Any further request to Twilio failed for the same reason.
+            // The other requests failed for the same reason.
             return findings;
         }
     }
-    findings.extend(of_service(service, &addresses));
+    findings.extend(service_finding(service, &urls));
     findings.push(match deliveries {
         Ok(deliveries) => deliveries_finding(&deliveries, Clock::System.now()),
         Err(error) => Finding::warning(
             format!("Twilio: failed to {error}"),
-            "texts that could not be delivered are in the log of the console at Twilio",
+            "the log of the Twilio Console lists undelivered texts",
         ),
     });
     findings
 }
 
-fn of_number(number: &IncomingPhoneNumber, addresses: &WebhookAddresses, masked: &str) -> Vec<Finding> {
-    let able = if number.capabilities.sms {
-        Finding::ok(format!("Twilio: the number {masked} is ours and can text"))
+fn number_findings(number: &IncomingPhoneNumber, urls: &WebhookUrls, masked: &str) -> Vec<Finding> {
+    let sms = if number.capabilities.sms {
+        Finding::ok(format!("Twilio: the number {masked} belongs to the account and can send texts"))
     } else {
         Finding::failure(
-            format!("Twilio: the number {masked} cannot text"),
-            "buy one that can: Capabilities, SMS",
+            format!("Twilio: the number {masked} cannot send texts"),
+            "buy a number with the SMS capability",
         )
     };
-    let changes = addresses.setting_diffs(number);
+    let changes = urls.setting_diffs(number);
     let webhook = if changes.is_empty() {
         Finding::ok("Twilio: webhook and fallback of the number set")
     } else {
-        let differ: Vec<String> = changes.iter().map(ToString::to_string).collect();
-        Finding::failure(format!("Twilio: number: {}", differ.join("; ")), SETUP)
+        let diffs: Vec<String> = changes.iter().map(ToString::to_string).collect();
+        Finding::failure(format!("Twilio: number: {}", diffs.join("; ")), SETUP_HINT)
     };
-    vec![able, webhook]
+    vec![sms, webhook]
 }
 
-fn pictures_finding(able: NumberCapabilities, wanted: PicturePolicy) -> Finding {
-    match (able.mms, wanted) {
+fn pictures_finding(capabilities: NumberCapabilities, policy: PicturePolicy) -> Finding {
+    match (capabilities.mms, policy) {
         (true, PicturePolicy::Sent) => Finding::ok("Twilio: the number can send posters"),
         (false, PicturePolicy::Sent) => {
             Finding::warning("Twilio: the number cannot send posters", "set TWILIO_MMS=off")
@@ -132,93 +132,95 @@ fn pictures_finding(able: NumberCapabilities, wanted: PicturePolicy) -> Finding 
     }
 }
 
-fn of_service(
+fn service_finding(
     service: Result<Option<MessagingService>, AccountError>,
-    addresses: &WebhookAddresses,
+    urls: &WebhookUrls,
 ) -> Option<Finding> {
     let service = match service {
         Ok(service) => service?,
         Err(error) => return Some(account_finding(&error)),
     };
-    let changes = addresses.service_changes(&service);
+    let changes = urls.service_diffs(&service);
     Some(match changes.first() {
-        None => Finding::ok("Twilio: the messaging service brings texts here"),
-        Some(change) => Finding::failure(format!("Twilio: messaging service: {change}"), SETUP),
+        None => Finding::ok("Twilio: the messaging service forwards texts here"),
+        Some(change) => Finding::failure(format!("Twilio: messaging service: {change}"), SETUP_HINT),
     })
 }
 
-/// Returns a finding on an address that Twilio cannot reach, or whose traffic other parties can read.
-fn from_outside(public_url: &Url) -> Option<Finding> {
-    let at_home = match public_url.host()? {
+/// Returns a finding if Twilio cannot reach the URL, or if its traffic is not encrypted.
+fn public_url_finding(public_url: &Url) -> Option<Finding> {
+    let is_private = match public_url.host()? {
         Host::Ipv4(address) => address.is_private() || address.is_loopback() || address.is_link_local(),
         Host::Ipv6(address) => address.is_loopback() || address.is_unique_local(),
-        Host::Domain(name) => !name.contains('.') || HOME.iter().any(|suffix| name.ends_with(suffix)),
+        Host::Domain(name) => {
+            !name.contains('.') || PRIVATE_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+        }
     };
-    if at_home {
+    if is_private {
         return Some(Finding::failure(
-            format!("webhook: Twilio cannot reach {public_url}, an address at home"),
+            format!("webhook: Twilio cannot reach {public_url}, a private address"),
             "set PUBLIC_URL to the address of a proxy or tunnel; docs/OPERATIONS.md has examples",
         ));
     }
     (public_url.scheme() != "https").then(|| {
         Finding::warning(
-            format!("webhook: {public_url} is not https, so whoever is on the way can read texts"),
-            "put a proxy or tunnel with a certificate before it",
+            format!("webhook: {public_url} is not https, so third parties can read texts"),
+            "put a proxy or tunnel with a certificate in front of it",
         )
     })
 }
 
-/// Requests Dialarr's own webhook. Dialarr rejects a request without a signature, and no other server rejects it in the
-/// same way.
+/// Requests Dialarr's own webhook without a signature, which Dialarr rejects with status 403.
 async fn request_own_webhook(twilio: &config::Twilio, http: &HttpClient) -> Finding {
     let url = format!("{}{WEBHOOK_PATH}", twilio.public_url.as_str().trim_end_matches('/'));
-    let answer = match Request::post(&url).body(Bytes::new()) {
+    let response = match Request::post(&url).body(Bytes::new()) {
         Ok(request) => http.send(request, TIMEOUT).await.map(|response| response.status()),
         Err(error) => {
-            let what = format!("webhook: {url} is no address ({error})");
-            return Finding::failure(what, "set PUBLIC_URL");
+            let summary = format!("webhook: {url} is not a valid URL ({error})");
+            return Finding::failure(summary, "set PUBLIC_URL");
         }
     };
-    let seen_from_here = "start dialarr serve; if it runs, check the proxy or tunnel (some routers do not let their \
-         own network in by its public name, then try from elsewhere)";
-    match answer {
-        Ok(StatusCode::FORBIDDEN) => Finding::ok(format!("webhook: {url} leads here")),
+    let hint = "start dialarr serve; if it is running, check the proxy or tunnel, and try from another network, since \
+         some routers block access to their own public address";
+    match response {
+        Ok(StatusCode::FORBIDDEN) => Finding::ok(format!("webhook: {url} reaches Dialarr")),
         Ok(status) => {
-            Finding::warning(format!("webhook: {url} answers {}, not 403", status.as_u16()), seen_from_here)
+            Finding::warning(format!("webhook: {url} returns {} instead of 403", status.as_u16()), hint)
         }
-        Err(error) => Finding::warning(format!("webhook: failed to {error} at {url}"), seen_from_here),
+        Err(error) => Finding::warning(format!("webhook: failed to {error} at {url}"), hint),
     }
 }
 
-/// Returns the failures among the last messages that an operator has to fix. A later delivered message shows that the
-/// problem is fixed.
+/// Returns a finding on recent failures that the operator has to fix. A later delivery shows that the problem may be
+/// fixed.
 fn deliveries_finding(deliveries: &[ListedDelivery], now: Timestamp) -> Finding {
-    let recent =
-        deliveries.iter().filter(|delivery| delivery.at.is_none_or(|at| now.duration_since(at) <= RECENT));
+    let recent = deliveries
+        .iter()
+        .filter(|delivery| delivery.at.is_none_or(|at| now.duration_since(at) <= MAX_FAILURE_AGE));
     let recent: Vec<&ListedDelivery> = recent.collect();
-    let known = |delivery: &&&ListedDelivery| {
-        let known = delivery.error_code.and_then(look_up);
-        known.filter(|known| known.class == ErrorCodeClass::Misconfigured)
+    let misconfiguration = |delivery: &&&ListedDelivery| {
+        let code = delivery.error_code.and_then(look_up);
+        code.filter(|code| code.class == ErrorCodeClass::Misconfigured)
     };
-    let Some(worst) = recent.iter().find_map(|delivery| known(&delivery)) else {
-        return Finding::ok("Twilio: no text of the last week failed for want of a registration");
+    let Some(problem) = recent.iter().find_map(|delivery| misconfiguration(&delivery)) else {
+        return Finding::ok("Twilio: no text failed in the last week because of a missing registration");
     };
-    let failed = recent.iter().filter(|delivery| delivery.error_code == Some(worst.code)).count();
-    let what = format!(
+    let failed = recent.iter().filter(|delivery| delivery.error_code == Some(problem.code)).count();
+    let summary = format!(
         "Twilio: {failed} of the last {} texts failed: {} ({})",
         recent.len(),
-        worst.meaning,
-        worst.code
+        problem.meaning,
+        problem.code
     );
     let hint = "see \"When texts do not arrive\" in docs/OPERATIONS.md";
-    let place =
-        |wanted: &dyn Fn(&ListedDelivery) -> bool| recent.iter().position(|delivery| wanted(delivery));
-    let delivered = place(&|delivery| delivery.status == Some(DeliveryStatus::Delivered));
-    let broken = place(&|delivery| delivery.error_code == Some(worst.code));
+    let find =
+        |matches: &dyn Fn(&ListedDelivery) -> bool| recent.iter().position(|delivery| matches(delivery));
+    let delivered_index = find(&|delivery| delivery.status == Some(DeliveryStatus::Delivered));
+    let failed_index = find(&|delivery| delivery.error_code == Some(problem.code));
     // The newest messages come first.
-    match (delivered, broken) {
-        (Some(delivered), Some(broken)) if delivered < broken => Finding::warning(what, hint),
-        _ => Finding::failure(what, hint),
+    match (delivered_index, failed_index) {
+        (Some(delivered), Some(broken)) if delivered < broken => Finding::warning(summary, hint),
+        _ => Finding::failure(summary, hint),
     }
 }
 
@@ -241,22 +243,23 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(deliveries: &[ListedDelivery], grade: FindingGrade, what: &str) {
+    fn check(deliveries: &[ListedDelivery], grade: FindingGrade, summary: &str) {
         let finding = deliveries_finding(deliveries, now());
-        assert_eq!((finding.grade, finding.what.as_str()), (grade, what));
+        assert_eq!((finding.grade, finding.summary.as_str()), (grade, summary));
     }
 
     #[test]
-    fn unregistered_number_is_a_failure_until_a_delivery() {
+    fn unregistered_number_is_a_failure_until_a_later_delivery() {
         let blocked = delivery(2, "undelivered", Some(30034));
-        let what = "Twilio: 1 of the last 2 texts failed: the number is not registered for A2P 10DLC (30034)";
-        check(&[blocked.clone(), delivery(3, "delivered", None)], FindingGrade::Failure, what);
-        check(&[delivery(1, "delivered", None), blocked], FindingGrade::Warning, what);
+        let summary =
+            "Twilio: 1 of the last 2 texts failed: the number is not registered for A2P 10DLC (30034)";
+        check(&[blocked.clone(), delivery(3, "delivered", None)], FindingGrade::Failure, summary);
+        check(&[delivery(1, "delivered", None), blocked], FindingGrade::Warning, summary);
     }
 
     #[test]
     fn private_address_is_unreachable_for_twilio() {
-        let grade = |url: &str| from_outside(&url.parse().unwrap()).map(|finding| finding.grade);
+        let grade = |url: &str| public_url_finding(&url.parse().unwrap()).map(|finding| finding.grade);
         for url in [
             "https://localhost:3000",
             "https://192.168.1.4",
@@ -278,7 +281,7 @@ mod tests {
                 "TRUSTED_PROXIES" => Some(proxies.to_owned()),
                 _ => None,
             };
-            unlisted_proxy(&Config::from_lookup(lookup).unwrap()).map(|finding| finding.grade)
+            untrusted_proxy_finding(&Config::from_lookup(lookup).unwrap()).map(|finding| finding.grade)
         };
         assert_eq!(grade("https://sms.example.org", ""), Some(FindingGrade::Warning));
         assert_eq!(grade("https://sms.example.org", "127.0.0.1"), None);
@@ -286,12 +289,12 @@ mod tests {
     }
 
     #[test]
-    fn old_failures_and_those_of_one_recipient_are_ignored() {
-        let fine = "Twilio: no text of the last week failed for want of a registration";
+    fn old_failures_and_recipient_failures_are_ignored() {
+        let summary = "Twilio: no text failed in the last week because of a missing registration";
         check(
             &[delivery(1, "undelivered", Some(30005)), delivery(200, "failed", Some(30034))],
             FindingGrade::Ok,
-            fine,
+            summary,
         );
     }
 }

@@ -1,4 +1,4 @@
-//! One Sonarr or Radarr instance: its name, its kind and its server.
+//! Configured Sonarr and Radarr instances, as setup and doctor use them.
 
 use crate::arr::common_api::{CommonApi, ServerKind};
 use crate::arr::radarr::Radarr;
@@ -8,11 +8,11 @@ use crate::http::HttpClient;
 use crate::outbound_clients::build_library;
 use crate::tools::library::ArrInstances;
 
-/// One Sonarr or Radarr, as setup and doctor use it.
-pub(crate) struct ArrInstance {
-    /// Name in addresses and in the library, such as `radarr-4k`.
+/// Sonarr or Radarr instance with its client.
+pub(crate) struct ConfiguredInstance {
+    /// Name in webhook URLs and stored ids, such as `radarr-4k`.
     pub(crate) name: &'static str,
-    /// Name for people, such as `Radarr 4K`.
+    /// Display name, such as `Radarr 4K`.
     pub(crate) label: &'static str,
     client: InstanceClient,
 }
@@ -22,7 +22,7 @@ enum InstanceClient {
     Radarr(Radarr),
 }
 
-impl ArrInstance {
+impl ConfiguredInstance {
     pub(crate) fn server_kind(&self) -> ServerKind {
         match self.client {
             InstanceClient::Sonarr(_) => ServerKind::Sonarr,
@@ -38,27 +38,30 @@ impl ArrInstance {
     }
 }
 
-/// Builds a client of each configured instance.
-pub(crate) fn configured_instances(libraries: &config::Libraries, http: &HttpClient) -> Vec<ArrInstance> {
+/// Creates the configured instances, regular ones first.
+pub(crate) fn configured_instances(
+    libraries: &config::Libraries,
+    http: &HttpClient,
+) -> Vec<ConfiguredInstance> {
     let mut instances = library_instances(&build_library(libraries, http));
     instances.sort_by_key(|instance| instance.name.ends_with("-4k"));
     instances
 }
 
-/// Lists the instances of the library of a running program.
-pub(crate) fn library_instances(library: &ArrInstances) -> Vec<ArrInstance> {
-    let label = |app, four_k| match (app, four_k) {
+/// Returns the instances of the library of a running program.
+pub(crate) fn library_instances(library: &ArrInstances) -> Vec<ConfiguredInstance> {
+    let label = |kind, four_k| match (kind, four_k) {
         (ServerKind::Sonarr, false) => "Sonarr",
         (ServerKind::Sonarr, true) => "Sonarr 4K",
         (ServerKind::Radarr, false) => "Radarr",
         (ServerKind::Radarr, true) => "Radarr 4K",
     };
-    let series = library.series.iter().map(|instance| ArrInstance {
+    let series = library.series.iter().map(|instance| ConfiguredInstance {
         name: instance.name,
         label: label(ServerKind::Sonarr, instance.four_k),
         client: InstanceClient::Sonarr(instance.client.clone()),
     });
-    let movies = library.movies.iter().map(|instance| ArrInstance {
+    let movies = library.movies.iter().map(|instance| ConfiguredInstance {
         name: instance.name,
         label: label(ServerKind::Radarr, instance.four_k),
         client: InstanceClient::Radarr(instance.client.clone()),

@@ -1,5 +1,4 @@
-//! Settings that Sonarr, Radarr and Twilio need for Dialarr: their current state, their target state, and the changes
-//! between them.
+//! Setup of Sonarr, Radarr and Twilio for Dialarr: compares their settings with the target and applies the differences.
 
 pub(crate) mod arr_instance;
 pub(crate) mod connect;
@@ -8,12 +7,12 @@ pub(crate) mod twilio_number;
 
 use setting_diff::SettingDiff;
 
-/// Requested work of a setup run.
+/// Options of a setup run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SetupRequest {
     pub(crate) mode: SetupMode,
     pub(crate) secret: WebhookSecret,
-    pub(crate) namesakes: ConflictPolicy,
+    pub(crate) conflict_policy: ConflictPolicy,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +27,11 @@ pub(crate) enum WebhookSecret {
     Renew,
 }
 
-/// Policy for a webhook with Dialarr's name that leads elsewhere.
+/// Policy for a webhook with Dialarr's name but another URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConflictPolicy {
     Leave,
-    /// Such a webhook is redirected here, unless another one leads here already.
+    /// Changes such a webhook, unless another one already has the URL.
     TakeOver,
 }
 
@@ -45,33 +44,33 @@ impl SetupRequest {
 /// Outcome of one part of the setup.
 pub(crate) enum SetupOutcome {
     Skipped {
-        why: String,
+        reason: String,
         hint: String,
     },
-    AsItShouldBe,
+    UpToDate,
     Planned(Vec<SettingDiff>),
-    /// The changes were applied and read back.
-    Done(Vec<SettingDiff>),
-    /// The changes failed. `why` fits after "failed to".
+    /// The changes were applied and verified.
+    Applied(Vec<SettingDiff>),
+    /// The changes failed. `reason` completes "failed to …".
     Failed {
         changes: Vec<SettingDiff>,
-        why: String,
+        reason: String,
         hint: String,
     },
 }
 
 impl SetupOutcome {
     fn planned(changes: Vec<SettingDiff>) -> Self {
-        if changes.is_empty() { Self::AsItShouldBe } else { Self::Planned(changes) }
+        if changes.is_empty() { Self::UpToDate } else { Self::Planned(changes) }
     }
 
-    /// Builds the failure for changes that were accepted, but that are not there when read back.
-    fn unchanged(changes: Vec<SettingDiff>, left: &[SettingDiff]) -> Self {
-        let left: Vec<String> = left.iter().map(ToString::to_string).collect();
+    /// Creates the failure for changes that were accepted but have no effect.
+    fn unchanged(changes: Vec<SettingDiff>, remaining: &[SettingDiff]) -> Self {
+        let remaining: Vec<String> = remaining.iter().map(ToString::to_string).collect();
         Self::Failed {
             changes,
-            why: format!("see it changed: still {}", left.join("; ")),
-            hint: "set it by hand: docs/OPERATIONS.md says how".to_owned(),
+            reason: format!("change the settings: still {}", remaining.join("; ")),
+            hint: "set it manually as described in docs/OPERATIONS.md".to_owned(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One setting that differs from its target, in words: the current value, and the target value.
+//! Difference between the current and the target value of a setting.
 
 use std::fmt;
 
@@ -6,30 +6,30 @@ use url::Url;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SettingDiff {
-    what: &'static str,
-    now: String,
-    then: String,
+    name: &'static str,
+    current: String,
+    target: String,
 }
 
 impl SettingDiff {
-    pub(super) fn new(what: &'static str, now: impl Into<String>, then: impl Into<String>) -> Self {
-        Self { what, now: or_none(now.into()), then: or_none(then.into()) }
+    pub(super) fn new(name: &'static str, current: impl Into<String>, target: impl Into<String>) -> Self {
+        Self { name, current: or_none(current.into()), target: or_none(target.into()) }
     }
 
-    /// Compares two values; `None` if the setting is correct.
-    pub(super) fn between(what: &'static str, now: &str, then: &str) -> Option<Self> {
-        (now != then).then(|| Self::new(what, now, then))
+    /// Compares two values. Returns `None` if they are equal.
+    pub(super) fn between(name: &'static str, current: &str, target: &str) -> Option<Self> {
+        (current != target).then(|| Self::new(name, current, target))
     }
 
-    /// Compares two addresses, whose secrets are not shown.
-    pub(super) fn of_address(what: &'static str, now: &str, then: &str) -> Option<Self> {
-        (now != then).then(|| Self::new(what, without_secrets(now), without_secrets(then)))
+    /// Compares two URLs, whose secrets are not shown.
+    pub(super) fn between_urls(name: &'static str, current: &str, target: &str) -> Option<Self> {
+        (current != target).then(|| Self::new(name, without_secrets(current), without_secrets(target)))
     }
 }
 
 impl fmt::Display for SettingDiff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} -> {}", self.what, self.now, self.then)
+        write!(f, "{}: {} -> {}", self.name, self.current, self.target)
     }
 }
 
@@ -37,17 +37,17 @@ fn or_none(text: String) -> String {
     if text.is_empty() { "none".to_owned() } else { text }
 }
 
-/// Removes names, passwords and queries of an address, which may be secrets.
-pub(super) fn without_secrets(address: &str) -> String {
-    if address.is_empty() {
+/// Removes user name, password and query from a URL, which may be secrets.
+pub(super) fn without_secrets(text: &str) -> String {
+    if text.is_empty() {
         return String::new();
     }
-    let Ok(mut url) = Url::parse(address) else { return "something that is no address".to_owned() };
-    // An address without a host can hold neither part, and rejects the change.
+    let Ok(mut url) = Url::parse(text) else { return "an invalid URL".to_owned() };
+    // A URL without a host rejects the changes, but has neither part.
     let _ = url.set_username("");
     let _ = url.set_password(None);
-    let query = url.query().is_some();
-    url.set_query(query.then_some("..."));
+    let has_query = url.query().is_some();
+    url.set_query(has_query.then_some("..."));
     url.into()
 }
 
@@ -56,22 +56,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn address_is_shown_without_possible_secrets() {
+    fn url_is_shown_without_possible_secrets() {
         let shown = ["https://me:pass@old.example/sms?token=1#rc=2", "", "old", "https://old.example/sms"]
             .map(without_secrets);
-        let expected = [
-            "https://old.example/sms?...#rc=2",
-            "",
-            "something that is no address",
-            "https://old.example/sms",
-        ];
+        let expected = ["https://old.example/sms?...#rc=2", "", "an invalid URL", "https://old.example/sms"];
         assert_eq!(shown, expected);
     }
 
     #[test]
-    fn only_a_difference_is_a_change() {
+    fn equal_values_have_no_diff() {
         assert_eq!(SettingDiff::between("method", "POST", "POST"), None);
-        let change = SettingDiff::between("method", "", "POST").map(|change| change.to_string());
-        assert_eq!(change.as_deref(), Some("method: none -> POST"));
+        let diff = SettingDiff::between("method", "", "POST").map(|diff| diff.to_string());
+        assert_eq!(diff.as_deref(), Some("method: none -> POST"));
     }
 }

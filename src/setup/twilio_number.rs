@@ -1,4 +1,4 @@
-//! Dialarr's number at Twilio: the address to which Twilio delivers messages, and the fallback address.
+//! Webhook settings of Dialarr's number and messaging service at Twilio: comparison with their target, and update.
 
 use super::setting_diff::SettingDiff;
 use super::{SetupOutcome, SetupRequest};
@@ -6,29 +6,29 @@ use crate::conversation::transcript::PhoneNumber;
 use crate::messaging::twilio::{Twilio, WEBHOOK_PATH};
 use crate::messaging::twilio_account::{AccountError, IncomingPhoneNumber, MessagingService};
 
-/// URL fragment for Twilio, which removes it before the request: by default Twilio retries only if it cannot connect,
-/// and only once. All tries share 15 s, so a single try without a response must not use up all of them.
-const RETRIES: &str = "#rc=3&rp=5xx,ct,rt&rt=5000";
+/// URL fragment with Twilio's retry settings. By default, Twilio retries only once and only if it cannot connect. All
+/// attempts share 15 s, so each gets a timeout of 5 s.
+const RETRY_FRAGMENT: &str = "#rc=3&rp=5xx,ct,rt&rt=5000";
 
-/// Addresses to which a number should deliver messages.
-pub(crate) struct WebhookAddresses {
+/// Target URLs of a number.
+pub(crate) struct WebhookUrls {
     webhook: String,
     fallback: String,
 }
 
-impl WebhookAddresses {
+impl WebhookUrls {
     pub(crate) fn from_public_url(public_url: &str) -> Self {
         let fallback = format!("{}{WEBHOOK_PATH}", public_url.trim_end_matches('/'));
-        Self { webhook: format!("{fallback}{RETRIES}"), fallback }
+        Self { webhook: format!("{fallback}{RETRY_FRAGMENT}"), fallback }
     }
 
     /// Returns the settings of the number that differ from their targets.
     pub(crate) fn setting_diffs(&self, number: &IncomingPhoneNumber) -> Vec<SettingDiff> {
         let application = if number.sms_application_sid.is_empty() { "" } else { "a TwiML app" };
         [
-            SettingDiff::of_address("webhook", &number.sms_url, &self.webhook),
+            SettingDiff::between_urls("webhook", &number.sms_url, &self.webhook),
             SettingDiff::between("method", &number.sms_method, "POST"),
-            SettingDiff::of_address("fallback", &number.sms_fallback_url, &self.fallback),
+            SettingDiff::between_urls("fallback", &number.sms_fallback_url, &self.fallback),
             SettingDiff::between("fallback method", &number.sms_fallback_method, "POST"),
             SettingDiff::between("texts go to", application, ""),
         ]
@@ -37,50 +37,50 @@ impl WebhookAddresses {
         .collect()
     }
 
-    /// Returns the differing settings of the messaging service that contains the number. A service that leads here
-    /// itself is not changed.
-    pub(crate) fn service_changes(&self, service: &MessagingService) -> Vec<SettingDiff> {
-        let leads_here = service.inbound_request_url.split('#').next() == Some(&self.fallback);
-        if service.use_inbound_webhook_on_number || leads_here {
+    /// Returns the settings of the messaging service that differ from their targets. A service with Dialarr's URL is not
+    /// changed.
+    pub(crate) fn service_diffs(&self, service: &MessagingService) -> Vec<SettingDiff> {
+        let points_here = service.inbound_request_url.split('#').next() == Some(&self.fallback);
+        if service.use_inbound_webhook_on_number || points_here {
             return Vec::new();
         }
-        let now = match super::setting_diff::without_secrets(&service.inbound_request_url) {
-            nowhere if nowhere.is_empty() => "nowhere".to_owned(),
-            address => address,
+        let current = match super::setting_diff::without_secrets(&service.inbound_request_url) {
+            url if url.is_empty() => "nowhere".to_owned(),
+            url => url,
         };
-        vec![SettingDiff::new("texts go to", now, "the webhook of each of its numbers")]
+        vec![SettingDiff::new("texts go to", current, "the webhook of each of its numbers")]
     }
 }
 
 pub(crate) async fn set_up(
     twilio: &Twilio,
     phone: &PhoneNumber,
-    addresses: &WebhookAddresses,
-    work: SetupRequest,
+    urls: &WebhookUrls,
+    request: SetupRequest,
 ) -> SetupOutcome {
     let number = match find_number(twilio, phone).await {
         Ok(number) => number,
         Err(outcome) => return outcome,
     };
-    let changes = addresses.setting_diffs(&number);
-    if changes.is_empty() || !work.applies() {
+    let changes = urls.setting_diffs(&number);
+    if changes.is_empty() || !request.applies() {
         return SetupOutcome::planned(changes);
     }
     let fields = [
-        ("SmsUrl", addresses.webhook.as_str()),
+        ("SmsUrl", urls.webhook.as_str()),
         ("SmsMethod", "POST"),
-        ("SmsFallbackUrl", &addresses.fallback),
+        ("SmsFallbackUrl", &urls.fallback),
         ("SmsFallbackMethod", "POST"),
-        // While an application is set, Twilio ignores the addresses.
+        // While an application is set, Twilio ignores the URLs.
         ("SmsApplicationSid", ""),
     ];
-    // The error of a failed change does not show its outcome; reading the number back does.
-    let changed = twilio.update_number(&number.sid, &fields).await;
-    match (find_number(twilio, phone).await, changed) {
-        (Ok(number), changed) => match (addresses.setting_diffs(&number), changed) {
-            (left, _) if left.is_empty() => SetupOutcome::Done(changes),
+    // A failed request may have changed the number, so the settings are fetched again.
+    let result = twilio.update_number(&number.sid, &fields).await;
+    match (find_number(twilio, phone).await, result) {
+        (Ok(number), result) => match (urls.setting_diffs(&number), result) {
+            (remaining, _) if remaining.is_empty() => SetupOutcome::Applied(changes),
             (_, Err(error)) => failed_outcome(changes, &error),
-            (left, Ok(())) => SetupOutcome::unchanged(changes, &left),
+            (remaining, Ok(())) => SetupOutcome::unchanged(changes, &remaining),
         },
         (Err(_), Err(error)) => failed_outcome(changes, &error),
         (Err(outcome), Ok(())) => outcome,
@@ -89,27 +89,27 @@ pub(crate) async fn set_up(
 
 pub(crate) async fn set_up_service(
     twilio: &Twilio,
-    addresses: &WebhookAddresses,
-    work: SetupRequest,
+    urls: &WebhookUrls,
+    request: SetupRequest,
 ) -> Option<SetupOutcome> {
     let service = match twilio.fetch_messaging_service().await {
         Ok(service) => service?,
         Err(error) => return Some(failed_outcome(Vec::new(), &error)),
     };
-    let changes = addresses.service_changes(&service);
-    if changes.is_empty() || !work.applies() {
+    let changes = urls.service_diffs(&service);
+    if changes.is_empty() || !request.applies() {
         return Some(SetupOutcome::planned(changes));
     }
-    let changed = twilio.defer_webhooks_to_numbers().await;
-    Some(match (twilio.fetch_messaging_service().await, changed) {
-        (Ok(Some(service)), changed) => match (addresses.service_changes(&service), changed) {
-            (left, _) if left.is_empty() => SetupOutcome::Done(changes),
+    let result = twilio.defer_webhooks_to_numbers().await;
+    Some(match (twilio.fetch_messaging_service().await, result) {
+        (Ok(Some(service)), result) => match (urls.service_diffs(&service), result) {
+            (remaining, _) if remaining.is_empty() => SetupOutcome::Applied(changes),
             (_, Err(error)) => failed_outcome(changes, &error),
-            (left, Ok(())) => SetupOutcome::unchanged(changes, &left),
+            (remaining, Ok(())) => SetupOutcome::unchanged(changes, &remaining),
         },
         (_, Err(error)) | (Err(error), Ok(())) => failed_outcome(changes, &error),
-        // The number existed a moment ago, and the configuration has not changed since.
-        (Ok(None), Ok(())) => SetupOutcome::Done(changes),
+        // The service was removed in the meantime.
+        (Ok(None), Ok(())) => SetupOutcome::Applied(changes),
     })
 }
 
@@ -118,7 +118,7 @@ async fn find_number(twilio: &Twilio, phone: &PhoneNumber) -> Result<IncomingPho
         Ok(Some(number)) => Ok(number),
         Ok(None) => Err(SetupOutcome::Failed {
             changes: Vec::new(),
-            why: "find the number in the account".to_owned(),
+            reason: "find the number in the account".to_owned(),
             hint: "check TWILIO_PHONE_NUMBER and TWILIO_ACCOUNT_SID".to_owned(),
         }),
         Err(error) => Err(failed_outcome(Vec::new(), &error)),
@@ -126,7 +126,7 @@ async fn find_number(twilio: &Twilio, phone: &PhoneNumber) -> Result<IncomingPho
 }
 
 fn failed_outcome(changes: Vec<SettingDiff>, error: &AccountError) -> SetupOutcome {
-    SetupOutcome::Failed { changes, why: error.to_string(), hint: account_advice(error).to_owned() }
+    SetupOutcome::Failed { changes, reason: error.to_string(), hint: account_advice(error).to_owned() }
 }
 
 pub(crate) fn account_advice(error: &AccountError) -> &'static str {
@@ -139,7 +139,7 @@ pub(crate) fn account_advice(error: &AccountError) -> &'static str {
             "check TWILIO_ACCOUNT_SID and TWILIO_MESSAGING_SERVICE_SID"
         }
         AccountError::Rejected { .. } | AccountError::MalformedResponse(_) => {
-            "set the webhook of the number by hand, as docs/OPERATIONS.md describes"
+            "set the webhook of the number manually as described in docs/OPERATIONS.md"
         }
     }
 }

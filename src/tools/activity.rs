@@ -19,7 +19,7 @@ use super::typed_tool::TypedTool;
 use super::{ToolContext, ToolError, ToolOutput, requesters};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
-use crate::arr::{CalendarEntry, Download, DownloadState, ImportedDownload, ReleaseKind, UpcomingWhen};
+use crate::arr::{CalendarDate, CalendarEntry, Download, DownloadState, ImportedDownload, ReleaseKind};
 use crate::conversation::text::title;
 use crate::conversation::transcript::{CallResult, EffectLevel, MediaRef, ToolAudience};
 
@@ -107,17 +107,17 @@ impl TypedTool for UpcomingReleases {
         let mut entries: Vec<CalendarEntry> = Vec::new();
         for entry in calendars.into_iter().flatten() {
             // A title that two instances report is listed once.
-            if !entries.iter().any(|other| other.title == entry.title && other.when == entry.when) {
+            if !entries.iter().any(|other| other.title == entry.title && other.date == entry.date) {
                 entries.push(entry);
             }
         }
-        entries.sort_by_key(|entry| release_start(entry.when, &context.zone));
+        entries.sort_by_key(|entry| release_start(entry.date, &context.zone));
         let formatted = entries.iter().map(|entry| {
-            let day = release_day(entry.when, &context.zone);
+            let day = release_day(entry.date, &context.zone);
             let sentence = format!(
                 "{}{} {}",
                 title::clean_title(&entry.title),
-                release_phrase(entry.when),
+                release_phrase(entry.date),
                 format_upcoming_day(day, first)
             );
             (upcoming_json(entry, &context.zone), sentence)
@@ -138,8 +138,10 @@ impl TypedTool for RecentlyAdded {
         let since = context.now.saturating_sub(SignedDuration::from_hours(24 * i64::from(days)));
         let since = since.unwrap_or(Timestamp::MIN);
         let (movies, series) = tokio::join!(
-            query_all(&library.movies, INSTANCE_READ_TIMEOUT, |radarr: &Radarr| radarr.imported_since(since)),
-            query_all(&library.series, INSTANCE_READ_TIMEOUT, |sonarr: &Sonarr| sonarr.imported_since(since)),
+            query_all(&library.movies, INSTANCE_READ_TIMEOUT, |radarr: &Radarr| radarr
+                .fetch_imports_since(since)),
+            query_all(&library.series, INSTANCE_READ_TIMEOUT, |sonarr: &Sonarr| sonarr
+                .fetch_imports_since(since)),
         );
         let imports = movies.map(|(_, imports)| imports).merge(series.map(|(_, imports)| imports));
         let (imports, failed) = imports.or_failure()?;
@@ -249,21 +251,21 @@ fn format_time_left(left: Duration) -> String {
 }
 
 fn upcoming_json(entry: &CalendarEntry, zone: &TimeZone) -> Value {
-    let when = match entry.when {
-        UpcomingWhen::Airs(at) => at.to_zoned(zone.clone()).strftime("%a %b %-d, %H:%M").to_string(),
-        UpcomingWhen::Released(day, _) => {
-            format!("{}{}", day.strftime("%a %b %-d"), release_phrase(entry.when))
+    let when = match entry.date {
+        CalendarDate::Airs(at) => at.to_zoned(zone.clone()).strftime("%a %b %-d, %H:%M").to_string(),
+        CalendarDate::Released(day, _) => {
+            format!("{}{}", day.strftime("%a %b %-d"), release_phrase(entry.date))
         }
     };
     json!({ "title": clean_title(&entry.title), "when": when, "on_disk": entry.on_disk })
 }
 
-fn release_phrase(when: UpcomingWhen) -> &'static str {
+fn release_phrase(when: CalendarDate) -> &'static str {
     match when {
-        UpcomingWhen::Airs(_) => "",
-        UpcomingWhen::Released(_, ReleaseKind::Cinema) => " in cinemas",
-        UpcomingWhen::Released(_, ReleaseKind::Digital) => " online",
-        UpcomingWhen::Released(_, ReleaseKind::Physical) => " on disc",
+        CalendarDate::Airs(_) => "",
+        CalendarDate::Released(_, ReleaseKind::Cinema) => " in cinemas",
+        CalendarDate::Released(_, ReleaseKind::Digital) => " online",
+        CalendarDate::Released(_, ReleaseKind::Physical) => " on disc",
     }
 }
 
@@ -277,18 +279,18 @@ fn format_upcoming_day(day: Date, today: Date) -> String {
     }
 }
 
-fn release_day(when: UpcomingWhen, zone: &TimeZone) -> Date {
+fn release_day(when: CalendarDate, zone: &TimeZone) -> Date {
     match when {
-        UpcomingWhen::Airs(at) => at.to_zoned(zone.clone()).date(),
-        UpcomingWhen::Released(day, _) => day,
+        CalendarDate::Airs(at) => at.to_zoned(zone.clone()).date(),
+        CalendarDate::Released(day, _) => day,
     }
 }
 
 /// Returns the sort key of an entry. A release counts from the start of its day.
-fn release_start(when: UpcomingWhen, zone: &TimeZone) -> Timestamp {
+fn release_start(when: CalendarDate, zone: &TimeZone) -> Timestamp {
     match when {
-        UpcomingWhen::Airs(at) => at,
-        UpcomingWhen::Released(day, _) => start_of_day(day, zone),
+        CalendarDate::Airs(at) => at,
+        CalendarDate::Released(day, _) => start_of_day(day, zone),
     }
 }
 

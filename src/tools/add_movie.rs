@@ -86,7 +86,8 @@ async fn add_to_radarr(
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let radarr = &instance.client;
-    let existing = radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.request_error(&error))?;
+    let existing =
+        radarr.fetch_movie_by_tmdb(args.tmdb).await.map_err(|error| instance.request_error(&error))?;
     if let Some(movie) = existing {
         return Ok(existing_output(instance, &movie, context));
     }
@@ -109,12 +110,14 @@ async fn add_to_radarr(
         availability: Availability::Released,
     };
     let addition = radarr.add_movie(&new_movie).await.map_err(|error| instance.write_error(&error))?;
-    let movie =
-        radarr.movie_by_tmdb(args.tmdb).await.map_err(|error| instance.unverified_write_error(&error))?;
+    let movie = radarr
+        .fetch_movie_by_tmdb(args.tmdb)
+        .await
+        .map_err(|error| instance.unverified_write_error(&error))?;
     match (movie, addition) {
         (Some(movie), AdditionOutcome::Added) => Ok(added_output(instance, &movie, Some(&profile))),
-        (Some(movie), AdditionOutcome::AlreadyThere) => Ok(existing_output(instance, &movie, context)),
-        (None, AdditionOutcome::Added | AdditionOutcome::AlreadyThere) => Err(ToolError::Unknown(format!(
+        (Some(movie), AdditionOutcome::AlreadyExists) => Ok(existing_output(instance, &movie, context)),
+        (None, AdditionOutcome::Added | AdditionOutcome::AlreadyExists) => Err(ToolError::Unknown(format!(
             "{}: tmdb {} is missing after it was added",
             instance.name, args.tmdb
         ))),
@@ -122,7 +125,7 @@ async fn add_to_radarr(
 }
 
 async fn check_addition(instance: &Instance<Radarr>, tmdb: i64) -> RecoveryOutcome {
-    match instance.client.movie_by_tmdb(tmdb).await {
+    match instance.client.fetch_movie_by_tmdb(tmdb).await {
         Ok(Some(movie)) => RecoveryOutcome::Done(added_output(instance, &movie, None)),
         Ok(None) => RecoveryOutcome::NotDone,
         Err(error) => {

@@ -107,7 +107,8 @@ async fn add_to_sonarr(
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let sonarr = &instance.client;
-    let existing = sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.request_error(&error))?;
+    let existing =
+        sonarr.fetch_series_by_tvdb(args.tvdb).await.map_err(|error| instance.request_error(&error))?;
     if let Some(series) = existing {
         return add_promised_seasons(instance, &series, args, context).await;
     }
@@ -132,16 +133,18 @@ async fn add_to_sonarr(
         wanted: wanted_episodes.clone(),
     };
     let addition = sonarr.add_series(&new_series).await.map_err(|error| instance.write_error(&error))?;
-    let series =
-        sonarr.series_by_tvdb(args.tvdb).await.map_err(|error| instance.unverified_write_error(&error))?;
+    let series = sonarr
+        .fetch_series_by_tvdb(args.tvdb)
+        .await
+        .map_err(|error| instance.unverified_write_error(&error))?;
     match (series, addition) {
         (Some(series), AdditionOutcome::Added) => {
             Ok(added_output(instance, &series, &wanted_episodes, context).await)
         }
-        (Some(series), AdditionOutcome::AlreadyThere) => {
+        (Some(series), AdditionOutcome::AlreadyExists) => {
             add_promised_seasons(instance, &series, args, context).await
         }
-        (None, AdditionOutcome::Added | AdditionOutcome::AlreadyThere) => Err(ToolError::Unknown(format!(
+        (None, AdditionOutcome::Added | AdditionOutcome::AlreadyExists) => Err(ToolError::Unknown(format!(
             "{}: tvdb {} is missing after it was added",
             instance.name, args.tvdb
         ))),
@@ -163,7 +166,7 @@ async fn check_addition(
     args: &AddSeries,
     context: &ToolContext,
 ) -> RecoveryOutcome {
-    match instance.client.series_by_tvdb(args.tvdb).await {
+    match instance.client.fetch_series_by_tvdb(args.tvdb).await {
         // The series was already in the library, or another request added it. The seasons of this request are still
         // missing.
         Ok(Some(series)) if promised_seasons(instance, &series, args).is_some() => RecoveryOutcome::NotDone,

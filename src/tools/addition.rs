@@ -27,7 +27,7 @@ pub(super) async fn choose_profile_and_folder(
     context: &ToolContext,
 ) -> Result<(QualityProfile, RootFolder), ToolError> {
     let api = instance.common_api();
-    let (profiles, folders) = tokio::try_join!(api.fetch_profiles(), api.root_folders())
+    let (profiles, folders) = tokio::try_join!(api.fetch_profiles(), api.fetch_root_folders())
         .map_err(|error| instance.request_error(&error))?;
     let profile = match quality {
         Some(quality) => {

@@ -153,8 +153,12 @@ pub fn check_deletion_requested(
     }
     let may_be_replaced =
         |item: &DeletionTarget| matches!(item.scope, DeletionScope::Copy { .. } | DeletionScope::Download(_));
-    if keyword_grammar::is_deletion_requested(&turn_messages, &last_three_messages, &titles, messages.languages)
-        || (items.iter().all(may_be_replaced) && keyword_grammar::is_replacement_requested(&turn_messages))
+    if keyword_grammar::is_deletion_requested(
+        &turn_messages,
+        &last_three_messages,
+        &titles,
+        messages.languages,
+    ) || (items.iter().all(may_be_replaced) && keyword_grammar::is_replacement_requested(&turn_messages))
     {
         return Ok(());
     }

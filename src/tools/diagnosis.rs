@@ -273,7 +273,7 @@ mod tests {
     use jiff::civil::date;
 
     use super::*;
-    use crate::arr::DownloadOf;
+    use crate::arr::DownloadContent;
     use crate::conversation::transcript::UserRole;
 
     fn now() -> Timestamp {
@@ -299,7 +299,7 @@ mod tests {
             rows: vec![1000],
             id: "A".to_owned(),
             release: "Dune.1080p".to_owned(),
-            of: DownloadOf::Movie(1),
+            content: DownloadContent::Movie(1),
             title: "Dune (2021)".to_owned(),
             state,
             size_bytes: 10e9,
@@ -313,7 +313,7 @@ mod tests {
             id: 1,
             at: "2026-03-05T10:00:00Z".parse().unwrap(),
             event,
-            of: 1,
+            title_id: 1,
             download: "A".to_owned(),
             release: "Dune.1080p".to_owned(),
             quality: String::new(),

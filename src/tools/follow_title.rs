@@ -73,7 +73,7 @@ impl TypedTool for TellMeWhenReady {
                 let instance = library.movie_instance(name)?;
                 let found = match key {
                     TitleKey::Id(id) => instance.client.fetch_movie(id).await,
-                    TitleKey::Catalog(tmdb) => instance.client.movie_by_tmdb(tmdb).await,
+                    TitleKey::Catalog(tmdb) => instance.client.fetch_movie_by_tmdb(tmdb).await,
                 };
                 match found {
                     Ok(Some(movie)) => Ok(follow_movie(instance, &movie, self.follow_change())),
@@ -87,7 +87,7 @@ impl TypedTool for TellMeWhenReady {
                 let instance = library.series_instance(name)?;
                 let found = match key {
                     TitleKey::Id(id) => instance.client.fetch_series(id).await,
-                    TitleKey::Catalog(tvdb) => instance.client.series_by_tvdb(tvdb).await,
+                    TitleKey::Catalog(tvdb) => instance.client.fetch_series_by_tvdb(tvdb).await,
                 };
                 match found {
                     Ok(Some(series)) => follow_series(instance, &series, self, context).await,
@@ -170,7 +170,7 @@ pub(super) async fn growing_episodes(
     series: &Series,
     requested: &RequestedTitle,
 ) -> Vec<Episode> {
-    let fetched = instance.client.growing_episodes(series, requested.seasons.as_deref()).await;
+    let fetched = instance.client.fetch_growing_episodes(series, requested.seasons.as_deref()).await;
     fetched.unwrap_or_else(|error| {
         let tvdb = series.tvdb;
         tracing::warn!(instance = instance.name, tvdb, %error, "failed to fetch the episodes of a growing season");

@@ -117,7 +117,7 @@ impl<Client> Instance<Client> {
         let label = self.display_name();
         let ([radarr, sonarr], sentence) = match error {
             // For the user, an instance that is starting or whose catalog is down is the same as an unreachable one.
-            ArrError::Unreachable(_) | ArrError::NoAnswer(_) | ArrError::Unavailable(_) => (
+            ArrError::Unreachable(_) | ArrError::NoResponse(_) | ArrError::Unavailable(_) => (
                 [FailureCode::RadarrUnreachable, FailureCode::SonarrUnreachable],
                 "can't be reached right now",
             ),
@@ -247,7 +247,7 @@ where
     }
     let mut results = InstanceResults { responses: Vec::new(), failures: Vec::new() };
     for (instance, response) in instances.iter().zip(join_all(requests).await) {
-        match response.unwrap_or_else(|_| Err(ArrError::NoAnswer(HttpError::TimedOut(time_limit)))) {
+        match response.unwrap_or_else(|_| Err(ArrError::NoResponse(HttpError::TimedOut(time_limit)))) {
             Ok(response) => results.responses.push((instance, response)),
             Err(error) => results.failures.push(instance.request_failure(&error)),
         }
@@ -354,12 +354,12 @@ mod tests {
     #[test]
     fn outcome_of_a_write_with_a_possible_effect_is_unknown() {
         check(
-            &ArrError::NoAnswer(HttpError::TimedOut(INSTANCE_READ_TIMEOUT)),
-            "unknown: radarr-4k: failed to get its answer: get a response within 8 s",
+            &ArrError::NoResponse(HttpError::TimedOut(INSTANCE_READ_TIMEOUT)),
+            "unknown: radarr-4k: failed to get a response: get a response within 8 s",
         );
         check(
             &ArrError::Server { status: 500, message: "boom".to_owned() },
-            "unknown: radarr-4k: failed to have it work: status 500: boom",
+            "unknown: radarr-4k: failed to complete the request: status 500: boom",
         );
     }
 

@@ -60,7 +60,7 @@ impl MediaCopy {
             (InstanceRef::Series(_), None) => Ok(None),
             (InstanceRef::Series(instance), Some(SeasonEpisodes { season, numbers })) => {
                 let Some(series) = instance.client.fetch_series(id).await? else { return Ok(None) };
-                let season_episodes = instance.client.season_episodes(id, *season).await?;
+                let season_episodes = instance.client.fetch_season_episodes(id, *season).await?;
                 let requested: Vec<Episode> = season_episodes
                     .iter()
                     .filter(|episode| numbers.is_empty() || numbers.contains(&episode.number))
@@ -166,7 +166,7 @@ impl MediaCopy {
                 }
             }
             (InstanceRef::Series(instance), CopyScope::Episodes { season, episodes, .. }) => {
-                let current = instance.client.season_episodes(self.id, *season).await?;
+                let current = instance.client.fetch_season_episodes(self.id, *season).await?;
                 let unmonitored: Vec<i64> = current
                     .iter()
                     .filter(|current| {

@@ -176,8 +176,9 @@ async fn fetch_season_details(
     context: &ToolContext,
 ) -> Result<CallResult, ToolError> {
     let client = &instance.client;
-    let (series, episodes) = tokio::try_join!(client.fetch_series(id), client.season_episodes(id, number))
-        .map_err(|error| instance.request_error(&error))?;
+    let (series, episodes) =
+        tokio::try_join!(client.fetch_series(id), client.fetch_season_episodes(id, number))
+            .map_err(|error| instance.request_error(&error))?;
     let Some(series) = series else { return Err(unknown_title(id).into()) };
     if episodes.is_empty() {
         return Err(no_such_season(&series, number).into());
@@ -202,7 +203,7 @@ fn format_episode(episode: &Episode, context: &ToolContext) -> String {
         (Some(_), _, _) => "on disk".to_owned(),
         (None, true, true) => "missing".to_owned(),
         (None, true, false) => "not wanted".to_owned(),
-        (None, false, _) => match episode.airs {
+        (None, false, _) => match episode.airs_at {
             Some(at) => format!("airs {}", format_airing(at, context)),
             None => "no date yet".to_owned(),
         },
@@ -223,7 +224,7 @@ fn format_season(series: &Series, number: u32, episodes: &[Episode], context: &T
         .map(|episode| format!("E{:02}", episode.number))
         .collect();
     let next_airing =
-        episodes.iter().filter_map(|episode| episode.airs).filter(|airs_at| *airs_at > context.now).min();
+        episodes.iter().filter_map(|episode| episode.airs_at).filter(|airs_at| *airs_at > context.now).min();
     let mut sentence = format!("{} of {} episodes of {name} are on disk.", on_disk, episodes.len());
     if !missing.is_empty() {
         sentence.push_str(&format!(" Missing: {}.", super::formatting::format_sentence_list(&missing)));

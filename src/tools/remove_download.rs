@@ -12,7 +12,7 @@ use super::typed_tool::DeletionTool;
 use super::{CallReferences, RecoveryOutcome, ToolError};
 use crate::arr::changes::SeriesSearch;
 use crate::arr::common_api::DiscardMode;
-use crate::arr::{ArrError, Download, DownloadOf, RemovalOutcome};
+use crate::arr::{ArrError, Download, DownloadContent, RemovalOutcome};
 use crate::conversation::deletion::target::{
     DeletionScope, DeletionTarget, DownloadFollowUp, TargetFingerprint,
 };
@@ -50,9 +50,11 @@ impl DeletionTool for RemoveDownload {
             fetch_download(&instance, self.id).await.map_err(|error| instance.request_error(&error))?;
         let Some(download) = download else { return Err(not_downloading(self.id).into()) };
         // There is no title to search for if the library does not know the content of the download.
-        let follow_up = match (self.replace, &download.of) {
-            (true, DownloadOf::Movie(_) | DownloadOf::Episodes { .. }) => DownloadFollowUp::SearchAgain,
-            (true, DownloadOf::Nothing) | (false, _) => DownloadFollowUp::Nothing,
+        let follow_up = match (self.replace, &download.content) {
+            (true, DownloadContent::Movie(_) | DownloadContent::Episodes { .. }) => {
+                DownloadFollowUp::SearchAgain
+            }
+            (true, DownloadContent::Nothing) | (false, _) => DownloadFollowUp::Nothing,
         };
         Ok(vec![freeze_download(&instance, self.id, &download, follow_up)])
     }
@@ -80,7 +82,7 @@ impl DeletionTool for RemoveDownload {
             DownloadFollowUp::SearchAgain => {
                 let replaces_automatically = instance
                     .common_api()
-                    .replaces_failed()
+                    .fetch_replaces_failed()
                     .await
                     .map_err(|error| instance.request_error(&error))?;
                 (DiscardMode::BlockAndReplace, !replaces_automatically)
@@ -100,7 +102,7 @@ impl DeletionTool for RemoveDownload {
         }
         if search_needed {
             instance
-                .search_titles(&download.of)
+                .search_titles(&download.content)
                 .await
                 .map_err(|error| instance.unverified_write_error(&error))?;
         }
@@ -118,7 +120,7 @@ impl DeletionTool for RemoveDownload {
             Ok(None) if frozen_follow_up(item) == DownloadFollowUp::Nothing => {
                 RecoveryOutcome::Done(removed_result(item).into())
             }
-            Ok(None) => match instance.common_api().replaces_failed().await {
+            Ok(None) => match instance.common_api().fetch_replaces_failed().await {
                 Ok(true) => RecoveryOutcome::Done(removed_result(item).into()),
                 Ok(false) | Err(_) => RecoveryOutcome::Unknown,
             },
@@ -141,10 +143,10 @@ fn find_instance<'a>(library: &'a ArrInstances, name: Option<&str>) -> Result<In
 }
 
 impl InstanceRef<'_> {
-    async fn search_titles(&self, content: &DownloadOf) -> Result<(), ArrError> {
+    async fn search_titles(&self, content: &DownloadContent) -> Result<(), ArrError> {
         match (self, content) {
-            (Self::Movies(instance), DownloadOf::Movie(id)) => instance.client.search_movie(*id).await,
-            (Self::Series(instance), DownloadOf::Episodes { episodes, .. }) => {
+            (Self::Movies(instance), DownloadContent::Movie(id)) => instance.client.search_movie(*id).await,
+            (Self::Series(instance), DownloadContent::Episodes { episodes, .. }) => {
                 let ids = episodes.iter().map(|episode| episode.id).collect();
                 instance.client.search_series(&SeriesSearch::Episodes(ids)).await
             }

@@ -10,7 +10,7 @@ use super::deletion_outcomes::{
 use super::instance_ref::series_fingerprint;
 use super::library::{ArrInstances, Instance, unknown_title};
 use super::{RecoveryOutcome, ToolError};
-use crate::arr::changes::EditorChange;
+use crate::arr::changes::SeasonMonitoringOutcome;
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, MediaFile, Series};
@@ -36,8 +36,10 @@ pub(super) async fn freeze_season(
     let client = &instance.client;
     let series = client.fetch_series(series_id).await.map_err(|error| instance.request_error(&error))?;
     let Some(series) = series else { return Err(unknown_title(series_id).into()) };
-    let episodes =
-        client.season_episodes(series_id, number).await.map_err(|error| instance.request_error(&error))?;
+    let episodes = client
+        .fetch_season_episodes(series_id, number)
+        .await
+        .map_err(|error| instance.request_error(&error))?;
     let files = episode_files(&episodes);
     if files.is_empty() {
         return Err(nothing_on_disk(&series, number).into());
@@ -121,7 +123,7 @@ impl<'a> SeasonFiles<'a> {
 
     async fn unmonitor_and_delete(&self, files: &[MediaFile]) -> Result<CallResult, ToolError> {
         let Self { instance, item, .. } = self;
-        if self.unmonitor_season().await? == EditorChange::Gone {
+        if self.unmonitor_season().await? == SeasonMonitoringOutcome::SeriesNotFound {
             return Ok(already_gone_result(item));
         }
         let ids: Vec<i64> = files.iter().map(|file| file.id).collect();
@@ -161,12 +163,12 @@ impl<'a> SeasonFiles<'a> {
     }
 
     /// Unmonitors the season and reads the flags back, because Sonarr would download a monitored season again.
-    async fn unmonitor_season(&self) -> Result<EditorChange, ToolError> {
+    async fn unmonitor_season(&self) -> Result<SeasonMonitoringOutcome, ToolError> {
         let Self { instance, item, number, .. } = self;
         let client = &instance.client;
         let outcome = client.monitor_seasons(item.id, &[(*number, false)]).await;
-        if outcome.map_err(|error| instance.write_error(&error))? == EditorChange::Gone {
-            return Ok(EditorChange::Gone);
+        if outcome.map_err(|error| instance.write_error(&error))? == SeasonMonitoringOutcome::SeriesNotFound {
+            return Ok(SeasonMonitoringOutcome::SeriesNotFound);
         }
         // A season that was not monitored as a whole may have individually monitored episodes.
         let monitored = monitored_episode_ids(
@@ -179,7 +181,7 @@ impl<'a> SeasonFiles<'a> {
         )
         .is_empty()
         {
-            Ok(EditorChange::Made)
+            Ok(SeasonMonitoringOutcome::Updated)
         } else {
             Err(still_monitored(item).into())
         }
@@ -206,7 +208,7 @@ impl<'a> SeasonFiles<'a> {
     }
 
     async fn fetch_episodes(&self) -> Result<Vec<Episode>, ArrError> {
-        self.instance.client.season_episodes(self.item.id, self.number).await
+        self.instance.client.fetch_season_episodes(self.item.id, self.number).await
     }
 }
 

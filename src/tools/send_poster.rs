@@ -52,13 +52,13 @@ impl TypedTool for SendPoster {
                 // All instances of a kind share one catalog, so only the first is queried.
                 let name = library.movies.first().map(|instance| instance.name);
                 let radarr = library.movie_instance(name)?;
-                let found = radarr.client.common_api().movie_poster(tmdb).await;
+                let found = radarr.client.common_api().fetch_movie_poster(tmdb).await;
                 found.map_err(|error| radarr.request_error(&error))?
             }
             PosterSubject::Series(tvdb) => {
                 let name = library.series.first().map(|instance| instance.name);
                 let sonarr = library.series_instance(name)?;
-                let found = sonarr.client.common_api().series_poster(tvdb).await;
+                let found = sonarr.client.common_api().fetch_series_poster(tvdb).await;
                 found.map_err(|error| sonarr.request_error(&error))?
             }
         };

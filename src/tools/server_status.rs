@@ -56,11 +56,11 @@ impl TypedTool for ServerStatus {
 type ServerState = (Vec<RootFolder>, Vec<HealthProblem>);
 
 async fn fetch_radarr_state(radarr: &Radarr) -> Result<ServerState, ArrError> {
-    tokio::try_join!(radarr.root_folders(), radarr.common_api().fetch_health())
+    tokio::try_join!(radarr.fetch_root_folders(), radarr.common_api().fetch_health())
 }
 
 async fn fetch_sonarr_state(sonarr: &Sonarr) -> Result<ServerState, ArrError> {
-    tokio::try_join!(sonarr.root_folders(), sonarr.common_api().fetch_health())
+    tokio::try_join!(sonarr.fetch_root_folders(), sonarr.common_api().fetch_health())
 }
 
 fn build_report<Client>(instance: &Instance<Client>, (folders, mut problems): ServerState) -> ServerReport {

@@ -390,7 +390,7 @@ async fn unreachable_library_returns_no_cached_titles() {
 #[tokio::test]
 async fn truncated_list_is_reported_as_a_failure() {
     let house = House::with_titles();
-    house.radarr.halve_next();
+    house.radarr.truncate_next();
     let heat = || house.find(json!({"query": "heat", "type": "movie"}));
     check(heat().await, "radarr_unreadable: Radarr had an error.");
     check(heat().await, "In the library: Heat (1995), 18.2 GB.");
@@ -499,7 +499,7 @@ async fn seasons_are_accepted_by_word_or_number_if_they_exist() {
 async fn only_selected_seasons_are_monitored() {
     let house = House::with_titles();
     house.run("add_series", json!({"tvdb": 73_244, "seasons": "latest"})).await.unwrap();
-    let added = house.library.series[0].client.series_by_tvdb(73_244).await.unwrap().unwrap();
+    let added = house.library.series[0].client.fetch_series_by_tvdb(73_244).await.unwrap().unwrap();
     let monitored: Vec<u32> =
         added.seasons.iter().filter(|season| season.monitored).map(|season| season.number).collect();
     assert_eq!(monitored, [9]);
@@ -519,7 +519,7 @@ async fn series_without_regular_seasons_is_added_as_a_whole() {
             added,
             "Added Blade Runner 2099 (2027). Nothing of it is out yet; new episodes will be fetched as they air.",
         );
-        assert!(house.sonarr.item(1).unwrap().details.new_seasons, "{args}");
+        assert!(house.sonarr.title(1).unwrap().details.new_seasons, "{args}");
         check(
             house.run("add_series", args).await,
             "Blade Runner 2099 (2027) is already in the library, but no episode of it is listed yet. \
@@ -534,7 +534,7 @@ async fn specials_alone_are_added_without_later_seasons() {
     house.sonarr.add_to_catalog(series("Blade Runner 2099").tvdb(425_000).year(2027).seasons(0));
     let args = json!({ "tvdb": 425_000, "seasons": [0] });
     check(house.run("add_series", args).await, "Added Blade Runner 2099 (2027), the specials.");
-    let details = house.sonarr.item(1).unwrap().details;
+    let details = house.sonarr.title(1).unwrap().details;
     assert_eq!((details.specials_monitored, details.new_seasons), (true, false));
 }
 

@@ -20,7 +20,9 @@ use crate::arr::episodes::Episode;
 use crate::arr::history::HistoryEntry;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
-use crate::arr::{ArrError, Availability, Download, DownloadOf, Movie, QualityProfile, RootFolder, Series};
+use crate::arr::{
+    ArrError, Availability, Download, DownloadContent, Movie, QualityProfile, RootFolder, Series,
+};
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, ToolAudience,
@@ -94,7 +96,7 @@ async fn diagnose_movie(
         return Err(unknown_title(id).into());
     };
     let server = server?;
-    let download = server.downloads.iter().find(|download| download.of == DownloadOf::Movie(id));
+    let download = server.downloads.iter().find(|download| download.content == DownloadContent::Movie(id));
     let facts = DiagnosisFacts {
         name: &format_media_title(&movie.title, movie.year),
         on_disk: movie.has_file.then_some(movie.size_bytes),
@@ -135,9 +137,9 @@ async fn diagnose_series(
     let is_selected = |id: i64| selection.episodes.iter().any(|episode| episode.id == id);
     let mut server = server?;
     server.history.retain(|entry| entry.episode.is_some_and(|(id, _, _)| is_selected(id)));
-    let download = server.downloads.iter().find(|download| match &download.of {
-        DownloadOf::Episodes { episodes, .. } => episodes.iter().any(|queued| is_selected(queued.id)),
-        DownloadOf::Movie(_) | DownloadOf::Nothing => false,
+    let download = server.downloads.iter().find(|download| match &download.content {
+        DownloadContent::Episodes { episodes, .. } => episodes.iter().any(|queued| is_selected(queued.id)),
+        DownloadContent::Movie(_) | DownloadContent::Nothing => false,
     });
     let facts = DiagnosisFacts {
         name: &selection.name,
@@ -179,7 +181,7 @@ impl InstanceState {
         let (downloads, history, folders, problems, profiles) = tokio::join!(
             instance.fetch_downloads(),
             instance.fetch_history(id),
-            api.root_folders(),
+            api.fetch_root_folders(),
             api.fetch_health(),
             api.fetch_profiles(),
         );
@@ -251,9 +253,10 @@ fn select_episodes(
     if !unmonitored.is_empty() {
         return Some(EpisodeSelection::from_episodes(series, unmonitored, false, ReleaseState::Released));
     }
-    if let Some(next) = upcoming.iter().min_by_key(|episode| episode.airs.unwrap_or(jiff::Timestamp::MAX)) {
+    if let Some(next) = upcoming.iter().min_by_key(|episode| episode.airs_at.unwrap_or(jiff::Timestamp::MAX))
+    {
         let is_monitored = series.monitored && next.monitored;
-        let release = ReleaseState::Expected(next.airs.map(|airs| local_day(airs, &context.zone)));
+        let release = ReleaseState::Expected(next.airs_at.map(|airs| local_day(airs, &context.zone)));
         return Some(EpisodeSelection::from_episodes(series, vec![next.clone()], is_monitored, release));
     }
     if on_disk.is_empty() {

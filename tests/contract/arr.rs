@@ -123,11 +123,11 @@ pub(crate) fn imports(history: &Value, whole: &str) -> (Value, BTreeMap<i64, Vec
 
 pub(crate) fn profiles(raw: &[Value]) -> Vec<QualityProfile> {
     let is_four_k = |one: &Value| one["quality"]["resolution"].as_i64() >= Some(2160);
-    let allows_four_k = |item: &Value| {
+    let allow_four_k = |item: &Value| {
         let grouped = item["items"].as_array().is_some_and(|group| group.iter().any(is_four_k));
         item["allowed"] == true && (is_four_k(item) || grouped)
     };
-    let four_k = |it: &Value| it["items"].as_array().is_none_or(|items| items.iter().any(allows_four_k));
+    let four_k = |it: &Value| it["items"].as_array().is_none_or(|items| items.iter().any(allow_four_k));
     raw.iter()
         .map(|it| QualityProfile { id: number(it, "id"), name: text(it, "name"), four_k: four_k(it) })
         .collect()

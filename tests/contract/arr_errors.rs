@@ -16,7 +16,7 @@ fn expected(name: &str) -> Option<&'static str> {
             r#"Refused(["Quality Profile does not exist", "Root folder does not exist"])"#
         }
         "error_400_movie_exists.json" | "error_400_series_exists.json" | "error_400_path_and_exists.json" => {
-            "AlreadyThere"
+            "AlreadyExists"
         }
         "error_400_release_push_parse.json" => r#"Refused(["Unable to parse"])"#,
         "error_409_release_grab.json" => r#"Refused(["Getting release from indexer failed"])"#,
@@ -30,7 +30,7 @@ fn expected(name: &str) -> Option<&'static str> {
         "error_500_unknown_command.json" => {
             r#"Server { status: 500, message: "Sequence contains no matching element" }"#
         }
-        "html_login_page.html" => r#"WrongUrl("it answers with a web page")"#,
+        "html_login_page.html" => r#"WrongUrl("the response is a web page")"#,
         _ if name.starts_with("error_404_") => "NotFound",
         _ => return None,
     })

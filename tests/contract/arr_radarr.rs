@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use dialarr::arr::radarr::Radarr;
 use dialarr::arr::{
-    Availability, CalendarEntry, Movie, MovieCollection, ReleaseKind, ReleaseStatus, UpcomingWhen,
+    Availability, CalendarDate, CalendarEntry, Movie, MovieCollection, ReleaseKind, ReleaseStatus,
 };
 use jiff::Timestamp;
 use jiff::civil::{Date, date};
@@ -67,7 +67,7 @@ async fn movies_keep_every_field_in_catalog_and_library() -> Result<()> {
         let radarr = radarr(&Value::Array(raw.clone()))?;
         assert_eq!(radarr.lookup_movies("any").await?, expected, "{name}");
         if let Some(last) = expected.last() {
-            assert_eq!(radarr.movie_by_tmdb(last.tmdb).await?.as_ref(), Some(last), "{name}");
+            assert_eq!(radarr.fetch_movie_by_tmdb(last.tmdb).await?.as_ref(), Some(last), "{name}");
         }
         for (raw, expected) in raw.iter().zip(expected) {
             assert_eq!(self::radarr(raw)?.fetch_movie(1).await?, Some(expected), "{name}");
@@ -93,7 +93,7 @@ async fn every_calendar_release_has_its_day() -> Result<()> {
                 assert_eq!(entries.on_disk, flag(&raw, "hasFile"), "{entries:?}");
                 // A movie may have two releases on one day.
                 let same_day = releases.iter().filter(|(other, _)| raw[*other] == raw[key]).count() > 1;
-                assert!(same_day || entries.when == UpcomingWhen::Released(day, release), "{entries:?}");
+                assert!(same_day || entries.date == CalendarDate::Released(day, release), "{entries:?}");
             }
             assert_eq!(upcoming(&raw, date(1900, 1, 1)).await?, []);
         }
@@ -124,7 +124,7 @@ async fn every_imported_movie_is_listed_once_with_its_latest_time() -> Result<()
             expected.extend(dates.into_iter().flatten().max());
         }
         expected.sort_by(|one, other| other.cmp(one));
-        let imports = radarr(&raw)?.imported_since(Timestamp::UNIX_EPOCH).await?;
+        let imports = radarr(&raw)?.fetch_imports_since(Timestamp::UNIX_EPOCH).await?;
         assert_eq!(imports.iter().map(|it| it.at).collect::<Vec<_>>(), expected, "{name}");
         assert!(imports.iter().all(|it| !it.title.is_empty()), "{name}");
     }
@@ -140,7 +140,7 @@ async fn profiles_folders_and_status_are_complete() -> Result<()> {
     }
     for (name, recording) in recordings("radarr", &["rootfolder"])? {
         let raw = records(&name, &recording)?;
-        let folders = radarr(&Value::Array(raw.clone()))?.root_folders().await?;
+        let folders = radarr(&Value::Array(raw.clone()))?.fetch_root_folders().await?;
         assert_eq!(folders, root_folders(&raw), "{name}");
     }
     for (name, recording) in recordings("radarr", &["system_status"])? {

@@ -58,15 +58,15 @@ async fn ask_radarr(radarr: &Radarr) -> Result<()> {
     };
     radarr.lookup_movies("tmdb:603").await?;
     radarr.fetch_movie(7).await?;
-    radarr.movie_by_tmdb(603).await?;
+    radarr.fetch_movie_by_tmdb(603).await?;
     radarr.add_movie(&movie).await?;
     radarr.delete_movie(7, true).await?;
     radarr.delete_movie(7, false).await?;
     radarr.fetch_downloads().await?;
     radarr.fetch_calendar(date(2026, 11, 20), date(2026, 12, 20)).await?;
-    radarr.imported_since(Timestamp::UNIX_EPOCH).await?;
+    radarr.fetch_imports_since(Timestamp::UNIX_EPOCH).await?;
     radarr.fetch_profiles().await?;
-    radarr.root_folders().await?;
+    radarr.fetch_root_folders().await?;
     radarr.common_api().fetch_status().await?;
     let change =
         MovieChange { monitored: Some(true), profile: Some(4), availability: Some(Availability::InCinemas) };
@@ -74,13 +74,13 @@ async fn ask_radarr(radarr: &Radarr) -> Result<()> {
     radarr.search_movie(7).await?;
     radarr.delete_file(7).await?;
     radarr.fetch_history(7).await?;
-    radarr.history_since(Timestamp::UNIX_EPOCH).await?;
+    radarr.fetch_history_since(Timestamp::UNIX_EPOCH).await?;
     radarr.fetch_collection(726_871).await?;
     radarr.fetch_suggestions(SuggestionSource::Similar).await?;
     let server = radarr.common_api();
     server.discard_download(7, DiscardMode::BlockAndReplace).await?;
     server.fail_grab(7).await?;
-    server.replaces_failed().await?;
+    server.fetch_replaces_failed().await?;
     server.fetch_health().await?;
     Ok(())
 }
@@ -96,21 +96,21 @@ async fn ask_sonarr(sonarr: &Sonarr) -> Result<()> {
     };
     sonarr.lookup_series("breaking bad").await?;
     sonarr.fetch_series(7).await?;
-    sonarr.series_by_tvdb(81189).await?;
+    sonarr.fetch_series_by_tvdb(81189).await?;
     sonarr.add_series(&series(WantedEpisodes::Seasons(vec![(0, false), (1, true), (2, false)]))).await?;
     sonarr.add_series(&series(WantedEpisodes::Seasons(vec![(0, false), (1, true), (2, true)]))).await?;
     sonarr.delete_series(7, true).await?;
     sonarr.delete_series(7, false).await?;
     sonarr.fetch_downloads().await?;
     sonarr.fetch_calendar(Timestamp::UNIX_EPOCH, Timestamp::from_second(1_800_000_000)?).await?;
-    sonarr.imported_since(Timestamp::UNIX_EPOCH).await?;
+    sonarr.fetch_imports_since(Timestamp::UNIX_EPOCH).await?;
     sonarr.fetch_profiles().await?;
-    sonarr.root_folders().await?;
+    sonarr.fetch_root_folders().await?;
     sonarr.common_api().fetch_status().await?;
     sonarr.add_series(&series(WantedEpisodes::Future)).await?;
     sonarr.add_series(&series(WantedEpisodes::Pilot)).await?;
     sonarr.fetch_episodes(7).await?;
-    sonarr.season_episodes(7, 2).await?;
+    sonarr.fetch_season_episodes(7, 2).await?;
     sonarr.monitor_episodes(&[1, 2], false).await?;
     sonarr.delete_episode_files(&[1, 2]).await?;
     let change = SeriesChange {
@@ -121,12 +121,12 @@ async fn ask_sonarr(sonarr: &Sonarr) -> Result<()> {
     };
     sonarr.edit_series(7, change).await?;
     sonarr.monitor_seasons(7, &[(1, true)]).await?;
-    sonarr.want_future_only(7).await?;
+    sonarr.monitor_future_episodes(7).await?;
     sonarr.search_series(&SeriesSearch::Season { series: 7, season: 2 }).await?;
     sonarr.search_series(&SeriesSearch::Episodes(vec![1, 2])).await?;
     sonarr.search_series(&SeriesSearch::Missing(7)).await?;
     sonarr.fetch_history(7).await?;
-    sonarr.history_since(Timestamp::UNIX_EPOCH).await?;
+    sonarr.fetch_history_since(Timestamp::UNIX_EPOCH).await?;
     sonarr.common_api().discard_download(7, DiscardMode::Block).await?;
     Ok(())
 }

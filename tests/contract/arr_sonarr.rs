@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use dialarr::arr::sonarr::Sonarr;
-use dialarr::arr::{CalendarEntry, Season, Series, UpcomingWhen};
+use dialarr::arr::{CalendarDate, CalendarEntry, Season, Series};
 use jiff::Timestamp;
 use secrecy::SecretString;
 use serde_json::Value;
@@ -73,7 +73,7 @@ async fn series_keep_every_field_in_catalog_and_library() -> Result<()> {
         let sonarr = sonarr(&Value::Array(raw.clone()))?;
         assert_eq!(sonarr.lookup_series("any").await?, expected, "{name}");
         if let Some(last) = expected.last() {
-            assert_eq!(sonarr.series_by_tvdb(last.tvdb).await?.as_ref(), Some(last), "{name}");
+            assert_eq!(sonarr.fetch_series_by_tvdb(last.tvdb).await?.as_ref(), Some(last), "{name}");
         }
         for (raw, expected) in raw.iter().zip(expected) {
             if !name.starts_with("series_lookup") {
@@ -100,7 +100,7 @@ async fn every_calendar_episode_has_its_time() -> Result<()> {
             };
             let at = moment(&raw, "airDateUtc")?.context("an episode without a time")?;
             let expected =
-                CalendarEntry { title, when: UpcomingWhen::Airs(at), on_disk: flag(&raw, "hasFile") };
+                CalendarEntry { title, date: CalendarDate::Airs(at), on_disk: flag(&raw, "hasFile") };
             assert_eq!(entries, [expected], "{name}");
         }
     }
@@ -122,7 +122,7 @@ async fn no_queued_download_is_lost() -> Result<()> {
 async fn every_imported_series_is_listed() -> Result<()> {
     for (name, recording) in recordings("sonarr", &["history_"])? {
         let (raw, shows) = imports(&serde_json::from_str(&recording)?, "seriesId");
-        let imports = sonarr(&raw)?.imported_since(Timestamp::UNIX_EPOCH).await?;
+        let imports = sonarr(&raw)?.fetch_imports_since(Timestamp::UNIX_EPOCH).await?;
         // These were recorded without episodes, so that their seasons are unknown.
         assert_eq!(imports.len(), shows.len(), "{name}");
         assert!(imports.iter().all(|it| !it.title.is_empty()), "{name}");
@@ -139,7 +139,7 @@ async fn profiles_folders_and_status_are_complete() -> Result<()> {
             assert_eq!(sonarr(&Value::Array(raw.clone()))?.fetch_profiles().await?, profiles(&raw), "{name}");
         } else if name.starts_with("rootfolder") {
             assert_eq!(
-                sonarr(&Value::Array(raw.clone()))?.root_folders().await?,
+                sonarr(&Value::Array(raw.clone()))?.fetch_root_folders().await?,
                 root_folders(&raw),
                 "{name}"
             );

@@ -110,7 +110,7 @@ async fn deletion_is_prompted_and_confirmed_over_the_api() {
         answers,
         ["Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.", "Deleted Dune (2021). Freed 21.4 GB."]
     );
-    assert!(app.radarr().items().is_empty());
+    assert!(app.radarr().titles().is_empty());
 }
 
 #[tokio::test]
@@ -125,7 +125,7 @@ async fn yes_by_phone_does_not_confirm_an_api_prompt() {
     assert_eq!(app.messages_to(ANN), Vec::<String>::new());
 
     assert_eq!(app.sms("yes").await, question);
-    assert_eq!(app.radarr().items().len(), 1);
+    assert_eq!(app.radarr().titles().len(), 1);
     assert_eq!(app.sms("yes").await, "Deleted Dune (2021). Freed 21.4 GB.");
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use dialarr::arr::changes::{EditorChange, MovieChange, SeriesChange, SeriesSearch};
+use dialarr::arr::changes::{MovieChange, SeasonMonitoringOutcome, SeriesChange, SeriesSearch};
 use dialarr::arr::collections::SuggestionSource;
 use dialarr::arr::common_api::{DiscardMode, HealthLevel};
 use dialarr::arr::fake::activity::download;
@@ -74,23 +74,29 @@ async fn monitored_season_monitors_its_episodes_only() {
     let (fake, client) = shows();
     let show = series("The Bear").seasons(3).episodes(6).unmonitored_season(2).unmonitored_episode(1, 2);
     let id = fake.add(show);
-    assert_eq!(client.monitor_seasons(id, &[(1, true), (2, true)]).await.unwrap(), EditorChange::Made);
-    let wanted = fake.item(id).unwrap().monitored_episodes();
+    assert_eq!(
+        client.monitor_seasons(id, &[(1, true), (2, true)]).await.unwrap(),
+        SeasonMonitoringOutcome::Updated
+    );
+    let wanted = fake.title(id).unwrap().monitored_episodes();
     assert_eq!(wanted, [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2)], "a flag that stays changes nothing");
-    assert_eq!(client.monitor_seasons(99, &[(1, true)]).await.unwrap(), EditorChange::Gone);
+    assert_eq!(
+        client.monitor_seasons(99, &[(1, true)]).await.unwrap(),
+        SeasonMonitoringOutcome::SeriesNotFound
+    );
 }
 
 #[tokio::test]
 async fn episodes_are_monitored_and_their_files_deleted() {
     let (fake, client) = shows();
     let id = fake.add(series("The Bear").seasons(2).episodes(4).size_gb(4.0));
-    let season = client.season_episodes(id, 2).await.unwrap();
+    let season = client.fetch_season_episodes(id, 2).await.unwrap();
     assert_eq!(season.iter().map(|one| (one.season, one.number)).collect::<Vec<_>>(), [(2, 1), (2, 2)]);
     let file = season[0].file.clone().unwrap();
     assert_eq!((file.size_bytes, file.quality.as_str()), (GB, "WEBDL-1080p"));
     client.monitor_episodes(&[season[0].id], false).await.unwrap();
     client.delete_episode_files(&[file.id]).await.unwrap();
-    let show = fake.item(id).unwrap();
+    let show = fake.title(id).unwrap();
     assert_eq!(show.episodes_on_disk(), [(1, 1), (1, 2), (2, 2)]);
     assert_eq!(show.monitored_episodes(), [(1, 1), (1, 2), (2, 2)]);
     assert_eq!(fake.action_record().deleted_files, ["The Bear S02E01"]);
@@ -118,7 +124,7 @@ async fn search_grabs_available_releases() {
     let (fake, client) = films();
     let heat = fake.add(movie("Heat").year(1995));
     let ronin = fake.add(movie("Ronin").year(1998));
-    fake.can_find("Heat");
+    fake.add_release("Heat");
     client.search_movie(heat).await.unwrap();
     client.search_movie(ronin).await.unwrap();
     let titles: Vec<_> = client.fetch_downloads().await.unwrap().into_iter().map(|it| it.title).collect();
@@ -130,10 +136,10 @@ async fn search_grabs_available_releases() {
 async fn season_search_skips_unmonitored_episodes() {
     let (fake, client) = shows();
     let id = fake.add(series("The Bear").seasons(2).unmonitored_season(2));
-    fake.can_find("The Bear S02E01");
+    fake.add_release("The Bear S02E01");
     client.search_series(&SeriesSearch::Season { series: id, season: 2 }).await.unwrap();
     assert_eq!(client.fetch_downloads().await.unwrap(), []);
-    let first = client.season_episodes(id, 2).await.unwrap()[0].id;
+    let first = client.fetch_season_episodes(id, 2).await.unwrap()[0].id;
     client.search_series(&SeriesSearch::Episodes(vec![first])).await.unwrap();
     let titles: Vec<_> = client.fetch_downloads().await.unwrap().into_iter().map(|it| it.title).collect();
     assert_eq!(titles, ["The Bear S02E01"]);
@@ -145,8 +151,8 @@ async fn monitoring_the_future_leaves_the_past_unmonitored() {
     let (fake, client) = shows();
     let next = "2026-04-01T20:00:00Z".parse().unwrap();
     let id = fake.add(series("The Bear").seasons(2).episodes(4).airs(2, 2, next));
-    client.want_future_only(id).await.unwrap();
-    assert_eq!(fake.item(id).unwrap().monitored_episodes(), [(2, 2)]);
+    client.monitor_future_episodes(id).await.unwrap();
+    assert_eq!(fake.title(id).unwrap().monitored_episodes(), [(2, 2)]);
 }
 
 #[tokio::test]
@@ -155,7 +161,7 @@ async fn discarded_download_is_replaced_only_on_request() {
         let (fake, client) = films();
         fake.add(movie("Heat").year(1995));
         fake.add_to_queue(download("Heat").percent(10));
-        fake.can_find("Heat");
+        fake.add_release("Heat");
         let row = client.fetch_downloads().await.unwrap()[0].rows[0];
         assert_eq!(client.common_api().discard_download(row, how).await.unwrap(), RemovalOutcome::Removed);
         assert_eq!(
@@ -174,13 +180,13 @@ async fn failed_grab_is_blocklisted_and_replaced_per_setting() {
         let (fake, client) = films();
         let id = fake.add(movie("Heat").year(1995).size_gb(8.0));
         fake.add_import("Heat", "2026-03-05T10:00:00Z".parse().unwrap());
-        fake.can_find("Heat");
-        fake.replaces_failed(replaces);
+        fake.add_release("Heat");
+        fake.set_replaces_failed(replaces);
         fake.edit(id, |film| film.size_bytes = 0);
         let history = client.fetch_history(id).await.unwrap();
         let events: Vec<_> = history.iter().map(|entry| entry.event).collect();
         assert_eq!(events, [HistoryEvent::Imported, HistoryEvent::Grabbed]);
-        assert_eq!(client.common_api().replaces_failed().await.unwrap(), replaces);
+        assert_eq!(client.common_api().fetch_replaces_failed().await.unwrap(), replaces);
         client.common_api().fail_grab(history[1].id).await.unwrap();
         assert_eq!(fake.action_record().blocklist, [history[1].release.clone()]);
         assert_eq!(client.fetch_downloads().await.unwrap().len(), usize::from(replaces));

@@ -14,9 +14,9 @@ use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
 use dialarr::arr::{
-    AdditionOutcome, ArrError, Availability, CalendarEntry, Download, DownloadOf, DownloadState,
-    ImportedDownload, MediaFile, Movie, NewMovie, NewSeries, QualityProfile, QueuedEpisode, ReleaseKind,
-    ReleaseStatus, RemovalOutcome, RootFolder, Season, Series, UpcomingWhen, WantedEpisodes,
+    AdditionOutcome, ArrError, Availability, CalendarDate, CalendarEntry, Download, DownloadContent,
+    DownloadState, ImportedDownload, MediaFile, Movie, NewMovie, NewSeries, QualityProfile, QueuedEpisode,
+    ReleaseKind, ReleaseStatus, RemovalOutcome, RootFolder, Season, Series, WantedEpisodes,
 };
 use dialarr::clock::Clock;
 use dialarr::http::HttpClient;
@@ -83,7 +83,7 @@ async fn movie_is_read_as_stored() {
     };
     let client = radarr(&fake);
     assert_eq!(client.fetch_movie(7).await.unwrap().as_ref(), Some(&expected));
-    assert_eq!(client.movie_by_tmdb(438_631).await.unwrap().as_ref(), Some(&expected));
+    assert_eq!(client.fetch_movie_by_tmdb(438_631).await.unwrap().as_ref(), Some(&expected));
     assert_eq!(client.lookup_movies("dune").await.unwrap(), [expected]);
     assert_eq!(client.fetch_movie(8).await.unwrap(), None);
     assert_eq!(client.lookup_movies("  ").await.unwrap(), []);
@@ -125,7 +125,7 @@ async fn series_is_read_as_stored() {
         added: Some("2024-01-01T00:00:00Z".parse().unwrap()),
     };
     let client = sonarr(&fake);
-    assert_eq!(client.series_by_tvdb(371_980).await.unwrap(), Some(expected));
+    assert_eq!(client.fetch_series_by_tvdb(371_980).await.unwrap(), Some(expected));
     assert_eq!(client.lookup_series("severance").await.unwrap()[0].id, Some(3));
     assert_eq!(client.fetch_series(9).await.unwrap(), None);
 }
@@ -136,7 +136,7 @@ async fn movie_is_added_and_deleted_once() {
     fake.add_to_catalog(movie("The Matrix").year(1999).tmdb(603));
     let client = radarr(&fake);
     assert_eq!(client.add_movie(&wanted_film()).await.unwrap(), AdditionOutcome::Added);
-    assert_eq!(client.add_movie(&wanted_film()).await.unwrap(), AdditionOutcome::AlreadyThere);
+    assert_eq!(client.add_movie(&wanted_film()).await.unwrap(), AdditionOutcome::AlreadyExists);
     assert_eq!(fake.added_profile(603), Some("Ultra-HD".to_owned()));
     let id = client.lookup_movies("tmdb:603").await.unwrap()[0].id.unwrap();
     assert_eq!(client.delete_movie(id, true).await.unwrap(), RemovalOutcome::Removed);
@@ -158,8 +158,8 @@ async fn series_is_added_with_seasons_and_deleted_once() {
         wanted: WantedEpisodes::Seasons(vec![(0, false), (1, true), (2, false), (3, true)]),
     };
     assert_eq!(client.add_series(&wanted).await.unwrap(), AdditionOutcome::Added);
-    assert_eq!(client.add_series(&wanted).await.unwrap(), AdditionOutcome::AlreadyThere);
-    let added = client.series_by_tvdb(79_169).await.unwrap().unwrap();
+    assert_eq!(client.add_series(&wanted).await.unwrap(), AdditionOutcome::AlreadyExists);
+    let added = client.fetch_series_by_tvdb(79_169).await.unwrap().unwrap();
     let seasons: Vec<_> = added.seasons.iter().map(|season| (season.number, season.monitored)).collect();
     assert_eq!((added.monitored, seasons), (true, vec![(1, true), (2, false), (3, true)]));
     let id = added.id.unwrap();
@@ -181,7 +181,7 @@ async fn downloads_are_listed_individually() {
         rows: vec![1000],
         id: id(1),
         release: "Paddington.1080p.WEB.H264-DEMO".to_owned(),
-        of: DownloadOf::Movie(1),
+        content: DownloadContent::Movie(1),
         title: "Paddington (2014)".to_owned(),
         state: DownloadState::Downloading,
         size_bytes: 10e9,
@@ -202,7 +202,7 @@ async fn downloads_are_listed_individually() {
         rows: (1001..=1008).collect(),
         id: id(1),
         release: "The.Bear.S02.1080p.WEB.H264-DEMO".to_owned(),
-        of: DownloadOf::Episodes { series: 1, episodes: (1..=8).map(queued).collect() },
+        content: DownloadContent::Episodes { series: 1, episodes: (1..=8).map(queued).collect() },
         title: "The Bear season 2".to_owned(),
         state: DownloadState::Downloading,
         size_bytes: 20e9,
@@ -224,13 +224,13 @@ async fn calendar_and_history_are_listed() {
 
     let film = CalendarEntry {
         title: "Dune: Part Three (2026)".to_owned(),
-        when: UpcomingWhen::Released(date(2026, 3, 12), ReleaseKind::Digital),
+        date: CalendarDate::Released(date(2026, 3, 12), ReleaseKind::Digital),
         on_disk: false,
     };
     assert_eq!(radarr(&films).fetch_calendar(date(2026, 3, 6), date(2026, 3, 13)).await.unwrap(), [film]);
     let airs = "2026-03-11T20:00:00Z".parse().unwrap();
     let episode =
-        CalendarEntry { title: "The Bear S04E03".to_owned(), when: UpcomingWhen::Airs(airs), on_disk: false };
+        CalendarEntry { title: "The Bear S04E03".to_owned(), date: CalendarDate::Airs(airs), on_disk: false };
     let end = "2026-03-13T19:00:00Z".parse().unwrap();
     assert_eq!(sonarr(&shows).fetch_calendar(now(), end).await.unwrap(), [episode]);
 
@@ -241,15 +241,15 @@ async fn calendar_and_history_are_listed() {
         detail: detail.to_owned(),
         at,
     };
-    assert_eq!(radarr(&films).imported_since(since).await.unwrap(), [import("Heat (1995)", "")]);
+    assert_eq!(radarr(&films).fetch_imports_since(since).await.unwrap(), [import("Heat (1995)", "")]);
     let season = import("The Bear", "season 2 (8 episodes)");
-    assert_eq!(sonarr(&shows).imported_since(since).await.unwrap(), [season]);
+    assert_eq!(sonarr(&shows).fetch_imports_since(since).await.unwrap(), [season]);
 }
 
 #[tokio::test]
 async fn profiles_and_folders_are_read() {
     let (films, _) = world();
-    films.root_folder("/offline", None);
+    films.add_root_folder("/offline", None);
     let client = radarr(&films);
     let profiles = [(4, "HD-1080p", false), (5, "Ultra-HD", true)].map(|(id, name, four_k)| QualityProfile {
         id,
@@ -259,7 +259,7 @@ async fn profiles_and_folders_are_read() {
     assert_eq!(client.fetch_profiles().await.unwrap(), profiles);
     let folder = |path: &str, free_bytes| RootFolder { path: path.to_owned(), free_bytes };
     let expected = [folder("/movies", Some(1_200_000_000_000)), folder("/offline", None)];
-    assert_eq!(client.root_folders().await.unwrap(), expected);
+    assert_eq!(client.fetch_root_folders().await.unwrap(), expected);
     assert_eq!(client.common_api().fetch_status().await.unwrap().app_name, "Radarr");
 }
 
@@ -270,7 +270,7 @@ async fn failures_are_classified() {
     let client = radarr(&fake);
     fake.fail_next(401);
     assert!(matches!(client.fetch_downloads().await, Err(ArrError::Unauthorized)));
-    fake.html_next();
+    fake.return_html_next();
     assert!(matches!(client.fetch_downloads().await, Err(ArrError::WrongUrl(_))));
     fake.set_down(true);
     assert!(matches!(client.fetch_downloads().await, Err(ArrError::Unavailable(_))));
@@ -280,10 +280,10 @@ async fn failures_are_classified() {
     fake.fail_next(500);
     assert!(matches!(client.add_movie(&wanted_film()).await, Err(ArrError::Server { status: 500, .. })));
     fake.hang_next();
-    assert!(matches!(client.add_movie(&wanted_film()).await, Err(ArrError::NoAnswer(_))));
+    assert!(matches!(client.add_movie(&wanted_film()).await, Err(ArrError::NoResponse(_))));
     assert_eq!(fake.added_ids(), Vec::<i64>::new());
-    fake.lose_next_answer();
-    assert!(matches!(client.add_movie(&wanted_film()).await, Err(ArrError::NoAnswer(_))));
+    fake.drop_next_response();
+    assert!(matches!(client.add_movie(&wanted_film()).await, Err(ArrError::NoResponse(_))));
     assert_eq!((fake.added_ids(), fake.post_count()), (vec![603], 3));
 }
 
@@ -295,15 +295,16 @@ async fn demo_library_is_read_completely() {
     let (opens, closes) = (now(), "2026-03-13T19:00:00Z".parse().unwrap());
     let since = "2026-02-27T00:00:00Z".parse().unwrap();
     let (mut movies, mut series) = (0, 0);
-    radarr.each_holding(|_| movies += 1).await.unwrap();
-    sonarr.each_holding(|_| series += 1).await.unwrap();
+    radarr.for_each_title(|_| movies += 1).await.unwrap();
+    sonarr.for_each_title(|_| series += 1).await.unwrap();
     let sizes = (
         movies,
         series,
         radarr.fetch_downloads().await.unwrap().len() + sonarr.fetch_downloads().await.unwrap().len(),
         radarr.fetch_calendar(start, end).await.unwrap().len()
             + sonarr.fetch_calendar(opens, closes).await.unwrap().len(),
-        radarr.imported_since(since).await.unwrap().len() + sonarr.imported_since(since).await.unwrap().len(),
+        radarr.fetch_imports_since(since).await.unwrap().len()
+            + sonarr.fetch_imports_since(since).await.unwrap().len(),
     );
     assert_eq!(sizes, (41, 20, 6, 7, 6));
 }

@@ -26,7 +26,7 @@ const UNREACHABLE_PEERS: [(&str, &str); 14] = [
 ];
 
 /// Sentence below every sign-in link.
-const SIGNS_IN_ONCE: &str = "It signs in once, within ten minutes; hint: from elsewhere, put the console's address there before /sign-in";
+const SIGNS_IN_ONCE: &str = "The link works once, for ten minutes; hint: on another machine, replace the part before /sign-in with the console's URL there";
 
 /// Presses the button of a printed link, and returns the status of the response.
 fn sign_in(console: &str, link: &str) -> String {
@@ -58,7 +58,7 @@ fn help_names_the_commands() {
       setup         Show the settings that Sonarr, Radarr and Twilio need for Dialarr; --apply changes them
       users         List, change, export and erase users, also while the service runs
       backup        Write a consistent copy of the database, also while the service runs
-      console-link  Print a link that signs in to the console of the running service, once and within ten minutes
+      console-link  Print a sign-in link for the console of the running service, valid once for ten minutes
       eval          Run scenario files, and report the scenarios that fail
       help          Print this message or the help of the given subcommand(s)
 
@@ -160,7 +160,7 @@ fn console_link_made_while_stopped_works_after_the_start() {
 
     assert_eq!(
         ended.errors.lines().collect::<Vec<_>>(),
-        [SIGNS_IN_ONCE, "No service is running now, and the link works once one does; hint: dialarr serve"]
+        [SIGNS_IN_ONCE, "The service is not running; start it before opening the link; hint: dialarr serve"]
     );
     let mut served = cli.serve(&environment);
     assert_eq!(sign_in(&served.console(), &ended.output), "HTTP/1.1 303 See Other");
@@ -192,7 +192,7 @@ fn console_link_fails_without_a_console() {
         (ended.code, ended.errors.as_str()),
         (
             Some(1),
-            "error: failed to make a link: CONSOLE_BIND is empty, so there is no console; hint: set it and restart\n"
+            "error: failed to create a sign-in link: the console is off because CONSOLE_BIND is empty; hint: set it and restart\n"
         )
     );
 }
@@ -241,7 +241,7 @@ fn chat_without_an_admin_creates_no_user() {
         (ended.code, ended.errors.as_str()),
         (
             Some(1),
-            "error: failed to talk as the admin: ADMIN_PHONE is not set; hint: set it to your number, \
+            "error: failed to start a chat: ADMIN_PHONE is not set; hint: set it to your number, \
              e.g. ADMIN_PHONE=+15550100123\n"
         )
     );

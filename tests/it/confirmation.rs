@@ -211,7 +211,7 @@ async fn unreachable_instance_at_the_yes_is_reported_without_a_retry() {
 async fn failed_deletion_is_checked_before_a_retry() {
     let app = TestApp::start().await;
     let dune = app.asked_about_dune().await;
-    app.radarr().spare_next();
+    app.radarr().allow_next();
     app.radarr().fail_next(500);
     assert_eq!(app.sms("yes").await, DELETED);
     assert_eq!((app.radarr().removed_ids(), app.radarr().post_count()), (vec![dune], 2));
@@ -221,8 +221,8 @@ async fn failed_deletion_is_checked_before_a_retry() {
 async fn deletion_with_a_lost_response_is_verified_by_a_read() {
     let app = TestApp::start().await;
     let dune = app.asked_about_dune().await;
-    app.radarr().spare_next();
-    app.radarr().do_next_but_answer(504);
+    app.radarr().allow_next();
+    app.radarr().complete_next_with_status(504);
     assert_eq!(app.sms("yes").await, DELETED);
     assert_eq!((app.radarr().removed_ids(), app.radarr().post_count()), (vec![dune], 1));
 }

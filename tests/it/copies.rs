@@ -45,7 +45,7 @@ impl TestApp {
     async fn asked_for_another_dune(&self) -> i64 {
         let dune = self.radarr().add(movie("Dune").year(2021).size_gb(21.4));
         self.radarr().add_import("Dune", yesterday());
-        self.radarr().can_find("Dune");
+        self.radarr().add_release("Dune");
         self.model_plays(replaces_movie(dune));
         assert_eq!(
             self.sms("dune has no sound, get another copy").await,
@@ -62,10 +62,10 @@ async fn deleted_season_is_unmonitored() {
     assert_eq!(app.sonarr().action_record().deleted_files, NO_TITLES);
 
     assert_eq!(app.sms("yes").await, "Deleted season 2 of The Bear (2022). Freed 4 GB.");
-    let show = app.sonarr().item(bear).unwrap();
+    let show = app.sonarr().title(bear).unwrap();
     assert_eq!(show.episodes_on_disk(), [(1, 1), (1, 2), (3, 1), (3, 2)]);
     assert_eq!(show.monitored_episodes(), [(1, 1), (1, 2), (3, 1), (3, 2)]);
-    app.sonarr().can_find("The Bear S02");
+    app.sonarr().add_release("The Bear S02");
     app.sonarr().run_rss();
     assert_eq!(app.sonarr().action_record().searches, NO_TITLES);
     assert_eq!(app.sms("yes").await, "Already done: season 2 of The Bear (2022) is deleted.");
@@ -78,13 +78,13 @@ async fn monitored_episode_does_not_restore_its_deleted_season() {
     app.sonarr().edit(bear, |show| *show = show.clone().unmonitored_episode(2, 1));
 
     app.sms("yes").await;
-    assert_eq!(app.sonarr().item(bear).unwrap().monitored_episodes(), [(1, 1), (1, 2), (3, 1), (3, 2)]);
+    assert_eq!(app.sonarr().title(bear).unwrap().monitored_episodes(), [(1, 1), (1, 2), (3, 1), (3, 2)]);
 }
 
 #[tokio::test]
 async fn season_with_a_new_file_is_kept_and_prompted_again() {
     let app = TestApp::start().await;
-    let show = series("The Bear").year(2022).seasons(3).episodes(6).size_gb(10.0).off_disk(2, 2);
+    let show = series("The Bear").year(2022).seasons(3).episodes(6).size_gb(10.0).missing_episode(2, 2);
     let bear = app.sonarr().add(show);
     app.model_plays(removes_season(bear, 2));
     app.sms("delete season 2 of the bear").await;
@@ -96,7 +96,7 @@ async fn season_with_a_new_file_is_kept_and_prompted_again() {
         "Season 2 of The Bear (2022) changed since I asked, so I kept it. \
          Delete season 2 of The Bear (2022), 2 files, 4 GB, and no longer search for it? Reply YES or NO."
     );
-    assert_eq!(app.sonarr().item(bear).unwrap().episodes_on_disk().len(), 6);
+    assert_eq!(app.sonarr().title(bear).unwrap().episodes_on_disk().len(), 6);
     assert_eq!(app.sms("yes").await, "Deleted season 2 of The Bear (2022). Freed 4 GB.");
 }
 
@@ -106,17 +106,17 @@ async fn season_without_files_is_not_prompted() {
     let bear = app.sonarr().add(series("The Bear").year(2022).seasons(2));
     app.model_plays(removes_season(bear, 2).into_iter().chain([says("There is nothing to delete.")]));
     assert_eq!(app.sms("delete season 2 of the bear").await, "There is nothing to delete.");
-    assert_eq!(app.sonarr().item(bear).unwrap().monitored_episodes().len(), 16);
+    assert_eq!(app.sonarr().title(bear).unwrap().monitored_episodes().len(), 16);
 }
 
 #[tokio::test]
 async fn season_is_deleted_completely_despite_a_lost_response() {
     let app = TestApp::start().await;
     let bear = app.asked_about_season_two().await;
-    app.sonarr().do_next_write_but_answer(502);
+    app.sonarr().complete_next_write_with_status(502);
 
     assert_eq!(app.sms("yes").await, "Deleted season 2 of The Bear (2022). Freed 4 GB.");
-    assert_eq!(app.sonarr().item(bear).unwrap().episodes_on_disk().len(), 4);
+    assert_eq!(app.sonarr().title(bear).unwrap().episodes_on_disk().len(), 4);
 }
 
 #[tokio::test]
@@ -129,15 +129,15 @@ async fn replaced_copy_is_deleted_blocklisted_and_searched_again() {
     let record = app.radarr().action_record();
     assert_eq!(record.deleted_files, ["Dune"]);
     assert_eq!(record.blocklist, ["Dune.1080p.WEB.H264-DEMO"]);
-    assert!(app.radarr().item(dune).unwrap().monitored);
+    assert!(app.radarr().title(dune).unwrap().monitored);
     app.radarr().finish_download("Dune");
-    assert!(app.radarr().item(dune).unwrap().size_bytes > 0, "the other copy was on its way");
+    assert!(app.radarr().title(dune).unwrap().size_bytes > 0, "the other copy was on its way");
 }
 
 #[tokio::test]
 async fn server_without_automatic_replacement_is_told_to_search() {
     let app = TestApp::start().await;
-    app.radarr().replaces_failed(false);
+    app.radarr().set_replaces_failed(false);
     app.asked_for_another_dune().await;
 
     app.sms("yes").await;
@@ -155,7 +155,7 @@ async fn copy_without_a_known_release_blocklists_nothing() {
     assert_eq!(app.sms("yes").await, "Deleted this copy of Dune (2021). I am looking for another copy.");
     let record = app.radarr().action_record();
     assert_eq!((record.searches.len(), record.blocklist.len()), (1, 0));
-    assert!(app.radarr().item(dune).unwrap().monitored);
+    assert!(app.radarr().title(dune).unwrap().monitored);
 }
 
 #[tokio::test]
@@ -164,9 +164,9 @@ async fn replacement_runs_once_despite_lost_responses() {
         let app = TestApp::start().await;
         app.asked_for_another_dune().await;
         for _ in 0..lost {
-            app.radarr().spare_next_write();
+            app.radarr().allow_next_write();
         }
-        app.radarr().do_next_write_but_answer(502);
+        app.radarr().complete_next_write_with_status(502);
 
         assert_eq!(
             app.sms("yes").await,
@@ -197,7 +197,7 @@ async fn only_the_selected_episode_is_replaced() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(series("The Bear").year(2022).seasons(2).episodes(6).size_gb(6.0));
     app.sonarr().add_import("The Bear S02E03", yesterday());
-    app.sonarr().can_find("The Bear S02E03");
+    app.sonarr().add_release("The Bear S02E03");
     let replace = json!({ "type": "series", "id": bear, "season": 2, "episodes": [3] });
     app.model_plays([finds("the bear"), calls("replace_copy", replace)]);
     assert_eq!(
@@ -213,7 +213,7 @@ async fn only_the_selected_episode_is_replaced() {
     assert_eq!(record.deleted_files, ["The Bear S02E03"]);
     assert_eq!(record.blocklist, ["The.Bear.S02E03.1080p.WEB.H264-DEMO"]);
     assert!(record.searches.iter().all(|search| search == "The Bear S02E03"), "{:?}", record.searches);
-    assert_eq!(app.sonarr().item(bear).unwrap().episodes_on_disk().len(), 5);
+    assert_eq!(app.sonarr().title(bear).unwrap().episodes_on_disk().len(), 5);
 }
 
 #[tokio::test]
@@ -230,7 +230,7 @@ async fn stuck_download_is_removed_and_replaced() {
     let app = TestApp::start().await;
     app.radarr().add(movie("Dune").year(2021));
     app.radarr().add_stuck_download("Dune", "No files found");
-    app.radarr().can_find("Dune");
+    app.radarr().add_release("Dune");
     app.model_plays(removes_download("radarr", 1000, true));
     assert_eq!(
         app.sms("that stuck download, get another one").await,
@@ -248,7 +248,7 @@ async fn unwanted_download_is_removed_without_a_search() {
     let app = TestApp::start().await;
     app.sonarr().add(series("The Bear").seasons(2));
     app.sonarr().add_download("The Bear S02", 40, 30);
-    app.sonarr().can_find("The Bear S02");
+    app.sonarr().add_release("The Bear S02");
     app.model_plays(removes_download("sonarr", 1001, false));
     assert_eq!(
         app.sms("cancel the bear download").await,
@@ -280,7 +280,7 @@ async fn download_is_removed_once_despite_a_lost_response() {
     app.radarr().add_download("Dune", 40, 30);
     app.model_plays(removes_download("radarr", 1000, true));
     app.sms("kill that download and get another").await;
-    app.radarr().do_next_write_but_answer(502);
+    app.radarr().complete_next_write_with_status(502);
 
     assert_eq!(app.sms("yes").await, "Removed the download of Dune (2021). I am looking for another copy.");
     assert_eq!(app.radarr().action_record().discarded, ["Dune"]);
@@ -310,24 +310,24 @@ async fn partly_deleted_copy_is_replaced_completely() {
          Reply YES or NO."
     );
     // Two files are deleted before the confirmed deletion runs, as after an interrupted run.
-    app.sonarr().edit(bear, |show| *show = show.clone().off_disk(2, 1).off_disk(2, 2));
+    app.sonarr().edit(bear, |show| *show = show.clone().missing_episode(2, 1).missing_episode(2, 2));
 
     app.sms("yes").await;
     assert!(app.sonarr().action_record().searches.contains(&"The Bear S02".to_owned()));
     assert_eq!(app.sonarr().action_record().blocklist.len(), 1);
-    assert_eq!(app.sonarr().item(bear).unwrap().episodes_on_disk().len(), 5);
+    assert_eq!(app.sonarr().title(bear).unwrap().episodes_on_disk().len(), 5);
 }
 
 #[tokio::test]
 async fn season_stays_monitored_after_a_failed_deletion() {
     let app = TestApp::start().await;
     let bear = app.asked_about_season_two().await;
-    let wanted = app.sonarr().item(bear).unwrap().monitored_episodes();
-    app.sonarr().spare_next_write();
+    let wanted = app.sonarr().title(bear).unwrap().monitored_episodes();
+    app.sonarr().allow_next_write();
     app.sonarr().fail_next_write(409);
 
     app.sms("yes").await;
-    let show = app.sonarr().item(bear).unwrap();
+    let show = app.sonarr().title(bear).unwrap();
     assert_eq!((show.monitored_episodes(), show.episodes_on_disk().len()), (wanted, 6));
 }
 
@@ -335,7 +335,7 @@ async fn season_stays_monitored_after_a_failed_deletion() {
 async fn season_is_monitored_again_after_repeated_failed_deletions() {
     let app = TestApp::start().await;
     let bear = app.asked_about_season_two().await;
-    let wanted = app.sonarr().item(bear).unwrap().monitored_episodes();
+    let wanted = app.sonarr().title(bear).unwrap().monitored_episodes();
     // Each run unmonitors the season first, and then fails to delete its files.
     app.sonarr().fail_writes_to("/episodefile/bulk", 500);
 
@@ -343,7 +343,7 @@ async fn season_is_monitored_again_after_repeated_failed_deletions() {
         app.sms("yes").await,
         "Sonarr could not do all of it. Please check season 2 of The Bear (2022)."
     );
-    let show = app.sonarr().item(bear).unwrap();
+    let show = app.sonarr().title(bear).unwrap();
     assert_eq!((show.monitored_episodes(), show.episodes_on_disk().len()), (wanted, 6));
     assert!(show.details.seasons[1].monitored);
 }
@@ -356,11 +356,11 @@ async fn specials_stay_monitored_after_a_failed_deletion() {
     let bear = app.sonarr().add(show.specials(2));
     app.model_plays(removes_season(bear, 0));
     app.sms("delete the specials of the bear").await;
-    app.sonarr().spare_next_write();
+    app.sonarr().allow_next_write();
     app.sonarr().fail_next_write(409);
 
     app.sms("yes").await;
-    let show = app.sonarr().item(bear).unwrap();
+    let show = app.sonarr().title(bear).unwrap();
     assert_eq!(show.monitored_episodes(), [(1, 1), (1, 2), (0, 1), (0, 2)]);
     assert!(show.details.specials_monitored);
 }

@@ -21,7 +21,7 @@ const KILLED: &str = "ulimit -c 0; ulimit -f 100; ";
 
 /// Returns the statuses of the responses to a message, a status callback and an arr event of Radarr.
 async fn webhooks(app: &TestApp) -> [u16; 3] {
-    let event = app.radarr().import_report("Dune");
+    let event = app.radarr().import_event_json("Dune");
     let answers = [
         app.post(app.text(ANN, "status")).await,
         app.report_of("SM0123456789abcdef0123456789abcdef", "delivered", "out=1&n=1").await,
@@ -36,7 +36,7 @@ async fn webhooks(app: &TestApp) -> [u16; 3] {
 async fn webhooks_are_refused_while_the_database_file_is_moved() {
     let app = TestApp::start_without_model().await;
     app.radarr().add(movie("Dune").year(2021).tmdb(438_631));
-    app.radarr().import_event("Dune");
+    app.radarr().download_and_import("Dune");
     assert_eq!(webhooks(&app).await, [200, 204, 200]);
 
     for (end, name) in [("", "database"), ("-wal", "write-ahead log")] {
@@ -70,8 +70,7 @@ fn doctor_detects_a_moved_database_of_the_service() {
 
     let ended = cli.run(&["doctor"], &[AT_HOME, ("PORT", &port)]);
 
-    let message =
-        "failure  service: database file: the database is missing\n         hint: put the file back";
+    let message = "failure  service: database file: the database is missing\n         hint: restore the file";
     assert!(ended.output.contains(message), "{}", ended.output);
     assert_eq!(ended.code, Some(1));
 }

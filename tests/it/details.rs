@@ -43,7 +43,7 @@ async fn movie_details_have_quality_size_and_date() {
 #[tokio::test]
 async fn series_details_list_each_season() {
     let app = TestApp::start().await;
-    let show = series("The Bear").year(2022).seasons(2).episodes(6).size_gb(5.0).off_disk(2, 3);
+    let show = series("The Bear").year(2022).seasons(2).episodes(6).size_gb(5.0).missing_episode(2, 3);
     let bear = app.sonarr().add(show.airs(2, 3, at("2026-11-24T01:00:00Z")));
     assert_eq!(
         app.asked("the bear", "media_details", json!({ "type": "series", "id": bear })).await,
@@ -134,7 +134,11 @@ async fn user_who_may_not_add_is_not_offered_a_search() {
 async fn missing_part_of_a_show_is_explained() {
     let app = TestApp::start().await;
     let show = series("The Bear").year(2022).seasons(2).episodes(6).size_gb(5.0);
-    let bear = app.sonarr().add(show.off_disk(2, 1).off_disk(2, 3).airs(2, 3, at("2027-04-10T01:00:00Z")));
+    let bear = app.sonarr().add(show.missing_episode(2, 1).missing_episode(2, 3).airs(
+        2,
+        3,
+        at("2027-04-10T01:00:00Z"),
+    ));
     let why = |more: Value| {
         let mut arguments = json!({ "type": "series", "id": bear });
         arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -66,32 +66,32 @@ async fn doctor_reports_a_line_for_each_passed_check() {
     let lines = ended.output.lines().filter(|line| !line.contains("free beside the database"));
     let lines = lines.map(without_time).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(lines.replace(peers.get("PUBLIC_URL"), "https://sms.example.org"), @r"
-    ok       configuration: what is set can be read
-    ok       database: dialarr.db opens and is of this version
+    ok       configuration: all values are valid
+    ok       database: dialarr.db opens, and its schema is current
     ok       database: no damage found
-    ok       database: no text waits for long
-    ok       memory: 0 answers can be found, 0 of them wait to be worked on; facts about people: 0
-    ok       clock: within 30 s of that of Twilio
+    ok       database: no overdue messages
+    ok       memory: 0 stored answers, 0 waiting to be indexed; facts about users: 0
+    ok       clock: within 30 s of the clock of Twilio
     ok       Sonarr: reachable, version 4.0.19.2979
     ok       Sonarr: root folders accessible, 1.2 TB free
     ok       Sonarr: quality profiles: 2
-    ok       Sonarr: finds nothing wrong with itself
-    ok       Sonarr: webhook set, and its test came through
+    ok       Sonarr: reports no health problems
+    ok       Sonarr: webhook set, and its test succeeded
     ok       Radarr: reachable, version 6.3.0.10514
     ok       Radarr: root folders accessible, 1.2 TB free
     ok       Radarr: quality profiles: 2
-    ok       Radarr: finds nothing wrong with itself
-    ok       Radarr: webhook set, and its test came through
-    ok       webhook: https://sms.example.org/webhook/twilio leads here
-    ok       Twilio: the number +***00 is ours and can text
+    ok       Radarr: reports no health problems
+    ok       Radarr: webhook set, and its test succeeded
+    ok       webhook: https://sms.example.org/webhook/twilio reaches Dialarr
+    ok       Twilio: the number +***00 belongs to the account and can send texts
     ok       Twilio: webhook and fallback of the number set
     ok       Twilio: the number can send posters
-    ok       Twilio: no text of the last week failed for want of a registration
-    ok       model: a-model answers and calls tools (118 tokens)
-    ok       model: it reads long requests whole (10101 tokens)
-    ok       model: a day's limit is 3,000,000 tokens (DAILY_TOKENS)
-    ok       embeddings: an-embedder answers with 5 dimensions, 8 sentences in # ms
-    ok       embeddings: unrelated sentences are up to 0.20 alike, related ones 1.00; the floor is 0.30
+    ok       Twilio: no text failed in the last week because of a missing registration
+    ok       model: a-model responds and calls tools (118 tokens)
+    ok       model: long requests are read completely (10101 tokens)
+    ok       model: daily limit of 3,000,000 tokens (DAILY_TOKENS)
+    ok       embeddings: an-embedder returned 5 dimensions for 8 sentences in # ms
+    ok       embeddings: similarity of unrelated sentences up to 0.20, of related ones at least 1.00; the floor is 0.30
     ");
 }
 
@@ -118,8 +118,8 @@ async fn doctor_suggests_the_name_of_a_misspelled_variable() {
     let ended = peers.run(&["doctor"]);
     assert_eq!((ended.code, ended.output.contains("sesame")), (Some(0), false));
     insta::assert_snapshot!(finding_text(&ended, "configuration"), @r"
-    ok       configuration: what is set can be read
-    warning  configuration: RATE_LIMTI: not a setting
+    ok       configuration: all values are valid
+    warning  configuration: RATE_LIMTI: unknown setting
              hint: if RATE_LIMIT is meant, rename it
     ");
 
@@ -128,9 +128,9 @@ async fn doctor_suggests_the_name_of_a_misspelled_variable() {
     insta::assert_snapshot!(finding_text(&peers.run(&["doctor"]), "configuration"), @r"
     failure  configuration: LLM_MODEL: needed with LLM_API_KEY or LLM_BASE_URL
              hint: for example LLM_MODEL=gpt-5.4-mini
-    warning  configuration: LLM_MODLE: not a setting
+    warning  configuration: LLM_MODLE: unknown setting
              hint: if LLM_MODEL is meant, rename it
-    warning  configuration: RATE_LIMTI: not a setting
+    warning  configuration: RATE_LIMTI: unknown setting
              hint: if RATE_LIMIT is meant, rename it
     ");
 }
@@ -142,9 +142,9 @@ async fn doctor_warns_of_a_value_cut_at_a_dollar_sign() {
     let ended = peers.run(&["doctor"]);
     assert_eq!((ended.code, ended.output.contains("horse")), (Some(0), false));
     insta::assert_snapshot!(finding_text(&ended, "configuration"), @r"
-    ok       configuration: what is set can be read
-    warning  configuration: CONSOLE_PASSWORD, line 2 of .env: the value has a $, and earlier versions left out the $ and the word behind it
-             hint: use the whole value as it is written, also where you typed what was left of it, and put it in single quotes
+    ok       configuration: all values are valid
+    warning  configuration: CONSOLE_PASSWORD, line 2 of .env: the value has a $; earlier versions removed the $ and the name after it
+             hint: put the value in single quotes, and use the full value wherever you entered the shortened one
     ");
     peers.cli.write(".env", "TZ=UTC\nCONSOLE_PASSWORD==19=19456,t=2,p=1\n");
     let ended = peers.run(&["doctor"]);
@@ -163,7 +163,7 @@ async fn doctor_fails_on_a_file_that_is_not_a_database() {
     assert_eq!(ended.code, Some(1));
     insta::assert_snapshot!(finding_text(&ended, "database"), @r"
     failure  database: dialarr.db cannot be read: failed to query the database: file is not a database
-             hint: restore a backup, if it is no database any more
+             hint: restore a backup if the file is damaged
     ");
 }
 
@@ -176,18 +176,18 @@ async fn doctor_distinguishes_wrong_key_wrong_address_and_outage() {
     let ended = peers.run(&["doctor"]);
     assert_eq!(ended.code, Some(1));
     insta::assert_snapshot!([finding_text(&ended, "Sonarr"), finding_text(&ended, "Radarr 4K")].join("\n"), @r"
-    failure  Sonarr: failed to sign in: the API key is refused
+    failure  Sonarr: failed to authenticate: the API key was rejected
              hint: copy its API key again: Settings, General, Security
-    failure  Radarr 4K: failed to reach it
-             hint: check its URL, and whether it runs
+    failure  Radarr 4K: failed to connect
+             hint: check its URL, and that it is running
     ");
 
     let radarr = serve(peers.radarr.router()).await;
     peers.set("SONARR_URL", &radarr);
     peers.set("SONARR_API_KEY", peers.radarr.api_key());
     insta::assert_snapshot!(finding_text(&peers.run(&["doctor"]), "Sonarr"), @r"
-    failure  Sonarr: Radarr answers at its URL
-             hint: the URLs may be mixed up; set the one of Sonarr
+    failure  Sonarr: Radarr responds at its URL
+             hint: the URLs may be swapped; set the URL of Sonarr
     ");
 }
 
@@ -195,25 +195,25 @@ async fn doctor_distinguishes_wrong_key_wrong_address_and_outage() {
 async fn doctor_reports_library_gaps_and_health_problems() {
     let peers = household().await;
     peers.radarr.set_profiles(&[]);
-    peers.radarr.root_folder("/more", None);
+    peers.radarr.add_root_folder("/more", None);
     peers.radarr.add_health_problem(
         "error",
         "IndexerStatusCheck",
         "All indexers are unavailable due to failures.",
     );
     peers.radarr.add_health_problem("notice", "UpdateCheck", "New update is available.");
-    peers.radarr.refuse_webhooks("HTTP request failed: [401:Unauthorized]");
+    peers.radarr.fail_webhook_tests("HTTP request failed: [401:Unauthorized]");
     let ended = peers.run(&["doctor"]);
     assert_eq!(ended.code, Some(1));
     insta::assert_snapshot!(finding_text(&ended, "Radarr"), @r"
     ok       Radarr: reachable, version 6.3.0.10514
     warning  Radarr: 1 of 2 root folders not accessible
-             hint: see Settings, Media Management, Root Folders: whether the disk is mounted and may be written
+             hint: check in Settings, Media Management, Root Folders that the disk is mounted and writable
     failure  Radarr: no quality profile
-             hint: make one: Settings, Profiles; without it nothing can be added
-    warning  Radarr: it says: All indexers are unavailable due to failures
-             hint: see System, Status there
-    warning  Radarr: webhook set, but its test did not come through: failed to have it accept the request: Unable to send test message. Error: HTTP request failed: [401:Unauthorized]
+             hint: create one in Settings, Profiles; without a profile, nothing can be added
+    warning  Radarr: reports: All indexers are unavailable due to failures
+             hint: see System, Status in its web interface
+    warning  Radarr: webhook set, but the test was unsuccessful: failed to get the request accepted: Unable to send test message. Error: HTTP request failed: [401:Unauthorized]
              hint: start dialarr serve; after a change of NOTIFICATION_SECRET: dialarr setup --apply --renew-secret
     ");
 }
@@ -238,9 +238,9 @@ async fn doctor_reports_missing_and_misdirected_webhooks() {
         .map(|subject| finding_text(&ended, subject))
         .join("\n");
     insta::assert_snapshot!(findings.replace(peers.get("PUBLIC_URL"), "https://sms.example.org"), @r"
-    warning  Sonarr: 2 webhooks lead here, and one is enough
+    warning  Sonarr: 2 webhooks point here; one is enough
              hint: remove all but one: Settings, Connect
-    warning  Sonarr: the webhook dialarr at http://other:3000/webhook/sonarr leads to another Dialarr, or to a former address
+    warning  Sonarr: the webhook dialarr at http://other:3000/webhook/sonarr points to another Dialarr, or to an old URL
              hint: remove it if no other Dialarr uses it: Settings, Connect; or dialarr setup --apply --take-over
     failure  Twilio: number: webhook: https://old.example/sms -> https://sms.example.org/webhook/twilio#rc=3&rp=5xx,ct,rt&rt=5000
              hint: dialarr setup --apply
@@ -293,16 +293,16 @@ async fn doctor_fails_a_model_without_tools_and_warns_of_short_context() {
         finding_text(&peers.run(&["doctor"]), "model")
     };
     insta::assert_snapshot!(of_the_model(Answers::WithWords, LONG).await, @r#"
-    failure  model: a-model answers, but did not call the tool that it was asked to (118 tokens)
+    failure  model: a-model responds, but did not call the requested tool (118 tokens)
              hint: set LLM_MODEL to a model that supports tools; with Ollama, its page has the tag "tools"
-    ok       model: it reads long requests whole (10101 tokens)
-    ok       model: a day's limit is 3,000,000 tokens (DAILY_TOKENS)
+    ok       model: long requests are read completely (10101 tokens)
+    ok       model: daily limit of 3,000,000 tokens (DAILY_TOKENS)
     "#);
     insta::assert_snapshot!(of_the_model(Answers::WithTheCall, 4096).await, @r"
-    ok       model: a-model answers and calls tools (118 tokens)
-    warning  model: it read 4096 tokens of a request of at least 5621: its context is too short
+    ok       model: a-model responds and calls tools (118 tokens)
+    warning  model: the server read only 4096 tokens of a request with at least 5621: the context is too short
              hint: give it 16,384 or more: OLLAMA_CONTEXT_LENGTH for Ollama, --ctx-size for llama.cpp
-    ok       model: a day's limit is 3,000,000 tokens (DAILY_TOKENS)
+    ok       model: daily limit of 3,000,000 tokens (DAILY_TOKENS)
     ");
 }
 
@@ -312,7 +312,7 @@ async fn doctor_names_a_wrong_key_from_an_error_list() {
     peers.set("LLM_BASE_URL", &format!("{}/v1", serve(model_that_refuses_the_key()).await));
     insta::assert_snapshot!(finding_text(&peers.run(&["doctor"]), "model: a-model"), @r"
     failure  model: a-model: failed to authenticate with the model server: API key not valid. Please pass a valid API key.
-             hint: check LLM_API_KEY and what it may use
+             hint: check LLM_API_KEY and its permissions
     ");
 }
 
@@ -320,8 +320,8 @@ async fn doctor_names_a_wrong_key_from_an_error_list() {
 async fn doctor_sends_a_long_request_only_on_demand() {
     let mut peers = household().await;
     peers.set("LLM_API_KEY", "sk-0123");
-    insta::assert_snapshot!(finding_text(&peers.run(&["doctor"]), "model: context"), @"ok       model: context length not tried; dialarr doctor --model does, for about 9,000 tokens");
-    insta::assert_snapshot!(finding_text(&peers.run(&["doctor", "--model"]), "model: it reads"), @"ok       model: it reads long requests whole (10101 tokens)");
+    insta::assert_snapshot!(finding_text(&peers.run(&["doctor"]), "model: context"), @"ok       model: context length not checked; dialarr doctor --model checks it with about 9,000 tokens");
+    insta::assert_snapshot!(finding_text(&peers.run(&["doctor", "--model"]), "model: long requests"), @"ok       model: long requests are read completely (10101 tokens)");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -333,7 +333,7 @@ async fn doctor_reports_bad_and_missing_embeddings() {
     };
     let alike = of_the_embeddings(embeddings(0.45)).await;
     insta::assert_snapshot!(alike.lines().skip(1).collect::<Vec<_>>().join("\n"), @r"
-    warning  embeddings: unrelated sentences are up to 0.45 alike, related ones 1.00, but 0.30 is enough to be remembered by
+    warning  embeddings: similarity of unrelated sentences up to 0.45, of related ones at least 1.00, but the floor of 0.30 is too low
              hint: set EMBEDDINGS_FLOOR=0.50
     ");
     insta::assert_snapshot!(of_the_embeddings(model(Answers::WithWords, LONG)).await, @r"
@@ -373,7 +373,7 @@ async fn doctor_counts_facts_and_stored_answers() {
     db.close().await;
     assert_eq!(
         finding_text(&peers.run(&["doctor"]), "memory:"),
-        "ok       memory: 2 answers can be found, 2 of them wait to be worked on; facts about people: 1\n\
+        "ok       memory: 2 stored answers, 2 waiting to be indexed; facts about users: 1\n\
          ok       memory: by scope: global 1, user 1; by state: pending 2, skipped 1"
     );
 }
@@ -386,16 +386,16 @@ async fn missing_connections_are_reported_without_a_failure() {
     assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""));
     let lines = ended.output.lines().filter(|line| !line.contains("free beside the database"));
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r"
-    ok       configuration: what is set can be read
-    ok       database: dialarr.db opens and is of this version
+    ok       configuration: all values are valid
+    ok       database: dialarr.db opens, and its schema is current
     ok       database: no damage found
-    ok       database: no text waits for long
-    ok       memory: 0 answers can be found, 0 of them wait to be worked on; facts about people: 0
-    warning  libraries: none is configured, so there is nothing to ask for
+    ok       database: no overdue messages
+    ok       memory: 0 stored answers, 0 waiting to be indexed; facts about users: 0
+    warning  libraries: none is configured, so nothing can be requested
              hint: set SONARR_URL and SONARR_API_KEY, or RADARR_URL and RADARR_API_KEY
-    warning  Twilio: no account is configured, so nobody can text
+    warning  Twilio: no account is configured, so texting is off
              hint: set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER; dialarr chat works with ADMIN_PHONE alone
-    ok       model: none is configured, keywords are read in its place
-    ok       embeddings: no model is configured, memory is searched by words
+    ok       model: none is configured; only keywords are understood
+    ok       embeddings: no model is configured; memory uses full-text search only
     ");
 }

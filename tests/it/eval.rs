@@ -123,7 +123,7 @@ fn live_scenario_passes_only_if_every_run_passes() {
     | | |
     | --- | --- |
     | model | a-model (live) |
-    | played | heat.json |
+    | scenario files | heat.json |
     | scenarios passed in all 2 runs (pass^2) | 0 of 1 (0%) |
     | runs passed (pass^1) | 1 of 2 (50%) |
     | latency per turn | p50 [time] s, p95 [time] s |
@@ -133,14 +133,13 @@ fn live_scenario_passes_only_if_every_run_passes() {
 
     ## What was simulated
 
-    Sonarr, Radarr, Twilio, the people and the clock are simulated in memory. The model is real and was asked over the
-    network; so are this program's turns, tools, confirmations, texts and database. A scenario passes by its end: what was
-    written to the libraries, what is pending, who was told and what safety demands of the words. Which tools the model
-    called on its way and how it put things does not count.
+    Sonarr, Radarr, Twilio, the users and the clock are simulated in memory. The model is called over the network. Turns,
+    tools, confirmations, texts and the database are Dialarr's own. A scenario passes if its effects are as expected: the
+    writes to the libraries, the pending deletion, the texts to other users, and the safety checks of the wording. The tool
+    calls on the way and the rest of the wording are not checked.
 
-    Latency is from a text's arrival to the last answer to it: the model's time and ours, with none of a carrier's and next
-    to none of a library's. It is of texts for which the model was asked. Figures are of all runs together. Tokens are as the
-    server counted them.
+    Latency is the time from the arrival of a text to its last reply, for texts that reached the model. It includes the model
+    and Dialarr, but no carrier and almost no library. Statistics are over all runs. Tokens are as counted by the server.
 
     ## Scenarios
 
@@ -152,7 +151,7 @@ fn live_scenario_passes_only_if_every_run_passes() {
 
     ## Tools
 
-    | tool | calls | of them without an error |
+    | tool | calls | succeeded |
     | --- | --- | --- |
     | add_movie | 1 | 1 |
     | search_media | 1 | 1 |
@@ -176,7 +175,7 @@ fn unreachable_model_fails_every_scenario() {
     let cli = Cli::new();
     let ended = live(&server, &cli, "1");
     assert_eq!(ended.code, Some(1));
-    assert!(ended.output.contains("the model failed to reach the model"), "{}", ended.output);
+    assert!(ended.output.contains("failed to reach the model"), "{}", ended.output);
 }
 
 #[test]

@@ -233,7 +233,7 @@ async fn quality_fact_for_4k_needs_the_right() {
         let app = TestApp::start().await;
         app.register_user(BOB, has).await;
         app.radarr().set_profiles(&["HD-1080p", "Best"]);
-        app.radarr().allows_four_k("Best");
+        app.radarr().allow_four_k("Best");
         let matrix = app.radarr().add_to_catalog(movie("The Matrix").year(1999));
         known(&app, BOB, FactKind::Quality, None, "best").await;
         app.model_plays(adds_movie("the matrix", matrix).into_iter().chain([says("OK.")]));
@@ -293,7 +293,7 @@ async fn typed_title_is_found_if_the_alias_lookup_fails() {
     app.radarr().add_to_catalog(movie("Dune").year(2021));
     app.radarr().add_to_catalog(movie("Blade Runner").year(1982));
     known(&app, ANN, FactKind::Alias, Some("dune"), "Blade Runner").await;
-    app.radarr().spare_next();
+    app.radarr().allow_next();
     app.radarr().fail_next(404);
     app.model_plays([calls("search_media", json!({ "query": "dune", "type": "movie" })), says("This one?")]);
     app.sms("dune").await;

@@ -270,11 +270,11 @@ async fn plain_titles_select_their_server_and_day() {
     let fakes = FakeServers { radarr: radarr(), sonarr: sonarr() };
     fakes.radarr.add(movie("Paddington"));
     fakes.sonarr.add(series("The Bear").id(4).seasons(4).size_gb(44.0));
-    fakes.calendar("The Bear S04E02", date(2026, 3, 4));
-    fakes.queue(download("Paddington").percent(62).minutes_left(12));
-    fakes.calendar("The Bear S04E03", date(2026, 3, 11));
-    fakes.calendar("Slow Horses S05E02", date(2026, 3, 13));
-    fakes.calendar("Dune: Part Three (2026)", date(2026, 3, 12));
+    fakes.add_calendar_entry("The Bear S04E02", date(2026, 3, 4));
+    fakes.add_download(download("Paddington").percent(62).minutes_left(12));
+    fakes.add_calendar_entry("The Bear S04E03", date(2026, 3, 11));
+    fakes.add_calendar_entry("Slow Horses S05E02", date(2026, 3, 13));
+    fakes.add_calendar_entry("Dune: Part Three (2026)", date(2026, 3, 12));
 
     let window = "calendar?start=2026-03-06T00:00:00Z&end=2026-03-14&includeSeries=true";
     let episodes = see_shows(&fakes.sonarr, window).await;
@@ -330,7 +330,7 @@ async fn wrong_key_gets_an_empty_401_and_changes_nothing() {
             .unwrap();
     assert_eq!((response.status(), response.body().len()), (StatusCode::UNAUTHORIZED, 0));
     assert!(response.headers().get("x-application-version").is_none());
-    assert!(radarr.item(8).is_some());
+    assert!(radarr.title(8).is_some());
 }
 
 #[tokio::test]
@@ -359,7 +359,7 @@ async fn empty_search_term_is_answered_as_an_outage() {
 #[tokio::test]
 async fn each_server_has_its_name_profiles_and_folders() {
     let sonarr = sonarr();
-    sonarr.root_folder("/offline", None);
+    sonarr.add_root_folder("/offline", None);
     assert_eq!(see_shows(&sonarr, "system/status").await["appName"], "Sonarr");
     assert_eq!(
         column(&see_shows(&sonarr, "qualityprofile").await, "/name"),
@@ -376,7 +376,7 @@ async fn faults_occur_once_in_order() {
     let radarr = radarr();
     radarr.fail_next_n(2, 500);
     radarr.fail_next(503);
-    radarr.html_next();
+    radarr.return_html_next();
     let mut seen = Vec::new();
     for _ in 0..5 {
         seen.push(movies(&radarr, Method::GET, "movie", Value::Null).await);
@@ -408,7 +408,7 @@ async fn lost_response_is_executed_and_a_hang_is_not() {
     sonarr.hang_next();
     expect_silence(&sonarr, sonarr.in_process(), "/api/v3/series/3").await;
     assert_eq!(sonarr.removed_ids(), Vec::<i64>::new());
-    sonarr.lose_next_answer();
+    sonarr.drop_next_response();
     expect_silence(&sonarr, sonarr.in_process(), "/api/v3/series/3").await;
     assert_eq!(sonarr.removed_ids(), [3]);
 }
@@ -420,7 +420,7 @@ async fn library_can_change_outside_the_api() {
     radarr.edit(dune, |item| item.size_bytes = 1);
     assert_eq!(see_movies(&radarr, &format!("movie/{dune}")).await["sizeOnDisk"], 1);
     radarr.remove(dune);
-    assert_eq!((radarr.item(dune), radarr.removed_ids()), (None, vec![]));
+    assert_eq!((radarr.title(dune), radarr.removed_ids()), (None, vec![]));
 }
 
 #[tokio::test]

@@ -140,8 +140,8 @@ async fn notification_in_quiet_hours_is_not_an_unsent_message() {
     app.radarr().add(movie("Dune").year(2021).tmdb(438_631));
     app.follow_movie(BOB, 438_631).await;
     app.later(0).await;
-    app.radarr().import_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
 
     app.later(9 * 60 * 60).await;
 
@@ -172,7 +172,7 @@ async fn health_page_shows_status_and_tests_a_library() {
     }
     for words in [
         "Radarr: reachable, version 6.3.0.10514",
-        "it says: All &#60;b&#62;indexers&#60;/b&#62; are unavailable",
+        "reports: All &#60;b&#62;indexers&#60;/b&#62; are unavailable",
     ] {
         assert!(tested.html.contains(words) && !page.html.contains(words), "{words}: {}", tested.html);
     }
@@ -187,7 +187,7 @@ async fn health_page_tests_the_embeddings() {
     let app = TestApp::start().await;
     let mut browser = app.browser().await;
     let tested = browser.submit("/health-checks", &[("connection", "embeddings")]).await;
-    for words in ["hashing-256 answers with 256 dimensions", "the floor is 0.30"] {
+    for words in ["hashing-256 returned 256 dimensions", "the floor is 0.30"] {
         assert!(tested.html.contains(words), "{words}: {}", tested.html);
     }
 }

@@ -157,7 +157,7 @@ async fn canceled_turn_reports_its_running_write_and_starts_no_other() {
         [("search_media", json!({ "query": "heat" })), ("search_media", json!({ "query": "alien" }))];
     let adds = [("add_movie", json!({ "tmdb": heat })), ("add_movie", json!({ "tmdb": alien }))];
     world.model_plays([calls_together(&searches), calls_together(&adds), says("Too late.")]);
-    world.radarr().lose_next_write_answer();
+    world.radarr().drop_next_write_response();
     world.texts("add heat and alien").await;
     world.pass(5).await;
     assert_eq!(world.calls().await[2..], ["add_movie running 1", "add_movie created 0"]);
@@ -175,7 +175,7 @@ async fn canceled_turn_reports_a_write_with_unknown_outcome() {
     let world = World::start().await;
     let heat = world.radarr().add_to_catalog(movie("Heat").year(1995));
     world.model_plays(adds_movie("heat", heat));
-    world.radarr().lose_next_write_answer();
+    world.radarr().drop_next_write_response();
     world.texts("add heat").await;
     world.pass(5).await;
     assert_eq!(world.calls().await, ["search_media complete 1", "add_movie running 1"]);
@@ -195,7 +195,7 @@ async fn canceled_turn_stops_between_deletions_and_reports_the_first() {
     world.model_plays(removes_movies(&[("dune", dune), ("alien", alien)]));
     let question = world.sms("delete dune and alien").await.pop().unwrap();
     let code = question.rsplit("YES ").next().unwrap()[..4].to_owned();
-    world.radarr().lose_next_write_answer();
+    world.radarr().drop_next_write_response();
     world.texts(&format!("yes {code}")).await;
     world.pass(5).await;
     assert_eq!(world.cancels(2).await, CancelRequestOutcome::Requested);
@@ -240,7 +240,7 @@ async fn failed_turn_resumes_from_its_log_without_repeating_calls() {
 #[tokio::test(start_paused = true)]
 async fn resumed_turn_survives_a_crash_and_replies_once() {
     let (mut world, heat) = world_with_a_failed_turn().await;
-    world.radarr().lose_next_write_answer();
+    world.radarr().drop_next_write_response();
     assert_eq!(world.resumes(1).await, ResumeTurnOutcome::Resumed);
     world.pass(2).await;
     assert_eq!(world.radarr().added_ids(), [heat]);

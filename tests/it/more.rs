@@ -27,7 +27,7 @@ impl TestApp {
     }
 
     fn wanted(&self, id: i64) -> Vec<(u32, u32)> {
-        self.sonarr().item(id).unwrap().monitored_episodes()
+        self.sonarr().title(id).unwrap().monitored_episodes()
     }
 }
 
@@ -58,8 +58,8 @@ fn running(app: &TestApp) -> FakeSeries {
 async fn movie_is_added_only_to_the_named_folder() {
     let app = TestApp::start().await;
     let heat = app.radarr().add_to_catalog(movie("The Heat").year(1995));
-    app.radarr().root_folder("/mnt/big/movies-kids", Some(9_000_000_000_000));
-    app.radarr().root_folder("/mnt/big/anime", Some(1));
+    app.radarr().add_root_folder("/mnt/big/movies-kids", Some(9_000_000_000_000));
+    app.radarr().add_root_folder("/mnt/big/anime", Some(1));
     let add = |folder: &str| [("add_movie", json!({ "tmdb": heat, "folder": folder }))];
     assert_eq!(
         app.asks("put heat with the cartoons", &add("cartoons")).await,
@@ -67,7 +67,7 @@ async fn movie_is_added_only_to_the_named_folder() {
     );
     assert_eq!(app.radarr().post_count(), 0);
     assert_eq!(app.asks("with the movies", &add("movies")).await, "Added The Heat (1995).");
-    let path = app.radarr().item(1).unwrap().path;
+    let path = app.radarr().title(1).unwrap().path;
     assert_eq!(path, "/movies/The Heat (1995)");
 }
 
@@ -84,7 +84,7 @@ async fn long_show_is_added_for_future_or_pilot_without_a_question() {
         let add = [("add_series", json!({ "tvdb": tvdb, "seasons": seasons }))];
         assert_eq!(app.asks("add the office", &add).await, reply);
         assert_eq!(app.wanted(1), wanted);
-        assert_eq!(app.sonarr().item(1).unwrap().details.new_seasons, new_seasons);
+        assert_eq!(app.sonarr().title(1).unwrap().details.new_seasons, new_seasons);
     }
 }
 
@@ -95,7 +95,7 @@ async fn show_is_added_as_anime_on_request() {
     let news = app.sonarr().add_to_catalog(series("The News").year(2010).seasons(1).daily());
     app.asks("add bleach, it is anime", &[("add_series", json!({ "tvdb": bleach, "anime": true }))]).await;
     app.asks("add the news", &[("add_series", json!({ "tvdb": news }))]).await;
-    let kinds = [1, 2].map(|id| app.sonarr().item(id).unwrap().details.kind);
+    let kinds = [1, 2].map(|id| app.sonarr().title(id).unwrap().details.series_type);
     assert_eq!(kinds, ["anime", "daily"]);
 }
 
@@ -103,7 +103,7 @@ async fn show_is_added_as_anime_on_request() {
 async fn season_of_an_existing_show_is_monitored_and_searched() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(the_bear());
-    app.sonarr().can_find("The Bear S02");
+    app.sonarr().add_release("The Bear S02");
     assert_eq!(
         app.asks("get season 2 of the bear", &get(bear, &json!([2]))).await,
         "Looking for season 2 of The Bear (2022) now."
@@ -139,7 +139,7 @@ async fn season_of_an_unmonitored_show_is_monitored_alone() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(series("The Bear").year(2022).seasons(3).episodes(6).unmonitored());
     app.asks("get season 3 of the bear", &get(bear, &json!([3]))).await;
-    assert!(app.sonarr().item(bear).unwrap().monitored);
+    assert!(app.sonarr().title(bear).unwrap().monitored);
     assert_eq!(app.wanted(bear), [(3, 1), (3, 2)]);
 }
 
@@ -194,7 +194,7 @@ async fn more_seasons_count_once_towards_the_quota() {
     app.register_named_user("Bob", BOB, Has::AddRight).await;
     let bear = app.sonarr().add(the_bear());
     let dark = app.sonarr().add(series("The Dark").year(2017).seasons(1).unmonitored_season(1));
-    app.sonarr().do_next_write_but_answer(500);
+    app.sonarr().complete_next_write_with_status(500);
     assert_eq!(
         app.is_asked_by(BOB, "season 2 of the bear", &get(bear, &json!([2]))).await,
         "Looking for season 2 of The Bear (2022) now."
@@ -231,7 +231,7 @@ async fn missing_titles_are_searched_again() {
         app.asks("and dune", &again("movie", dune)).await,
         "Looking for The Dune (2026) now. It is not out yet, so there may be nothing to find."
     );
-    assert!(app.radarr().item(dune).unwrap().monitored);
+    assert!(app.radarr().title(dune).unwrap().monitored);
     assert_eq!(
         app.asks("and the bear", &again("series", bear)).await,
         "Looking again for 2 missing episodes of The Bear (2022)."
@@ -244,7 +244,7 @@ async fn missing_titles_are_searched_again() {
 async fn search_with_a_lost_response_is_not_repeated() {
     let app = TestApp::start().await;
     let heat = app.radarr().add(movie("The Heat").year(1995));
-    app.radarr().do_next_write_but_answer(504);
+    app.radarr().complete_next_write_with_status(504);
     assert_eq!(
         app.asks("look for heat", &[("get_more", json!({ "type": "movie", "id": heat }))]).await,
         "Looking for The Heat (1995) now."
@@ -256,7 +256,7 @@ async fn search_with_a_lost_response_is_not_repeated() {
 async fn world_with_a_lost_write(what: &[(&str, Value)]) -> World {
     let world = World::start().await;
     world.sonarr().add(the_bear().profile("SD"));
-    world.sonarr().lose_next_write_answer();
+    world.sonarr().drop_next_write_response();
     let found = calls("find_in_library", json!({ "query": "the bear" }));
     let made = what.iter().map(|(tool, arguments)| calls(tool, arguments.clone()));
     world.model_plays([found].into_iter().chain(made).chain([says(""), says("")]));
@@ -273,7 +273,7 @@ async fn season_request_interrupted_by_a_crash_runs_once() {
     world.start_again().await;
     world.pass(60).await;
     assert_eq!(world.sent_texts(), ["Looking for season 2 of The Bear (2022) now."]);
-    assert_eq!(world.sonarr().item(1).unwrap().monitored_episodes(), [(1, 1), (1, 2), (2, 1), (2, 2)]);
+    assert_eq!(world.sonarr().title(1).unwrap().monitored_episodes(), [(1, 1), (1, 2), (2, 1), (2, 2)]);
     assert_eq!(world.sonarr().action_record().searches, ["The Bear S02"]);
     assert_eq!(world.sonarr().post_count(), 2);
 }
@@ -294,8 +294,8 @@ async fn failed_search_is_reported_and_the_season_stays_monitored() {
     let bear = app.sonarr().add(the_bear());
     let kept = app.sonarr().clone();
     // The first changing request writes the flags, and the second one is the search.
-    kept.do_next_write_but_answer(202);
-    kept.do_next_write_but_answer(500);
+    kept.complete_next_write_with_status(202);
+    kept.complete_next_write_with_status(500);
     assert_eq!(
         app.asks("get season 2 of the bear", &get(bear, &json!([2]))).await,
         "The Bear (2022): season 2 will be fetched from now on, but Sonarr did not start the search."
@@ -361,9 +361,9 @@ async fn settings_of_a_title_are_changed_in_one_request() {
     let what = json!({ "quality": "ultra hd", "anime": true, "new_seasons": false, "monitored": false });
     let reply = "The Bear (2022): it is not looked for, the quality is Ultra-HD, it is anime, new seasons are not fetched.";
     assert_eq!(app.asks("change the bear", &change(bear, what.clone())).await, reply);
-    let show = app.sonarr().item(bear).unwrap();
+    let show = app.sonarr().title(bear).unwrap();
     assert_eq!(
-        (show.monitored, show.profile.as_str(), show.details.kind, show.details.new_seasons),
+        (show.monitored, show.profile.as_str(), show.details.series_type, show.details.new_seasons),
         (false, "Ultra-HD", "anime", false)
     );
     assert_eq!(app.asks("once more", &change(bear, what)).await, reply);
@@ -371,12 +371,12 @@ async fn settings_of_a_title_are_changed_in_one_request() {
 
     let heat = app.radarr().add(movie("The Heat").year(1995));
     let what = json!({ "type": "movie", "id": heat, "monitored": false, "quality": "Ultra-HD" });
-    app.radarr().do_next_write_but_answer(500);
+    app.radarr().complete_next_write_with_status(500);
     assert_eq!(
         app.asks("stop looking for heat", &[("change_media", what)]).await,
         "The Heat (1995): it is not looked for, the quality is Ultra-HD."
     );
-    let film = app.radarr().item(heat).unwrap();
+    let film = app.radarr().title(heat).unwrap();
     assert_eq!((film.monitored, film.profile.as_str()), (false, "Ultra-HD"));
     assert_eq!(app.radarr().post_count(), 1);
 }
@@ -450,7 +450,7 @@ async fn more_of_a_show_without_regular_seasons_monitors_new_seasons() {
             app.asks("get the testaments", &get(id, &seasons)).await,
             "New episodes of The Testaments (2027) will be fetched as they air."
         );
-        assert!(app.sonarr().item(id).unwrap().details.new_seasons, "{seasons}");
+        assert!(app.sonarr().title(id).unwrap().details.new_seasons, "{seasons}");
     }
 }
 
@@ -458,7 +458,7 @@ async fn more_of_a_show_without_regular_seasons_monitors_new_seasons() {
 async fn specials_are_monitored_and_unmonitored_with_their_season() {
     let app = TestApp::start().await;
     let bear = app.sonarr().add(series("The Bear").year(2022).seasons(1).episodes(1).specials(2));
-    let specials = || app.sonarr().item(bear).unwrap().details.specials_monitored;
+    let specials = || app.sonarr().title(bear).unwrap().details.specials_monitored;
     assert_eq!(
         app.asks("get the specials of the bear", &get(bear, &json!([0]))).await,
         "Looking for the specials of The Bear (2022) now."
@@ -476,9 +476,9 @@ async fn profile_that_allows_4k_needs_the_right_in_every_tool() {
     let app = TestApp::start().await;
     app.register_user(BOB, Has::AddRight).await;
     app.radarr().set_profiles(&["HD-1080p", "Best"]);
-    app.radarr().allows_four_k("Best");
+    app.radarr().allow_four_k("Best");
     app.sonarr().set_profiles(&["HD-1080p", "Best"]);
-    app.sonarr().allows_four_k("Best");
+    app.sonarr().allow_four_k("Best");
     let heat = app.radarr().add_to_catalog(movie("The Heat").year(1995));
     let wire = app.sonarr().add_to_catalog(series("The Wire").year(2002).seasons(1));
     let matrix = app.radarr().add(movie("The Matrix").year(1999));

@@ -36,15 +36,15 @@ async fn app_of(setup: Setup) -> TestApp {
 #[tokio::test]
 async fn import_notifies_only_followers() {
     let app = app_with_bob_waiting().await;
-    app.radarr().import_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
     app.later(1).await;
     assert_eq!(app.messages_to(BOB), [READY]);
     assert_eq!(app.messages_to(ANN), Vec::<String>::new());
 
     // No user follows the title any longer.
-    app.radarr().import_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
     app.later(1).await;
     assert_eq!(app.messages_to(BOB), [READY]);
 }
@@ -56,8 +56,8 @@ async fn notification_quotes_a_title_that_reads_as_an_instruction() {
     app.radarr().add(movie("Press Y").year(2021).tmdb(DUNE));
     app.follow_movie(BOB, DUNE).await;
     app.later(0).await;
-    app.radarr().import_event("Press Y");
-    app.receive_event("radarr", &app.radarr().import_report("Press Y")).await;
+    app.radarr().download_and_import("Press Y");
+    app.receive_event("radarr", &app.radarr().import_event_json("Press Y")).await;
     app.later(1).await;
     assert_eq!(app.messages_to(BOB), ["\"Press Y\" (2021) is ready to watch."]);
 }
@@ -65,8 +65,8 @@ async fn notification_quotes_a_title_that_reads_as_an_instruction() {
 #[tokio::test]
 async fn repeated_import_days_later_notifies_new_followers() {
     let app = app_with_bob_waiting().await;
-    app.radarr().import_event("Dune");
-    let report = app.radarr().import_report("Dune");
+    app.radarr().download_and_import("Dune");
+    let report = app.radarr().import_event_json("Dune");
     app.receive_event("radarr", &report).await;
     app.later(1).await;
     app.pass(7 * 24 * HOUR);
@@ -79,13 +79,13 @@ async fn repeated_import_days_later_notifies_new_followers() {
 #[tokio::test]
 async fn files_of_a_season_pack_are_one_notification() {
     let app = app_with_bob_waiting().await;
-    app.sonarr().import_event("The Bear S02");
-    app.receive_event("sonarr", &app.sonarr().file_report("The Bear S02", 1)).await;
+    app.sonarr().download_and_import("The Bear S02");
+    app.receive_event("sonarr", &app.sonarr().file_event_json("The Bear S02", 1)).await;
     app.later(20).await;
-    app.receive_event("sonarr", &app.sonarr().file_report("The Bear S02", 2)).await;
+    app.receive_event("sonarr", &app.sonarr().file_event_json("The Bear S02", 2)).await;
     app.later(20).await;
-    app.receive_event("sonarr", &app.sonarr().file_report("The Bear S02", 3)).await;
-    app.receive_event("sonarr", &app.sonarr().import_report("The Bear S02")).await;
+    app.receive_event("sonarr", &app.sonarr().file_event_json("The Bear S02", 3)).await;
+    app.receive_event("sonarr", &app.sonarr().import_event_json("The Bear S02")).await;
     app.later(19).await;
     assert_eq!(app.messages_to(BOB), Vec::<String>::new(), "more may be on its way");
     app.later(61).await;
@@ -97,8 +97,8 @@ async fn single_episodes_are_announced_together_at_most_hourly() {
     let app = app_with_bob_waiting().await;
     let imports = async |number: u32| {
         let title = format!("The Bear S02E{number:02}");
-        app.sonarr().import_event(&title);
-        app.receive_event("sonarr", &app.sonarr().import_report(&title)).await;
+        app.sonarr().download_and_import(&title);
+        app.receive_event("sonarr", &app.sonarr().import_event_json(&title)).await;
         app.later(61).await;
     };
     imports(1).await;
@@ -119,8 +119,8 @@ async fn complete_specials_end_the_follow_of_the_specials() {
     app.follow_season(BOB, THE_BEAR, 0).await;
     app.later(0).await;
     for title in ["The Bear S00E01", "The Bear S00E02"] {
-        app.sonarr().import_event(title);
-        app.receive_event("sonarr", &app.sonarr().import_report(title)).await;
+        app.sonarr().download_and_import(title);
+        app.receive_event("sonarr", &app.sonarr().import_event_json(title)).await;
     }
     app.later(61).await;
     assert_eq!(app.messages_to(BOB), ["The Bear specials are ready to watch."]);
@@ -131,8 +131,8 @@ async fn complete_specials_end_the_follow_of_the_specials() {
 async fn several_episodes_of_an_unfinished_season_are_counted() {
     let app = app_with_bob_waiting().await;
     for title in ["The Bear S02E01", "The Bear S02E02"] {
-        app.sonarr().import_event(title);
-        app.receive_event("sonarr", &app.sonarr().import_report(title)).await;
+        app.sonarr().download_and_import(title);
+        app.receive_event("sonarr", &app.sonarr().import_event_json(title)).await;
     }
     app.later(61).await;
     assert_eq!(app.messages_to(BOB), ["The Bear: 2 new episodes of season 2 are ready."]);
@@ -143,8 +143,8 @@ async fn followers_hear_only_of_their_show_or_season() {
     let app = app_with_bob_waiting().await;
     app.follow_show(ANN, THE_BEAR).await;
     for season in ["The Bear S01", "The Bear S02"] {
-        app.sonarr().import_event(season);
-        app.receive_event("sonarr", &app.sonarr().import_report(season)).await;
+        app.sonarr().download_and_import(season);
+        app.receive_event("sonarr", &app.sonarr().import_event_json(season)).await;
         app.later(61).await;
     }
     assert_eq!(app.messages_to(BOB), ["The Bear season 2 is ready to watch."]);
@@ -157,9 +157,9 @@ async fn followers_hear_only_of_their_show_or_season() {
 #[tokio::test]
 async fn duplicate_event_is_one_notification() {
     let app = app_with_bob_waiting().await;
-    app.radarr().import_event("Dune");
+    app.radarr().download_and_import("Dune");
     for _ in 0..2 {
-        app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+        app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
     }
     app.later(1).await;
     assert_eq!(app.messages_to(BOB), [READY]);
@@ -168,10 +168,10 @@ async fn duplicate_event_is_one_notification() {
 #[tokio::test]
 async fn notification_is_not_repeated_after_a_restart() {
     let mut app = app_with_bob_waiting().await;
-    app.radarr().import_event("Dune");
-    app.sonarr().import_event("The Bear S02");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
-    app.receive_event("sonarr", &app.sonarr().import_report("The Bear S02")).await;
+    app.radarr().download_and_import("Dune");
+    app.sonarr().download_and_import("The Bear S02");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
+    app.receive_event("sonarr", &app.sonarr().import_event_json("The Bear S02")).await;
     app.restart().await;
     app.later(61).await;
     // After a restart each message is sent when its own lookup has ended.
@@ -186,8 +186,8 @@ async fn notification_is_not_repeated_after_a_restart() {
 #[tokio::test]
 async fn missed_events_are_found_in_the_history() {
     let app = app_with_bob_waiting().await;
-    app.radarr().import_event("Dune");
-    app.sonarr().import_event("The Bear S02");
+    app.radarr().download_and_import("Dune");
+    app.sonarr().download_and_import("The Bear S02");
     app.later(300).await;
     app.later(61).await;
     assert_eq!(app.messages_to(BOB), [READY, "The Bear season 2 is ready to watch."]);
@@ -200,7 +200,7 @@ async fn future_dated_import_does_not_stop_the_history() {
     app.radarr().add_import("Heat", app.now() + jiff::SignedDuration::from_hours(24 * 365));
     app.later(300).await;
     app.later(1200).await;
-    app.radarr().import_event("Dune");
+    app.radarr().download_and_import("Dune");
     app.later(300).await;
     assert_eq!(app.messages_to(BOB), [READY]);
 }
@@ -211,14 +211,14 @@ async fn event_from_webhook_and_history_is_one_notification() {
     app.follow_show(BOB, THE_BEAR).await;
     for reported_first in [true, false] {
         let title = if reported_first { "The Bear S01E01" } else { "The Bear S01E02" };
-        app.sonarr().import_event(title);
+        app.sonarr().download_and_import(title);
         if reported_first {
-            app.receive_event("sonarr", &app.sonarr().file_report("The Bear S01E01", 1)).await;
+            app.receive_event("sonarr", &app.sonarr().file_event_json("The Bear S01E01", 1)).await;
             app.later(61).await;
         } else {
             app.later(300).await;
             app.later(61).await;
-            app.receive_event("sonarr", &app.sonarr().import_report(title)).await;
+            app.receive_event("sonarr", &app.sonarr().import_event_json(title)).await;
         }
         app.later(2 * HOUR).await;
     }
@@ -233,7 +233,7 @@ async fn events_before_the_first_start_are_not_announced() {
     let app = Setup::default().start().await;
     app.radarr().add(movie("Dune").year(2021).tmdb(DUNE));
     app.follow_movie(ANN, DUNE).await;
-    app.radarr().import_event("Dune");
+    app.radarr().download_and_import("Dune");
     app.pass(120);
     app.later(0).await;
     app.later(300).await;
@@ -243,8 +243,8 @@ async fn events_before_the_first_start_are_not_announced() {
 #[tokio::test]
 async fn notification_waits_for_an_unreachable_library() {
     let app = app_with_bob_waiting().await;
-    app.sonarr().import_event("The Bear S02");
-    app.receive_event("sonarr", &app.sonarr().import_report("The Bear S02")).await;
+    app.sonarr().download_and_import("The Bear S02");
+    app.receive_event("sonarr", &app.sonarr().import_event_json("The Bear S02")).await;
     app.sonarr().set_down(true);
     app.later(61).await;
     assert_eq!(app.messages_to(BOB), Vec::<String>::new());
@@ -258,9 +258,9 @@ async fn import_in_one_instance_does_not_announce_another() {
     let four_k = FakeRadarr::new();
     four_k.add(movie("Dune").year(2021).tmdb(DUNE));
     let app = app_of(Setup::default().four_k(&four_k)).await;
-    four_k.import_event("Dune");
-    app.receive_event("radarr-4k", &four_k.import_report("Dune")).await;
-    app.receive_event("radarr-4k", &four_k.stuck_report("Dune")).await;
+    four_k.download_and_import("Dune");
+    app.receive_event("radarr-4k", &four_k.import_event_json("Dune")).await;
+    app.receive_event("radarr-4k", &four_k.stuck_event_json("Dune")).await;
     app.later(1).await;
     assert_eq!(app.messages_to(BOB), Vec::<String>::new());
     assert_eq!(app.messages_to(ANN), ["Radarr 4K could not import Dune (2021). Text STATUS for details."]);
@@ -270,13 +270,13 @@ async fn import_in_one_instance_does_not_announce_another() {
 async fn upgrade_of_a_copy_is_not_announced() {
     let app = app_with_bob_waiting().await;
     app.follow_show(BOB, THE_BEAR).await;
-    app.radarr().upgrade_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
-    app.sonarr().upgrade_event("The Bear S01E01");
+    app.radarr().download_and_upgrade("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
+    app.sonarr().download_and_upgrade("The Bear S01E01");
     // The event does not mark the import as an upgrade; the history does.
-    app.receive_event("sonarr", &app.sonarr().import_report("The Bear S01E01")).await;
+    app.receive_event("sonarr", &app.sonarr().import_event_json("The Bear S01E01")).await;
     app.later(61).await;
-    app.sonarr().upgrade_event("The Bear S01E02");
+    app.sonarr().download_and_upgrade("The Bear S01E02");
     app.later(HOUR).await;
     app.later(61).await;
     assert_eq!(app.messages_to(BOB), Vec::<String>::new());
@@ -289,10 +289,10 @@ async fn notifications_in_quiet_hours_are_merged_in_the_morning() {
         app.sms_from(BOB, "quiet 21-7").await,
         "OK, no notifications from 21:00 to 7:00. I send them afterward. Text QUIET OFF to change that."
     );
-    app.radarr().import_event("Dune");
-    app.sonarr().import_event("The Bear S02");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
-    app.receive_event("sonarr", &app.sonarr().import_report("The Bear S02")).await;
+    app.radarr().download_and_import("Dune");
+    app.sonarr().download_and_import("The Bear S02");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
+    app.receive_event("sonarr", &app.sonarr().import_event_json("The Bear S02")).await;
     app.later(9 * HOUR).await;
     assert_eq!(app.messages_to(BOB).len(), 1, "it is six in the morning");
     app.later(HOUR).await;
@@ -306,8 +306,8 @@ async fn household_quiet_hours_are_the_default() {
     let app = app_of(setup).await;
     app.follow_movie(ANN, DUNE).await;
     assert_eq!(app.sms("quiet off").await, "OK, you get notifications at any hour.");
-    app.radarr().import_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
     app.later(1).await;
     assert_eq!((app.last_to(ANN).as_str(), app.messages_to(BOB).len()), (READY, 0));
     app.later(10 * HOUR).await;
@@ -318,8 +318,8 @@ async fn household_quiet_hours_are_the_default() {
 async fn turning_quiet_hours_off_sends_waiting_notifications() {
     let app = app_with_bob_waiting().await;
     app.sms_from(BOB, "quiet 21-7").await;
-    app.radarr().import_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
     app.later(HOUR).await;
     assert_eq!(app.messages_to(BOB).len(), 1);
     app.sms_from(BOB, "quiet off").await;
@@ -330,8 +330,8 @@ async fn turning_quiet_hours_off_sends_waiting_notifications() {
 async fn changed_quiet_hours_reschedule_waiting_notifications() {
     let app = app_with_bob_waiting().await;
     app.sms_from(BOB, "quiet 21-7").await;
-    app.radarr().import_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
     app.later(1).await;
     app.sms_from(BOB, "quiet 21-9").await;
     app.later(11 * HOUR).await;
@@ -344,8 +344,8 @@ async fn changed_quiet_hours_reschedule_waiting_notifications() {
 async fn changed_household_hours_reschedule_notifications_at_the_start() {
     let setup = Setup::default().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
     let mut app = app_of(setup).await;
-    app.radarr().import_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
     app.later(1).await;
     assert_eq!(app.messages_to(BOB), Vec::<String>::new());
     app.restart_with(|setup| setup.with(|settings| settings.quiet_hours = None)).await;
@@ -366,8 +366,8 @@ async fn notification_behind_a_prompt_is_not_sent_in_quiet_hours() {
     let heat = app.radarr().add(movie("Heat").year(1995).size_gb(12.0));
     app.model_plays(removes_movie("heat", heat));
     app.sms("delete heat").await;
-    app.radarr().import_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
     app.later(1).await;
     app.pass(4 * 60);
     let before = app.messages_to(ANN).len();
@@ -382,8 +382,8 @@ async fn reply_overtakes_a_notification_in_quiet_hours() {
     let setup =
         Setup::default().keyword_responder().with(|settings| settings.quiet_hours = QuietHours::new(21, 7));
     let app = app_of(setup).await;
-    app.radarr().import_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
     app.later(1).await;
     assert_eq!(app.sms_from(BOB, "have dune").await, "In the library: Dune (2021), 8 GB.");
     app.later(10 * HOUR).await;
@@ -397,8 +397,8 @@ async fn sixth_notification_of_an_hour_waits_and_merges() {
         let title = format!("Film {number}");
         app.radarr().add(movie(&title).year(2000).tmdb(number));
         app.follow_movie(BOB, number).await;
-        app.radarr().import_event(&title);
-        app.receive_event("radarr", &app.radarr().import_report(&title)).await;
+        app.radarr().download_and_import(&title);
+        app.receive_event("radarr", &app.radarr().import_event_json(&title)).await;
         app.later(1).await;
     }
     assert_eq!(app.messages_to(BOB).len(), 5);
@@ -411,20 +411,20 @@ async fn sixth_notification_of_an_hour_waits_and_merges() {
 async fn notify_off_drops_waiting_notifications() {
     let app = app_with_bob_waiting().await;
     app.sms_from(BOB, "quiet 21-7").await;
-    app.radarr().import_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
     app.later(1).await;
     assert_eq!(
         app.sms_from(BOB, "notify off").await,
         "OK, no more notifications. I still answer your texts. Text NOTIFY ON to get them again."
     );
-    app.sonarr().import_event("The Bear S02E01");
-    app.receive_event("sonarr", &app.sonarr().import_report("The Bear S02E01")).await;
+    app.sonarr().download_and_import("The Bear S02E01");
+    app.receive_event("sonarr", &app.sonarr().import_event_json("The Bear S02E01")).await;
     app.later(12 * HOUR).await;
     assert_eq!(app.messages_to(BOB).len(), 2, "both are answers");
     assert_eq!(app.sms_from(BOB, "notify on").await, "OK, I'll text you when something is ready.");
-    app.sonarr().import_event("The Bear S02E02");
-    app.receive_event("sonarr", &app.sonarr().import_report("The Bear S02E02")).await;
+    app.sonarr().download_and_import("The Bear S02E02");
+    app.receive_event("sonarr", &app.sonarr().import_event_json("The Bear S02E02")).await;
     app.later(61).await;
     assert_eq!(app.last_to(BOB), "The Bear S02E02 is ready to watch.");
 }
@@ -437,8 +437,8 @@ async fn explicit_follow_is_delivered_while_notifications_are_off() {
     let follows = calls("tell_me_when_ready", json!({ "type": "movie", "tmdb": DUNE }));
     app.model_plays([shown, follows, says("I'll text you when Dune (2021) is ready.")]);
     app.sms("tell me when dune is ready").await;
-    app.radarr().import_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
     app.later(1).await;
     assert_eq!(app.last_to(ANN), READY);
 }
@@ -448,8 +448,8 @@ async fn user_who_asks_again_is_notified_of_the_next_import() {
     let app = app_with_bob_waiting().await;
     app.follow_show(ANN, THE_BEAR).await;
     let imports = async || {
-        app.sonarr().import_event("The Bear S01");
-        app.receive_event("sonarr", &app.sonarr().import_report("The Bear S01")).await;
+        app.sonarr().download_and_import("The Bear S01");
+        app.receive_event("sonarr", &app.sonarr().import_event_json("The Bear S01")).await;
         app.later(61).await;
     };
     imports().await;
@@ -463,14 +463,14 @@ async fn user_who_asks_again_is_notified_of_the_next_import() {
 async fn erased_waiting_notification_does_not_affect_later_ones() {
     let app = app_with_bob_waiting().await;
     app.sms_from(BOB, "quiet 21-7").await;
-    app.radarr().import_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
     app.later(1).await;
     app.sms_from(BOB, "forget all").await;
     let before = app.messages_to(BOB);
     app.follow_season(BOB, THE_BEAR, 2).await;
-    app.sonarr().import_event("The Bear S02");
-    app.receive_event("sonarr", &app.sonarr().import_report("The Bear S02")).await;
+    app.sonarr().download_and_import("The Bear S02");
+    app.receive_event("sonarr", &app.sonarr().import_event_json("The Bear S02")).await;
     app.later(12 * HOUR).await;
     assert_eq!(app.messages_to(BOB)[before.len()..], ["The Bear season 2 is ready to watch."]);
 }
@@ -481,8 +481,8 @@ async fn opted_out_and_blocked_users_get_no_notifications() {
     app.follow_movie(ANN, DUNE).await;
     app.sms("STOP").await;
     app.block(BOB).await;
-    app.radarr().import_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
     app.later(1).await;
     assert_eq!((app.messages_to(ANN), app.messages_to(BOB)), (vec![], vec![]));
 }
@@ -494,8 +494,8 @@ async fn notification_waits_for_the_reply_to_a_prompt() {
     let heat = app.radarr().add(movie("Heat").year(1995).size_gb(12.0));
     app.model_plays(removes_movie("heat", heat));
     assert_eq!(app.sms("delete heat").await, "Delete Heat (1995) and its file, 12 GB? Reply YES or NO.");
-    app.radarr().import_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
     app.later(1).await;
     assert_eq!(app.messages_to(ANN).len(), 1, "the question is open");
     let replies = app.sms("yes").await;
@@ -509,12 +509,12 @@ async fn admins_hear_once_a_day_of_a_download_that_needs_attention() {
     let app = app_with_bob_waiting().await;
     let notification = "Radarr could not import Dune (2021). Text STATUS for details.";
     for _ in 0..3 {
-        app.receive_event("radarr", &app.radarr().stuck_report("Dune")).await;
+        app.receive_event("radarr", &app.radarr().stuck_event_json("Dune")).await;
         app.later(2 * HOUR).await;
     }
     assert_eq!(app.messages_to(ANN), [notification]);
     app.later(24 * HOUR).await;
-    app.receive_event("radarr", &app.radarr().stuck_report("Dune")).await;
+    app.receive_event("radarr", &app.radarr().stuck_event_json("Dune")).await;
     app.later(1).await;
     assert_eq!(app.messages_to(ANN), [notification, notification]);
     assert_eq!(app.messages_to(BOB), Vec::<String>::new());
@@ -523,10 +523,10 @@ async fn admins_hear_once_a_day_of_a_download_that_needs_attention() {
 #[tokio::test]
 async fn admins_hear_of_a_failed_download_without_a_retry() {
     let app = app_with_bob_waiting().await;
-    app.radarr().download_event("Dune", "downloadFailed", "No files were found");
+    app.radarr().add_history_event("Dune", "downloadFailed", "No files were found");
     app.later(300).await;
     assert_eq!(app.messages_to(ANN), Vec::<String>::new(), "it looks for another one by itself");
-    app.radarr().replaces_failed(false);
+    app.radarr().set_replaces_failed(false);
     app.later(300).await;
     app.later(300).await;
     assert_eq!(app.messages_to(ANN), ["The download of Dune (2021) failed. Ask me to search again."]);
@@ -535,10 +535,10 @@ async fn admins_hear_of_a_failed_download_without_a_retry() {
 #[tokio::test]
 async fn admins_hear_of_a_lasting_health_problem() {
     let app = app_with_bob_waiting().await;
-    let ill = app.sonarr().health_report("error", "IndexerSearchCheck", "No indexers are available");
+    let ill = app.sonarr().health_event_json("error", "IndexerSearchCheck", "No indexers are available");
     app.receive_event("sonarr", &ill).await;
     app.later(300).await;
-    app.receive_event("sonarr", &app.sonarr().healed_report("IndexerSearchCheck")).await;
+    app.receive_event("sonarr", &app.sonarr().health_restored_event_json("IndexerSearchCheck")).await;
     app.later(HOUR).await;
     assert_eq!(app.messages_to(ANN), Vec::<String>::new(), "it passed");
     for _ in 0..2 {
@@ -554,8 +554,8 @@ async fn admins_hear_of_a_lasting_health_problem() {
 #[tokio::test]
 async fn event_webhook_needs_the_secret() {
     let app = app_with_bob_waiting().await;
-    app.radarr().import_event("Dune");
-    let event = app.radarr().import_report("Dune");
+    app.radarr().download_and_import("Dune");
+    let event = app.radarr().import_event_json("Dune");
     for wrong in ["", "a-long-random-wor", "a-long-random-words", "another"] {
         assert_eq!(app.request(report("radarr", &event, wrong)).await.status(), 401);
         assert_eq!(app.request(report("radarr", &json!("no event"), wrong)).await.status(), 401);
@@ -578,12 +578,12 @@ async fn event_webhook_needs_the_secret() {
 #[tokio::test]
 async fn connect_test_events_are_acknowledged_and_malformed_ones_refused() {
     let app = app_with_bob_waiting().await;
-    app.receive_event("radarr", &app.radarr().trial_report()).await;
+    app.receive_event("radarr", &app.radarr().test_event_json()).await;
     assert_eq!(app.request(report("radarr", &json!("no event"), SECRET)).await.status(), 400);
     let huge = json!({ "eventType": "Test", "message": "x".repeat(1 << 20) });
     assert_eq!(app.request(report("radarr", &huge, SECRET)).await.status(), 413);
     assert_eq!(
-        app.request(report("radarr-4k", &app.radarr().import_report("Dune"), SECRET)).await.status(),
+        app.request(report("radarr-4k", &app.radarr().import_event_json("Dune"), SECRET)).await.status(),
         404
     );
     assert_eq!(app.stored_events().await, Vec::<String>::new());
@@ -592,7 +592,7 @@ async fn connect_test_events_are_acknowledged_and_malformed_ones_refused() {
 #[tokio::test]
 async fn event_webhook_is_disabled_without_a_secret() {
     let app = app_of(Setup::default().without_report_secret()).await;
-    let event = app.radarr().import_report("Dune");
+    let event = app.radarr().import_event_json("Dune");
     for password in ["", SECRET] {
         assert_eq!(app.request(report("radarr", &event, password)).await.status(), 503);
     }
@@ -602,8 +602,8 @@ async fn event_webhook_is_disabled_without_a_secret() {
 #[tokio::test]
 async fn old_events_and_notifications_are_deleted() {
     let app = app_with_bob_waiting().await;
-    app.radarr().import_event("Dune");
-    app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
     app.later(1).await;
     app.pass(31 * 24 * HOUR);
     app.run_maintenance().await;
@@ -623,8 +623,8 @@ async fn merged_notification_adds_no_test_user_to_a_memory_group() {
     }
     app.later(0).await;
     for title in ["Dune", "Heat"] {
-        app.radarr().import_event(title);
-        app.receive_event("radarr", &app.radarr().import_report(title)).await;
+        app.radarr().download_and_import(title);
+        app.receive_event("radarr", &app.radarr().import_event_json(title)).await;
         app.later(1).await;
     }
     assert_eq!(app.count("memory_groups").await, 0);

@@ -116,7 +116,7 @@ async fn statements_of_two_days() -> BTreeSet<String> {
     world.twilio().hang_next();
     world.sms("and now?").await;
     world.pass(10 * 60).await;
-    world.radarr().lose_next_write_answer();
+    world.radarr().drop_next_write_response();
     world.model_plays(removes_movie("arrival", arrival));
     world.sms("delete arrival").await;
     world.sms("no").await;

@@ -165,7 +165,7 @@ async fn repeated_request_of_a_waiting_title_is_reported_once() {
 #[tokio::test(start_paused = true)]
 async fn addition_interrupted_by_a_crash_is_checked_and_not_repeated() {
     let mut world = world_with_dune_queued().await;
-    world.radarr().lose_next_write_answer();
+    world.radarr().drop_next_write_response();
     world.radarr().set_down(false);
     world.pass(70).await;
     assert_eq!(world.radarr().post_count(), 1);
@@ -180,7 +180,7 @@ async fn addition_interrupted_by_a_crash_is_checked_and_not_repeated() {
 #[tokio::test(start_paused = true)]
 async fn addition_with_a_lost_response_is_checked_before_a_retry() {
     let world = world_with_dune_queued().await;
-    world.radarr().do_next_write_but_answer(500);
+    world.radarr().complete_next_write_with_status(500);
     world.radarr().set_down(false);
     world.pass(10 * MINUTE).await;
     assert_eq!(last(&world), ADDED);
@@ -193,7 +193,7 @@ async fn addition_with_an_unknown_outcome_is_not_deferred() {
     world.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
     let [searches, adds] = adds_movie("dune", DUNE);
     world.model_plays([searches, adds, says("I could not find out.")]);
-    world.radarr().lose_next_write_answer();
+    world.radarr().drop_next_write_response();
     world.texts("add dune").await;
     world.pass(15).await;
     world.radarr().set_down(true);
@@ -272,7 +272,7 @@ async fn bob_follows_dune(world: &World) {
     world.register_user(BOB).await;
     world.radarr().set_down(false);
     world.model_plays([calls("search_media", json!({ "query": "dune" })), says("Dune?")]);
-    world.radarr().spare_next();
+    world.radarr().allow_next();
     world.sms_from(BOB, "is dune coming?").await;
     world.radarr().set_down(true);
     let follows = calls("tell_me_when_ready", json!({ "type": "movie", "tmdb": DUNE }));
@@ -325,7 +325,7 @@ async fn addition_waits_for_a_corrected_key_or_address() {
     world.sms("search dune").await;
     world.radarr().fail_next(401);
     world.sms("yes, add it").await;
-    world.radarr().html_next();
+    world.radarr().return_html_next();
     world.pass(10 * MINUTE).await;
     assert_eq!(world.messages_to(ANN)[1..], [PROMISE, ADDED]);
 }
@@ -364,7 +364,7 @@ async fn asks_for_season_in_vain(world: &World, season: u32) {
 }
 
 fn monitored_seasons(world: &World) -> Vec<bool> {
-    world.sonarr().item(1).unwrap().details.seasons.iter().map(|season| season.monitored).collect()
+    world.sonarr().title(1).unwrap().details.seasons.iter().map(|season| season.monitored).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -388,7 +388,7 @@ async fn seasons_requested_during_an_outage_are_added_together() {
 async fn season_requested_during_a_try_is_looked_for_afterwards() {
     let world = world_with_severance_found().await;
     asks_for_season_in_vain(&world, 1).await;
-    world.sonarr().lose_next_write_answer();
+    world.sonarr().drop_next_write_response();
     world.sonarr().set_down(false);
     world.pass(70).await;
     assert_eq!(world.sonarr().post_count(), 1);
@@ -537,7 +537,7 @@ async fn addition_with_an_unreadable_turn_is_given_up_with_one_message() {
 #[tokio::test(start_paused = true)]
 async fn unreadable_addition_under_way_is_reported_as_unknown() {
     let world = world_with_dune_queued().await;
-    world.radarr().lose_next_write_answer();
+    world.radarr().drop_next_write_response();
     world.radarr().set_down(false);
     world.pass(70).await;
     assert_eq!(world.requests().await, ["+15550100002 adding radarr Dune (2021)"]);

@@ -160,7 +160,7 @@ async fn addition_with_a_lost_response_counts_once() {
     let mut app = app_with_small_quotas().await;
     app.sms("quota Bob +1").await;
     adds(&app, BOB, "Alien", 348).await;
-    app.radarr().do_next_write_but_answer(500);
+    app.radarr().complete_next_write_with_status(500);
     let [searches, adds_heat] = adds_movie("Heat", 949);
     app.model_plays([searches, adds_heat, says("OK.")]);
     app.sms_from(BOB, "add heat").await;

@@ -75,7 +75,8 @@ fn health_command_queries_the_running_service() {
     served.terminate();
     let gone = cli.run(&["health"], &asked);
     let message = gone.errors.lines().next().unwrap_or_default();
-    let expected = format!("error: failed to ask the service at 127.0.0.1:{port}; hint: see whether it runs");
+    let expected =
+        format!("error: failed to query the service at 127.0.0.1:{port}; hint: check that it is running");
     assert_eq!((gone.code, message), (Some(1), expected.as_str()));
 }
 

@@ -135,7 +135,7 @@ async fn world_with_a_lost_addition() -> World {
         calls("add_movie", json!({ "tmdb": arrival })),
         says("Arrival is on its way."),
     ]);
-    world.radarr().lose_next_write_answer();
+    world.radarr().drop_next_write_response();
     world.texts("get arrival").await;
     world.pass(5).await;
     assert_eq!(world.radarr().added_ids(), [arrival]);
@@ -166,7 +166,7 @@ async fn addition_interrupted_by_a_crash_is_found_and_reported() {
 async fn deletion_with_a_lost_response_is_verified_and_reported() {
     let (world, dune) = world_with_dune().await;
     world.sms("delete dune").await;
-    world.radarr().lose_next_write_answer();
+    world.radarr().drop_next_write_response();
     world.sms("yes").await;
     world.pass(60).await;
     assert_eq!(world.sent_texts(), [QUESTION, "Still working on it.", DELETED]);
@@ -300,7 +300,7 @@ async fn unreadable_message_list_delays_no_message_after_a_restart() {
 async fn deletion_reported_before_a_restore_is_not_reported_again() {
     let (mut world, dune) = world_with_dune().await;
     world.sms("delete dune").await;
-    world.radarr().lose_next_write_answer();
+    world.radarr().drop_next_write_response();
     world.texts("yes").await;
     world.pass(5).await;
     let copy = copied(&world);

@@ -227,8 +227,8 @@ async fn answer_to_our_question_counts_despite_a_notification_behind_it() {
         app.later(0).await;
         app.model_plays([says("Hello Ann. Shall I look for the sequel too?")]);
         app.sms("hello there").await;
-        app.radarr().import_event("Dune");
-        app.receive_event("radarr", &app.radarr().import_report("Dune")).await;
+        app.radarr().download_and_import("Dune");
+        app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
         app.later(1).await;
         app.model_plays([says("I found no sequel.")]);
         assert_eq!(app.sms("ok").await, "I found no sequel.", "{quiet:?}");

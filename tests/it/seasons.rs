@@ -1,6 +1,6 @@
 //! When a season is ready: the catalog may list its episodes as they air, so that those on disk may be far from all.
 
-use dialarr::arr::fake::media_fixtures::{FakeSeries, ShowSeason, series};
+use dialarr::arr::fake::media_fixtures::{FakeSeason, FakeSeries, series};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -47,10 +47,10 @@ async fn app_in_mid_season() -> TestApp {
 /// The catalog lists the next episode of the first season, which is imported on the day on which it airs.
 async fn next_episode_airs(app: &TestApp, number: u32) {
     let airs = app.now();
-    app.sonarr().edit(1, |show| show.lists_next_episode(1, airs));
+    app.sonarr().edit(1, |show| show.add_next_episode(1, airs));
     let title = format!("The Traitors S01E{number:02}");
-    app.sonarr().import_event(&title);
-    app.receive_event("sonarr", &app.sonarr().import_report(&title)).await;
+    app.sonarr().download_and_import(&title);
+    app.receive_event("sonarr", &app.sonarr().import_event_json(&title)).await;
     app.later(61).await;
 }
 
@@ -138,7 +138,7 @@ async fn new_episode_restarts_the_rest_of_its_season() {
 
     // An episode that is listed but not on disk.
     let airs = app.now() + SignedDuration::from_hours(24);
-    app.sonarr().edit(1, |show| show.lists_next_episode(1, airs));
+    app.sonarr().edit(1, |show| show.add_next_episode(1, airs));
     app.later(60 * DAY).await;
     assert_eq!(app.follows().await, [FOLLOWED]);
     assert_eq!(app.messages_to(BOB).len(), 2);
@@ -184,7 +184,7 @@ async fn season_whose_episodes_cannot_be_fetched_is_followed() {
     let follows = calls("tell_me_when_ready", json!({ "type": "series", "id": 1, "season": 1 }));
     app.model_plays([finds("traitors"), says("It is there."), follows, says("I'll text you.")]);
     app.sms_from(BOB, "is the traitors there?").await;
-    app.sonarr().spare_next();
+    app.sonarr().allow_next();
     app.sonarr().fail_next_n(2, 500);
     app.sms_from(BOB, "tell me when season 1 is ready").await;
     assert_eq!(app.follows().await, [FOLLOWED]);
@@ -223,7 +223,7 @@ async fn follower_of_a_whole_show_is_notified_after_a_long_outage() {
 async fn season_before_a_new_one_is_announced_after_its_rest() {
     let app = app_in_mid_season().await;
     bob_asks_for(&app, None).await;
-    let next = ShowSeason { number: 2, episodes: 0, monitored: true };
+    let next = FakeSeason { number: 2, episodes: 0, monitored: true };
     app.sonarr().edit(1, |show| show.details.seasons.push(next));
     app.later(27 * DAY).await;
     assert_eq!(app.messages_to(BOB).len(), 1);
@@ -247,10 +247,10 @@ async fn import_that_waits_is_left_to_its_own_notification() {
     let app = app_with_bob_following().await;
     app.follow_show(BOB, TRAITORS).await;
     let airs = app.now() - SignedDuration::from_hours(40 * 24);
-    app.sonarr().edit(1, |show| show.lists_next_episode(1, airs));
-    app.sonarr().edit(1, |show| show.lists_next_episode(1, airs));
-    app.sonarr().import_event("The Traitors S01");
-    app.receive_event("sonarr", &app.sonarr().import_report("The Traitors S01")).await;
+    app.sonarr().edit(1, |show| show.add_next_episode(1, airs));
+    app.sonarr().edit(1, |show| show.add_next_episode(1, airs));
+    app.sonarr().download_and_import("The Traitors S01");
+    app.receive_event("sonarr", &app.sonarr().import_event_json("The Traitors S01")).await;
     app.later(1).await;
     assert_eq!(app.messages_to(BOB), Vec::<String>::new(), "more may be on its way");
     app.later(61).await;
@@ -261,7 +261,7 @@ async fn import_that_waits_is_left_to_its_own_notification() {
 async fn seasons_from_before_the_follow_are_not_announced() {
     let app = TestApp::start().await;
     let show = series("The Traitors").year(2022).tvdb(TRAITORS).seasons(3).episodes(6).size_gb(12.0);
-    app.sonarr().add(show.off_disk(1, 2));
+    app.sonarr().add(show.missing_episode(1, 2));
     app.follow_show(ANN, TRAITORS).await;
     app.later(0).await;
     app.later(REST).await;
@@ -290,7 +290,7 @@ async fn requested_airing_season_is_searched_and_followed() {
         app.sms_from(BOB, "get season 1 of the traitors").await,
         "You have season 1 of The Traitors (2022) as far as it has aired. New episodes are fetched as they air."
     );
-    assert!(app.sonarr().item(1).unwrap().details.seasons[0].monitored);
+    assert!(app.sonarr().title(1).unwrap().details.seasons[0].monitored);
     assert_eq!(app.follows().await, [FOLLOWED]);
 }
 
@@ -307,7 +307,7 @@ async fn retried_addition_keeps_the_followers_of_an_airing_season() {
     world.sonarr().set_down(true);
     world.sms("yes, season 1").await;
     world.sonarr().set_down(false);
-    world.sonarr().spare_next();
+    world.sonarr().allow_next();
     world.model_plays([searches(), says("This?")]);
     world.sms_from(BOB, "is the traitors coming?").await;
     world.sonarr().set_down(true);

@@ -28,18 +28,18 @@ async fn setup_without_apply_only_shows_the_changes() {
     insta::assert_snapshot!(ended.output, @r"
     Sonarr webhook: address: none -> http://dialarr:3000/webhook/sonarr
     Sonarr webhook: secret: none -> NOTIFICATION_SECRET
-    Sonarr webhook: tells of: none -> health issue, health restored, import complete, manual interaction required
+    Sonarr webhook: events: none -> health issue, health restored, import complete, manual interaction required
     Radarr webhook: address: none -> http://dialarr:3000/webhook/radarr
     Radarr webhook: secret: none -> NOTIFICATION_SECRET
-    Radarr webhook: tells of: none -> download, health issue, health restored, manual interaction required
+    Radarr webhook: events: none -> download, health issue, health restored, manual interaction required
     Twilio number +***00: webhook: https://old.example/sms?... -> https://sms.example.org/webhook/twilio#rc=3&rp=5xx,ct,rt&rt=5000
     Twilio number +***00: fallback: none -> https://sms.example.org/webhook/twilio
-    Nothing was changed yet
+    No changes were made
       hint: dialarr setup --apply
     ");
     let kept = (
-        peers.sonarr.connect_entry_names(),
-        peers.radarr.connect_entry_names(),
+        peers.sonarr.format_connect_entries(),
+        peers.radarr.format_connect_entries(),
         peers.twilio.setting_change_count(),
     );
     assert_eq!(kept, (Vec::new(), Vec::new(), 0));
@@ -53,7 +53,11 @@ async fn setup_applied_twice_changes_nothing_the_second_time() {
     let secrets = [SECRET, TOKEN, peers.sonarr.api_key(), "5550100000"];
     assert!(!secrets.iter().any(|secret| ended.output.contains(secret)), "{}", ended.output);
     let all = || {
-        (peers.sonarr.connect_entry_names(), peers.radarr.connect_entry_names(), peers.twilio.number_fields())
+        (
+            peers.sonarr.format_connect_entries(),
+            peers.radarr.format_connect_entries(),
+            peers.twilio.number_fields(),
+        )
     };
     let set_up = SET_UP.map(str::to_owned).to_vec();
     assert_eq!(all(), (vec![SONARR_WEBHOOK.to_owned()], vec![RADARR_WEBHOOK.to_owned()], set_up));
@@ -78,8 +82,8 @@ async fn each_instance_gets_a_webhook_address_of_its_own() {
     peers.set("NOTIFICATION_URL", "https://home.example/dialarr/");
     peers.run(&["setup", "--apply"]);
     let at = |path| RADARR_WEBHOOK.replace("http://dialarr:3000/webhook/radarr", path);
-    assert_eq!(peers.radarr.connect_entry_names(), [at("https://home.example/dialarr/webhook/radarr")]);
-    assert_eq!(four_k.connect_entry_names(), [at("https://home.example/dialarr/webhook/radarr-4k")]);
+    assert_eq!(peers.radarr.format_connect_entries(), [at("https://home.example/dialarr/webhook/radarr")]);
+    assert_eq!(four_k.format_connect_entries(), [at("https://home.example/dialarr/webhook/radarr-4k")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,7 +92,7 @@ async fn connect_entries_of_other_programs_are_not_changed() {
     peers.sonarr.add_connect_entry("Discord", "http://bot:8080/webhook/sonarr", &["onGrab", "onDownload"]);
     peers.run(&["setup", "--apply"]);
     assert_eq!(
-        peers.sonarr.connect_entry_names(),
+        peers.sonarr.format_connect_entries(),
         ["Discord http://bot:8080/webhook/sonarr : onDownload,onGrab", SONARR_WEBHOOK]
     );
 }
@@ -97,16 +101,16 @@ async fn connect_entries_of_other_programs_are_not_changed() {
 async fn existing_webhook_entry_is_repaired_and_not_duplicated() {
     let peers = ServedPeers::open().await;
     let id = peers.sonarr.add_connect_entry("dialarr", "http://old:3000/webhook/sonarr", &["onGrab"]);
-    peers.sonarr.change_connection(id, "method", &json!(2));
+    peers.sonarr.edit_connect_entry(id, "method", &json!(2));
     let ended = peers.run(&["setup", "--apply", "--take-over"]);
     insta::assert_snapshot!(lines_of(&ended.output, "Sonarr"), @r"
     Sonarr webhook: address: http://old:3000/webhook/sonarr -> http://dialarr:3000/webhook/sonarr
     Sonarr webhook: method: PUT -> POST
     Sonarr webhook: secret: none -> NOTIFICATION_SECRET
-    Sonarr webhook: tells of: grab -> health issue, health restored, import complete, manual interaction required
+    Sonarr webhook: events: grab -> health issue, health restored, import complete, manual interaction required
     Sonarr webhook: done
     ");
-    assert_eq!(peers.sonarr.connect_entry_names(), [SONARR_WEBHOOK.replacen("Dialarr", "dialarr", 1)]);
+    assert_eq!(peers.sonarr.format_connect_entries(), [SONARR_WEBHOOK.replacen("Dialarr", "dialarr", 1)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -117,18 +121,18 @@ async fn webhook_of_another_installation_is_not_changed() {
     insta::assert_snapshot!(lines_of(&ended.output, "Sonarr"), @r"
     Sonarr webhook: address: none -> http://dialarr:3000/webhook/sonarr
     Sonarr webhook: secret: none -> NOTIFICATION_SECRET
-    Sonarr webhook: tells of: none -> health issue, health restored, import complete, manual interaction required
-    Sonarr webhook: another webhook: Dialarr at http://other:3000/webhook/sonarr -> left alone; --take-over changes it instead
+    Sonarr webhook: events: none -> health issue, health restored, import complete, manual interaction required
+    Sonarr webhook: another webhook: Dialarr at http://other:3000/webhook/sonarr -> unchanged; --take-over changes it instead
     Sonarr webhook: done
     ");
     let both = [
         "Dialarr http://other:3000/webhook/sonarr : onImportComplete".to_owned(),
         SONARR_WEBHOOK.replacen("Dialarr", "Dialarr 2", 1),
     ];
-    assert_eq!(peers.sonarr.connect_entry_names(), both);
+    assert_eq!(peers.sonarr.format_connect_entries(), both);
     let again = peers.run(&["setup", "--apply", "--take-over"]);
     assert_eq!(lines_of(&again.output, "Sonarr"), "Sonarr webhook: nothing to change");
-    assert_eq!(peers.sonarr.connect_entry_names(), both);
+    assert_eq!(peers.sonarr.format_connect_entries(), both);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -137,28 +141,28 @@ async fn unreadable_secret_is_sent_again_on_request() {
     peers.run(&["setup", "--apply"]);
     peers.set("NOTIFICATION_SECRET", "another-word");
     peers.run(&["setup", "--apply"]);
-    assert_eq!(peers.radarr.connect_entry_names(), [RADARR_WEBHOOK]);
+    assert_eq!(peers.radarr.format_connect_entries(), [RADARR_WEBHOOK]);
     let ended = peers.run(&["setup", "--apply", "--renew-secret"]);
     assert_eq!(ended.code, Some(0), "{}", ended.errors);
-    assert_eq!(peers.radarr.connect_entry_names(), [RADARR_WEBHOOK.replace(SECRET, "another-word")]);
+    assert_eq!(peers.radarr.format_connect_entries(), [RADARR_WEBHOOK.replace(SECRET, "another-word")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn failed_part_does_not_stop_the_rest_of_setup() {
     let peers = ServedPeers::open().await;
-    peers.sonarr.refuse_webhooks("Connection refused (dialarr:3000)");
+    peers.sonarr.fail_webhook_tests("Connection refused (dialarr:3000)");
     let ended = peers.run(&["setup", "--apply"]);
     assert_eq!(ended.code, Some(1));
     insta::assert_snapshot!(ended.errors, @"error: failed to set up 1 of 3");
     insta::assert_snapshot!(lines_of(&ended.output, "Sonarr"), @r"
     Sonarr webhook: address: none -> http://dialarr:3000/webhook/sonarr
     Sonarr webhook: secret: none -> NOTIFICATION_SECRET
-    Sonarr webhook: tells of: none -> health issue, health restored, import complete, manual interaction required
-    Sonarr webhook: failed to have it accept the request: Unable to send test message. Error: Connection refused (dialarr:3000)
+    Sonarr webhook: events: none -> health issue, health restored, import complete, manual interaction required
+    Sonarr webhook: failed to get the request accepted: Unable to send test message. Error: Connection refused (dialarr:3000)
       hint: Sonarr sends a test before it saves; Dialarr must be running, and Sonarr must reach it at http://dialarr:3000/webhook/sonarr
     ");
-    assert_eq!(peers.sonarr.connect_entry_names(), Vec::<String>::new());
-    assert_eq!(peers.radarr.connect_entry_names(), [RADARR_WEBHOOK]);
+    assert_eq!(peers.sonarr.format_connect_entries(), Vec::<String>::new());
+    assert_eq!(peers.radarr.format_connect_entries(), [RADARR_WEBHOOK]);
     assert_eq!(peers.twilio.number_fields(), SET_UP);
 }
 
@@ -189,9 +193,9 @@ async fn parts_without_a_secret_or_account_are_skipped() {
     assert_eq!((ended.code, ended.errors.as_str()), (Some(0), ""));
     insta::assert_snapshot!(ended.output, @r"
     Sonarr webhook: skipped, no secret is configured
-      hint: set NOTIFICATION_SECRET to a long random word
+      hint: set NOTIFICATION_SECRET to a long random string
     Radarr webhook: skipped, no secret is configured
-      hint: set NOTIFICATION_SECRET to a long random word
+      hint: set NOTIFICATION_SECRET to a long random string
     Twilio number: skipped, no account is configured
       hint: set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER
     ");

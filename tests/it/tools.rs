@@ -164,7 +164,7 @@ type Fail = fn(&TestApp);
 async fn every_library_failure_names_its_instance() {
     let failures: [(&str, Fail); 4] = [
         ("Radarr is not set up correctly. An admin has to check it.", |app| app.radarr().fail_next(401)),
-        ("Radarr is not set up correctly. An admin has to check it.", |app| app.radarr().html_next()),
+        ("Radarr is not set up correctly. An admin has to check it.", |app| app.radarr().return_html_next()),
         ("Radarr can't be reached right now.", |app| app.radarr().set_down(true)),
         ("Radarr had an error.", |app| app.radarr().fail_next(500)),
     ];
@@ -182,8 +182,8 @@ async fn addition_with_a_lost_response_is_verified_by_a_read() {
     let heat = app.radarr().add_to_catalog(movie("Heat").year(1995));
     app.reply_to_calls(&[("search_media", json!({ "query": "heat", "type": "movie" }))]).await;
     // Reads before the write: existence, details, profiles, folders, the usual profile.
-    (0..5).for_each(|_| app.radarr().spare_next());
-    app.radarr().do_next_but_answer(504);
+    (0..5).for_each(|_| app.radarr().allow_next());
+    app.radarr().complete_next_with_status(504);
     assert_eq!(app.reply_to_calls(&[("add_movie", json!({ "tmdb": heat }))]).await, "Added Heat (1995).");
     assert_eq!((app.radarr().added_ids(), app.radarr().post_count()), (vec![heat], 1));
 }

@@ -85,7 +85,7 @@ async fn addition_without_a_response_sends_progress_and_keeps_the_prompt() {
 #[tokio::test(start_paused = true)]
 async fn no_progress_is_sent_after_the_reply_of_a_slow_carrier() {
     let (world, _) = world_with_question().await;
-    world.radarr().lose_next_write_answer();
+    world.radarr().drop_next_write_response();
     world.pass(1).await;
     // The first attempt at the progress message is refused, and by the second the reply is stored.
     world.twilio().fail_next(429, 20429);
@@ -99,7 +99,7 @@ async fn no_progress_is_sent_after_the_reply_of_a_slow_carrier() {
 #[tokio::test(start_paused = true)]
 async fn deletion_through_seven_quick_restarts_is_reported_as_done() {
     let (mut world, dune) = world_with_question().await;
-    world.radarr().lose_next_write_answer();
+    world.radarr().drop_next_write_response();
     world.texts("yes").await;
     world.pass_ms(100).await;
     for _ in 0..7 {
@@ -114,7 +114,7 @@ async fn deletion_through_seven_quick_restarts_is_reported_as_done() {
 #[tokio::test(start_paused = true)]
 async fn started_deletion_is_checked_after_any_number_of_restarts() {
     let (mut world, dune) = world_with_question().await;
-    world.radarr().lose_next_write_answer();
+    world.radarr().drop_next_write_response();
     world.texts("yes").await;
     world.pass_ms(100).await;
     for _ in 0..12 {
@@ -132,7 +132,7 @@ async fn started_addition_is_checked_after_any_number_of_restarts() {
     let mut world = World::start().await;
     let heat = world.radarr().add_to_catalog(movie("Heat").year(1995));
     world.model_plays(adds_movie("heat", heat));
-    world.radarr().lose_next_write_answer();
+    world.radarr().drop_next_write_response();
     world.texts("add heat").await;
     world.pass(5).await;
     for _ in 0..12 {

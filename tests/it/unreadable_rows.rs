@@ -157,8 +157,8 @@ async fn unreadable_event_delays_no_other_notification() {
     )
     .await;
     for title in ["Dune", "Heat"] {
-        app.radarr().import_event(title);
-        app.receive_event("radarr", &app.radarr().import_report(title)).await;
+        app.radarr().download_and_import(title);
+        app.receive_event("radarr", &app.radarr().import_event_json(title)).await;
     }
     app.later(1).await;
     assert_eq!(app.messages_to(ANN), ["Heat (2000) is ready to watch."]);

@@ -147,7 +147,7 @@ fn unknown_number_is_refused_with_a_hint() {
     ] {
         assert_eq!(
             refused(&cli.run(command, &[])),
-            "error: failed to find +15550100125: nobody has this number; hint: dialarr users list"
+            "error: failed to find +15550100125: no user has this number; hint: dialarr users list"
         );
     }
 }
@@ -155,10 +155,13 @@ fn unknown_number_is_refused_with_a_hint() {
 #[test]
 fn invalid_arguments_are_refused_before_the_database_is_opened() {
     for (arguments, message) in [
-        (&["users", "promote", "555 0100"][..], "a number has a + and its country code, e.g. +15550100123"),
+        (
+            &["users", "promote", "555 0100"][..],
+            "a number starts with + and a country code, e.g. +15550100123",
+        ),
         (&["users", "set", SAM, "--name", "Sam <3"], "not a name"),
         (&["users", "set", SAM, "--name", "Samantha Alexandra the Thirtieth"], "not a name"),
-        (&["users", "set", SAM, "--movies", "many"], "a limit is a count, or default"),
+        (&["users", "set", SAM, "--movies", "many"], "a limit is a number or \"default\""),
         (&["users", "set", SAM, "--add", "maybe"], "possible values: on, off"),
         (&["users", "set", SAM], "required arguments were not provided"),
     ] {
@@ -184,7 +187,7 @@ fn users_forget_needs_the_typed_word() {
     assert_eq!(
         ended.errors,
         format!(
-            "Type FORGET to erase everything of {SAM}: error: failed to forget {SAM}: FORGET was not typed\n"
+            "Type FORGET to erase all data of {SAM}: error: failed to forget {SAM}: FORGET was not typed\n"
         )
     );
     let ended = cli.run_typing(&["users", "forget", SAM], "FORGET\n");
@@ -192,8 +195,8 @@ fn users_forget_needs_the_typed_word() {
     assert_eq!(
         ended.errors.lines().last(),
         Some(
-            "Type FORGET to erase everything of +15550100124: \
-         hint: take it out of PHONE_WHITELIST, or the number is known again at the next start"
+            "Type FORGET to erase all data of +15550100124: \
+         hint: remove the number from PHONE_WHITELIST, or it is added again at the next start"
         )
     );
     assert!(!done(cli.run(&["users", "list"], &[])).contains(SAM));

@@ -137,7 +137,7 @@ impl Stage {
             Act::Imports(title) => {
                 if self.world.peers.radarr.added_ids().contains(&BRAZIL) {
                     self.world.journal.note(format!("{title} is imported"));
-                    self.world.peers.radarr.import_event(title);
+                    self.world.peers.radarr.download_and_import(title);
                 }
             }
             Act::Grows => self.world.peers.radarr.edit(1, |dune| dune.size_bytes = 30_000_000_000),

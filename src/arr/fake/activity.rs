@@ -1,5 +1,4 @@
-//! Activity in a fake server: downloads with their queue rows, and the history of imports. `media_fixtures.rs` defines
-//! the titles themselves.
+//! Downloads and history of a fake server. `media_fixtures.rs` defines the titles.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -10,11 +9,12 @@ use super::radarr::FakeRadarr;
 use super::responses::wire_time;
 use super::sonarr::FakeSonarr;
 
-/// Number of episodes assumed for a season of which nothing is known.
-pub(super) const USUAL_SEASON: u32 = 8;
-const GRABBED_BEFORE: jiff::SignedDuration = jiff::SignedDuration::from_mins(40);
+/// Number of episodes of a season that is not in the library.
+pub(super) const DEFAULT_SEASON_LENGTH: u32 = 8;
+/// Time from the grab of a release to its import.
+const GRAB_TO_IMPORT: jiff::SignedDuration = jiff::SignedDuration::from_mins(40);
 
-/// One download. A season pack fills one queue row per episode.
+/// Download in the queue. A season pack has one queue row per episode.
 #[derive(Debug, Clone)]
 pub struct FakeDownload {
     pub(super) title: String,
@@ -27,12 +27,12 @@ pub struct FakeDownload {
     state: FakeDownloadState,
 }
 
-/// Event of the history. An event about a season has one row per episode.
+/// History event. An event about a season has one row per episode.
 #[derive(Debug, Clone)]
 pub(super) struct HistoryFixture {
     pub title: String,
     pub release: String,
-    /// Event name in the history: `grabbed`, `downloadFolderImported`, `downloadFailed`, `movieFileDeleted`, ...
+    /// Event name in the API: `grabbed`, `downloadFolderImported`, `downloadFailed`, `movieFileDeleted`, ...
     pub event: &'static str,
     pub at: Timestamp,
     /// Key of the download that the event belongs to. Zero if the event has no download.
@@ -56,7 +56,7 @@ pub fn download(title: &str) -> FakeDownload {
         title: title.to_owned(),
         minutes_left: None,
         key: 0,
-        release: release_of(title),
+        release: release_name(title),
         size_bytes: gigabytes_to_bytes(8.0),
         percent: 0,
         state: FakeDownloadState::Downloading,
@@ -109,7 +109,7 @@ impl FakeDownload {
         self
     }
 
-    /// Builds the queue row without the title that it belongs to. `part` distinguishes the rows of one download.
+    /// Builds a queue row without its movie or series. `part` distinguishes the rows of one download.
     pub(super) fn queue_row_json(&self, part: u32) -> Value {
         let (status, health, tracked) = match &self.state {
             FakeDownloadState::Downloading => ("downloading", "ok", "downloading"),
@@ -133,7 +133,7 @@ impl FakeDownload {
         };
         let left = self.size_bytes as f64 * f64::from(100 - self.percent) / 100.0;
         json!({
-            "id": self.key * ROWS + part as usize,
+            "id": self.key * ROW_IDS_PER_EVENT + part as usize,
             "title": self.release,
             "size": self.size_bytes as f64,
             "sizeleft": left,
@@ -153,15 +153,14 @@ impl FakeDownload {
     }
 }
 
-/// Maximum number of rows of a download or an event.
-pub(super) const ROWS: usize = 1000;
+/// Number of row ids that are reserved for each download or history event.
+pub(super) const ROW_IDS_PER_EVENT: usize = 1000;
 
 impl HistoryFixture {
-    /// Builds the history record without the title that it belongs to. `index` distinguishes events, `part` the rows of
-    /// one event.
+    /// Builds a history row without its movie or series. `index` distinguishes events, and `part` the rows of one event.
     pub(super) fn history_row_json(&self, index: usize, part: u32) -> Value {
         json!({
-            "id": (index + 1) * ROWS + part as usize,
+            "id": (index + 1) * ROW_IDS_PER_EVENT + part as usize,
             "sourceTitle": self.release,
             "date": wire_time(self.at),
             "eventType": self.event,
@@ -180,14 +179,14 @@ impl<D> FakeLibraryState<D> {
         self.downloads.push(download);
     }
 
-    /// Adds an import of the title to the history, with a grab some time before it.
+    /// Adds a grab of the title and its import to the history.
     pub(super) fn record_import(&mut self, title: &str, at: Timestamp) {
         self.last_download += 1;
-        let grabbed = at.saturating_sub(GRABBED_BEFORE).unwrap_or(at);
+        let grabbed = at.saturating_sub(GRAB_TO_IMPORT).unwrap_or(at);
         for (event, at) in [("grabbed", grabbed), ("downloadFolderImported", at)] {
             self.history.push(HistoryFixture {
                 title: title.to_owned(),
-                release: release_of(title),
+                release: release_name(title),
                 event,
                 at,
                 download: self.last_download,
@@ -197,7 +196,7 @@ impl<D> FakeLibraryState<D> {
     }
 
     /// Adds the deletion of a file at the current time to the history.
-    pub(super) fn record_loss(&mut self, title: &str, event: &'static str, reason: &str) {
+    pub(super) fn record_deletion(&mut self, title: &str, event: &'static str, reason: &str) {
         self.history.push(HistoryFixture {
             title: title.to_owned(),
             release: format!("{title}.mkv"),
@@ -226,36 +225,36 @@ impl<D> FakeLibraryState<D> {
     }
 }
 
-fn release_of(title: &str) -> String {
-    let words: Vec<_> = title.split_whitespace().collect();
-    format!("{}.1080p.WEB.H264-DEMO", words.join("."))
+fn release_name(title: &str) -> String {
+    let parts: Vec<_> = title.split_whitespace().collect();
+    format!("{}.1080p.WEB.H264-DEMO", parts.join("."))
 }
 
 pub(super) fn download_id(key: usize) -> String {
     format!("{:040X}", key * 0x00FA_CADE)
 }
 
-/// Episodes that a title refers to.
+/// Episode or season that a title such as `The Bear S04E03` refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TitleEpisodes<'a> {
-    pub show: &'a str,
+    pub series: &'a str,
     pub season: u32,
     /// Episode number. `None` for the whole season.
     pub episode: Option<u32>,
 }
 
-/// Parses a title: `The Bear S04E03` is an episode, `The Bear S04` a season. Any other title is neither.
+/// Parses the title of an episode (`The Bear S04E03`) or a season (`The Bear S04`). Returns `None` for other titles.
 pub(super) fn parse_title_episodes(title: &str) -> Option<TitleEpisodes<'_>> {
-    let (show, code) = title.trim().rsplit_once(' ')?;
+    let (series, code) = title.trim().rsplit_once(' ')?;
     let code = code.strip_prefix(['S', 's'])?;
     let (season, episode) = match code.split_once(['E', 'e']) {
         Some((season, episode)) => (season, Some(episode.parse().ok()?)),
         None => (code, None),
     };
-    Some(TitleEpisodes { show, season: season.parse().ok()?, episode })
+    Some(TitleEpisodes { series, season: season.parse().ok()?, episode })
 }
 
-/// Both fake servers, for a scenario that is described by plain titles.
+/// Both fake servers. Each method chooses the server by the format of the title.
 #[derive(Debug, Clone)]
 pub struct FakeServers {
     pub radarr: FakeRadarr,
@@ -264,7 +263,7 @@ pub struct FakeServers {
 
 impl FakeServers {
     /// Adds a download to the server that its title belongs to.
-    pub fn queue(&self, download: FakeDownload) {
+    pub fn add_download(&self, download: FakeDownload) {
         match parse_title_episodes(&download.title) {
             Some(_) => self.sonarr.add_to_queue(download),
             None => self.radarr.add_to_queue(download),
@@ -272,28 +271,28 @@ impl FakeServers {
     }
 
     /// Adds an import to the server that its title belongs to.
-    pub fn imported(&self, title: &str, at: jiff::Timestamp) {
+    pub fn add_import(&self, title: &str, at: Timestamp) {
         match parse_title_episodes(title) {
             Some(_) => self.sonarr.add_import(title, at),
             None => self.radarr.add_import(title, at),
         }
     }
 
-    /// Makes a copy available to searches on the server that its title belongs to.
-    pub fn can_find(&self, title: &str) {
+    /// Makes a release available to searches on the server that its title belongs to.
+    pub fn add_release(&self, title: &str) {
         match parse_title_episodes(title) {
-            Some(_) => self.sonarr.can_find(title),
-            None => self.radarr.can_find(title),
+            Some(_) => self.sonarr.add_release(title),
+            None => self.radarr.add_release(title),
         }
     }
 
     /// Adds a calendar entry to the server that the title belongs to. An episode airs at 20:00 UTC, which is the same
     /// day from Hawaii to Moscow.
-    pub fn calendar(&self, title: &str, date: jiff::civil::Date) {
+    pub fn add_calendar_entry(&self, title: &str, date: jiff::civil::Date) {
         match parse_title_episodes(title) {
             Some(_) => {
-                if let Ok(airs) = date.at(20, 0, 0, 0).to_zoned(jiff::tz::TimeZone::UTC) {
-                    self.sonarr.add_calendar_entry(title, airs.timestamp());
+                if let Ok(airs_at) = date.at(20, 0, 0, 0).to_zoned(jiff::tz::TimeZone::UTC) {
+                    self.sonarr.add_calendar_entry(title, airs_at.timestamp());
                 }
             }
             None => self.radarr.add_calendar_entry(title, date),
@@ -304,6 +303,6 @@ impl FakeServers {
 /// Formats a time span as .NET does.
 fn time_span(minutes: u32) -> String {
     let (days, hours, minutes) = (minutes / 1440, minutes / 60 % 24, minutes % 60);
-    let day = if days > 0 { format!("{days}.") } else { String::new() };
-    format!("{day}{hours:02}:{minutes:02}:00")
+    let days = if days > 0 { format!("{days}.") } else { String::new() };
+    format!("{days}{hours:02}:{minutes:02}:00")
 }

@@ -1,4 +1,4 @@
-//! Responses of both servers about downloads, the history and started commands.
+//! API of both servers for removing downloads, failing grabs and starting commands.
 
 use axum::Json;
 use axum::Router;
@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, post};
 use serde_json::{Value, json};
 
-use super::activity::ROWS;
+use super::activity::ROW_IDS_PER_EVENT;
 use super::fake_server::{FakeLibraryState, FakeServer};
 use super::release_search::ReleaseSearch;
 use super::responses::{RequestQuery, exception_response, not_found, ok_response, query_flag};
@@ -28,8 +28,7 @@ impl<D: ReleaseSearch> FakeLibraryState<D> {
         D::import_download(self, &download);
     }
 
-    /// Marks a download as failed. Its release is never fetched again, and it is replaced if the server is configured
-    /// to do so.
+    /// Marks a release as failed, so that it is never grabbed again. Searches for a replacement if requested and configured.
     fn fail_download(&mut self, title: &str, release: &str, replace: bool) {
         self.record.blocklist.push(release.to_owned());
         if replace && self.replaces_failed {
@@ -44,7 +43,8 @@ async fn discard_queue_row<D: ReleaseSearch>(
     Query(query): Query<RequestQuery>,
 ) -> Response {
     let mut library = fake.lock_state();
-    let Some(index) = library.downloads.iter().position(|download| download.key == id / ROWS) else {
+    let Some(index) = library.downloads.iter().position(|download| download.key == id / ROW_IDS_PER_EVENT)
+    else {
         return (StatusCode::NOT_FOUND, Json(json!({ "message": "NotFound" }))).into_response();
     };
     let download = library.downloads.remove(index);
@@ -63,7 +63,8 @@ async fn fail_history_row<D: ReleaseSearch>(
     Path(id): Path<usize>,
 ) -> Response {
     let mut library = fake.lock_state();
-    let Some(mut event) = (id / ROWS).checked_sub(1).and_then(|index| library.history.get(index)).cloned()
+    let Some(mut event) =
+        (id / ROW_IDS_PER_EVENT).checked_sub(1).and_then(|index| library.history.get(index)).cloned()
     else {
         return not_found();
     };
@@ -76,18 +77,18 @@ async fn fail_history_row<D: ReleaseSearch>(
     ok_response(json!({}))
 }
 
-/// Returns the response to a search command: the command is queued, even if it has already finished.
-pub(super) fn begun_command_json<D>(library: &mut FakeLibraryState<D>, name: &'static str) -> Value {
+/// Returns the response to a search command. It reports the command as queued, although the search has finished.
+pub(super) fn queued_command_json<D>(library: &mut FakeLibraryState<D>, name: &'static str) -> Value {
     library.last_command += 1;
     json!({ "id": library.last_command, "name": name, "status": "queued", "result": "unknown" })
 }
 
-/// Returns the error of the servers for the name of an unknown command.
+/// Builds the error response for an unknown command.
 pub(super) fn unknown_command() -> Response {
     exception_response(StatusCode::INTERNAL_SERVER_ERROR, "Sequence contains no matching element")
 }
 
-/// Returns the error of the servers for an unknown id in a request for several.
-pub(super) fn unknown_rows() -> Response {
+/// Builds the error response for an unknown id in a request with several ids.
+pub(super) fn unknown_ids() -> Response {
     exception_response(StatusCode::INTERNAL_SERVER_ERROR, "Expected query to return 1 rows but returned 0")
 }

@@ -1,4 +1,4 @@
-//! Connect API of both servers: the list of entries that are notified of events, with masked secrets, and its test.
+//! Connect API of both servers: webhook entries with masked secrets, and their connection test.
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -31,38 +31,38 @@ const COMMON_EVENTS: [&str; 8] = [
 pub(super) struct ConnectEntries {
     stored: Vec<Value>,
     last_id: i64,
-    /// Error with which the test of a webhook fails. `None` while the test passes.
-    fault: Option<String>,
+    /// Error of connection tests. `None` while they pass.
+    test_error: Option<String>,
 }
 
 impl<D: Clone> FakeServer<D> {
-    /// Creates a webhook for these events as a user would in the web interface. Returns its id.
+    /// Adds a webhook for the given events without using the API. Returns its id.
     pub fn add_connect_entry(&self, name: &str, url: &str, events: &[&str]) -> i64 {
-        let mut connection = blank_webhook(self.identity);
-        connection["name"] = json!(name);
+        let mut entry = webhook_template(self.identity);
+        entry["name"] = json!(name);
         for event in events {
-            connection[*event] = json!(true);
+            entry[*event] = json!(true);
         }
-        set_field(&mut connection, "url", &json!(url));
-        self.lock_state().connections.store_entry(connection)
+        set_field(&mut entry, "url", &json!(url));
+        self.lock_state().connect_entries.store_entry(entry)
     }
 
-    /// Changes a field of a stored entry without using the API.
-    pub fn change_connection(&self, id: i64, field: &str, value: &Value) {
+    /// Edits a field of a stored entry without using the API.
+    pub fn edit_connect_entry(&self, id: i64, field: &str, value: &Value) {
         let mut library = self.lock_state();
-        for stored in library.connections.stored.iter_mut().filter(|stored| stored["id"] == id) {
+        for stored in library.connect_entries.stored.iter_mut().filter(|stored| stored["id"] == id) {
             set_field(stored, field, value);
         }
     }
 
-    /// Makes the test of a webhook fail for this reason from now on.
-    pub fn refuse_webhooks(&self, reason: &str) {
-        self.lock_state().connections.fault = Some(reason.to_owned());
+    /// Makes all further connection tests fail with the given error.
+    pub fn fail_webhook_tests(&self, reason: &str) {
+        self.lock_state().connect_entries.test_error = Some(reason.to_owned());
     }
 
     /// Formats the stored entries as `name url username:password events`.
-    pub fn connect_entry_names(&self) -> Vec<String> {
-        let describe = |stored: &Value| {
+    pub fn format_connect_entries(&self) -> Vec<String> {
+        let format = |stored: &Value| {
             let events = stored.as_object().into_iter().flatten().filter(|(name, value)| {
                 name.starts_with("on") && !name.starts_with("only") && **value == json!(true)
             });
@@ -72,30 +72,31 @@ impl<D: Clone> FakeServer<D> {
             let (url, username, password) = (field("url"), field("username"), field(PASSWORD));
             format!("{name} {url} {username}:{password} {}", events.join(","))
         };
-        self.lock_state().connections.stored.iter().map(describe).collect()
+        self.lock_state().connect_entries.stored.iter().map(format).collect()
     }
 }
 
 impl ConnectEntries {
-    fn store_entry(&mut self, mut connection: Value) -> i64 {
+    fn store_entry(&mut self, mut entry: Value) -> i64 {
         self.last_id += 1;
-        connection["id"] = json!(self.last_id);
-        self.stored.push(connection);
+        entry["id"] = json!(self.last_id);
+        self.stored.push(entry);
         self.last_id
     }
 
-    fn entry_failure(&self, body: &Value) -> Option<Response> {
+    /// Returns the error response for an entry that is invalid or fails its connection test.
+    fn validate_entry(&self, body: &Value) -> Option<Response> {
         let failure = |property, message| {
             validation_response(&[ValidationFailure { property, message, attempted: Value::Null, code: "" }])
         };
         if body["name"].as_str().is_none_or(str::is_empty) {
             return Some(failure("Name", "'Name' must not be empty.".to_owned()));
         }
-        let shares_name = |stored: &Value| stored["name"] == body["name"] && stored["id"] != body["id"];
-        if self.stored.iter().any(shares_name) {
+        let has_same_name = |stored: &Value| stored["name"] == body["name"] && stored["id"] != body["id"];
+        if self.stored.iter().any(has_same_name) {
             return Some(failure("Name", "Should be unique".to_owned()));
         }
-        let reason = self.fault.as_ref()?;
+        let reason = self.test_error.as_ref()?;
         Some(failure("Url", format!("Unable to send test message. Error: {reason}")))
     }
 }
@@ -103,40 +104,40 @@ impl ConnectEntries {
 pub(super) fn routes<D: Clone + Send + 'static>(fake: FakeServer<D>) -> Router {
     Router::new()
         .route("/notification", get(list_entries::<D>).post(create_entry::<D>))
-        .route("/notification/schema", get(entry_schemas::<D>))
-        .route("/notification/test", post(try_entry::<D>))
+        .route("/notification/schema", get(list_entry_templates::<D>))
+        .route("/notification/test", post(test_entry::<D>))
         .route("/notification/{id}", get(get_entry::<D>).put(replace_entry::<D>))
         .with_state(fake)
 }
 
 async fn list_entries<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
-    ok_response(fake.lock_state().connections.stored.iter().map(masked_entry).collect())
+    ok_response(fake.lock_state().connect_entries.stored.iter().map(masked_entry).collect())
 }
 
 async fn get_entry<D: Clone>(State(fake): State<FakeServer<D>>, Path(id): Path<i64>) -> Response {
     let library = fake.lock_state();
-    let found = library.connections.stored.iter().find(|stored| stored["id"] == id);
+    let found = library.connect_entries.stored.iter().find(|stored| stored["id"] == id);
     found.map_or_else(not_found, |stored| ok_response(masked_entry(stored)))
 }
 
-async fn entry_schemas<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
+async fn list_entry_templates<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
     let mail = json!({ "implementation": "Email", "configContract": "EmailSettings", "fields": [] });
-    ok_response(json!([mail, blank_webhook(fake.identity)]))
+    ok_response(json!([mail, webhook_template(fake.identity)]))
 }
 
-async fn try_entry<D: Clone>(State(fake): State<FakeServer<D>>, body: Bytes) -> Response {
-    let Ok(connection) = serde_json::from_slice::<Value>(&body) else { return malformed_body_response("$") };
-    fake.lock_state().connections.entry_failure(&connection).unwrap_or_else(|| ok_response(json!({})))
+async fn test_entry<D: Clone>(State(fake): State<FakeServer<D>>, body: Bytes) -> Response {
+    let Ok(entry) = serde_json::from_slice::<Value>(&body) else { return malformed_body_response("$") };
+    fake.lock_state().connect_entries.validate_entry(&entry).unwrap_or_else(|| ok_response(json!({})))
 }
 
 async fn create_entry<D: Clone>(State(fake): State<FakeServer<D>>, body: Bytes) -> Response {
-    let Ok(connection) = serde_json::from_slice::<Value>(&body) else { return malformed_body_response("$") };
+    let Ok(entry) = serde_json::from_slice::<Value>(&body) else { return malformed_body_response("$") };
     let mut library = fake.lock_state();
-    if let Some(failure) = library.connections.entry_failure(&connection) {
+    if let Some(failure) = library.connect_entries.validate_entry(&entry) {
         return failure;
     }
-    library.connections.store_entry(connection);
-    created_response(library.connections.stored.last().map(masked_entry).unwrap_or_default())
+    library.connect_entries.store_entry(entry);
+    created_response(library.connect_entries.stored.last().map(masked_entry).unwrap_or_default())
 }
 
 async fn replace_entry<D: Clone>(
@@ -144,33 +145,33 @@ async fn replace_entry<D: Clone>(
     Path(id): Path<i64>,
     body: Bytes,
 ) -> Response {
-    let Ok(mut connection) = serde_json::from_slice::<Value>(&body) else {
+    let Ok(mut entry) = serde_json::from_slice::<Value>(&body) else {
         return malformed_body_response("$");
     };
     let mut library = fake.lock_state();
-    if let Some(failure) = library.connections.entry_failure(&connection) {
+    if let Some(failure) = library.connect_entries.validate_entry(&entry) {
         return failure;
     }
-    let Some(stored) = library.connections.stored.iter_mut().find(|stored| stored["id"] == id) else {
+    let Some(stored) = library.connect_entries.stored.iter_mut().find(|stored| stored["id"] == id) else {
         return not_found();
     };
-    if get_field(&connection, PASSWORD) == Some(&json!(MASK)) {
-        let kept = get_field(stored, PASSWORD).cloned().unwrap_or_default();
-        set_field(&mut connection, PASSWORD, &kept);
+    if get_field(&entry, PASSWORD) == Some(&json!(MASK)) {
+        let password = get_field(stored, PASSWORD).cloned().unwrap_or_default();
+        set_field(&mut entry, PASSWORD, &password);
     }
-    *stored = connection;
+    *stored = entry;
     (StatusCode::ACCEPTED, ok_response(masked_entry(stored))).into_response()
 }
 
 fn masked_entry(stored: &Value) -> Value {
-    let mut shown = stored.clone();
+    let mut masked = stored.clone();
     if get_field(stored, PASSWORD).and_then(Value::as_str).is_some_and(|password| !password.is_empty()) {
-        set_field(&mut shown, PASSWORD, &json!(MASK));
+        set_field(&mut masked, PASSWORD, &json!(MASK));
     }
-    shown
+    masked
 }
 
-fn blank_webhook(identity: &'static ServerIdentity) -> Value {
+fn webhook_template(identity: &'static ServerIdentity) -> Value {
     let field = |name: &str, privacy: &str| json!({ "name": name, "label": name, "privacy": privacy });
     let mut method = field("method", "normal");
     method["value"] = json!(1);
@@ -195,12 +196,12 @@ fn blank_webhook(identity: &'static ServerIdentity) -> Value {
     webhook
 }
 
-fn get_field<'a>(connection: &'a Value, name: &str) -> Option<&'a Value> {
-    connection["fields"].as_array()?.iter().find(|field| field["name"] == name)?.get("value")
+fn get_field<'a>(entry: &'a Value, name: &str) -> Option<&'a Value> {
+    entry["fields"].as_array()?.iter().find(|field| field["name"] == name)?.get("value")
 }
 
-fn set_field(connection: &mut Value, name: &str, value: &Value) {
-    let fields = connection["fields"].as_array_mut();
+fn set_field(entry: &mut Value, name: &str, value: &Value) {
+    let fields = entry["fields"].as_array_mut();
     for field in fields.into_iter().flatten().filter(|field| field["name"] == name) {
         field["value"] = value.clone();
     }

@@ -1,12 +1,12 @@
-//! Libraries of `dialarr demo`: those of a household, with some activity in progress.
+//! Demo libraries for `dialarr demo`, with downloads in progress, upcoming releases and past imports.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::activity::download;
-use super::demo_movies::{self, FilmRow};
-use super::demo_series::{self, ShowRow, ShowRun};
+use super::demo_movies::{self, DemoMovie};
+use super::demo_series::{self, DemoSeries, DemoSeriesKind};
 use super::media_fixtures::{FakeMovie, FakeSeries, movie, series};
 use super::radarr::FakeRadarr;
 use super::sonarr::FakeSonarr;
@@ -18,32 +18,36 @@ pub fn demo_library(now: Timestamp) -> (FakeRadarr, FakeSonarr) {
     let radarr = FakeRadarr::with_clock(clock.clone());
     let sonarr = FakeSonarr::with_clock(clock);
     fill_demo_libraries(&radarr, &sonarr);
-    keep_busy(&radarr, &sonarr);
-    look_ahead(&radarr, &sonarr, now);
-    look_back(&radarr, &sonarr, now);
+    add_current_downloads(&radarr, &sonarr);
+    add_upcoming_releases(&radarr, &sonarr, now);
+    add_past_imports(&radarr, &sonarr, now);
     (radarr, sonarr)
 }
 
 fn fill_demo_libraries(radarr: &FakeRadarr, sonarr: &FakeSonarr) {
     for row in demo_movies::LIBRARY {
-        let film = demo_movie(row).size_gb(row.3);
-        radarr.add(if demo_movies::ULTRA.contains(&row.0) { film.profile("Ultra-HD") } else { film });
+        let movie = movie_from_row(row).size_gb(row.3);
+        radarr.add(if demo_movies::ULTRA_HD_TITLES.contains(&row.0) {
+            movie.profile("Ultra-HD")
+        } else {
+            movie
+        });
     }
     for row in demo_movies::CATALOG {
-        radarr.add_to_catalog(demo_movie(row));
+        radarr.add_to_catalog(movie_from_row(row));
     }
     for row in demo_movies::UNRELEASED {
-        radarr.add_to_catalog(demo_movie(row).unreleased());
+        radarr.add_to_catalog(movie_from_row(row).unreleased());
     }
     for row in &demo_series::LIBRARY {
-        sonarr.add(demo_series(row).size_gb(row.gigabytes));
+        sonarr.add(series_from_row(row).size_gb(row.gigabytes));
     }
     for row in &demo_series::CATALOG {
-        sonarr.add_to_catalog(demo_series(row));
+        sonarr.add_to_catalog(series_from_row(row));
     }
 }
 
-fn keep_busy(radarr: &FakeRadarr, sonarr: &FakeSonarr) {
+fn add_current_downloads(radarr: &FakeRadarr, sonarr: &FakeSonarr) {
     radarr.add_to_queue(download("Oppenheimer").size_gb(58.2).percent(62).minutes_left(25));
     radarr.add_to_queue(download("The Wild Robot").size_gb(9.4).percent(8).minutes_left(140));
     radarr.add_to_queue(download("Chef").size_gb(8.1).queued());
@@ -52,8 +56,8 @@ fn keep_busy(radarr: &FakeRadarr, sonarr: &FakeSonarr) {
     sonarr.add_to_queue(download("Slow Horses S05E06").size_gb(2.3).percent(87).minutes_left(4));
 }
 
-/// Adds future titles, by the number of hours until an episode airs, or of days until a movie is released.
-fn look_ahead(radarr: &FakeRadarr, sonarr: &FakeSonarr, now: Timestamp) {
+/// Adds episodes that air in the coming hours, and movies that are released in the coming days.
+fn add_upcoming_releases(radarr: &FakeRadarr, sonarr: &FakeSonarr, now: Timestamp) {
     let episodes = [
         ("Slow Horses S06E01", 20),
         ("Last Week Tonight S13E01", 45),
@@ -64,53 +68,54 @@ fn look_ahead(radarr: &FakeRadarr, sonarr: &FakeSonarr, now: Timestamp) {
         ("Severance S03E01", 290),
     ];
     for (title, hours) in episodes {
-        sonarr.add_calendar_entry(title, hours_later(now, hours));
+        sonarr.add_calendar_entry(title, add_hours(now, hours));
     }
     let today = now.to_zoned(TimeZone::UTC).date();
-    let film = |title: &str, year, tmdb| movie(title).year(year).tmdb(tmdb).popularity(30.0).unreleased();
+    let unreleased =
+        |title: &str, year, tmdb| movie(title).year(year).tmdb(tmdb).popularity(30.0).unreleased();
     let this_year = u16::try_from(today.year()).unwrap_or_default();
-    radarr.add(film("The Lighthouse Keeper", this_year, 9_100_001).digital(days_later(today, 3)));
-    radarr.add(film("Cold Harbor", this_year, 9_100_002).cinema(days_later(today, 6)));
+    radarr.add(unreleased("The Lighthouse Keeper", this_year, 9_100_001).digital(add_days(today, 3)));
+    radarr.add(unreleased("Cold Harbor", this_year, 9_100_002).cinema(add_days(today, 6)));
     radarr.add(
-        film("A Winter in Lisbon", this_year, 9_100_003)
-            .cinema(days_later(today, -60))
-            .physical(days_later(today, 12)),
+        unreleased("A Winter in Lisbon", this_year, 9_100_003)
+            .cinema(add_days(today, -60))
+            .physical(add_days(today, 12)),
     );
 }
 
-fn look_back(radarr: &FakeRadarr, sonarr: &FakeSonarr, now: Timestamp) {
-    radarr.add_import("Knives Out", hours_later(now, -20));
-    radarr.add_import("Everything Everywhere All at Once", hours_later(now, -71));
-    radarr.add_import("Heat", hours_later(now, -150));
-    sonarr.add_import("Slow Horses S05E05", hours_later(now, -9));
-    sonarr.add_import("Fleabag S02", hours_later(now, -50));
-    sonarr.add_import("Severance S02E09", hours_later(now, -100));
+fn add_past_imports(radarr: &FakeRadarr, sonarr: &FakeSonarr, now: Timestamp) {
+    radarr.add_import("Knives Out", add_hours(now, -20));
+    radarr.add_import("Everything Everywhere All at Once", add_hours(now, -71));
+    radarr.add_import("Heat", add_hours(now, -150));
+    sonarr.add_import("Slow Horses S05E05", add_hours(now, -9));
+    sonarr.add_import("Fleabag S02", add_hours(now, -50));
+    sonarr.add_import("Severance S02E09", add_hours(now, -100));
 }
 
-fn demo_movie((title, year, tmdb, _, overview): FilmRow) -> FakeMovie {
+fn movie_from_row((title, year, tmdb, _, overview): DemoMovie) -> FakeMovie {
     movie(title).year(year).tmdb(tmdb).overview(overview).popularity(f64::from(year) / 50.0)
 }
 
-fn demo_series(row: &ShowRow) -> FakeSeries {
-    let show = series(row.title)
+fn series_from_row(row: &DemoSeries) -> FakeSeries {
+    let series = series(row.title)
         .year(row.year)
         .tvdb(row.tvdb)
         .seasons(row.seasons)
         .episodes(row.episodes)
         .overview(row.overview)
         .popularity(f64::from(row.year) / 50.0);
-    match row.run {
-        ShowRun::Ended => show.ended(),
-        ShowRun::Continuing => show,
-        ShowRun::Daily => show.daily(),
-        ShowRun::Anime => show.anime(),
+    match row.kind {
+        DemoSeriesKind::Ended => series.ended(),
+        DemoSeriesKind::Continuing => series,
+        DemoSeriesKind::Daily => series.daily(),
+        DemoSeriesKind::Anime => series.anime(),
     }
 }
 
-fn hours_later(now: Timestamp, hours: i64) -> Timestamp {
+fn add_hours(now: Timestamp, hours: i64) -> Timestamp {
     now.saturating_add(SignedDuration::from_hours(hours)).unwrap_or(now)
 }
 
-fn days_later(today: Date, days: i64) -> Date {
+fn add_days(today: Date, days: i64) -> Date {
     today.saturating_add(SignedDuration::from_hours(24 * days))
 }

@@ -1,4 +1,4 @@
-//! Fake Sonarr's API for individual episodes: their files, flags, searches and history.
+//! Episode API of the fake Sonarr: listing, monitoring, file deletion, searches and history.
 
 use axum::Json;
 use axum::Router;
@@ -10,8 +10,8 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::activity::parse_title_episodes as meant_by;
-use super::activity_api::{begun_command_json, unknown_command};
+use super::activity::parse_title_episodes;
+use super::activity_api::{queued_command_json, unknown_command};
 use super::fake_server::FakeLibraryState;
 use super::media_fixtures::SeriesDetails;
 use super::release_search::SearchReason;
@@ -19,8 +19,8 @@ use super::responses::{
     RequestQuery, created_response, exception_response, malformed_body_response, ok_response, query_flag,
 };
 use super::series_json::{
-    dated_episodes, described_episode_json, episode_id, episode_json, episode_numbers, file_bytes,
-    owned_series_json, stray_series,
+    episode_file_bytes, episode_id, episode_json, episode_numbers, episodes_with_air_times,
+    library_series_json, listed_episode_json, series_outside_library,
 };
 use super::sonarr::FakeSonarr;
 
@@ -39,24 +39,29 @@ async fn list_episodes(State(sonarr): State<FakeSonarr>, Query(query): Query<Req
         return exception_response(StatusCode::BAD_REQUEST, "seriesId or episodeIds must be provided");
     };
     let season = query.get("seasonNumber").and_then(|number| number.parse::<u32>().ok());
-    let Some(show) = id.parse().ok().and_then(|id| library.title(id)) else { return ok_response(json!([])) };
-    let all = dated_episodes(&library, show);
-    let size = file_bytes(show, &all);
-    let describe = |one| {
-        let mut body = described_episode_json(show, one);
+    let Some(series) = id.parse().ok().and_then(|id| library.title(id)) else {
+        return ok_response(json!([]));
+    };
+    let all = episodes_with_air_times(&library, series);
+    let size = episode_file_bytes(series, &all);
+    let to_json = |episode| {
+        let mut body = listed_episode_json(series, episode);
         if query_flag(&query, "includeEpisodeFile") && body["hasFile"] == true {
             body["episodeFile"] = json!({
                 "id": body["episodeFileId"],
-                "seriesId": show.id,
+                "seriesId": series.id,
                 "seasonNumber": body["seasonNumber"],
                 "size": size,
-                "quality": { "quality": { "id": 3, "name": show.file_quality } },
+                "quality": { "quality": { "id": 3, "name": series.file_quality } },
             });
         }
         body
     };
     ok_response(
-        all.iter().filter(|one| season.is_none_or(|season| one.season == season)).map(describe).collect(),
+        all.iter()
+            .filter(|episode| season.is_none_or(|season| episode.season == season))
+            .map(to_json)
+            .collect(),
     )
 }
 
@@ -71,12 +76,15 @@ async fn monitor_episodes(State(sonarr): State<FakeSonarr>, body: Bytes) -> Resp
     let Ok(MonitorBody { episode_ids, monitored }) = serde_json::from_slice(&body) else {
         return malformed_body_response("$");
     };
-    for show in &mut sonarr.lock_state().library {
-        let of_show = show.clone();
-        let named = |season, number| episode_ids.contains(&episode_id(&of_show, season, number));
-        if of_show.all_episodes().iter().any(|one| named(one.season, one.number)) {
-            let named = show.separate_episodes().iter_mut().filter(|one| named(one.season, one.number));
-            named.for_each(|one| one.monitored = monitored);
+    for series in &mut sonarr.lock_state().library {
+        let before = series.clone();
+        let is_selected = |season, number| episode_ids.contains(&episode_id(&before, season, number));
+        if before.all_episodes().iter().any(|episode| is_selected(episode.season, episode.number)) {
+            let selected = series
+                .episodes_mut()
+                .iter_mut()
+                .filter(|episode| is_selected(episode.season, episode.number));
+            selected.for_each(|episode| episode.monitored = monitored);
         }
     }
     (StatusCode::ACCEPTED, Json(json!([]))).into_response()
@@ -98,25 +106,25 @@ async fn delete_files(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response
     let mut library = sonarr.lock_state();
     let mut deleted = Vec::new();
     for index in 0..library.library.len() {
-        let all = dated_episodes(&library, &library.library[index]);
-        let show = &mut library.library[index];
-        let size = file_bytes(show, &all);
-        let of_show = show.clone();
-        let meant = |season, number| episode_file_ids.contains(&episode_id(&of_show, season, number));
-        if !all.iter().any(|one| one.on_disk && meant(one.season, one.number)) {
+        let all = episodes_with_air_times(&library, &library.library[index]);
+        let series = &mut library.library[index];
+        let size = episode_file_bytes(series, &all);
+        let before = series.clone();
+        let is_selected = |season, number| episode_file_ids.contains(&episode_id(&before, season, number));
+        if !all.iter().any(|episode| episode.on_disk && is_selected(episode.season, episode.number)) {
             continue;
         }
-        for one in show.separate_episodes() {
-            if one.on_disk && meant(one.season, one.number) {
-                one.on_disk = false;
-                deleted.push(format!("{} S{:02}E{:02}", of_show.title, one.season, one.number));
+        for episode in series.episodes_mut() {
+            if episode.on_disk && is_selected(episode.season, episode.number) {
+                episode.on_disk = false;
+                deleted.push(format!("{} S{:02}E{:02}", before.title, episode.season, episode.number));
             }
         }
-        let left = show.episodes_on_disk().len() as u64;
-        show.size_bytes = left * size;
+        let remaining = series.episodes_on_disk().len() as u64;
+        series.size_bytes = remaining * size;
     }
     for title in deleted {
-        library.record_loss(&title, "episodeFileDeleted", "Manual");
+        library.record_deletion(&title, "episodeFileDeleted", "Manual");
         library.record.deleted_files.push(title);
     }
     ok_response(json!({}))
@@ -137,41 +145,48 @@ async fn post_command(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response
         return malformed_body_response("$");
     };
     let mut library = sonarr.lock_state();
-    let show = command.series_id.unwrap_or_default();
+    let series_id = command.series_id.unwrap_or_default();
     let name = match (command.name.as_str(), command.season_number) {
         ("SeasonSearch", Some(season)) => {
-            search_season(&mut library, show, season);
+            search_season(&mut library, series_id, season);
             "SeasonSearch"
         }
         ("EpisodeSearch", _) => {
-            search_single(&mut library, &command.episode_ids);
+            search_selected_episodes(&mut library, &command.episode_ids);
             "EpisodeSearch"
         }
         ("MissingEpisodeSearch", _) => {
-            library.search_missing(show);
+            library.search_missing(series_id);
             "MissingEpisodeSearch"
         }
         _ => return unknown_command(),
     };
-    created_response(begun_command_json(&mut library, name))
+    created_response(queued_command_json(&mut library, name))
 }
 
-/// Searches for the monitored episodes only, even though a user requested the search.
+/// Searches for the monitored episodes of a season, as Sonarr does even if a user requested the search.
 fn search_season(library: &mut FakeLibraryState<SeriesDetails>, id: i64, season: u32) {
-    let words = format!("{} S{season:02}", library.title(id).map_or("", |show| show.title.as_str()));
-    library.search_episodes(id, words, SearchReason::Asked, |one| one.season == season && one.monitored);
+    let description =
+        format!("{} S{season:02}", library.title(id).map_or("", |series| series.title.as_str()));
+    library.search_episodes(id, description, SearchReason::UserRequest, |episode| {
+        episode.season == season && episode.monitored
+    });
 }
 
-fn search_single(library: &mut FakeLibraryState<SeriesDetails>, ids: &[i64]) {
-    let mut meant = Vec::new();
-    for show in &library.library {
-        let named = |season, number| ids.contains(&episode_id(show, season, number));
-        let numbers = show.all_episodes().into_iter().map(|one| (one.season, one.number));
-        meant.extend(numbers.filter(|one| named(one.0, one.1)).map(|one| (show.id, show.title.clone(), one)));
+fn search_selected_episodes(library: &mut FakeLibraryState<SeriesDetails>, ids: &[i64]) {
+    let mut selected = Vec::new();
+    for series in &library.library {
+        for episode in series.all_episodes() {
+            if ids.contains(&episode_id(series, episode.season, episode.number)) {
+                selected.push((series.id, series.title.clone(), (episode.season, episode.number)));
+            }
+        }
     }
-    for (id, title, number) in meant {
-        let words = format!("{title} S{:02}E{:02}", number.0, number.1);
-        library.search_episodes(id, words, SearchReason::Asked, |one| (one.season, one.number) == number);
+    for (id, title, numbers) in selected {
+        let description = format!("{title} S{:02}E{:02}", numbers.0, numbers.1);
+        library.search_episodes(id, description, SearchReason::UserRequest, |episode| {
+            (episode.season, episode.number) == numbers
+        });
     }
 }
 
@@ -180,21 +195,23 @@ pub(super) fn history_records(
     query: &RequestQuery,
 ) -> Vec<(&'static str, Value)> {
     let mut records = Vec::new();
-    for (index, happened) in library.history.iter().enumerate() {
-        let Some(meant) = meant_by(&happened.title) else { continue };
-        let item =
-            library.title_named(meant.show).cloned().unwrap_or_else(|| stray_series(meant.show, index));
-        for number in episode_numbers(&item, &meant) {
-            let mut record = happened.history_row_json(index, number);
-            record["seriesId"] = json!(item.id);
-            record["episodeId"] = json!(episode_id(&item, meant.season, number));
+    for (index, event) in library.history.iter().enumerate() {
+        let Some(episodes) = parse_title_episodes(&event.title) else { continue };
+        let series = library
+            .find_title(episodes.series)
+            .cloned()
+            .unwrap_or_else(|| series_outside_library(episodes.series, index));
+        for number in episode_numbers(&series, &episodes) {
+            let mut record = event.history_row_json(index, number);
+            record["seriesId"] = json!(series.id);
+            record["episodeId"] = json!(episode_id(&series, episodes.season, number));
             if query_flag(query, "includeSeries") {
-                record["series"] = owned_series_json(library, &item);
+                record["series"] = library_series_json(library, &series);
             }
             if query_flag(query, "includeEpisode") {
-                record["episode"] = episode_json(library, &item, meant.season, number);
+                record["episode"] = episode_json(library, &series, episodes.season, number);
             }
-            records.push((happened.event, record));
+            records.push((event.event, record));
         }
     }
     records

@@ -1,4 +1,4 @@
-//! Handle of a fake server, with which a test or the demo can set up, change, inspect and break its state.
+//! Fake server handle. Tests and the demo use it to set up and inspect the state and to inject faults.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,11 +10,11 @@ use super::connect_api::ConnectEntries;
 use super::media_fixtures::FakeTitle;
 use super::request_guard::{RequestFault, RequestGuard};
 use super::responses::{RequestQuery, ValidationFailure};
-use super::search::{same_name, split_year};
+use super::search::{is_same_title, split_year};
 use crate::clock::Clock;
 
-/// Start of the catalog ids that are assigned automatically, above those of well-known titles.
-const FIRST_MADE_UP_ID: i64 = 9_000_000;
+/// First catalog id that is assigned automatically, above the real ones in tests.
+const FIRST_GENERATED_ID: i64 = 9_000_000;
 const FIRST_PROFILE: i64 = 4;
 const DEFAULT_PROFILES: [&str; 2] = ["HD-1080p", "Ultra-HD"];
 const DEFAULT_FREE_BYTES: u64 = 1_200_000_000_000;
@@ -23,11 +23,11 @@ const DEFAULT_FREE_BYTES: u64 = 1_200_000_000_000;
 #[derive(Debug, Clone)]
 pub struct FakeServer<D> {
     pub(super) identity: &'static ServerIdentity,
-    pub(super) gate: RequestGuard,
+    pub(super) guard: RequestGuard,
     library: Arc<Mutex<FakeLibraryState<D>>>,
 }
 
-/// Values by which the two servers differ.
+/// Constants by which Sonarr and Radarr differ.
 #[derive(Debug)]
 pub struct ServerIdentity {
     pub name: &'static str,
@@ -35,20 +35,21 @@ pub struct ServerIdentity {
     pub api_key: &'static str,
     /// Root folder of a new server.
     pub root: &'static str,
-    /// Path of the titles below that of the API.
+    /// API path of the titles.
     pub path: &'static str,
-    /// Names of a title's catalog id and of its library id.
+    /// JSON name of a title's catalog id.
     pub catalog_id: &'static str,
+    /// JSON name of a title's library id.
     pub library_id: &'static str,
-    /// Service that the catalog is requested from.
+    /// Service that provides the catalog.
     pub catalog_service: &'static str,
-    /// Event of the history for the deletion of a file.
+    /// Name of the history event for a deleted file.
     pub file_deleted: &'static str,
-    /// Connect events that only this server has.
+    /// Connect events that only this server supports.
     pub events: &'static [&'static str],
 }
 
-/// State of a server, which only the fakes can read.
+/// State of a fake server.
 #[derive(Debug)]
 pub struct FakeLibraryState<D> {
     pub(super) library: Vec<FakeTitle<D>>,
@@ -57,47 +58,50 @@ pub struct FakeLibraryState<D> {
     pub(super) profiles: Vec<(i64, String)>,
     /// Names of the profiles that allow 4K.
     pub(super) four_k_profiles: Vec<String>,
-    pub(super) roots: Vec<FakeRoot>,
+    pub(super) root_folders: Vec<FakeRootFolder>,
     pub(super) downloads: Vec<FakeDownload>,
-    /// Calendar entries that are not a title's own date.
+    /// Calendar entries in addition to the dates of the titles.
     pub(super) calendar: Vec<CalendarFixture>,
     pub(super) history: Vec<HistoryFixture>,
     pub(super) record: ActionRecord,
-    /// Titles for which another copy can be found. The next field counts the copies that were grabbed.
-    pub(super) copies: Vec<String>,
-    pub(super) copies_announced: usize,
+    /// Titles of the releases that a search can find.
+    pub(super) releases: Vec<String>,
+    /// Number of releases that were grabbed.
+    pub(super) grab_count: usize,
     /// Catalog ids of the suggested titles.
     pub(super) suggested: Vec<i64>,
-    /// Catalog ids of the popular titles, and then of those that no list may add.
+    /// Catalog ids of the popular titles.
     pub(super) popular: Vec<i64>,
+    /// Catalog ids of the titles that lists must not add.
     pub(super) excluded: Vec<i64>,
-    pub(super) ailments: Vec<[String; 3]>,
+    /// Level, source and message of each health problem.
+    pub(super) health_problems: Vec<[String; 3]>,
     pub(super) replaces_failed: bool,
     pub(super) last_command: u32,
     pub(super) last_download: usize,
     /// Catalog id and profile of each title that was added through the API.
     pub(super) added: Vec<(i64, String)>,
     pub(super) removed: Vec<i64>,
-    pub(super) connections: ConnectEntries,
+    pub(super) connect_entries: ConnectEntries,
     pub(super) clock: Clock,
     last_id: i64,
 }
 
-/// Actions through the API, in order and as text.
+/// Log of the actions through the API.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ActionRecord {
     /// Searches such as `Dune`, `The Bear S02`, `The Bear S02E03`, `The Bear missing`.
     pub searches: Vec<String>,
     /// Titles of the downloads that were removed from the queue.
     pub discarded: Vec<String>,
-    /// Names of releases that are never fetched again.
+    /// Names of releases that are never grabbed again.
     pub blocklist: Vec<String>,
     /// Deleted files such as `Dune` or `The Bear S02E03`.
     pub deleted_files: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct FakeRoot {
+pub(super) struct FakeRootFolder {
     pub path: String,
     pub free_bytes: Option<u64>,
 }
@@ -113,29 +117,32 @@ impl<D: Clone> FakeServer<D> {
         let library = FakeLibraryState {
             library: Vec::new(),
             catalog: Vec::new(),
-            profiles: number_names(&DEFAULT_PROFILES),
+            profiles: number_profiles(&DEFAULT_PROFILES),
             four_k_profiles: vec!["Ultra-HD".to_owned()],
-            roots: vec![FakeRoot { path: identity.root.to_owned(), free_bytes: Some(DEFAULT_FREE_BYTES) }],
+            root_folders: vec![FakeRootFolder {
+                path: identity.root.to_owned(),
+                free_bytes: Some(DEFAULT_FREE_BYTES),
+            }],
             downloads: Vec::new(),
             calendar: Vec::new(),
             history: Vec::new(),
             record: ActionRecord::default(),
-            copies: Vec::new(),
-            copies_announced: 0,
+            releases: Vec::new(),
+            grab_count: 0,
             suggested: Vec::new(),
             popular: Vec::new(),
             excluded: Vec::new(),
-            ailments: Vec::new(),
+            health_problems: Vec::new(),
             replaces_failed: true,
             last_command: 0,
             last_download: 0,
             added: Vec::new(),
             removed: Vec::new(),
-            connections: ConnectEntries::default(),
+            connect_entries: ConnectEntries::default(),
             clock,
             last_id: 0,
         };
-        Self { identity, gate: RequestGuard::new(identity), library: Arc::new(Mutex::new(library)) }
+        Self { identity, guard: RequestGuard::new(identity), library: Arc::new(Mutex::new(library)) }
     }
 
     /// Returns the API key that the server requires.
@@ -143,38 +150,38 @@ impl<D: Clone> FakeServer<D> {
         self.identity.api_key
     }
 
-    /// Adds a title to the library, where it can also be searched for. Returns its library id.
-    pub fn add(&self, item: FakeTitle<D>) -> i64 {
-        self.lock_state().add_title(item)
+    /// Adds a title to the library and the catalog. Returns its library id.
+    pub fn add(&self, title: FakeTitle<D>) -> i64 {
+        self.lock_state().add_title(title)
     }
 
     /// Adds a title to the catalog but not to the library. Returns its catalog id.
-    pub fn add_to_catalog(&self, item: FakeTitle<D>) -> i64 {
-        self.lock_state().add_to_catalog(item)
+    pub fn add_to_catalog(&self, title: FakeTitle<D>) -> i64 {
+        self.lock_state().add_to_catalog(title)
     }
 
-    /// Replaces the quality profiles, in this order.
+    /// Replaces the quality profiles with profiles of the given names.
     pub fn set_profiles(&self, names: &[&str]) {
-        self.lock_state().profiles = number_names(names);
+        self.lock_state().profiles = number_profiles(names);
     }
 
     /// Allows 4K in the quality profile of this name.
-    pub fn allows_four_k(&self, name: &str) {
+    pub fn allow_four_k(&self, name: &str) {
         self.lock_state().four_k_profiles.push(name.to_owned());
     }
 
-    /// Adds a root folder. A folder that is not accessible has no free space to report.
-    pub fn root_folder(&self, path: &str, free_bytes: Option<u64>) {
-        self.lock_state().roots.push(FakeRoot { path: path.to_owned(), free_bytes });
+    /// Adds a root folder. A folder with no `free_bytes` is not accessible.
+    pub fn add_root_folder(&self, path: &str, free_bytes: Option<u64>) {
+        self.lock_state().root_folders.push(FakeRootFolder { path: path.to_owned(), free_bytes });
     }
 
-    /// Adds a download in progress. Examples are `Dune`, `The Bear S02E03` or, for a season pack, `The Bear S02`. A
-    /// title that is not in the library gives a download that belongs to no title.
+    /// Adds a download in progress. Examples of titles are `Dune`, `The Bear S02E03` and, for a season pack,
+    /// `The Bear S02`. They need not be in the library.
     pub fn add_download(&self, title: &str, percent: u32, minutes_left: u32) {
         self.add_to_queue(download(title).percent(percent).minutes_left(minutes_left));
     }
 
-    /// Adds a finished download that was not imported for this reason.
+    /// Adds a finished download that cannot be imported.
     pub fn add_stuck_download(&self, title: &str, reason: &str) {
         self.add_to_queue(download(title).stuck(reason));
     }
@@ -191,34 +198,33 @@ impl<D: Clone> FakeServer<D> {
         self.lock_state().downloads.clear();
     }
 
-    /// Adds an import. Titles are those of `add_download`.
+    /// Adds an import to the history. Titles have the same formats as in `add_download`.
     pub fn add_import(&self, title: &str, at: Timestamp) {
         self.lock_state().record_import(title, at);
     }
 
-    /// Makes the next search for this title find a copy and start to download it. Calling this twice makes two copies
-    /// available.
-    pub fn can_find(&self, title: &str) {
-        self.lock_state().copies.push(title.to_owned());
+    /// Adds a release that a search for this title finds and grabs once.
+    pub fn add_release(&self, title: &str) {
+        self.lock_state().releases.push(title.to_owned());
     }
 
-    /// Returns the actions through the API other than additions and deletions of whole titles.
+    /// Returns the log of actions through the API, without additions and deletions of titles.
     pub fn action_record(&self) -> ActionRecord {
         self.lock_state().record.clone()
     }
 
-    /// Sets whether the server automatically searches for another copy after one has failed. The default is true.
-    pub fn replaces_failed(&self, replaces: bool) {
+    /// Sets whether the server searches for another release after one has failed. The default is true.
+    pub fn set_replaces_failed(&self, replaces: bool) {
         self.lock_state().replaces_failed = replaces;
     }
 
     /// Adds a health problem of the server. The level is `notice`, `warning` or `error`.
     pub fn add_health_problem(&self, level: &str, source: &str, message: &str) {
-        self.lock_state().ailments.push([level, source, message].map(str::to_owned));
+        self.lock_state().health_problems.push([level, source, message].map(str::to_owned));
     }
 
     pub fn clear_health_problems(&self) {
-        self.lock_state().ailments.clear();
+        self.lock_state().health_problems.clear();
     }
 
     /// Returns the catalog ids of the titles that were added through the API, in order.
@@ -237,41 +243,41 @@ impl<D: Clone> FakeServer<D> {
         library.added.iter().rfind(|(id, _)| *id == catalog_id).map(|(_, profile)| profile.clone())
     }
 
-    /// Returns a title of the library.
-    pub fn item(&self, id: i64) -> Option<FakeTitle<D>> {
+    /// Returns a title of the library by its library id.
+    pub fn title(&self, id: i64) -> Option<FakeTitle<D>> {
         self.lock_state().title(id).cloned()
     }
 
-    /// Returns the current state of the library.
-    pub fn items(&self) -> Vec<FakeTitle<D>> {
+    /// Returns all titles of the library.
+    pub fn titles(&self) -> Vec<FakeTitle<D>> {
         self.lock_state().library.clone()
     }
 
-    /// Returns the number of write requests that arrived, regardless of their outcome.
+    /// Returns the number of write requests, including failed ones.
     pub fn post_count(&self) -> usize {
-        self.gate.write_count()
+        self.guard.write_count()
     }
 
     /// Returns the number of requests for the whole library.
     pub fn listing_count(&self) -> usize {
-        self.gate.list_count()
+        self.guard.list_count()
     }
 
     /// Changes a title of the library without using the API.
     pub fn edit(&self, id: i64, change: impl FnOnce(&mut FakeTitle<D>)) {
-        if let Some(item) = self.lock_state().title_mut(id) {
-            change(item);
+        if let Some(title) = self.lock_state().title_mut(id) {
+            change(title);
         }
     }
 
     /// Removes a title from the library without using the API. A search can still find the title.
     pub fn remove(&self, id: i64) {
-        self.lock_state().library.retain(|item| item.id != id);
+        self.lock_state().library.retain(|title| title.id != id);
     }
 
-    /// Makes the next API request return this status without carrying out the request.
+    /// Makes the next API request fail with this status, without any effect.
     pub fn fail_next(&self, status: u16) {
-        self.gate.queue_fault(RequestFault::Status(status));
+        self.guard.queue_fault(RequestFault::Status(status));
     }
 
     pub fn fail_next_n(&self, count: usize, status: u16) {
@@ -280,68 +286,67 @@ impl<D: Clone> FakeServer<D> {
 
     /// Makes the next API request hang without a response and without any effect.
     pub fn hang_next(&self) {
-        self.gate.queue_fault(RequestFault::Hang);
+        self.guard.queue_fault(RequestFault::Hang);
     }
 
-    /// Makes the next API request return an HTML page for browsers, as a proxy or a wrong URL does.
-    pub fn html_next(&self) {
-        self.gate.queue_fault(RequestFault::Html);
+    /// Makes the next API request return an HTML page, as with a wrong URL.
+    pub fn return_html_next(&self) {
+        self.guard.queue_fault(RequestFault::Html);
     }
 
-    /// Cuts off the next response in the middle.
-    pub fn halve_next(&self) {
-        self.gate.queue_fault(RequestFault::Half);
+    /// Truncates the body of the next response.
+    pub fn truncate_next(&self) {
+        self.guard.queue_fault(RequestFault::Truncated);
     }
 
-    /// Carries out the next API request, but never responds.
-    pub fn lose_next_answer(&self) {
-        self.gate.queue_fault(RequestFault::LoseAnswer);
+    /// Carries out the next API request without ever responding.
+    pub fn drop_next_response(&self) {
+        self.guard.queue_fault(RequestFault::DropResponse);
     }
 
     /// Carries out the next API request, but returns this status, as a proxy does after a timeout.
-    pub fn do_next_but_answer(&self, status: u16) {
-        self.gate.queue_fault(RequestFault::DoneBut(status));
+    pub fn complete_next_with_status(&self, status: u16) {
+        self.guard.queue_fault(RequestFault::CompletedWithStatus(status));
     }
 
-    /// Lets the next API request succeed. A fault that is added after this call applies to the request after that one.
-    pub fn spare_next(&self) {
-        self.gate.queue_fault(RequestFault::Nothing);
+    /// Queues no fault for the next API request, so that a fault queued later applies to the one after it.
+    pub fn allow_next(&self) {
+        self.guard.queue_fault(RequestFault::NoFault);
     }
 
-    /// Lets the next request that changes data succeed.
-    pub fn spare_next_write(&self) {
-        self.gate.fail_write(RequestFault::Nothing);
+    /// Queues no fault for the next write.
+    pub fn allow_next_write(&self) {
+        self.guard.fail_write(RequestFault::NoFault);
     }
 
-    /// Makes the next request that changes data return this status without carrying out the request.
+    /// Makes the next write fail with this status, without any effect.
     pub fn fail_next_write(&self, status: u16) {
-        self.gate.fail_write(RequestFault::Status(status));
+        self.guard.fail_write(RequestFault::Status(status));
     }
 
-    /// Makes every request that changes data below this path return this status, without carrying out the request.
+    /// Makes every write to a path with this ending fail with this status, without any effect.
     pub fn fail_writes_to(&self, path: &'static str, status: u16) {
-        self.gate.fail_writes_to(path, status);
+        self.guard.fail_writes_to(path, status);
     }
 
-    /// Makes the next request that changes data hang without a response and without any effect.
+    /// Makes the next write hang without a response and without any effect.
     pub fn hang_next_write(&self) {
-        self.gate.fail_write(RequestFault::Hang);
+        self.guard.fail_write(RequestFault::Hang);
     }
 
-    /// Carries out the next request that changes data, but returns this status.
-    pub fn do_next_write_but_answer(&self, status: u16) {
-        self.gate.fail_write(RequestFault::DoneBut(status));
+    /// Carries out the next write, but returns this status.
+    pub fn complete_next_write_with_status(&self, status: u16) {
+        self.guard.fail_write(RequestFault::CompletedWithStatus(status));
     }
 
-    /// Carries out the next request that changes data, regardless of the requests before it, but never responds.
-    pub fn lose_next_write_answer(&self) {
-        self.gate.fail_write(RequestFault::LoseAnswer);
+    /// Carries out the next write without ever responding.
+    pub fn drop_next_write_response(&self) {
+        self.guard.fail_write(RequestFault::DropResponse);
     }
 
-    /// Sets whether the server is down. While down, the server returns the response of a starting server to every
-    /// request.
+    /// Sets whether the server is down. A server that is down returns the 503 response of a starting server.
     pub fn set_down(&self, down: bool) {
-        self.gate.set_down(down);
+        self.guard.set_down(down);
     }
 
     pub(super) fn lock_state(&self) -> MutexGuard<'_, FakeLibraryState<D>> {
@@ -350,50 +355,50 @@ impl<D: Clone> FakeServer<D> {
 }
 
 impl<D: Clone> FakeLibraryState<D> {
-    /// Adds a title. An id that is already in use is replaced by a new one, because the servers never use an id twice.
-    pub(super) fn add_title(&mut self, mut item: FakeTitle<D>) -> i64 {
-        item.catalog_id = self.add_to_catalog(item.clone());
-        if item.id <= 0 || self.library.iter().any(|other| other.id == item.id) {
-            item.id = self.last_id + 1;
+    /// Adds a title. Assigns a new id if the id is missing or in use.
+    pub(super) fn add_title(&mut self, mut title: FakeTitle<D>) -> i64 {
+        title.catalog_id = self.add_to_catalog(title.clone());
+        if title.id <= 0 || self.library.iter().any(|other| other.id == title.id) {
+            title.id = self.last_id + 1;
         }
-        self.last_id = self.last_id.max(item.id);
-        if item.path.is_empty() {
-            let root = self.roots.first().map_or("", |root| root.path.as_str());
-            item.path = format!("{root}/{}", item.folder_name());
+        self.last_id = self.last_id.max(title.id);
+        if title.path.is_empty() {
+            let root = self.root_folders.first().map_or("", |root| root.path.as_str());
+            title.path = format!("{root}/{}", title.folder_name());
         }
-        if self.profile_id(&item.profile).is_none() {
+        if self.profile_id(&title.profile).is_none() {
             let id = self.profiles.iter().map(|(id, _)| id + 1).max().unwrap_or(FIRST_PROFILE);
-            self.profiles.push((id, item.profile.clone()));
+            self.profiles.push((id, title.profile.clone()));
         }
-        let id = item.id;
-        self.library.push(item);
+        let id = title.id;
+        self.library.push(title);
         id
     }
 
-    fn add_to_catalog(&mut self, mut item: FakeTitle<D>) -> i64 {
-        if item.catalog_id == 0 {
+    fn add_to_catalog(&mut self, mut title: FakeTitle<D>) -> i64 {
+        if title.catalog_id == 0 {
             let highest = self.catalog.iter().map(|other| other.catalog_id).max();
-            item.catalog_id = highest.unwrap_or(0).max(FIRST_MADE_UP_ID) + 1;
+            title.catalog_id = highest.unwrap_or(0).max(FIRST_GENERATED_ID) + 1;
         }
-        let id = item.catalog_id;
+        let id = title.catalog_id;
         if !self.catalog.iter().any(|other| other.catalog_id == id) {
-            self.catalog.push(item);
+            self.catalog.push(title);
         }
         id
     }
 
-    /// Adds a title that a client requested. No part of the title is on disk.
-    pub(super) fn add_by_request(&mut self, mut item: FakeTitle<D>, profile: i64, root: &str) -> i64 {
-        item.id = 0;
-        item.size_bytes = 0;
-        item.path = format!("{}/{}", root.trim_end_matches('/'), item.folder_name());
-        self.profile_name(profile).unwrap_or_default().clone_into(&mut item.profile);
-        self.added.push((item.catalog_id, item.profile.clone()));
-        item.added = self.clock.now();
-        self.add_title(item)
+    /// Adds a title that a client requested, without files.
+    pub(super) fn add_by_request(&mut self, mut title: FakeTitle<D>, profile: i64, root: &str) -> i64 {
+        title.id = 0;
+        title.size_bytes = 0;
+        title.path = format!("{}/{}", root.trim_end_matches('/'), title.folder_name());
+        self.profile_name(profile).unwrap_or_default().clone_into(&mut title.profile);
+        self.added.push((title.catalog_id, title.profile.clone()));
+        title.added = self.clock.now();
+        self.add_title(title)
     }
 
-    /// Checks the profile and the root folder of an addition, and returns the failures.
+    /// Returns the validation failures of an addition for its profile and root folder.
     pub(super) fn validate_addition(&self, profile: i64, root: Option<&str>) -> Vec<ValidationFailure> {
         let mut failures = Vec::new();
         if self.profile_name(profile).is_none() {
@@ -405,8 +410,9 @@ impl<D: Clone> FakeLibraryState<D> {
             });
         }
         let root = root.unwrap_or_default();
-        let same = |known: &FakeRoot| known.path.trim_end_matches('/') == root.trim_end_matches('/');
-        if !self.roots.iter().any(same) {
+        let is_requested =
+            |folder: &FakeRootFolder| folder.path.trim_end_matches('/') == root.trim_end_matches('/');
+        if !self.root_folders.iter().any(is_requested) {
             failures.push(ValidationFailure {
                 property: "RootFolderPath",
                 message: format!("Root folder '{root}' does not exist"),
@@ -417,8 +423,8 @@ impl<D: Clone> FakeLibraryState<D> {
         failures
     }
 
-    /// Returns the downloads in the ascending order that the query requests.
-    pub(super) fn in_queue_order(&self, query: &RequestQuery) -> Vec<&FakeDownload> {
+    /// Returns the downloads in ascending order by the sort key of the query.
+    pub(super) fn sorted_downloads(&self, query: &RequestQuery) -> Vec<&FakeDownload> {
         let mut downloads: Vec<_> = self.downloads.iter().collect();
         if query.get("sortKey").is_some_and(|key| key == "title") {
             downloads.sort_by_key(|download| &download.title);
@@ -429,28 +435,28 @@ impl<D: Clone> FakeLibraryState<D> {
     }
 
     pub(super) fn remove_title(&mut self, id: i64) -> Option<FakeTitle<D>> {
-        let index = self.library.iter().position(|item| item.id == id)?;
+        let index = self.library.iter().position(|title| title.id == id)?;
         Some(self.library.remove(index))
     }
 
-    /// Returns the title of this name in the library, with or without its year.
-    pub(super) fn title_named(&self, title: &str) -> Option<&FakeTitle<D>> {
-        let (name, year) = split_year(title);
-        let whole = self.library.iter().find(|item| same_name(&item.title, title));
-        let of_year = |item: &&FakeTitle<D>| same_name(&item.title, name) && year == Some(item.year);
-        whole.or_else(|| self.library.iter().find(of_year))
+    /// Returns the title of this name in the library. The name may end with the year.
+    pub(super) fn find_title(&self, query: &str) -> Option<&FakeTitle<D>> {
+        let (name, year) = split_year(query);
+        let exact = self.library.iter().find(|title| is_same_title(&title.title, query));
+        let has_year = |title: &&FakeTitle<D>| is_same_title(&title.title, name) && year == Some(title.year);
+        exact.or_else(|| self.library.iter().find(has_year))
     }
 
     pub(super) fn title(&self, id: i64) -> Option<&FakeTitle<D>> {
-        self.library.iter().find(|item| item.id == id)
+        self.library.iter().find(|title| title.id == id)
     }
 
     pub(super) fn title_mut(&mut self, id: i64) -> Option<&mut FakeTitle<D>> {
-        self.library.iter_mut().find(|item| item.id == id)
+        self.library.iter_mut().find(|title| title.id == id)
     }
 
-    pub(super) fn in_library(&self, catalog_id: i64) -> Option<&FakeTitle<D>> {
-        self.library.iter().find(|item| item.catalog_id == catalog_id)
+    pub(super) fn find_by_catalog_id(&self, catalog_id: i64) -> Option<&FakeTitle<D>> {
+        self.library.iter().find(|title| title.catalog_id == catalog_id)
     }
 
     pub(super) fn profile_id(&self, name: &str) -> Option<i64> {
@@ -462,6 +468,6 @@ impl<D: Clone> FakeLibraryState<D> {
     }
 }
 
-fn number_names(names: &[&str]) -> Vec<(i64, String)> {
+fn number_profiles(names: &[&str]) -> Vec<(i64, String)> {
     (FIRST_PROFILE..).zip(names.iter().map(ToString::to_string)).collect()
 }

@@ -1,4 +1,4 @@
-//! Libraries of both servers: their creation, and the routes that differ in the kind of title only.
+//! Library API that both servers share, generic over the kind of title, and the creation of a server.
 
 use axum::Router;
 use axum::extract::{Path, Query, State};
@@ -12,32 +12,32 @@ use super::media_fixtures::FakeTitle;
 use super::release_search::ReleaseSearch;
 use super::request_guard::in_process;
 use super::responses::{
-    RequestQuery, created_response, exception_response, not_found, ok_response, records_since,
+    RequestQuery, created_response, exception_response, history_response, not_found, ok_response,
 };
 use super::search::search_catalog;
 use super::{activity_api, server_api};
 use crate::clock::Clock;
 use crate::http::InProcess;
 
-/// Kind of library that a server holds: movies or series.
+/// Kind of titles that a server manages: movies or series.
 pub trait LibraryKind: ReleaseSearch {
     const SERVER: ServerIdentity;
 
     /// Returns the routes that only this server has.
-    fn own_routes(server: FakeServer<Self>) -> Router;
+    fn kind_routes(server: FakeServer<Self>) -> Router;
 
     /// Returns the JSON of a title in the library.
-    fn owned_json(library: &FakeLibraryState<Self>, item: &FakeTitle<Self>) -> Value;
+    fn library_title_json(library: &FakeLibraryState<Self>, title: &FakeTitle<Self>) -> Value;
 
-    /// Returns the JSON of a search result that is in the library.
-    fn owned_hit_json(library: &FakeLibraryState<Self>, item: &FakeTitle<Self>) -> Value {
-        Self::owned_json(library, item)
+    /// Returns the JSON of a catalog search result that is in the library.
+    fn library_hit_json(library: &FakeLibraryState<Self>, title: &FakeTitle<Self>) -> Value {
+        Self::library_title_json(library, title)
     }
 
     /// Returns the JSON of a title that is in the catalog but not in the library.
-    fn catalog_json(item: &FakeTitle<Self>) -> Value;
+    fn catalog_title_json(title: &FakeTitle<Self>) -> Value;
 
-    /// Returns the rows of the history, each with its event name.
+    /// Returns the event name and the JSON of each history row.
     fn history_records(library: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)>;
 
     /// Builds the response to the deletion of a title that does not exist.
@@ -54,23 +54,23 @@ impl<D: LibraryKind> FakeServer<D> {
         Self::empty(&D::SERVER, clock)
     }
 
-    /// Returns the router of the server, for a socket.
+    /// Returns the router of the server, for use with a socket.
     pub fn router(&self) -> Router {
         let titles = format!("/{}", D::SERVER.path);
         let api = Router::new()
             .route(&titles, get(list_titles::<D>))
             .route(&format!("{titles}/lookup"), get(look_up_titles::<D>))
-            .route(&format!("{titles}/{{id}}"), get(show_title::<D>).delete(delete_title::<D>))
+            .route(&format!("{titles}/{{id}}"), get(get_title::<D>).delete(delete_title::<D>))
             .route(&format!("/history{titles}"), get(title_history::<D>))
             .route("/history/since", get(history_since::<D>))
             .with_state(self.clone())
-            .merge(D::own_routes(self.clone()))
+            .merge(D::kind_routes(self.clone()))
             .merge(activity_api::routes(self.clone()))
             .merge(server_api::routes(self.clone()));
-        self.gate.guard_router(api)
+        self.guard.guard_router(api)
     }
 
-    /// Returns the handler of the server, for calls without a socket.
+    /// Returns a function that calls the server without a socket.
     pub fn in_process(&self) -> InProcess {
         in_process(self.router())
     }
@@ -85,7 +85,7 @@ impl<D: LibraryKind> Default for FakeServer<D> {
 impl<D: LibraryKind> FakeLibraryState<D> {
     /// Builds the response to an addition.
     pub(super) fn addition_response(&self, id: i64) -> Response {
-        created_response(self.title(id).map_or(Value::Null, |item| D::owned_json(self, item)))
+        created_response(self.title(id).map_or(Value::Null, |title| D::library_title_json(self, title)))
     }
 }
 
@@ -93,16 +93,16 @@ async fn list_titles<D: LibraryKind>(
     State(fake): State<FakeServer<D>>,
     Query(query): Query<RequestQuery>,
 ) -> Response {
-    let wanted = query.get(D::SERVER.catalog_id).and_then(|id| id.parse::<i64>().ok());
+    let catalog_id = query.get(D::SERVER.catalog_id).and_then(|id| id.parse::<i64>().ok());
     let library = fake.lock_state();
-    let found = library.library.iter().filter(|item| wanted.is_none_or(|id| item.catalog_id == id));
-    ok_response(found.map(|item| D::owned_json(&library, item)).collect())
+    let found = library.library.iter().filter(|title| catalog_id.is_none_or(|id| title.catalog_id == id));
+    ok_response(found.map(|title| D::library_title_json(&library, title)).collect())
 }
 
-async fn show_title<D: LibraryKind>(State(fake): State<FakeServer<D>>, Path(id): Path<String>) -> Response {
+async fn get_title<D: LibraryKind>(State(fake): State<FakeServer<D>>, Path(id): Path<String>) -> Response {
     let library = fake.lock_state();
     let found = id.parse().ok().and_then(|id| library.title(id));
-    found.map_or_else(not_found, |item| ok_response(D::owned_json(&library, item)))
+    found.map_or_else(not_found, |title| ok_response(D::library_title_json(&library, title)))
 }
 
 async fn look_up_titles<D: LibraryKind>(
@@ -116,11 +116,11 @@ async fn look_up_titles<D: LibraryKind>(
         return exception_response(StatusCode::SERVICE_UNAVAILABLE, &message);
     }
     let library = fake.lock_state();
-    let describe = |found: &FakeTitle<D>| match library.in_library(found.catalog_id) {
-        Some(item) => D::owned_hit_json(&library, item),
-        None => D::catalog_json(found),
+    let to_json = |hit: &FakeTitle<D>| match library.find_by_catalog_id(hit.catalog_id) {
+        Some(title) => D::library_hit_json(&library, title),
+        None => D::catalog_title_json(hit),
     };
-    ok_response(search_catalog(&library.catalog, term).into_iter().map(describe).collect())
+    ok_response(search_catalog(&library.catalog, term).into_iter().map(to_json).collect())
 }
 
 async fn delete_title<D: LibraryKind>(State(fake): State<FakeServer<D>>, Path(id): Path<i64>) -> Response {
@@ -139,12 +139,12 @@ async fn title_history<D: LibraryKind>(
     let mut records = D::history_records(&fake.lock_state(), &query);
     let field = D::SERVER.library_id;
     records.retain(|(_, record)| query.get(field) == Some(&record[field].to_string()));
-    records_since(records, &query)
+    history_response(records, &query)
 }
 
 async fn history_since<D: LibraryKind>(
     State(fake): State<FakeServer<D>>,
     Query(query): Query<RequestQuery>,
 ) -> Response {
-    records_since(D::history_records(&fake.lock_state(), &query), &query)
+    history_response(D::history_records(&fake.lock_state(), &query), &query)
 }

@@ -1,14 +1,14 @@
-//! Movies and series of the fakes, and the builders for them: `movie("Dune").year(2021).size_gb(21.4)`. Every default
-//! is valid, so set only the values that matter.
+//! Builders for the movies and series of the fakes, such as `movie("Dune").year(2021).size_gb(21.4)`. All fields have
+//! valid defaults.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde_json::{Value, json};
 
-const GB: f64 = 1e9;
-const EPISODES_IN_A_SEASON: u32 = 8;
+const BYTES_PER_GB: f64 = 1e9;
+const EPISODES_PER_SEASON: u32 = 8;
 /// Default time of an addition to the library: 2024-01-01T00:00:00Z.
-const LONG_AGO: Timestamp = Timestamp::constant(1_704_067_200, 0);
+const DEFAULT_ADDED: Timestamp = Timestamp::constant(1_704_067_200, 0);
 const DEFAULT_PROFILE: &str = "HD-1080p";
 
 pub type FakeMovie = FakeTitle<MovieDetails>;
@@ -37,19 +37,19 @@ pub struct FakeTitle<D> {
     pub added: Timestamp,
     /// Quality of the files, such as `WEBDL-1080p`.
     pub file_quality: String,
-    /// External address of the poster.
+    /// External URL of the poster.
     pub poster: Option<String>,
     pub details: D,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct MovieDetails {
-    /// True if the movie is released: an unreleased movie is added, but not searched for.
+    /// True if the movie is released. An unreleased movie can be added, but is not searched for.
     pub available: bool,
     pub cinema: Option<Date>,
     pub digital: Option<Date>,
     pub physical: Option<Date>,
-    /// Release from which on the library searches for the movie: `announced`, `inCinemas` or `released`.
+    /// Release after which the library searches for the movie: `announced`, `inCinemas` or `released`.
     pub availability: &'static str,
     /// TMDB id and title of the collection.
     pub collection: Option<(i64, String)>,
@@ -59,41 +59,41 @@ pub struct MovieDetails {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesDetails {
     /// Regular seasons, without the specials, which every series has.
-    pub seasons: Vec<ShowSeason>,
-    /// Number of the last episodes that are not on disk. Without a size, no episode is on disk.
+    pub seasons: Vec<FakeSeason>,
+    /// Number of episodes at the end that are not on disk. If the size is 0, no episode is on disk.
     pub missing: u32,
     pub ended: bool,
     /// Series type: `standard`, `daily` or `anime`.
-    pub kind: &'static str,
+    pub series_type: &'static str,
     pub specials_monitored: bool,
     /// True if future seasons will be monitored.
     pub new_seasons: bool,
     /// Seasons whose last episode the catalog marks as a finale.
     pub finales: Vec<u32>,
-    /// State of each episode. Empty while no episode differs from the others of its season.
-    pub episodes: Vec<ShowEpisode>,
+    /// State of each episode. Empty until a change applies to individual episodes.
+    pub episodes: Vec<FakeEpisode>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ShowSeason {
+pub struct FakeSeason {
     pub number: u32,
     pub episodes: u32,
     pub monitored: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ShowEpisode {
+pub struct FakeEpisode {
     pub season: u32,
     pub number: u32,
     pub monitored: bool,
     pub on_disk: bool,
-    /// Air time. `None` for an episode that aired long ago, unless the calendar has a date.
-    pub airs: Option<Timestamp>,
+    /// Air time. If it is `None` and the calendar has no date, the episode aired long ago.
+    pub airs_at: Option<Timestamp>,
     pub last_search: Option<Timestamp>,
 }
 
 pub fn movie(title: &str) -> FakeMovie {
-    let film = MovieDetails {
+    let details = MovieDetails {
         available: true,
         cinema: None,
         digital: None,
@@ -102,22 +102,22 @@ pub fn movie(title: &str) -> FakeMovie {
         collection: None,
         last_search: None,
     };
-    FakeTitle::from_details(title, film)
+    FakeTitle::from_details(title, details)
 }
 
 pub fn series(title: &str) -> FakeSeries {
-    let seasons = spread_episodes(1, EPISODES_IN_A_SEASON);
-    let show = SeriesDetails {
+    let seasons = spread_episodes(1, EPISODES_PER_SEASON);
+    let details = SeriesDetails {
         seasons,
         missing: 0,
         ended: false,
-        kind: "standard",
+        series_type: "standard",
         specials_monitored: false,
         new_seasons: true,
         finales: Vec::new(),
         episodes: Vec::new(),
     };
-    FakeTitle::from_details(title, show)
+    FakeTitle::from_details(title, details)
 }
 
 impl<D> FakeTitle<D> {
@@ -135,7 +135,7 @@ impl<D> FakeTitle<D> {
             popularity: 10.0,
             genres: Vec::new(),
             rating: 7.1,
-            added: LONG_AGO,
+            added: DEFAULT_ADDED,
             file_quality: "WEBDL-1080p".to_owned(),
             poster: None,
             details,
@@ -168,7 +168,7 @@ impl<D> FakeTitle<D> {
         self
     }
 
-    /// Sets the name of the quality profile. A profile that the server lacks is created there.
+    /// Sets the name of the quality profile, which the server creates if it has none of that name.
     pub fn profile(mut self, name: &str) -> Self {
         name.clone_into(&mut self.profile);
         self
@@ -209,11 +209,10 @@ impl<D> FakeTitle<D> {
         self
     }
 
-    /// Returns the images in the list format of both servers.
+    /// Returns the images in the format of both servers.
     pub(super) fn images_json(&self) -> Value {
-        let describe =
-            |url| json!({ "coverType": "poster", "url": "/MediaCover/poster.jpg", "remoteUrl": url });
-        self.poster.iter().map(describe).collect()
+        let image = |url| json!({ "coverType": "poster", "url": "/MediaCover/poster.jpg", "remoteUrl": url });
+        self.poster.iter().map(image).collect()
     }
 
     pub(super) fn folder_name(&self) -> String {
@@ -262,11 +261,11 @@ impl FakeSeries {
 
     /// Sets the number of seasons, with eight episodes each.
     pub fn seasons(mut self, count: u32) -> Self {
-        self.details.seasons = spread_episodes(count, count * EPISODES_IN_A_SEASON);
+        self.details.seasons = spread_episodes(count, count * EPISODES_PER_SEASON);
         self
     }
 
-    /// Sets the number of episodes, spread over the seasons that were set before.
+    /// Sets the number of episodes, spread over the current number of seasons.
     pub fn episodes(mut self, total: u32) -> Self {
         let seasons = u32::try_from(self.details.seasons.len()).unwrap_or(u32::MAX);
         self.details.seasons = spread_episodes(seasons, total);
@@ -285,27 +284,26 @@ impl FakeSeries {
     }
 
     pub fn daily(mut self) -> Self {
-        self.details.kind = "daily";
+        self.details.series_type = "daily";
         self
     }
 
     pub fn anime(mut self) -> Self {
-        self.details.kind = "anime";
+        self.details.series_type = "anime";
         self
     }
 
-    /// Adds this many special episodes to the series, on disk if the series has a size. Call this method after setting
-    /// the number of regular episodes.
+    /// Adds special episodes, on disk if the series has a size. Set the number of regular episodes first.
     pub fn specials(mut self, count: u32) -> Self {
         let (monitored, on_disk) = (self.details.specials_monitored, self.size_bytes > 0);
         let special =
-            |number| ShowEpisode { season: 0, number, monitored, on_disk, airs: None, last_search: None };
-        self.separate_episodes().extend((1..=count).map(special));
+            |number| FakeEpisode { season: 0, number, monitored, on_disk, airs_at: None, last_search: None };
+        self.episodes_mut().extend((1..=count).map(special));
         self
     }
 
-    /// Unmonitors a season and its episodes. Like all methods about individual episodes, call this method after setting
-    /// the number of episodes and those on disk.
+    /// Unmonitors a season and its episodes. Set the number of episodes and the size before any change to individual
+    /// episodes.
     pub fn unmonitored_season(mut self, number: u32) -> Self {
         for season in self.details.seasons.iter_mut().filter(|season| season.number == number) {
             season.monitored = false;
@@ -321,89 +319,94 @@ impl FakeSeries {
         self
     }
 
-    pub fn off_disk(mut self, season: u32, number: u32) -> Self {
+    /// Removes an episode from the disk.
+    pub fn missing_episode(mut self, season: u32, number: u32) -> Self {
         self.change_episode(season, number, |episode| episode.on_disk = false);
         self
     }
 
     /// Sets the air time of an episode. An episode that has not aired is not on disk.
     pub fn airs(mut self, season: u32, number: u32, at: Timestamp) -> Self {
-        self.change_episode(season, number, |episode| episode.airs = Some(at));
+        self.change_episode(season, number, |episode| episode.airs_at = Some(at));
         self
     }
 
     /// Adds the next episode of a season to the catalog. The episode is not on disk.
-    pub fn lists_next_episode(&mut self, season: u32, airs: Timestamp) {
+    pub fn add_next_episode(&mut self, season: u32, airs_at: Timestamp) {
         let mut episodes = self.all_episodes();
         for listed in self.details.seasons.iter_mut().filter(|listed| listed.number == season) {
             listed.episodes += 1;
-            episodes.push(ShowEpisode {
+            episodes.push(FakeEpisode {
                 season,
                 number: listed.episodes,
                 monitored: listed.monitored,
                 on_disk: false,
-                airs: Some(airs),
+                airs_at: Some(airs_at),
                 last_search: None,
             });
         }
         self.details.episodes = episodes;
     }
 
-    /// Returns the monitored episodes by season and number, whether they are on disk or not.
+    /// Returns season and number of each monitored episode.
     pub fn monitored_episodes(&self) -> Vec<(u32, u32)> {
-        self.such_episodes(|episode| episode.monitored)
+        self.filter_episodes(|episode| episode.monitored)
     }
 
+    /// Returns season and number of each episode on disk.
     pub fn episodes_on_disk(&self) -> Vec<(u32, u32)> {
-        self.such_episodes(|episode| episode.on_disk)
+        self.filter_episodes(|episode| episode.on_disk)
     }
 
-    fn such_episodes(&self, such: impl Fn(&ShowEpisode) -> bool) -> Vec<(u32, u32)> {
+    fn filter_episodes(&self, matches: impl Fn(&FakeEpisode) -> bool) -> Vec<(u32, u32)> {
         let episodes = self.all_episodes().into_iter();
-        episodes.filter(such).map(|episode| (episode.season, episode.number)).collect()
+        episodes.filter(matches).map(|episode| (episode.season, episode.number)).collect()
     }
 
-    /// Returns all episodes, without the specials unless the series was given any.
-    pub(super) fn all_episodes(&self) -> Vec<ShowEpisode> {
+    /// Returns all episodes, including the specials that were added.
+    pub(super) fn all_episodes(&self) -> Vec<FakeEpisode> {
         if !self.details.episodes.is_empty() {
             return self.details.episodes.clone();
         }
         let total: u32 = self.details.seasons.iter().map(|season| season.episodes).sum();
         let on_disk = if self.size_bytes == 0 { 0 } else { total.saturating_sub(self.details.missing) };
         let numbered = self.details.seasons.iter().flat_map(|season| {
-            let of_season = move |number| ShowEpisode {
+            let episode = move |number| FakeEpisode {
                 season: season.number,
                 number,
                 monitored: season.monitored,
                 on_disk: false,
-                airs: None,
+                airs_at: None,
                 last_search: None,
             };
-            (1..=season.episodes).map(of_season)
+            (1..=season.episodes).map(episode)
         });
-        (0..).zip(numbered).map(|(index, it)| ShowEpisode { on_disk: index < on_disk, ..it }).collect()
+        (0..)
+            .zip(numbered)
+            .map(|(index, episode)| FakeEpisode { on_disk: index < on_disk, ..episode })
+            .collect()
     }
 
-    /// Lists the episodes individually, so that a change can apply to one of them.
-    pub(super) fn separate_episodes(&mut self) -> &mut Vec<ShowEpisode> {
+    /// Stores the state of each episode and returns the episodes for changes.
+    pub(super) fn episodes_mut(&mut self) -> &mut Vec<FakeEpisode> {
         self.details.episodes = self.all_episodes();
         &mut self.details.episodes
     }
 
-    fn change_episode(&mut self, season: u32, number: u32, change: impl Fn(&mut ShowEpisode)) {
-        let meant = |episode: &&mut ShowEpisode| (episode.season, episode.number) == (season, number);
-        self.separate_episodes().iter_mut().filter(meant).for_each(change);
+    fn change_episode(&mut self, season: u32, number: u32, change: impl Fn(&mut FakeEpisode)) {
+        let is_selected = |episode: &&mut FakeEpisode| (episode.season, episode.number) == (season, number);
+        self.episodes_mut().iter_mut().filter(is_selected).for_each(change);
     }
 }
 
 pub(super) fn gigabytes_to_bytes(gigabytes: f64) -> u64 {
-    (gigabytes * GB).round() as u64
+    (gigabytes * BYTES_PER_GB).round() as u64
 }
 
-fn spread_episodes(seasons: u32, episodes: u32) -> Vec<ShowSeason> {
+fn spread_episodes(seasons: u32, episodes: u32) -> Vec<FakeSeason> {
     let share = |number: u32| {
         let extra = u32::from(number <= episodes % seasons.max(1));
-        ShowSeason { number, episodes: episodes / seasons.max(1) + extra, monitored: true }
+        FakeSeason { number, episodes: episodes / seasons.max(1) + extra, monitored: true }
     };
     (1..=seasons).map(share).collect()
 }

@@ -1,6 +1,5 @@
-//! Fake Sonarr and Radarr that hold their state in memory and use the real wire format. Start with `radarr.rs` or
-//! `sonarr.rs` for the responses to requests, `fake_server.rs` for the state that a test or the demo can set, and
-//! `request_guard.rs` for the faults that a server can have.
+//! In-memory fakes of Sonarr and Radarr that use the real wire format. `radarr.rs` and `sonarr.rs` answer requests,
+//! `fake_server.rs` provides the state and its setters, and `request_guard.rs` injects faults.
 
 pub mod activity;
 mod activity_api;

@@ -1,4 +1,4 @@
-//! Fake Radarr's API for changes to its movies, searches, their history and collections.
+//! Movie API of the fake Radarr: changes, file deletion, searches, history, collections and suggestions.
 
 use axum::Json;
 use axum::Router;
@@ -11,10 +11,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::activity::HistoryFixture;
-use super::activity_api::{begun_command_json, unknown_command, unknown_rows};
+use super::activity_api::{queued_command_json, unknown_command, unknown_ids};
 use super::fake_server::FakeLibraryState;
 use super::media_fixtures::{FakeMovie, MovieDetails};
-use super::movie_json::{catalog_movie_json, owned_movie_json, stray_movie};
+use super::movie_json::{catalog_movie_json, library_movie_json, movie_outside_library};
 use super::radarr::{AVAILABILITIES, FakeRadarr};
 use super::release_search::SearchReason;
 use super::responses::{
@@ -33,20 +33,20 @@ pub(super) fn routes(radarr: FakeRadarr) -> Router {
 
 impl FakeRadarr {
     /// Adds a movie to the suggestions. Returns its catalog id.
-    pub fn add_suggestion(&self, film: FakeMovie) -> i64 {
-        let id = self.add_to_catalog(film);
+    pub fn add_suggestion(&self, movie: FakeMovie) -> i64 {
+        let id = self.add_to_catalog(movie);
         self.lock_state().suggested.push(id);
         id
     }
 
-    /// Marks a movie as popular at present. Returns its catalog id.
-    pub fn add_popular(&self, film: FakeMovie) -> i64 {
-        let id = self.add_to_catalog(film);
+    /// Adds a movie to the popular movies. Returns its catalog id.
+    pub fn add_popular(&self, movie: FakeMovie) -> i64 {
+        let id = self.add_to_catalog(movie);
         self.lock_state().popular.push(id);
         id
     }
 
-    /// Excludes the movie with this catalog id from addition by any list.
+    /// Excludes the movie with this catalog id from automatic addition by lists.
     pub fn exclude_movie(&self, id: i64) {
         self.lock_state().excluded.push(id);
     }
@@ -67,36 +67,36 @@ async fn edit_movies(State(radarr): State<FakeRadarr>, body: Bytes) -> Response 
     };
     let availability = match edit.minimum_availability.as_deref() {
         None => None,
-        Some(word) => match AVAILABILITIES.into_iter().find(|known| *known == word) {
+        Some(text) => match AVAILABILITIES.into_iter().find(|known| *known == text) {
             None => return malformed_body_response("$.minimumAvailability"),
             known => known,
         },
     };
     let mut library = radarr.lock_state();
     if edit.movie_ids.iter().any(|id| library.title(*id).is_none()) {
-        return unknown_rows();
+        return unknown_ids();
     }
     let profile = edit.quality_profile_id.and_then(|id| library.profile_name(id)).map(str::to_owned);
-    for film in library.library.iter_mut().filter(|film| edit.movie_ids.contains(&film.id)) {
-        film.monitored = edit.monitored.unwrap_or(film.monitored);
-        film.details.availability = availability.unwrap_or(film.details.availability);
-        profile.as_ref().unwrap_or(&film.profile).clone().clone_into(&mut film.profile);
+    for movie in library.library.iter_mut().filter(|movie| edit.movie_ids.contains(&movie.id)) {
+        movie.monitored = edit.monitored.unwrap_or(movie.monitored);
+        movie.details.availability = availability.unwrap_or(movie.details.availability);
+        profile.as_ref().unwrap_or(&movie.profile).clone().clone_into(&mut movie.profile);
     }
     let edited: Value = edit
         .movie_ids
         .iter()
         .filter_map(|id| library.title(*id))
-        .map(|film| owned_movie_json(&library, film))
+        .map(|movie| library_movie_json(&library, movie))
         .collect();
     (StatusCode::ACCEPTED, Json(edited)).into_response()
 }
 
 async fn delete_file(State(radarr): State<FakeRadarr>, Path(id): Path<i64>) -> Response {
     let mut library = radarr.lock_state();
-    let Some(film) = library.title_mut(id).filter(|film| film.size_bytes > 0) else { return not_found() };
-    film.size_bytes = 0;
-    let title = film.title.clone();
-    library.record_loss(&title, "movieFileDeleted", "Manual");
+    let Some(movie) = library.title_mut(id).filter(|movie| movie.size_bytes > 0) else { return not_found() };
+    movie.size_bytes = 0;
+    let title = movie.title.clone();
+    library.record_deletion(&title, "movieFileDeleted", "Manual");
     library.record.deleted_files.push(title);
     ok_response(json!({}))
 }
@@ -118,59 +118,67 @@ async fn post_command(State(radarr): State<FakeRadarr>, body: Bytes) -> Response
     }
     let mut library = radarr.lock_state();
     for id in command.movie_ids {
-        library.search_release(id, SearchReason::Asked);
+        library.search_release(id, SearchReason::UserRequest);
     }
-    created_response(begun_command_json(&mut library, "MoviesSearch"))
+    created_response(queued_command_json(&mut library, "MoviesSearch"))
 }
 
 pub(super) fn history_records(
     library: &FakeLibraryState<MovieDetails>,
     query: &RequestQuery,
 ) -> Vec<(&'static str, Value)> {
-    let describe = |(index, happened): (usize, &HistoryFixture)| {
-        let film = library.title_named(&happened.title).cloned();
-        let film = film.unwrap_or_else(|| stray_movie(&happened.title, happened.at, index));
-        let mut record = happened.history_row_json(index, 0);
-        record["movieId"] = json!(film.id);
+    let to_row = |(index, event): (usize, &HistoryFixture)| {
+        let movie = library.find_title(&event.title).cloned();
+        let movie = movie.unwrap_or_else(|| movie_outside_library(&event.title, event.at, index));
+        let mut record = event.history_row_json(index, 0);
+        record["movieId"] = json!(movie.id);
         if query_flag(query, "includeMovie") {
-            record["movie"] = owned_movie_json(library, &film);
+            record["movie"] = library_movie_json(library, &movie);
         }
-        (happened.event, record)
+        (event.event, record)
     };
-    library.history.iter().enumerate().map(describe).collect()
+    library.history.iter().enumerate().map(to_row).collect()
 }
 
 async fn list_collections(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
     let library = radarr.lock_state();
-    let wanted = query.get("tmdbId").and_then(|id| id.parse::<i64>().ok());
-    let mut named: Vec<(i64, String)> =
-        library.library.iter().filter_map(|film| film.details.collection.clone()).collect();
-    named.sort();
-    named.dedup();
-    let describe = |(id, title): (i64, String)| {
-        let belongs = |film: &&FakeMovie| film.details.collection.as_ref().is_some_and(|(of, _)| *of == id);
-        let films: Vec<Value> =
-            library.catalog.iter().filter(belongs).map(|film| suggestion_json(&library, film)).collect();
-        json!({ "id": id, "tmdbId": id, "title": title, "monitored": false, "movies": films })
+    let requested_id = query.get("tmdbId").and_then(|id| id.parse::<i64>().ok());
+    let mut collections: Vec<(i64, String)> =
+        library.library.iter().filter_map(|movie| movie.details.collection.clone()).collect();
+    collections.sort();
+    collections.dedup();
+    let to_json = |(id, title): (i64, String)| {
+        let belongs = |movie: &&FakeMovie| {
+            movie.details.collection.as_ref().is_some_and(|(collection, _)| *collection == id)
+        };
+        let movies: Vec<Value> =
+            library.catalog.iter().filter(belongs).map(|movie| suggestion_json(&library, movie)).collect();
+        json!({ "id": id, "tmdbId": id, "title": title, "monitored": false, "movies": movies })
     };
     ok_response(
-        named.into_iter().filter(|(id, _)| wanted.is_none_or(|wanted| wanted == *id)).map(describe).collect(),
+        collections
+            .into_iter()
+            .filter(|(id, _)| requested_id.is_none_or(|requested| requested == *id))
+            .map(to_json)
+            .collect(),
     )
 }
 
 async fn list_suggestions(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
     let library = radarr.lock_state();
-    let is_meant = |film: &&FakeMovie| {
-        let id = &film.catalog_id;
+    let is_requested = |movie: &&FakeMovie| {
+        let id = &movie.catalog_id;
         (query_flag(&query, "includeRecommendations") && library.suggested.contains(id))
             || (query_flag(&query, "includePopular") && library.popular.contains(id))
     };
-    ok_response(library.catalog.iter().filter(is_meant).map(|film| suggestion_json(&library, film)).collect())
+    ok_response(
+        library.catalog.iter().filter(is_requested).map(|movie| suggestion_json(&library, movie)).collect(),
+    )
 }
 
-fn suggestion_json(library: &FakeLibraryState<MovieDetails>, film: &FakeMovie) -> Value {
-    let mut body = catalog_movie_json(film);
-    body["isExisting"] = json!(library.in_library(film.catalog_id).is_some());
-    body["isExcluded"] = json!(library.excluded.contains(&film.catalog_id));
+fn suggestion_json(library: &FakeLibraryState<MovieDetails>, movie: &FakeMovie) -> Value {
+    let mut body = catalog_movie_json(movie);
+    body["isExisting"] = json!(library.find_by_catalog_id(movie.catalog_id).is_some());
+    body["isExcluded"] = json!(library.excluded.contains(&movie.catalog_id));
     body
 }

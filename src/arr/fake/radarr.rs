@@ -1,4 +1,4 @@
-//! Fake Radarr: the routes and their responses.
+//! Fake Radarr: server identity, additions, queue and calendar.
 
 use axum::Router;
 use axum::extract::{Query, State};
@@ -14,26 +14,26 @@ use super::fake_server::{CalendarFixture, FakeLibraryState, FakeServer, ServerId
 use super::library_api::LibraryKind;
 use super::media_fixtures::{FakeMovie, MovieDetails};
 use super::movie_api;
-use super::movie_json::{catalog_movie_json, owned_movie_json, stray_movie};
+use super::movie_json::{catalog_movie_json, library_movie_json, movie_outside_library};
 use super::release_search::SearchReason;
 use super::responses::{
     RequestQuery, ValidationFailure, exception_response, malformed_body_response, ok_response, page_response,
-    query_flag, query_window, unknown_id, utc_midnight, validation_response,
+    query_flag, query_window, unknown_catalog_id, utc_midnight, validation_response,
 };
 
 pub(super) const AVAILABILITIES: [&str; 5] = ["tba", "announced", "inCinemas", "released", "deleted"];
-const MONITORS: [&str; 3] = ["movieOnly", "movieAndCollection", "none"];
+const MONITOR_OPTIONS: [&str; 3] = ["movieOnly", "movieAndCollection", "none"];
 
 pub type FakeRadarr = FakeServer<MovieDetails>;
 
 impl FakeRadarr {
-    /// Adds a digital release on this day. A movie that is not in the library appears in the calendar too.
+    /// Adds a digital release on this day. The movie need not be in the library.
     pub fn add_calendar_entry(&self, title: &str, date: Date) {
         let mut library = self.lock_state();
-        match library.title_named(title).map(|item| item.id) {
+        match library.find_title(title).map(|movie| movie.id) {
             Some(id) => {
-                for item in library.library.iter_mut().filter(|item| item.id == id) {
-                    item.details.digital = Some(date);
+                for movie in library.library.iter_mut().filter(|movie| movie.id == id) {
+                    movie.details.digital = Some(date);
                 }
             }
             None => {
@@ -59,7 +59,7 @@ impl LibraryKind for MovieDetails {
         events: &["onMovieAdded", "onMovieDelete", "onMovieFileDelete"],
     };
 
-    fn own_routes(radarr: FakeRadarr) -> Router {
+    fn kind_routes(radarr: FakeRadarr) -> Router {
         Router::new()
             .route("/movie", post(post_movie))
             .route("/queue", get(list_queue))
@@ -68,12 +68,12 @@ impl LibraryKind for MovieDetails {
             .merge(movie_api::routes(radarr))
     }
 
-    fn owned_json(library: &FakeLibraryState<Self>, item: &FakeMovie) -> Value {
-        owned_movie_json(library, item)
+    fn library_title_json(library: &FakeLibraryState<Self>, movie: &FakeMovie) -> Value {
+        library_movie_json(library, movie)
     }
 
-    fn catalog_json(item: &FakeMovie) -> Value {
-        catalog_movie_json(item)
+    fn catalog_title_json(movie: &FakeMovie) -> Value {
+        catalog_movie_json(movie)
     }
 
     fn history_records(library: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)> {
@@ -116,13 +116,13 @@ async fn post_movie(State(radarr): State<FakeRadarr>, body: Bytes) -> Response {
     let Some(availability) = AVAILABILITIES.into_iter().find(|known| *known == availability) else {
         return malformed_body_response("$.minimumAvailability");
     };
-    if add_options.monitor.as_deref().is_some_and(|given| !MONITORS.contains(&given)) {
+    if add_options.monitor.as_deref().is_some_and(|option| !MONITOR_OPTIONS.contains(&option)) {
         return malformed_body_response("$.addOptions.monitor");
     }
     let mut library = radarr.lock_state();
     let mut failures =
         library.validate_addition(addition.quality_profile_id, addition.root_folder_path.as_deref());
-    if library.in_library(addition.tmdb_id).is_some() {
+    if library.find_by_catalog_id(addition.tmdb_id).is_some() {
         failures.push(ValidationFailure {
             property: "TmdbId",
             message: "This movie has already been added".to_owned(),
@@ -135,15 +135,15 @@ async fn post_movie(State(radarr): State<FakeRadarr>, body: Bytes) -> Response {
     }
     let search = add_options.search_for_movie;
     let root = addition.root_folder_path.unwrap_or_default();
-    let Some(mut item) = library.catalog.iter().find(|item| item.catalog_id == addition.tmdb_id).cloned()
+    let Some(mut movie) = library.catalog.iter().find(|movie| movie.catalog_id == addition.tmdb_id).cloned()
     else {
-        return validation_response(&[unknown_id("TmdbId", "movie", &root, addition.tmdb_id)]);
+        return validation_response(&[unknown_catalog_id("TmdbId", "movie", &root, addition.tmdb_id)]);
     };
-    item.monitored = addition.monitored.unwrap_or(true);
-    item.details.availability = availability;
-    let id = library.add_by_request(item, addition.quality_profile_id, &root);
+    movie.monitored = addition.monitored.unwrap_or(true);
+    movie.details.availability = availability;
+    let id = library.add_by_request(movie, addition.quality_profile_id, &root);
     if search {
-        library.search_release(id, SearchReason::ByItself);
+        library.search_release(id, SearchReason::Automatic);
     }
     library.addition_response(id)
 }
@@ -151,13 +151,13 @@ async fn post_movie(State(radarr): State<FakeRadarr>, body: Bytes) -> Response {
 async fn list_queue(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
     let library = radarr.lock_state();
     let mut rows = Vec::new();
-    for download in library.in_queue_order(&query) {
+    for download in library.sorted_downloads(&query) {
         let mut row = download.queue_row_json(0);
-        match library.title_named(&download.title) {
-            Some(item) => {
-                row["movieId"] = json!(item.id);
+        match library.find_title(&download.title) {
+            Some(movie) => {
+                row["movieId"] = json!(movie.id);
                 if query_flag(&query, "includeMovie") {
-                    row["movie"] = owned_movie_json(&library, item);
+                    row["movie"] = library_movie_json(&library, movie);
                 }
             }
             None if !query_flag(&query, "includeUnknownMovieItems") => continue,
@@ -171,14 +171,17 @@ async fn list_queue(State(radarr): State<FakeRadarr>, Query(query): Query<Reques
 async fn list_calendar(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
     let library = radarr.lock_state();
     let (start, end) = query_window(&query, library.clock.now());
-    let inside =
+    let is_in_window =
         |date: Option<Date>| date.and_then(utc_midnight).is_some_and(|at| (start..=end).contains(&at));
-    let strays =
-        library.calendar.iter().enumerate().map(|(index, entry)| stray_movie(&entry.title, entry.at, index));
-    let films = library.library.iter().cloned().chain(strays).filter(|item| {
-        let MovieDetails { cinema, digital, physical, .. } = item.details;
-        (item.monitored || query_flag(&query, "unmonitored"))
-            && [cinema, digital, physical].into_iter().any(inside)
+    let outside_library = library
+        .calendar
+        .iter()
+        .enumerate()
+        .map(|(index, entry)| movie_outside_library(&entry.title, entry.at, index));
+    let movies = library.library.iter().cloned().chain(outside_library).filter(|movie| {
+        let MovieDetails { cinema, digital, physical, .. } = movie.details;
+        (movie.monitored || query_flag(&query, "unmonitored"))
+            && [cinema, digital, physical].into_iter().any(is_in_window)
     });
-    ok_response(films.map(|item| owned_movie_json(&library, &item)).collect())
+    ok_response(movies.map(|movie| library_movie_json(&library, &movie)).collect())
 }

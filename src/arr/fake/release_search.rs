@@ -1,50 +1,51 @@
-//! Release searches of the fakes: copies that a test has made available, of titles that are wanted and not on disk.
+//! Release searches of the fakes. They find the releases that a test has added, for wanted titles that are not on disk.
 
 use super::activity::{FakeDownload, download, parse_title_episodes};
 use super::fake_server::{FakeLibraryState, FakeServer};
-use super::media_fixtures::{MovieDetails, SeriesDetails, ShowEpisode};
+use super::media_fixtures::{FakeEpisode, MovieDetails, SeriesDetails};
 use super::movie_json::is_available;
-use super::search::same_name;
-use super::series_json::{dated_episodes, episode_numbers};
+use super::search::is_same_title;
+use super::series_json::{episode_numbers, episodes_with_air_times};
 
-const TIME_TAKEN: u32 = 30;
+/// Remaining download time of a grabbed release.
+const GRAB_MINUTES: u32 = 30;
 
-/// Reason for a search.
+/// Origin of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SearchReason {
-    /// Search that a user requested, so the title may be unreleased or unmonitored.
-    Asked,
-    /// Search that the server starts automatically, for titles that are released and monitored.
-    ByItself,
+    /// A user requested the search, so the title may be unreleased or unmonitored.
+    UserRequest,
+    /// The server started the search, so the title must be released and monitored.
+    Automatic,
 }
 
-/// Library that is searched for copies.
+/// Release searches for the titles of a library.
 pub trait ReleaseSearch: Clone + Send + Sized + 'static {
-    /// Searches for all wanted copies of a title, as the server does automatically.
+    /// Searches for a title as the server does automatically.
     fn search_wanted(library: &mut FakeLibraryState<Self>, id: i64);
 
-    /// Searches for another copy of a failed download.
+    /// Searches for another release after a download has failed.
     fn find_replacement(library: &mut FakeLibraryState<Self>, title: &str);
 
-    /// Imports a download, so that its title is on disk.
+    /// Imports a download, which puts its title on disk.
     fn import_download(library: &mut FakeLibraryState<Self>, download: &FakeDownload);
 }
 
 impl ReleaseSearch for MovieDetails {
     fn search_wanted(library: &mut FakeLibraryState<Self>, id: i64) {
-        library.search_release(id, SearchReason::ByItself);
+        library.search_release(id, SearchReason::Automatic);
     }
 
     fn find_replacement(library: &mut FakeLibraryState<Self>, title: &str) {
-        if let Some(id) = library.title_named(title).map(|film| film.id) {
-            library.search_release(id, SearchReason::ByItself);
+        if let Some(id) = library.find_title(title).map(|movie| movie.id) {
+            library.search_release(id, SearchReason::Automatic);
         }
     }
 
     fn import_download(library: &mut FakeLibraryState<Self>, download: &FakeDownload) {
-        let id = library.title_named(&download.title).map(|film| film.id);
-        if let Some(film) = id.and_then(|id| library.title_mut(id)) {
-            film.size_bytes = download.size_bytes;
+        let id = library.find_title(&download.title).map(|movie| movie.id);
+        if let Some(movie) = id.and_then(|id| library.title_mut(id)) {
+            movie.size_bytes = download.size_bytes;
         }
     }
 }
@@ -55,106 +56,125 @@ impl ReleaseSearch for SeriesDetails {
     }
 
     fn find_replacement(library: &mut FakeLibraryState<Self>, title: &str) {
-        let Some(meant) = parse_title_episodes(title) else { return };
-        let Some(show) = library.title_named(meant.show) else { return };
-        let (id, numbers) = (show.id, episode_numbers(show, &meant));
-        library.search_episodes(id, title.to_owned(), SearchReason::ByItself, |one| {
-            one.season == meant.season && numbers.contains(&one.number)
+        let Some(episodes) = parse_title_episodes(title) else { return };
+        let Some(series) = library.find_title(episodes.series) else { return };
+        let (id, numbers) = (series.id, episode_numbers(series, &episodes));
+        library.search_episodes(id, title.to_owned(), SearchReason::Automatic, |episode| {
+            episode.season == episodes.season && numbers.contains(&episode.number)
         });
     }
 
     fn import_download(library: &mut FakeLibraryState<Self>, download: &FakeDownload) {
-        let Some(meant) = parse_title_episodes(&download.title) else { return };
-        let Some(show) = library.title_named(meant.show) else { return };
-        let (id, numbers) = (show.id, episode_numbers(show, &meant));
-        let Some(show) = library.title_mut(id) else { return };
-        for one in show.separate_episodes() {
-            one.on_disk |= one.season == meant.season && numbers.contains(&one.number);
+        let Some(episodes) = parse_title_episodes(&download.title) else { return };
+        let Some(series) = library.find_title(episodes.series) else { return };
+        let (id, numbers) = (series.id, episode_numbers(series, &episodes));
+        let Some(series) = library.title_mut(id) else { return };
+        for episode in series.episodes_mut() {
+            episode.on_disk |= episode.season == episodes.season && numbers.contains(&episode.number);
         }
-        show.size_bytes += download.size_bytes;
+        series.size_bytes += download.size_bytes;
     }
 }
 
 impl FakeLibraryState<MovieDetails> {
-    /// Searches for a movie, and grabs a copy that is found.
+    /// Searches for a movie and grabs a release that is found.
     pub(super) fn search_release(&mut self, id: i64, reason: SearchReason) {
         let now = self.clock.now();
-        let Some(index) = self.library.iter().position(|film| film.id == id) else { return };
+        let Some(index) = self.library.iter().position(|movie| movie.id == id) else { return };
         let title = self.library[index].title.clone();
         self.library[index].details.last_search = Some(now);
         self.record.searches.push(title.clone());
-        let film = &self.library[index];
-        let wanted = reason == SearchReason::Asked || (film.monitored && is_available(self, &film.details));
-        // A copy that is no better than the existing one is rejected.
-        let has_one = film.size_bytes > 0 || self.downloads.iter().any(|it| same_name(&it.title, &title));
-        let found = self.copies.iter().position(|copy| self.title_named(copy).is_some_and(|it| it.id == id));
-        if let Some(copy) = found.filter(|_| wanted && !has_one) {
-            self.grab_copy(copy);
+        let movie = &self.library[index];
+        let is_wanted =
+            reason == SearchReason::UserRequest || (movie.monitored && is_available(self, &movie.details));
+        // A release that is no better than the existing file or download is rejected.
+        let is_present = movie.size_bytes > 0
+            || self.downloads.iter().any(|download| is_same_title(&download.title, &title));
+        let found = self
+            .releases
+            .iter()
+            .position(|release| self.find_title(release).is_some_and(|title| title.id == id));
+        if let Some(index) = found.filter(|_| is_wanted && !is_present) {
+            self.grab_release(index);
         }
     }
 }
 
 impl FakeLibraryState<SeriesDetails> {
     pub(super) fn search_missing(&mut self, id: i64) {
-        if let Some(title) = self.title(id).map(|show| show.title.clone()) {
-            self.search_episodes(id, format!("{title} missing"), SearchReason::ByItself, |_| true);
+        if let Some(title) = self.title(id).map(|series| series.title.clone()) {
+            self.search_episodes(id, format!("{title} missing"), SearchReason::Automatic, |_| true);
         }
     }
 
-    /// Searches for the episodes of a series that `meant` selects, and grabs the copies that are found. `words` is the
-    /// description in the record.
+    /// Searches for the episodes of a series that `is_selected` selects, and grabs the releases that are found.
+    /// `description` is the entry of the action log.
     pub(super) fn search_episodes(
         &mut self,
         id: i64,
-        words: String,
+        description: String,
         reason: SearchReason,
-        meant: impl Fn(&ShowEpisode) -> bool,
+        is_selected: impl Fn(&FakeEpisode) -> bool,
     ) {
         let now = self.clock.now();
-        self.record.searches.push(words);
-        let Some(show) = self.title(id) else { return };
-        let wanted = |one: &ShowEpisode| {
-            let out = one.airs.is_some_and(|at| at <= now);
-            meant(one)
-                && !one.on_disk
-                && (reason == SearchReason::Asked || (show.monitored && one.monitored && out))
+        self.record.searches.push(description);
+        let Some(series) = self.title(id) else { return };
+        let is_wanted = |episode: &FakeEpisode| {
+            let has_aired = episode.airs_at.is_some_and(|at| at <= now);
+            is_selected(episode)
+                && !episode.on_disk
+                && (reason == SearchReason::UserRequest
+                    || (series.monitored && episode.monitored && has_aired))
         };
-        let wanted: Vec<(u32, u32)> = dated_episodes(self, show)
+        let wanted: Vec<(u32, u32)> = episodes_with_air_times(self, series)
             .iter()
-            .filter(|one| wanted(one))
-            .map(|one| (one.season, one.number))
+            .filter(|episode| is_wanted(episode))
+            .map(|episode| (episode.season, episode.number))
             .collect();
-        if let Some(show) = self.title_mut(id) {
-            let searched = |one: &&mut ShowEpisode| wanted.contains(&(one.season, one.number));
-            show.separate_episodes().iter_mut().filter(searched).for_each(|one| one.last_search = Some(now));
+        if let Some(series) = self.title_mut(id) {
+            let searched = |episode: &&mut FakeEpisode| wanted.contains(&(episode.season, episode.number));
+            series
+                .episodes_mut()
+                .iter_mut()
+                .filter(searched)
+                .for_each(|episode| episode.last_search = Some(now));
         }
-        while let Some(copy) = self.copies.iter().position(|copy| self.copy_matches(copy, id, &wanted)) {
-            self.grab_copy(copy);
+        while let Some(index) =
+            self.releases.iter().position(|release| self.release_matches(release, id, &wanted))
+        {
+            self.grab_release(index);
         }
     }
 
-    /// Returns whether a copy has one of these episodes, and none that is already being downloaded.
-    fn copy_matches(&self, copy: &str, id: i64, wanted: &[(u32, u32)]) -> bool {
-        let Some(meant) = parse_title_episodes(copy) else { return false };
-        let Some(show) = self.title_named(meant.show).filter(|show| show.id == id) else { return false };
-        let underway = self.downloads.iter().filter_map(|it| parse_title_episodes(&it.title)).any(|other| {
-            same_name(other.show, meant.show)
-                && other.season == meant.season
-                && (other.episode.is_none() || meant.episode.is_none() || other.episode == meant.episode)
+    /// Returns whether a release contains a wanted episode, and none that is being downloaded.
+    fn release_matches(&self, release: &str, id: i64, wanted: &[(u32, u32)]) -> bool {
+        let Some(episodes) = parse_title_episodes(release) else { return false };
+        let Some(series) = self.find_title(episodes.series).filter(|series| series.id == id) else {
+            return false;
+        };
+        let mut downloading =
+            self.downloads.iter().filter_map(|download| parse_title_episodes(&download.title));
+        let is_downloading = downloading.any(|other| {
+            is_same_title(other.series, episodes.series)
+                && other.season == episodes.season
+                && (other.episode.is_none()
+                    || episodes.episode.is_none()
+                    || other.episode == episodes.episode)
         });
-        !underway && episode_numbers(show, &meant).any(|number| wanted.contains(&(meant.season, number)))
+        !is_downloading
+            && episode_numbers(series, &episodes).any(|number| wanted.contains(&(episodes.season, number)))
     }
 }
 
 impl<D> FakeLibraryState<D> {
-    /// Starts to download a copy and removes it from the available copies.
-    fn grab_copy(&mut self, copy: usize) {
-        let mut found = download(&self.copies.remove(copy)).minutes_left(TIME_TAKEN);
-        self.copies_announced += 1;
-        found.release.push_str(&self.copies_announced.to_string());
-        self.enqueue_download(found);
-        if let Some(found) = self.downloads.last().cloned() {
-            self.record_event(&found, "grabbed", None);
+    /// Starts to download a release and removes it from the available ones.
+    fn grab_release(&mut self, index: usize) {
+        let mut grabbed = download(&self.releases.remove(index)).minutes_left(GRAB_MINUTES);
+        self.grab_count += 1;
+        grabbed.release.push_str(&self.grab_count.to_string());
+        self.enqueue_download(grabbed);
+        if let Some(grabbed) = self.downloads.last().cloned() {
+            self.record_event(&grabbed, "grabbed", None);
         }
     }
 }
@@ -165,12 +185,11 @@ impl<D: ReleaseSearch> FakeServer<D> {
         self.lock_state().finish_download(title);
     }
 
-    /// Processes the indexers' feeds, as happens automatically: grabs every copy of a movie or an episode that is
-    /// released, monitored and not on disk.
+    /// Simulates an RSS sync: grabs every release of a title that is released, monitored and not on disk.
     pub fn run_rss(&self) {
         let mut library = self.lock_state();
         let searches = library.record.searches.clone();
-        for id in library.library.iter().map(|item| item.id).collect::<Vec<_>>() {
+        for id in library.library.iter().map(|title| title.id).collect::<Vec<_>>() {
             D::search_wanted(&mut library, id);
         }
         library.record.searches = searches;

@@ -1,4 +1,4 @@
-//! Checks before every request: the API key, and the configured faults of a server.
+//! Middleware of the fake servers: checks the API key and injects the configured faults.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -19,34 +19,35 @@ use super::fake_server::ServerIdentity;
 use super::responses;
 use crate::http::InProcess;
 
-/// Fault of one API request: the next request that has no fault assigned yet.
+/// Fault of one API request. Queued faults apply to the following requests in order.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RequestFault {
-    /// No fault: the request is processed normally.
-    Nothing,
+    /// The request is processed normally.
+    NoFault,
     Status(u16),
     Hang,
     Html,
-    LoseAnswer,
-    /// Response that is cut off after its first half.
-    Half,
-    /// Response with this status, although the request is carried out.
-    DoneBut(u16),
+    /// The request is carried out, but there is no response.
+    DropResponse,
+    /// The response ends after the first half of its body.
+    Truncated,
+    /// The request is carried out, but the response has this status.
+    CompletedWithStatus(u16),
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct RequestGuard {
     identity: &'static ServerIdentity,
-    state: Arc<Mutex<GateState>>,
+    state: Arc<Mutex<GuardState>>,
 }
 
 #[derive(Debug, Default)]
-struct GateState {
+struct GuardState {
     faults: VecDeque<RequestFault>,
-    /// Faults that wait for a request that changes data.
+    /// Faults of the next writes.
     write_faults: VecDeque<RequestFault>,
-    /// Path for which every write fails, and the status.
-    refused_writes: Option<(&'static str, u16)>,
+    /// End of the path of writes that fail, and their status.
+    failing_writes: Option<(&'static str, u16)>,
     down: bool,
     writes: usize,
     lists: usize,
@@ -66,7 +67,7 @@ impl RequestGuard {
     }
 
     pub(super) fn fail_writes_to(&self, path: &'static str, status: u16) {
-        self.lock_state().refused_writes = Some((path, status));
+        self.lock_state().failing_writes = Some((path, status));
     }
 
     pub(super) fn set_down(&self, down: bool) {
@@ -82,15 +83,14 @@ impl RequestGuard {
         self.lock_state().lists
     }
 
-    /// Places the guard in front of `api`, which is served under `/api/v3`, together with the other routes of a real
-    /// server.
+    /// Returns a router that serves `api` under `/api/v3` behind the guard, with the other routes of a real server.
     pub(super) fn guard_router(&self, api: Router) -> Router {
         let ping = || async { axum::Json(serde_json::json!({ "status": "OK" })) };
         Router::new()
             .nest("/api/v3", api.fallback(|| async { StatusCode::NOT_FOUND }))
             .route("/ping", axum::routing::get(ping))
-            .fallback(user_interface)
-            .layer(from_fn_with_state(self.clone(), pass_or_fail))
+            .fallback(web_interface)
+            .layer(from_fn_with_state(self.clone(), guard_request))
     }
 
     fn admit_request(&self, request: &Request<Body>) -> RequestAdmission {
@@ -99,37 +99,38 @@ impl RequestGuard {
             return RequestAdmission::Down;
         }
         if !request.uri().path().starts_with("/api/") {
-            return RequestAdmission::Outside;
+            return RequestAdmission::OutsideApi;
         }
-        let writes = !matches!(*request.method(), Method::GET | Method::HEAD);
-        if writes {
+        let is_write = !matches!(*request.method(), Method::GET | Method::HEAD);
+        if is_write {
             state.writes += 1;
         }
-        let whole = ["/api/v3/movie", "/api/v3/series"].contains(&request.uri().path());
-        let names_one = request.uri().query().is_some_and(|query| query.contains("Id="));
-        if whole && !writes && !names_one {
+        let is_list = ["/api/v3/movie", "/api/v3/series"].contains(&request.uri().path());
+        let is_filtered = request.uri().query().is_some_and(|query| query.contains("Id="));
+        if is_list && !is_write && !is_filtered {
             state.lists += 1;
         }
-        let given = request.headers().get("x-api-key").map(HeaderValue::as_bytes);
-        if given != Some(self.identity.api_key.as_bytes()) {
-            return RequestAdmission::Stranger;
+        let key = request.headers().get("x-api-key").map(HeaderValue::as_bytes);
+        if key != Some(self.identity.api_key.as_bytes()) {
+            return RequestAdmission::Unauthorized;
         }
-        let refused = state.refused_writes.filter(|(path, _)| writes && request.uri().path().ends_with(path));
-        if let Some((_, status)) = refused {
+        let failing =
+            state.failing_writes.filter(|(path, _)| is_write && request.uri().path().ends_with(path));
+        if let Some((_, status)) = failing {
             return RequestAdmission::Faulty(RequestFault::Status(status));
         }
-        let of_write = if writes { state.write_faults.pop_front() } else { None };
-        of_write
+        let write_fault = if is_write { state.write_faults.pop_front() } else { None };
+        write_fault
             .or_else(|| state.faults.pop_front())
-            .map_or(RequestAdmission::Welcome, RequestAdmission::Faulty)
+            .map_or(RequestAdmission::Allowed, RequestAdmission::Faulty)
     }
 
-    fn lock_state(&self) -> MutexGuard<'_, GateState> {
+    fn lock_state(&self) -> MutexGuard<'_, GuardState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Calls a router without a socket.
+/// Returns a function that calls a router without a socket.
 pub(super) fn in_process(router: Router) -> InProcess {
     Arc::new(move |request: Request<Bytes>| {
         let router = router.clone();
@@ -144,48 +145,48 @@ pub(super) fn in_process(router: Router) -> InProcess {
 }
 
 enum RequestAdmission {
-    Welcome,
-    Stranger,
-    Outside,
+    Allowed,
+    Unauthorized,
+    OutsideApi,
     Down,
     Faulty(RequestFault),
 }
 
-async fn pass_or_fail(State(gate): State<RequestGuard>, request: Request<Body>, next: Next) -> Response {
-    match gate.admit_request(&request) {
-        RequestAdmission::Welcome | RequestAdmission::Faulty(RequestFault::Nothing) => {
-            with_server_name(gate.identity, next.run(request).await)
+async fn guard_request(State(guard): State<RequestGuard>, request: Request<Body>, next: Next) -> Response {
+    match guard.admit_request(&request) {
+        RequestAdmission::Allowed | RequestAdmission::Faulty(RequestFault::NoFault) => {
+            with_server_headers(guard.identity, next.run(request).await)
         }
-        RequestAdmission::Outside => next.run(request).await,
-        RequestAdmission::Stranger => StatusCode::UNAUTHORIZED.into_response(),
-        RequestAdmission::Down => responses::starting_response(gate.identity),
+        RequestAdmission::OutsideApi => next.run(request).await,
+        RequestAdmission::Unauthorized => StatusCode::UNAUTHORIZED.into_response(),
+        RequestAdmission::Down => responses::starting_response(guard.identity),
         RequestAdmission::Faulty(RequestFault::Status(status)) => responses::failure_response(status),
         RequestAdmission::Faulty(RequestFault::Hang) => pending().await,
         RequestAdmission::Faulty(RequestFault::Html) => html_page(),
-        RequestAdmission::Faulty(RequestFault::LoseAnswer) => {
+        RequestAdmission::Faulty(RequestFault::DropResponse) => {
             drop(next.run(request).await);
             pending().await
         }
-        RequestAdmission::Faulty(RequestFault::Half) => {
+        RequestAdmission::Faulty(RequestFault::Truncated) => {
             let body = to_bytes(next.run(request).await.into_body(), usize::MAX).await.unwrap_or_default();
             body.slice(..body.len() / 2).into_response()
         }
-        RequestAdmission::Faulty(RequestFault::DoneBut(status)) => {
+        RequestAdmission::Faulty(RequestFault::CompletedWithStatus(status)) => {
             drop(next.run(request).await);
             responses::failure_response(status)
         }
     }
 }
 
-fn with_server_name(identity: &'static ServerIdentity, mut response: Response) -> Response {
+fn with_server_headers(identity: &'static ServerIdentity, mut response: Response) -> Response {
     let version = HeaderValue::from_static(identity.version);
     response.headers_mut().insert(HeaderName::from_static("x-application-version"), version);
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-store"));
     response
 }
 
-/// Serves every other path, which belongs to the web interface behind its own sign-in.
-async fn user_interface(method: Method, uri: Uri) -> Response {
+/// Serves all other paths like the web interface: redirects to its sign-in page.
+async fn web_interface(method: Method, uri: Uri) -> Response {
     if method == Method::GET {
         let login = format!("/login?returnUrl={}", uri.path());
         (StatusCode::FOUND, [(LOCATION, login)]).into_response()

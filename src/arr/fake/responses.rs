@@ -1,4 +1,4 @@
-//! Response formats of both servers: errors, pages, and JSON without nulls.
+//! Response and query formats of both servers: JSON without nulls, errors, pages, and times.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ const CALENDAR_WINDOW: SignedDuration = SignedDuration::from_hours(48);
 /// Query parameters of a request.
 pub(super) type RequestQuery = HashMap<String, String>;
 
-/// Builds a response with JSON in the servers' format: a property without a value is omitted.
+/// Builds a 200 response. Null properties are omitted, as by the real servers.
 pub(super) fn ok_response(body: Value) -> Response {
     Json(without_nulls(body)).into_response()
 }
@@ -26,18 +26,18 @@ pub(super) fn created_response(body: Value) -> Response {
     (StatusCode::CREATED, Json(without_nulls(body))).into_response()
 }
 
-/// One reason for a refusal.
+/// Validation error in a 400 response.
 pub(super) struct ValidationFailure {
     pub property: &'static str,
     pub message: String,
     pub attempted: Value,
-    /// Error code. Empty for refusals that the servers write without a validator.
+    /// Error code. Empty for errors that do not come from a validator.
     pub code: &'static str,
 }
 
-/// Builds a response 400 with every error of a request.
+/// Builds a 400 response with the validation errors of a request.
 pub(super) fn validation_response(failures: &[ValidationFailure]) -> Response {
-    let describe = |failure: &ValidationFailure| {
+    let to_json = |failure: &ValidationFailure| {
         let mut body = json!({
             "propertyName": failure.property,
             "errorMessage": failure.message,
@@ -52,11 +52,11 @@ pub(super) fn validation_response(failures: &[ValidationFailure]) -> Response {
         }
         body
     };
-    let body: Vec<_> = failures.iter().map(describe).collect();
+    let body: Vec<_> = failures.iter().map(to_json).collect();
     (StatusCode::BAD_REQUEST, Json(json!(body))).into_response()
 }
 
-/// Builds a response 400 for a body that does not have the expected shape.
+/// Builds a 400 response for a body with a wrong shape.
 pub(super) fn malformed_body_response(field: &str) -> Response {
     let body = json!({
         "type": "https://tools.ietf.org/html/rfc9110#section-15.5.1",
@@ -78,7 +78,7 @@ pub(super) fn not_found() -> Response {
     (StatusCode::NOT_FOUND, Json(body)).into_response()
 }
 
-/// Builds the response for an internal error of the server, with the stack trace that it reveals.
+/// Builds the response to an exception in the server, including a stack trace.
 pub(super) fn exception_response(status: StatusCode, message: &str) -> Response {
     let description =
         format!("NzbDrone.Core.FakeException: {message}\n   at NzbDrone.Core in ./Core/Fake.cs:line 1");
@@ -90,7 +90,7 @@ pub(super) fn starting_response(identity: &'static ServerIdentity) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "errorMessage": message }))).into_response()
 }
 
-/// Builds the error response of the server for a status that a test requests.
+/// Builds an error response with the given status, in the format of the servers.
 pub(super) fn failure_response(status: u16) -> Response {
     match status {
         400 => validation_response(&[ValidationFailure {
@@ -108,7 +108,8 @@ pub(super) fn failure_response(status: u16) -> Response {
     }
 }
 
-/// Returns one page of `records`, which are sorted ascending. A page past the end is the last one.
+/// Builds a response with one page of `records`, which are sorted ascending. A page number past the end gives the last
+/// page.
 pub(super) fn page_response(mut records: Vec<Value>, sort_key: &str, query: &RequestQuery) -> Response {
     let number = |name: &str, default: usize| {
         query.get(name).and_then(|value| value.parse().ok()).filter(|value| *value > 0).unwrap_or(default)
@@ -120,14 +121,14 @@ pub(super) fn page_response(mut records: Vec<Value>, sort_key: &str, query: &Req
         records.reverse();
     }
     let total = records.len();
-    let shown: Vec<_> = records.into_iter().skip((page - 1) * size).take(size).collect();
+    let page_records: Vec<_> = records.into_iter().skip((page - 1) * size).take(size).collect();
     ok_response(json!({
         "page": page,
         "pageSize": size,
         "sortKey": sort_key,
         "sortDirection": if ascending { "ascending" } else { "descending" },
         "totalRecords": total,
-        "records": shown,
+        "records": page_records,
     }))
 }
 
@@ -155,29 +156,35 @@ pub(super) fn wire_date(date: Option<Date>) -> Option<String> {
     date.map(|date| format!("{date}T00:00:00Z"))
 }
 
-/// Returns the first and last instant of a calendar request. The default is a window of two days.
+/// Returns the start and end of a calendar request, by default a window of two days.
 pub(super) fn query_window(query: &RequestQuery, now: Timestamp) -> (Timestamp, Timestamp) {
     let start = query_instant(query, "start").unwrap_or(now);
     let end = query_instant(query, "end");
     (start, end.unwrap_or_else(|| start.saturating_add(CALENDAR_WINDOW).unwrap_or(start)))
 }
 
-/// Returns the records of one event type since an instant, oldest first.
-pub(super) fn records_since(records: Vec<(&'static str, Value)>, query: &RequestQuery) -> Response {
+/// Builds the response to a history request, oldest records first, filtered by the event type and date of the query.
+pub(super) fn history_response(records: Vec<(&'static str, Value)>, query: &RequestQuery) -> Response {
     let earliest = query_instant(query, "date").unwrap_or(Timestamp::MIN);
-    let wanted = query.get("eventType").map(|name| if name == "3" { "downloadFolderImported" } else { name });
-    let mut kept: Vec<_> = records
+    let event_type =
+        query.get("eventType").map(|name| if name == "3" { "downloadFolderImported" } else { name });
+    let mut matching: Vec<_> = records
         .into_iter()
-        .filter(|(event, _)| wanted.is_none_or(|wanted| wanted == *event))
+        .filter(|(event, _)| event_type.is_none_or(|event_type| event_type == *event))
         .map(|(_, record)| record)
         .filter(|record| record["date"].as_str() >= Some(wire_time(earliest).as_str()))
         .collect();
-    kept.sort_by(|left, right| left["date"].as_str().cmp(&right["date"].as_str()));
-    ok_response(kept.into())
+    matching.sort_by(|left, right| left["date"].as_str().cmp(&right["date"].as_str()));
+    ok_response(matching.into())
 }
 
-/// Returns the failure of the servers for an id that is missing from their catalog.
-pub(super) fn unknown_id(property: &'static str, kind: &str, root: &str, id: i64) -> ValidationFailure {
+/// Creates the validation error for an id that is not in the catalog.
+pub(super) fn unknown_catalog_id(
+    property: &'static str,
+    kind: &str,
+    root: &str,
+    id: i64,
+) -> ValidationFailure {
     ValidationFailure {
         property,
         message: format!("A {kind} with this ID was not found. Path: {root}"),
@@ -187,18 +194,18 @@ pub(super) fn unknown_id(property: &'static str, kind: &str, root: &str, id: i64
 }
 
 /// Adds properties to a JSON object.
-pub(super) fn merge_json(body: &mut Value, more: Value) {
-    if let (Value::Object(body), Value::Object(more)) = (body, more) {
-        body.extend(more);
+pub(super) fn merge_json(body: &mut Value, fields: Value) {
+    if let (Value::Object(body), Value::Object(fields)) = (body, fields) {
+        body.extend(fields);
     }
 }
 
-/// Removes null properties. History data is a dictionary, and dictionaries keep their nulls.
+/// Removes null properties, except in `data` of the history, where the servers return nulls.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let kept = fields.into_iter().filter(|(_, value)| !value.is_null());
-            let cleaned = kept.map(|(name, value)| {
+            let present = fields.into_iter().filter(|(_, value)| !value.is_null());
+            let cleaned = present.map(|(name, value)| {
                 let value = if name == "data" { value } else { without_nulls(value) };
                 (name, value)
             });

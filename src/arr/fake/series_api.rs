@@ -1,4 +1,4 @@
-//! Fake Sonarr's API for changes to its series: seasons, presets and settings.
+//! Series API of the fake Sonarr: edits of settings, seasons and monitoring presets.
 
 use axum::Json;
 use axum::Router;
@@ -11,56 +11,57 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::activity_api::unknown_rows;
+use super::activity_api::unknown_ids;
 use super::media_fixtures::FakeSeries;
 use super::responses::{malformed_body_response, not_found};
-use super::series_json::owned_series_json;
-use super::sonarr::{FakeSonarr, TYPES};
+use super::series_json::library_series_json;
+use super::sonarr::{FakeSonarr, SERIES_TYPES};
 
 pub(super) fn routes(sonarr: FakeSonarr) -> Router {
     Router::new()
         .route("/series/editor", put(edit_series))
-        .route("/seasonpass", post(season_pass))
+        .route("/seasonpass", post(apply_season_pass))
         .with_state(sonarr)
 }
 
-/// Replaces a series with the one in the body. A season that is missing from the body becomes unmonitored, and only a
-/// flag that changes affects episodes.
+/// Replaces the fields of a series with those of the body. Seasons that are missing from the body become unmonitored.
+/// Only changed flags are copied to episodes.
 pub(super) async fn replace_series(
     State(sonarr): State<FakeSonarr>,
     Path(id): Path<i64>,
     body: Bytes,
 ) -> Response {
     let Ok(body) = serde_json::from_slice::<Value>(&body) else { return malformed_body_response("$") };
-    let kind = TYPES.into_iter().find(|kind| body["seriesType"] == *kind).unwrap_or("standard");
+    let series_type =
+        SERIES_TYPES.into_iter().find(|known| body["seriesType"] == *known).unwrap_or("standard");
     let mut library = sonarr.lock_state();
     let profile =
         body["qualityProfileId"].as_i64().and_then(|id| library.profile_name(id)).map(str::to_owned);
-    let Some(show) = library.title_mut(id) else { return not_found() };
-    show.monitored = body["monitored"] == true;
-    show.details.new_seasons = body["monitorNewItems"] == "all";
-    show.details.kind = kind;
-    show.profile = profile.unwrap_or_default();
+    let Some(series) = library.title_mut(id) else { return not_found() };
+    series.monitored = body["monitored"] == true;
+    series.details.new_seasons = body["monitorNewItems"] == "all";
+    series.details.series_type = series_type;
+    series.profile = profile.unwrap_or_default();
     let seasons = body["seasons"].as_array().cloned().unwrap_or_default();
-    let wanted = |number: u32| {
+    let is_monitored = |number: u32| {
         seasons.iter().any(|season| season["seasonNumber"] == json!(number) && season["monitored"] == true)
     };
-    show.separate_episodes();
-    let details = &mut show.details;
-    if details.specials_monitored != wanted(0) {
-        details.specials_monitored = wanted(0);
-        let specials = details.episodes.iter_mut().filter(|one| one.season == 0);
-        specials.for_each(|one| one.monitored = wanted(0));
+    series.episodes_mut();
+    let details = &mut series.details;
+    if details.specials_monitored != is_monitored(0) {
+        details.specials_monitored = is_monitored(0);
+        let specials = details.episodes.iter_mut().filter(|episode| episode.season == 0);
+        specials.for_each(|episode| episode.monitored = is_monitored(0));
     }
     for season in &mut details.seasons {
-        let flag = wanted(season.number);
-        if flag != season.monitored {
-            season.monitored = flag;
-            let of_it = details.episodes.iter_mut().filter(|one| one.season == season.number);
-            of_it.for_each(|one| one.monitored = flag);
+        let monitored = is_monitored(season.number);
+        if monitored != season.monitored {
+            season.monitored = monitored;
+            let episodes = details.episodes.iter_mut().filter(|episode| episode.season == season.number);
+            episodes.for_each(|episode| episode.monitored = monitored);
         }
     }
-    let replaced = library.title(id).map(|show| owned_series_json(&library, show));
+    let replaced = library.title(id).map(|series| library_series_json(&library, series));
     (StatusCode::ACCEPTED, Json(replaced)).into_response()
 }
 
@@ -74,25 +75,25 @@ struct SeriesEditBody {
     series_type: Option<String>,
 }
 
-/// Edits settings of a series, never its seasons or episodes.
+/// Edits settings of series, but not their seasons and episodes.
 async fn edit_series(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response {
     let Ok(edit) = serde_json::from_slice::<SeriesEditBody>(&body) else {
         return malformed_body_response("$");
     };
     let mut library = sonarr.lock_state();
     if edit.series_ids.iter().any(|id| library.title(*id).is_none()) {
-        return unknown_rows();
+        return unknown_ids();
     }
     let profile = edit.quality_profile_id.and_then(|id| library.profile_name(id)).map(str::to_owned);
-    let kind = TYPES.into_iter().find(|kind| Some(*kind) == edit.series_type.as_deref());
-    for show in library.library.iter_mut().filter(|show| edit.series_ids.contains(&show.id)) {
-        show.monitored = edit.monitored.unwrap_or(show.monitored);
-        show.details.kind = kind.unwrap_or(show.details.kind);
-        if let Some(word) = &edit.monitor_new_items {
-            show.details.new_seasons = word == "all";
+    let series_type = SERIES_TYPES.into_iter().find(|known| Some(*known) == edit.series_type.as_deref());
+    for series in library.library.iter_mut().filter(|series| edit.series_ids.contains(&series.id)) {
+        series.monitored = edit.monitored.unwrap_or(series.monitored);
+        series.details.series_type = series_type.unwrap_or(series.details.series_type);
+        if let Some(option) = &edit.monitor_new_items {
+            series.details.new_seasons = option == "all";
         }
         if let Some(profile) = &profile {
-            show.profile.clone_from(profile);
+            series.profile.clone_from(profile);
         }
     }
     (StatusCode::ACCEPTED, Json(json!([]))).into_response()
@@ -100,13 +101,13 @@ async fn edit_series(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response 
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SeasonPass {
-    series: Vec<PassedSeries>,
+struct SeasonPassBody {
+    series: Vec<SeasonPassSeries>,
     monitoring_options: Option<MonitoringOptions>,
 }
 
 #[derive(Deserialize)]
-struct PassedSeries {
+struct SeasonPassSeries {
     id: i64,
     monitored: Option<bool>,
 }
@@ -116,49 +117,52 @@ struct MonitoringOptions {
     monitor: Option<String>,
 }
 
-async fn season_pass(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response {
-    let Ok(pass) = serde_json::from_slice::<SeasonPass>(&body) else { return malformed_body_response("$") };
+async fn apply_season_pass(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response {
+    let Ok(pass) = serde_json::from_slice::<SeasonPassBody>(&body) else {
+        return malformed_body_response("$");
+    };
     let mut library = sonarr.lock_state();
     let now = library.clock.now();
-    let word = pass.monitoring_options.and_then(|options| options.monitor);
-    for passed in &pass.series {
-        let Some(show) = library.title_mut(passed.id) else { return unknown_rows() };
-        show.monitored = passed.monitored.unwrap_or(show.monitored);
-        if let Some(word) = &word {
-            apply_preset(show, word, now);
+    let preset = pass.monitoring_options.and_then(|options| options.monitor);
+    for entry in &pass.series {
+        let Some(series) = library.title_mut(entry.id) else { return unknown_ids() };
+        series.monitored = entry.monitored.unwrap_or(series.monitored);
+        if let Some(preset) = &preset {
+            apply_preset(series, preset, now);
         }
     }
     (StatusCode::ACCEPTED, Json(json!({}))).into_response()
 }
 
-/// Monitors the episodes that the preset selects and no others. A season is monitored because of its episodes, and the
-/// last season because of its future episodes.
-pub(super) fn apply_preset(show: &mut FakeSeries, word: &str, now: Timestamp) {
-    let numbers = || show.details.seasons.iter().map(|season| season.number);
+/// Monitors exactly the episodes that the preset selects. A season is monitored if one of its episodes is. Some presets
+/// also monitor the last season.
+pub(super) fn apply_preset(series: &mut FakeSeries, preset: &str, now: Timestamp) {
+    let numbers = || series.details.seasons.iter().map(|season| season.number);
     let (first, last) = (numbers().min().unwrap_or(0), numbers().max().unwrap_or(0));
-    for one in show.separate_episodes() {
-        one.monitored = match word {
+    for episode in series.episodes_mut() {
+        episode.monitored = match preset {
             "all" => true,
-            "missing" => !one.on_disk,
-            "existing" => one.on_disk,
-            "firstSeason" => one.season == first,
-            "lastSeason" | "latestSeason" => one.season == last,
-            "pilot" => (one.season, one.number) == (first, 1),
-            "future" | "recent" => one.airs.is_some_and(|at| at > now),
+            "missing" => !episode.on_disk,
+            "existing" => episode.on_disk,
+            "firstSeason" => episode.season == first,
+            "lastSeason" | "latestSeason" => episode.season == last,
+            "pilot" => (episode.season, episode.number) == (first, 1),
+            "future" | "recent" => episode.airs_at.is_some_and(|at| at > now),
             "none" => false,
-            _ => one.monitored,
+            _ => episode.monitored,
         };
     }
-    let details = &mut show.details;
+    let details = &mut series.details;
     for season in &mut details.seasons {
-        let wanted = details.episodes.iter().any(|one| one.season == season.number && one.monitored);
-        season.monitored = match word {
+        let has_monitored =
+            details.episodes.iter().any(|episode| episode.season == season.number && episode.monitored);
+        season.monitored = match preset {
             "all" | "future" | "missing" | "recent" if season.number == last => true,
             "pilot" => false,
-            _ => wanted,
+            _ => has_monitored,
         };
     }
-    if word == "none" {
-        show.monitored = false;
+    if preset == "none" {
+        series.monitored = false;
     }
 }

@@ -1,4 +1,4 @@
-//! Server information of both servers: profiles, folders, version and health.
+//! API of both servers for profiles, root folders, status, health and settings.
 
 use axum::Router;
 use axum::extract::State;
@@ -13,17 +13,17 @@ use super::responses::ok_response;
 pub(super) fn routes<D: Clone + Send + 'static>(fake: FakeServer<D>) -> Router {
     Router::new()
         .route("/qualityprofile", get(list_profiles::<D>))
-        .route("/rootfolder", get(root_folders::<D>))
+        .route("/rootfolder", get(list_root_folders::<D>))
         .route("/system/status", get(system_status::<D>))
         .route("/health", get(list_health::<D>))
-        .route("/config/downloadclient", get(download_clients::<D>))
+        .route("/config/downloadclient", get(download_client_config::<D>))
         .with_state(fake.clone())
         .merge(connect_api::routes(fake))
 }
 
 async fn list_profiles<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
     let library = fake.lock_state();
-    let describe = |(id, name): &(i64, String)| {
+    let to_json = |(id, name): &(i64, String)| {
         json!({
             "id": id,
             "name": name,
@@ -35,10 +35,10 @@ async fn list_profiles<D: Clone>(State(fake): State<FakeServer<D>>) -> Response 
             "formatItems": [],
         })
     };
-    ok_response(library.profiles.iter().map(describe).collect())
+    ok_response(library.profiles.iter().map(to_json).collect())
 }
 
-/// Returns an individual quality, and groups of qualities that are allowed or not as one.
+/// Returns the qualities of a profile: a single quality and two groups.
 fn qualities_json(four_k: bool) -> Value {
     let quality =
         |name: &str, resolution: u32| json!({ "name": name, "source": "web", "resolution": resolution });
@@ -51,9 +51,9 @@ fn qualities_json(four_k: bool) -> Value {
     ])
 }
 
-async fn root_folders<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
-    let roots = fake.lock_state().roots.clone();
-    let describe = |(id, root): (usize, super::fake_server::FakeRoot)| {
+async fn list_root_folders<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
+    let root_folders = fake.lock_state().root_folders.clone();
+    let to_json = |(id, root): (usize, super::fake_server::FakeRootFolder)| {
         json!({
             "id": id + 1,
             "path": root.path,
@@ -62,7 +62,7 @@ async fn root_folders<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
             "unmappedFolders": [],
         })
     };
-    ok_response(roots.into_iter().enumerate().map(describe).collect::<Value>())
+    ok_response(root_folders.into_iter().enumerate().map(to_json).collect::<Value>())
 }
 
 async fn system_status<D>(State(fake): State<FakeServer<D>>) -> Response {
@@ -81,11 +81,11 @@ async fn system_status<D>(State(fake): State<FakeServer<D>>) -> Response {
 }
 
 async fn list_health<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
-    let describe = |[level, source, message]: &[String; 3]| json!({ "type": level, "source": source, "message": message, "wikiUrl": "https://wiki.servarr.com" });
-    ok_response(fake.lock_state().ailments.iter().map(describe).collect())
+    let to_json = |[level, source, message]: &[String; 3]| json!({ "type": level, "source": source, "message": message, "wikiUrl": "https://wiki.servarr.com" });
+    ok_response(fake.lock_state().health_problems.iter().map(to_json).collect())
 }
 
-async fn download_clients<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
+async fn download_client_config<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
     let replaces = fake.lock_state().replaces_failed;
     ok_response(json!({
         "id": 1,

@@ -1,4 +1,4 @@
-//! Fake Sonarr: the routes and their responses.
+//! Fake Sonarr: server identity, additions, queue and calendar.
 
 use axum::Router;
 use axum::extract::{Query, State};
@@ -9,22 +9,22 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::activity::parse_title_episodes as meant_by;
+use super::activity::parse_title_episodes;
 use super::fake_server::{CalendarFixture, FakeLibraryState, FakeServer, ServerIdentity};
 use super::library_api::LibraryKind;
 use super::media_fixtures::{FakeSeries, SeriesDetails};
 use super::responses::{
     RequestQuery, ValidationFailure, malformed_body_response, merge_json, ok_response, page_response,
-    query_flag, query_window, unknown_id, validation_response, wire_time,
+    query_flag, query_window, unknown_catalog_id, validation_response, wire_time,
 };
 use super::series_json::{
-    catalog_series_json, episode_id, episode_json, episode_numbers, owned_series_json, settings_of,
-    stray_series,
+    catalog_series_json, episode_id, episode_json, episode_numbers, library_fields_json, library_series_json,
+    series_outside_library,
 };
 use super::{activity_api, episode_api, series_api};
 
-pub(super) const TYPES: [&str; 3] = ["standard", "daily", "anime"];
-const MONITORS: [&str; 14] = [
+pub(super) const SERIES_TYPES: [&str; 3] = ["standard", "daily", "anime"];
+const MONITOR_OPTIONS: [&str; 14] = [
     "unknown",
     "all",
     "future",
@@ -44,10 +44,9 @@ const MONITORS: [&str; 14] = [
 pub type FakeSonarr = FakeServer<SeriesDetails>;
 
 impl FakeSonarr {
-    /// Adds an air time for an episode such as `The Bear S04E03`. An episode whose series is not in the library appears
-    /// in the calendar too.
-    pub fn add_calendar_entry(&self, title: &str, airs: Timestamp) {
-        self.lock_state().calendar.push(CalendarFixture { title: title.to_owned(), at: airs });
+    /// Adds an air time for an episode such as `The Bear S04E03`. Its series need not be in the library.
+    pub fn add_calendar_entry(&self, title: &str, airs_at: Timestamp) {
+        self.lock_state().calendar.push(CalendarFixture { title: title.to_owned(), at: airs_at });
     }
 }
 
@@ -65,7 +64,7 @@ impl LibraryKind for SeriesDetails {
         events: &["onImportComplete", "onSeriesAdd", "onSeriesDelete", "onEpisodeFileDelete"],
     };
 
-    fn own_routes(sonarr: FakeSonarr) -> Router {
+    fn kind_routes(sonarr: FakeSonarr) -> Router {
         Router::new()
             .route("/series", post(post_series))
             .route("/series/{id}", put(series_api::replace_series))
@@ -76,28 +75,28 @@ impl LibraryKind for SeriesDetails {
             .merge(episode_api::routes(sonarr))
     }
 
-    fn owned_json(library: &FakeLibraryState<Self>, item: &FakeSeries) -> Value {
-        owned_series_json(library, item)
+    fn library_title_json(library: &FakeLibraryState<Self>, series: &FakeSeries) -> Value {
+        library_series_json(library, series)
     }
 
-    /// Returns no sizes, as the real Sonarr does even for a series in its library.
-    fn owned_hit_json(library: &FakeLibraryState<Self>, item: &FakeSeries) -> Value {
-        let mut body = catalog_series_json(item);
-        merge_json(&mut body, settings_of(library, item));
+    /// Returns no statistics, like the real Sonarr even for a series in its library.
+    fn library_hit_json(library: &FakeLibraryState<Self>, series: &FakeSeries) -> Value {
+        let mut body = catalog_series_json(series);
+        merge_json(&mut body, library_fields_json(library, series));
         body
     }
 
-    fn catalog_json(item: &FakeSeries) -> Value {
-        catalog_series_json(item)
+    fn catalog_title_json(series: &FakeSeries) -> Value {
+        catalog_series_json(series)
     }
 
     fn history_records(library: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)> {
         episode_api::history_records(library, query)
     }
 
-    /// Builds the response of the real Sonarr, which has no better one.
+    /// Builds the response of the real Sonarr, which is a server error.
     fn unknown_title(_id: i64) -> Response {
-        activity_api::unknown_rows()
+        activity_api::unknown_ids()
     }
 }
 
@@ -141,9 +140,11 @@ async fn post_series(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response 
     let Ok(addition) = serde_json::from_slice::<SeriesAdditionBody>(&body) else {
         return malformed_body_response("$");
     };
-    let kind = TYPES.into_iter().find(|kind| *kind == addition.series_type.as_deref().unwrap_or("standard"));
-    let Some(kind) = kind else { return malformed_body_response("$.seriesType") };
-    if addition.add_options.monitor.as_deref().is_some_and(|given| !MONITORS.contains(&given)) {
+    let requested_type = addition.series_type.as_deref().unwrap_or("standard");
+    let Some(series_type) = SERIES_TYPES.into_iter().find(|known| *known == requested_type) else {
+        return malformed_body_response("$.seriesType");
+    };
+    if addition.add_options.monitor.as_deref().is_some_and(|option| !MONITOR_OPTIONS.contains(&option)) {
         return malformed_body_response("$.addOptions.monitor");
     }
     let mut library = sonarr.lock_state();
@@ -152,15 +153,16 @@ async fn post_series(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response 
         return validation_response(&failures);
     }
     let root = addition.root_folder_path.clone().unwrap_or_default();
-    let Some(mut item) = library.catalog.iter().find(|item| item.catalog_id == addition.tvdb_id).cloned()
+    let Some(mut series) =
+        library.catalog.iter().find(|series| series.catalog_id == addition.tvdb_id).cloned()
     else {
-        return validation_response(&[unknown_id("TvdbId", "series", &root, addition.tvdb_id)]);
+        return validation_response(&[unknown_catalog_id("TvdbId", "series", &root, addition.tvdb_id)]);
     };
-    item.monitored = addition.monitored;
-    item.details.kind = kind;
-    item.details.new_seasons = addition.monitor_new_items.as_deref() != Some("none");
-    choose_seasons(&mut item, &addition, library.clock.now());
-    let id = library.add_by_request(item, addition.quality_profile_id, &root);
+    series.monitored = addition.monitored;
+    series.details.series_type = series_type;
+    series.details.new_seasons = addition.monitor_new_items.as_deref() != Some("none");
+    monitor_seasons(&mut series, &addition, library.clock.now());
+    let id = library.add_by_request(series, addition.quality_profile_id, &root);
     if addition.add_options.search_for_missing_episodes {
         library.search_missing(id);
     }
@@ -181,7 +183,7 @@ fn validate_addition(
             code: "NotEmptyValidator",
         });
     }
-    if library.in_library(addition.tvdb_id).is_some() {
+    if library.find_by_catalog_id(addition.tvdb_id).is_some() {
         failures.push(ValidationFailure {
             property: "TvdbId",
             message: "This series has already been added".to_owned(),
@@ -192,44 +194,44 @@ fn validate_addition(
     failures
 }
 
-/// Sets the monitored seasons. With `skip`, the request lists the seasons. Any other preset chooses them by its own
-/// rule.
-fn choose_seasons(item: &mut FakeSeries, addition: &SeriesAdditionBody, now: Timestamp) {
-    let chosen = |number: u32| {
+/// Sets the monitored seasons: those of the request for the preset `skip`, or those that another preset selects.
+fn monitor_seasons(series: &mut FakeSeries, addition: &SeriesAdditionBody, now: Timestamp) {
+    let is_requested = |number: u32| {
         addition.seasons.iter().any(|choice| choice.season_number == number && choice.monitored)
     };
-    item.details.specials_monitored = chosen(0);
+    series.details.specials_monitored = is_requested(0);
     match addition.add_options.monitor.as_deref() {
         None | Some("skip") => {
-            for season in &mut item.details.seasons {
-                season.monitored = chosen(season.number);
+            for season in &mut series.details.seasons {
+                season.monitored = is_requested(season.number);
             }
         }
-        Some(preset) => series_api::apply_preset(item, preset, now),
+        Some(preset) => series_api::apply_preset(series, preset, now),
     }
 }
 
 async fn list_queue(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
     let library = sonarr.lock_state();
     let mut rows = Vec::new();
-    for download in library.in_queue_order(&query) {
-        let meant = meant_by(&download.title);
-        let Some((item, meant)) = meant.and_then(|meant| Some((library.title_named(meant.show)?, meant)))
+    for download in library.sorted_downloads(&query) {
+        let episodes = parse_title_episodes(&download.title);
+        let Some((series, episodes)) =
+            episodes.and_then(|parsed| Some((library.find_title(parsed.series)?, parsed)))
         else {
             if query_flag(&query, "includeUnknownSeriesItems") {
                 rows.push(download.queue_row_json(0));
             }
             continue;
         };
-        for number in episode_numbers(item, &meant) {
+        for number in episode_numbers(series, &episodes) {
             let mut row = download.queue_row_json(number);
-            row["seriesId"] = json!(item.id);
-            row["seasonNumber"] = json!(meant.season);
-            row["episodeId"] = json!(episode_id(item, meant.season, number));
-            let listed = episode_json(&library, item, meant.season, number);
+            row["seriesId"] = json!(series.id);
+            row["seasonNumber"] = json!(episodes.season);
+            row["episodeId"] = json!(episode_id(series, episodes.season, number));
+            let listed = episode_json(&library, series, episodes.season, number);
             row["episodeHasFile"] = listed["hasFile"].clone();
             if query_flag(&query, "includeSeries") {
-                row["series"] = owned_series_json(&library, item);
+                row["series"] = library_series_json(&library, series);
             }
             if query_flag(&query, "includeEpisode") {
                 row["episode"] = listed;
@@ -245,27 +247,29 @@ async fn list_calendar(State(sonarr): State<FakeSonarr>, Query(query): Query<Req
     let (start, end) = query_window(&query, library.clock.now());
     let mut entries: Vec<_> = library.calendar.iter().enumerate().collect();
     entries.sort_by_key(|(_, entry)| entry.at);
-    let mut shown = Vec::new();
+    let mut episodes_json = Vec::new();
     for (index, entry) in entries.into_iter().filter(|(_, entry)| (start..=end).contains(&entry.at)) {
-        let Some(meant) = meant_by(&entry.title) else { continue };
-        let item =
-            library.title_named(meant.show).cloned().unwrap_or_else(|| stray_series(meant.show, index));
-        if !item.monitored && !query_flag(&query, "unmonitored") {
+        let Some(episodes) = parse_title_episodes(&entry.title) else { continue };
+        let series = library
+            .find_title(episodes.series)
+            .cloned()
+            .unwrap_or_else(|| series_outside_library(episodes.series, index));
+        if !series.monitored && !query_flag(&query, "unmonitored") {
             continue;
         }
-        for number in episode_numbers(&item, &meant) {
-            let mut body = episode_json(&library, &item, meant.season, number);
+        for number in episode_numbers(&series, &episodes) {
+            let mut body = episode_json(&library, &series, episodes.season, number);
             body["airDate"] = json!(entry.at.strftime("%Y-%m-%d").to_string());
             body["airDateUtc"] = json!(wire_time(entry.at));
             if entry.at > library.clock.now() {
-                // An episode that has not aired cannot be on disk, even if the season appears complete.
+                // An episode that has not aired is not on disk, even if its season appears complete.
                 merge_json(&mut body, json!({ "hasFile": false, "episodeFileId": 0 }));
             }
             if query_flag(&query, "includeSeries") {
-                body["series"] = owned_series_json(&library, &item);
+                body["series"] = library_series_json(&library, &series);
             }
-            shown.push(body);
+            episodes_json.push(body);
         }
     }
-    ok_response(shown.into())
+    ok_response(episodes_json.into())
 }

@@ -1,4 +1,4 @@
-//! Connect events that a fake server would send about its current state.
+//! Webhook events that a fake server would send about its current state.
 
 use serde_json::{Value, json};
 
@@ -7,43 +7,43 @@ use super::fake_server::{FakeLibraryState, FakeServer};
 use super::library_api::LibraryKind;
 use super::media_fixtures::{FakeMovie, FakeSeries};
 use super::radarr::FakeRadarr;
-use super::series_json::{episode_id, episode_numbers, stray_series};
+use super::series_json::{episode_id, episode_numbers, series_outside_library};
 use super::sonarr::FakeSonarr;
 
 const IMPORTED: &str = "downloadFolderImported";
 
 impl<D: LibraryKind> FakeServer<D> {
-    /// Downloads and imports a movie, an episode such as `The Bear S02E03` or, for a season pack, `The Bear S02`.
-    pub fn import_event(&self, title: &str) {
+    /// Downloads and imports a movie, an episode such as `The Bear S02E03`, or a season pack such as `The Bear S02`.
+    pub fn download_and_import(&self, title: &str) {
         self.add_download(title, 99, 1);
         self.finish_download(title);
     }
 
-    /// Downloads and imports a movie or episodes, replacing the existing files.
-    pub fn upgrade_event(&self, title: &str) {
-        self.lock_state().record_loss(title, D::SERVER.file_deleted, "Upgrade");
-        self.import_event(title);
+    /// Downloads and imports a movie or episodes that replace existing files.
+    pub fn download_and_upgrade(&self, title: &str) {
+        self.lock_state().record_deletion(title, D::SERVER.file_deleted, "Upgrade");
+        self.download_and_import(title);
     }
 }
 
 impl FakeRadarr {
     /// Returns the event for an imported movie.
-    pub fn import_report(&self, title: &str) -> Value {
+    pub fn import_event_json(&self, title: &str) -> Value {
         let library = self.lock_state();
         json!({
-            "movie": library.title_named(title).map(movie_json),
+            "movie": library.find_title(title).map(movie_json),
             "isUpgrade": library.was_upgraded(title),
-            "downloadId": library.last_download_of(title),
+            "downloadId": library.last_download_id(title),
             "eventType": "Download",
             "instanceName": "Radarr",
         })
     }
 
     /// Returns the event for a download that cannot be imported.
-    pub fn stuck_report(&self, title: &str) -> Value {
+    pub fn stuck_event_json(&self, title: &str) -> Value {
         let library = self.lock_state();
         json!({
-            "movie": library.title_named(title).map(movie_json),
+            "movie": library.find_title(title).map(movie_json),
             "downloadInfo": { "title": title },
             "downloadId": format!("stuck-{title}"),
             "downloadStatus": "Warning",
@@ -54,19 +54,19 @@ impl FakeRadarr {
 }
 
 impl FakeSonarr {
-    /// Returns the event for the import of a whole download, which may have been an upgrade.
-    pub fn import_report(&self, title: &str) -> Value {
+    /// Returns the event for the complete import of a download.
+    pub fn import_event_json(&self, title: &str) -> Value {
         let library = self.lock_state();
-        let mut event = import_event_json(&library, title, &|_| true);
+        let mut event = episodes_event_json(&library, title, &|_| true);
         event["episodeFiles"] = json!([]);
         event["fileCount"] = json!(event["episodes"].as_array().map_or(0, Vec::len));
         event
     }
 
     /// Returns the event for one file of a download.
-    pub fn file_report(&self, title: &str, number: u32) -> Value {
+    pub fn file_event_json(&self, title: &str, number: u32) -> Value {
         let library = self.lock_state();
-        let mut event = import_event_json(&library, title, &|one| one == number);
+        let mut event = episodes_event_json(&library, title, &|episode| episode == number);
         event["episodeFile"] = json!({ "id": number });
         event["isUpgrade"] = json!(library.was_upgraded(title));
         event
@@ -74,8 +74,8 @@ impl FakeSonarr {
 }
 
 impl<D: Clone> FakeServer<D> {
-    /// Adds a history event that concerns no current download.
-    pub fn download_event(&self, title: &str, event: &'static str, reason: &str) {
+    /// Adds a history event for a download that is not in the queue.
+    pub fn add_history_event(&self, title: &str, event: &'static str, reason: &str) {
         let mut library = self.lock_state();
         library.last_download += 1;
         let (at, download) = (library.clock.now(), library.last_download);
@@ -91,63 +91,64 @@ impl<D: Clone> FakeServer<D> {
     }
 
     /// Returns the event for a health problem of the server. The level is `warning` or `error`.
-    pub fn health_report(&self, level: &str, check: &str, message: &str) -> Value {
+    pub fn health_event_json(&self, level: &str, check: &str, message: &str) -> Value {
         json!({ "level": level, "type": check, "message": message, "eventType": "Health" })
     }
 
-    pub fn healed_report(&self, check: &str) -> Value {
+    /// Returns the event for a health problem that was resolved.
+    pub fn health_restored_event_json(&self, check: &str) -> Value {
         json!({ "level": "warning", "type": check, "eventType": "HealthRestored" })
     }
 
     /// Returns the event of a connection test.
-    pub fn trial_report(&self) -> Value {
+    pub fn test_event_json(&self) -> Value {
         json!({ "movie": { "id": 1, "title": "Test Title", "tmdbId": 0 }, "eventType": "Test" })
     }
 }
 
 impl<D> FakeLibraryState<D> {
     fn was_upgraded(&self, title: &str) -> bool {
-        let mut before = self.history.iter().rev().filter(|happened| happened.title == title).skip(1);
-        before.next().is_some_and(|happened| happened.reason.as_deref() == Some("Upgrade"))
+        let mut earlier = self.history.iter().rev().filter(|event| event.title == title).skip(1);
+        earlier.next().is_some_and(|event| event.reason.as_deref() == Some("Upgrade"))
     }
 
-    fn last_download_of(&self, title: &str) -> Option<String> {
-        let imports = self.history.iter().rev().filter(|happened| happened.event == IMPORTED);
-        let mut of_title = imports.filter(|happened| happened.title == title && happened.download > 0);
-        of_title.next().map(|happened| download_id(happened.download))
+    fn last_download_id(&self, title: &str) -> Option<String> {
+        let imports = self.history.iter().rev().filter(|event| event.event == IMPORTED);
+        let mut title_imports = imports.filter(|event| event.title == title && event.download > 0);
+        title_imports.next().map(|event| download_id(event.download))
     }
 }
 
-fn movie_json(film: &FakeMovie) -> Value {
-    json!({ "id": film.id, "title": film.title, "year": film.year, "tmdbId": film.catalog_id })
+fn movie_json(movie: &FakeMovie) -> Value {
+    json!({ "id": movie.id, "title": movie.title, "year": movie.year, "tmdbId": movie.catalog_id })
 }
 
-fn import_event_json(
+fn episodes_event_json(
     library: &FakeLibraryState<super::media_fixtures::SeriesDetails>,
     title: &str,
-    wanted: &dyn Fn(u32) -> bool,
+    is_included: &dyn Fn(u32) -> bool,
 ) -> Value {
-    let meant = parse_title_episodes(title);
-    let known = meant.as_ref().and_then(|meant| library.title_named(meant.show)).cloned();
-    let item: FakeSeries = known.unwrap_or_else(|| stray_series(title, 0));
-    let described = |season: u32, number: u32| {
+    let episodes = parse_title_episodes(title);
+    let found = episodes.as_ref().and_then(|episodes| library.find_title(episodes.series)).cloned();
+    let series: FakeSeries = found.unwrap_or_else(|| series_outside_library(title, 0));
+    let episode_json = |season: u32, number: u32| {
         json!({
-            "id": episode_id(&item, season, number),
+            "id": episode_id(&series, season, number),
             "seasonNumber": season,
             "episodeNumber": number,
-            "seriesId": item.id,
+            "seriesId": series.id,
         })
     };
-    let of_it: Vec<Value> = meant.map_or_else(Vec::new, |meant| {
-        episode_numbers(&item, &meant)
-            .filter(|number| wanted(*number))
-            .map(|number| described(meant.season, number))
+    let episodes_json: Vec<Value> = episodes.map_or_else(Vec::new, |episodes| {
+        episode_numbers(&series, &episodes)
+            .filter(|number| is_included(*number))
+            .map(|number| episode_json(episodes.season, number))
             .collect()
     });
     json!({
-        "series": { "id": item.id, "title": item.title, "year": item.year, "tvdbId": item.catalog_id },
-        "episodes": of_it,
-        "downloadId": library.last_download_of(title),
+        "series": { "id": series.id, "title": series.title, "year": series.year, "tvdbId": series.catalog_id },
+        "episodes": episodes_json,
+        "downloadId": library.last_download_id(title),
         "eventType": "Download",
         "instanceName": "Sonarr",
     })

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::file::{ExpectedEffects, PendingEntry, ReplyEntry};
+use super::scenario_file::{ExpectedEffects, PendingEntry, ReplyEntry};
 
-/// All effects of a message.
+/// Observed effects of a message.
 #[derive(Debug, Default)]
 pub(super) struct ObservedEffects {
     pub(super) writes: Vec<(String, i64)>,
@@ -16,7 +16,7 @@ pub(super) struct ObservedEffects {
     /// Messages that the sender received.
     pub(super) reply: UserMessages,
     /// Messages that each user received.
-    pub(super) told: BTreeMap<String, UserMessages>,
+    pub(super) messages_by_user: BTreeMap<String, UserMessages>,
     /// Values at the paths that are checked.
     pub(super) state: BTreeMap<String, Value>,
     /// All text that the model received.
@@ -25,59 +25,61 @@ pub(super) struct ObservedEffects {
     pub(super) opted_out: Vec<String>,
     /// Quality profile of each added title, by TMDB or TVDB id.
     pub(super) quality: Vec<(String, String)>,
-    /// Reason that the model's last request has no response.
+    /// Error of the last model request.
     pub(super) failure: Option<String>,
 }
 
-/// Messages to one user, in order.
+/// Messages that one user received.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UserMessages {
+    /// Number of messages.
     pub(super) texts: usize,
     pub(super) pictures: usize,
-    pub(super) words: String,
+    /// Bodies of the messages, one per line.
+    pub(super) text: String,
 }
 
-/// Set of checks besides the final state.
+/// Strictness of the checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum JudgmentMode {
-    /// A scripted run: the path and every word of the reply are known.
-    Path,
-    /// A real model chooses its own path and wording.
-    End,
+pub(super) enum CheckMode {
+    /// Run with a scripted model, whose tool calls and wording are known.
+    Scripted,
+    /// Run with a real model, which chooses its own tool calls and wording.
+    Live,
 }
 
-/// Returns one line per difference; no lines mean that all effects match the expected ones.
-pub(super) fn differences(
+/// Returns one line per difference between the expected and the observed effects.
+pub(super) fn find_differences(
     expected: &ExpectedEffects,
     observed: &ObservedEffects,
-    judging: JudgmentMode,
+    mode: CheckMode,
 ) -> Vec<String> {
     let mut found = Vec::new();
-    if let (JudgmentMode::End, Some(failure)) = (judging, &observed.failure) {
-        found.push(format!("the model failed to {failure}"));
+    if let (CheckMode::Live, Some(failure)) = (mode, &observed.failure) {
+        found.push(format!("failed to {failure}"));
     }
     found.extend(write_differences(expected, observed));
-    if judging == JudgmentMode::Path || expected.path {
+    if mode == CheckMode::Scripted || expected.path {
         found.extend(path_differences(expected, observed));
     } else if expected.llm_calls_max == Some(0) && observed.llm_calls > 0 {
-        // This check does not depend on the path: messages that code answers or rejects must not reach the model.
+        // Messages that code answers or rejects must not reach any model.
         found.push(format!("{} model calls, expected none", observed.llm_calls));
     }
     found.extend(missing_parts(&observed.prompt, "prompt", &expected.prompt_all));
     found.extend(unwanted_parts(&observed.prompt, "prompt", &expected.prompt_none));
     let offered = expected.tools_none.iter().filter(|tool| observed.tools.contains(tool));
     found.extend(offered.map(|tool| format!("{tool} is offered")));
-    let of_reply = reply_differences(&expected.reply, &observed.reply, "reply", judging);
-    if !of_reply.is_empty() || !found.is_empty() {
-        found.extend(of_reply);
-        found.push(format!("reply was {:?}", observed.reply.words));
+    let reply_problems = reply_differences(&expected.reply, &observed.reply, "reply", mode);
+    if !reply_problems.is_empty() || !found.is_empty() {
+        found.extend(reply_problems);
+        found.push(format!("reply was {:?}", observed.reply.text));
     }
-    for (name, expected) in &expected.told {
-        let told = observed.told.get(name).cloned().unwrap_or_default();
-        let of_text = reply_differences(expected, &told, &format!("text to {name}"), judging);
-        if !of_text.is_empty() {
-            found.extend(of_text);
-            found.push(format!("text to {name} was {:?}", told.words));
+    for (name, expected) in &expected.notified {
+        let messages = observed.messages_by_user.get(name).cloned().unwrap_or_default();
+        let problems = reply_differences(expected, &messages, &format!("text to {name}"), mode);
+        if !problems.is_empty() {
+            found.extend(problems);
+            found.push(format!("text to {name} was {:?}", messages.text));
         }
     }
     found
@@ -91,10 +93,10 @@ fn write_differences(expected: &ExpectedEffects, observed: &ObservedEffects) -> 
     {
         found.push(format!("writes {:?}, expected {writes:?}", observed.writes));
     }
-    for (path, wanted) in &expected.state {
+    for (path, expected) in &expected.state {
         let actual = observed.state.get(path).unwrap_or(&Value::Null);
-        if actual != wanted {
-            found.push(format!("{path} is {actual}, expected {wanted}"));
+        if actual != expected {
+            found.push(format!("{path} is {actual}, expected {expected}"));
         }
     }
     for (id, quality) in &expected.added_quality {
@@ -103,15 +105,15 @@ fn write_differences(expected: &ExpectedEffects, observed: &ObservedEffects) -> 
         }
     }
     if let Some(pending) = &expected.pending {
-        let wanted = pending.as_ref().map(|PendingEntry { items }| items.clone());
-        if wanted != observed.pending {
-            found.push(format!("pending {:?}, expected {wanted:?}", observed.pending));
+        let expected = pending.as_ref().map(|PendingEntry { items }| items.clone());
+        if expected != observed.pending {
+            found.push(format!("pending {:?}, expected {expected:?}", observed.pending));
         }
     }
-    if let Some(wanted) = &expected.opted_out
-        && *wanted != observed.opted_out
+    if let Some(opted_out) = &expected.opted_out
+        && *opted_out != observed.opted_out
     {
-        found.push(format!("opted out {:?}, expected {wanted:?}", observed.opted_out));
+        found.push(format!("opted out {:?}, expected {opted_out:?}", observed.opted_out));
     }
     found
 }
@@ -121,69 +123,76 @@ fn path_differences(expected: &ExpectedEffects, observed: &ObservedEffects) -> V
     if !is_subsequence(&expected.calls, &observed.calls) {
         found.push(format!("calls {:?}, expected {:?} in order", observed.calls, expected.calls));
     }
-    if let Some(most) = expected.llm_calls_max
-        && observed.llm_calls > most
+    if let Some(max_calls) = expected.llm_calls_max
+        && observed.llm_calls > max_calls
     {
-        found.push(format!("{} model calls, expected at most {most}", observed.llm_calls));
+        found.push(format!("{} model calls, expected at most {max_calls}", observed.llm_calls));
     }
     found
 }
 
-/// Lists the differences of a reply. A real model may begin a sentence with words that a script has mid-sentence, so
-/// case does not count there.
+/// Lists the differences of a reply. With a real model, letter case is ignored.
 fn reply_differences(
     expected: &ReplyEntry,
     observed: &UserMessages,
-    what: &str,
-    judging: JudgmentMode,
+    subject: &str,
+    mode: CheckMode,
 ) -> Vec<String> {
-    let UserMessages { texts, pictures, words } = observed;
-    let has = |part: &str| match judging {
-        JudgmentMode::Path => words.contains(part),
-        JudgmentMode::End => words.to_lowercase().contains(&part.to_lowercase()),
+    let UserMessages { texts, pictures, text } = observed;
+    let contains = |part: &str| match mode {
+        CheckMode::Scripted => text.contains(part),
+        CheckMode::Live => text.to_lowercase().contains(&part.to_lowercase()),
     };
-    let missing = expected.all.iter().filter(|part| !has(part));
-    let mut found: Vec<String> = missing.map(|part| format!("{what} lacks {part:?}")).collect();
-    let missing = expected.any.iter().filter(|group| !group.iter().any(|part| has(part)));
-    found.extend(missing.map(|group| format!("{what} lacks every one of {group:?}")));
-    found.extend(unwanted_parts(words, what, &expected.none));
-    if expected.empty && !words.is_empty() {
-        found.push(format!("{what} should be empty"));
+    let missing = expected.all.iter().filter(|part| !contains(part));
+    let mut found: Vec<String> = missing.map(|part| format!("{subject} lacks {part:?}")).collect();
+    let missing = expected.any.iter().filter(|group| !group.iter().any(|part| contains(part)));
+    found.extend(missing.map(|group| format!("{subject} contains none of {group:?}")));
+    found.extend(unwanted_parts(text, subject, &expected.none));
+    if expected.empty && !text.is_empty() {
+        found.push(format!("{subject} should be empty"));
     }
-    if let Some(wanted) = expected.texts
-        && *texts != wanted
+    if let Some(count) = expected.texts
+        && *texts != count
     {
-        found.push(format!("{what}: {texts} texts, expected {wanted}"));
+        found.push(format!("{subject}: {texts} texts, expected {count}"));
     }
-    if let Some(wanted) = expected.pictures
-        && *pictures != wanted
+    if let Some(count) = expected.pictures
+        && *pictures != count
     {
-        found.push(format!("{what}: {pictures} pictures, expected {wanted}"));
+        found.push(format!("{subject}: {pictures} pictures, expected {count}"));
     }
-    if let Some(most) = expected.max_chars
-        && words.chars().count() > most
+    if let Some(limit) = expected.max_chars
+        && text.chars().count() > limit
     {
-        found.push(format!("{what} is longer than {most} characters"));
+        found.push(format!("{subject} is longer than {limit} characters"));
     }
-    if let Some(most) = expected.max_questions
-        && words.matches('?').count() > most
+    if let Some(limit) = expected.max_questions
+        && text.matches('?').count() > limit
     {
-        found.push(format!("{what} asks more than {most} questions"));
+        found.push(format!("{subject} asks more than {limit} questions"));
     }
     found
 }
 
-fn missing_parts(text: &str, what: &str, parts: &[String]) -> Vec<String> {
-    parts.iter().filter(|part| !text.contains(*part)).map(|part| format!("{what} lacks {part:?}")).collect()
+fn missing_parts(text: &str, subject: &str, parts: &[String]) -> Vec<String> {
+    parts
+        .iter()
+        .filter(|part| !text.contains(*part))
+        .map(|part| format!("{subject} lacks {part:?}"))
+        .collect()
 }
 
-fn unwanted_parts(text: &str, what: &str, parts: &[String]) -> Vec<String> {
-    parts.iter().filter(|part| text.contains(*part)).map(|part| format!("{what} holds {part:?}")).collect()
+fn unwanted_parts(text: &str, subject: &str, parts: &[String]) -> Vec<String> {
+    parts
+        .iter()
+        .filter(|part| text.contains(*part))
+        .map(|part| format!("{subject} contains {part:?}"))
+        .collect()
 }
 
-fn is_subsequence(wanted: &[String], among: &[String]) -> bool {
-    let mut rest = among.iter();
-    wanted.iter().all(|name| rest.any(|other| other == name))
+fn is_subsequence(subsequence: &[String], sequence: &[String]) -> bool {
+    let mut rest = sequence.iter();
+    subsequence.iter().all(|name| rest.any(|other| other == name))
 }
 
 #[cfg(test)]
@@ -191,33 +200,33 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(expected: &str, observed: &ObservedEffects, differences_found: &[&str]) {
+    fn check(expected: &str, observed: &ObservedEffects, expected_differences: &[&str]) {
         let expected: ExpectedEffects = serde_json::from_str(expected).unwrap();
-        assert_eq!(differences(&expected, observed, JudgmentMode::Path), differences_found);
+        assert_eq!(find_differences(&expected, observed, CheckMode::Scripted), expected_differences);
     }
 
     /// Checks the effects as in a run with a real model.
     #[track_caller]
-    fn check_live(expected: &str, observed: &ObservedEffects, differences_found: &[&str]) {
+    fn check_live(expected: &str, observed: &ObservedEffects, expected_differences: &[&str]) {
         let expected: ExpectedEffects = serde_json::from_str(expected).unwrap();
-        assert_eq!(differences(&expected, observed, JudgmentMode::End), differences_found);
+        assert_eq!(find_differences(&expected, observed, CheckMode::Live), expected_differences);
     }
 
     fn replied(reply: &str) -> ObservedEffects {
         ObservedEffects { reply: one_text(reply), ..ObservedEffects::default() }
     }
 
-    fn one_text(words: &str) -> UserMessages {
-        UserMessages { texts: 1, pictures: 0, words: words.to_owned() }
+    fn one_text(text: &str) -> UserMessages {
+        UserMessages { texts: 1, pictures: 0, text: text.to_owned() }
     }
 
     #[test]
-    fn unstated_expectation_is_not_checked() {
+    fn absent_expectation_is_not_checked() {
         check("{}", &ObservedEffects { pending: Some(vec![]), ..replied("Hi") }, &[]);
     }
 
     #[test]
-    fn stated_null_allows_no_pending_action() {
+    fn explicit_null_allows_no_pending_action() {
         let pending =
             ObservedEffects { pending: Some(vec![("movie".into(), 7)]), ..ObservedEffects::default() };
         check(
@@ -256,9 +265,9 @@ mod tests {
         let expected = r#"{"calls":["find_in_library"],"llm_calls_max":2,"writes":[["add_movie",603]],
             "reply":{"all":["The Matrix"],"any":[["added","on its way"]]}}"#;
         check_live(expected, &observed, &[]);
-        let prescribed = expected.replacen('{', r#"{"path":true,"#, 1);
+        let with_path = expected.replacen('{', r#"{"path":true,"#, 1);
         check_live(
-            &prescribed,
+            &with_path,
             &observed,
             &[
                 r#"calls ["search_media"], expected ["find_in_library"] in order"#,
@@ -274,21 +283,17 @@ mod tests {
     }
 
     #[test]
-    fn model_failure_is_a_problem_unless_the_script_expects_it() {
-        let failure = Some("get an answer from the model in time".to_owned());
+    fn model_failure_is_a_problem_only_in_live_runs() {
+        let failure = Some("connect to the model".to_owned());
         let observed = ObservedEffects { failure, ..replied("Added.") };
         check("{}", &observed, &[]);
-        check_live(
-            "{}",
-            &observed,
-            &["the model failed to get an answer from the model in time", r#"reply was "Added.""#],
-        );
+        check_live("{}", &observed, &["failed to connect to the model", r#"reply was "Added.""#]);
     }
 
     #[test]
     fn texts_are_checked_for_the_sender_and_other_users() {
-        let told = BTreeMap::from([("dad".to_owned(), one_text("Bob asks. Really? Now?"))]);
-        let observed = ObservedEffects { told, ..replied("I asked the admins.") };
+        let messages_by_user = BTreeMap::from([("dad".to_owned(), one_text("Bob asks. Really? Now?"))]);
+        let observed = ObservedEffects { messages_by_user, ..replied("I asked the admins.") };
         check(
             r#"{"reply":{"all":["asked"]},"told":{"dad":{"all":["Bob"]},"kid":{"empty":true}}}"#,
             &observed,
@@ -299,8 +304,8 @@ mod tests {
                 "told":{"dad":{"empty":true,"max_questions":1},"kid":{"all":["x"]}}}"#,
             &observed,
             &[
-                r#"reply lacks every one of ["told", "wrote"]"#,
-                r#"reply holds "admins""#,
+                r#"reply contains none of ["told", "wrote"]"#,
+                r#"reply contains "admins""#,
                 "reply: 1 texts, expected 2",
                 "reply: 0 pictures, expected 1",
                 "reply is longer than 5 characters",

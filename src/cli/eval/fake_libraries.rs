@@ -1,10 +1,10 @@
-//! Libraries of a scenario file as fake servers.
+//! Fake servers built from the libraries of a scenario file.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::library_entries::{LibraryEntry, SeasonEntry, SeasonsEntry, ServerEntry, TitleEntry};
 use crate::arr::fake::activity::{FakeServers, download};
-use crate::arr::fake::media_fixtures::{FakeMovie, FakeSeries, FakeTitle, ShowSeason, movie, series};
+use crate::arr::fake::media_fixtures::{FakeMovie, FakeSeason, FakeSeries, FakeTitle, movie, series};
 use crate::arr::fake::radarr::FakeRadarr;
 use crate::arr::fake::sonarr::FakeSonarr;
 use crate::clock::Clock;
@@ -32,14 +32,14 @@ pub(super) fn build_fake_servers(library: &LibraryEntry, clock: &Clock) -> FakeS
         sonarr.add_to_catalog(fake_series(entry));
     }
     let fakes = FakeServers { radarr, sonarr };
-    keep_busy(&fakes, library, clock.now());
+    add_activity(&fakes, library, clock.now());
     fakes
 }
 
-fn keep_busy(fakes: &FakeServers, library: &LibraryEntry, now: Timestamp) {
+fn add_activity(fakes: &FakeServers, library: &LibraryEntry, now: Timestamp) {
     for entry in &library.queue {
         let download = download(&entry.title);
-        fakes.queue(match (&entry.stuck, &entry.failed) {
+        fakes.add_download(match (&entry.stuck, &entry.failed) {
             (Some(reason), _) => download.stuck(reason),
             (None, Some(reason)) => download.failed(reason),
             (None, None) if entry.paused => download.percent(entry.percent).paused(),
@@ -47,14 +47,14 @@ fn keep_busy(fakes: &FakeServers, library: &LibraryEntry, now: Timestamp) {
         });
     }
     for entry in &library.calendar {
-        fakes.calendar(&entry.title, entry.date);
+        fakes.add_calendar_entry(&entry.title, entry.date);
     }
     for entry in &library.imported {
         let at = now.saturating_sub(SignedDuration::from_hours(entry.hours_ago)).unwrap_or(now);
-        fakes.imported(&entry.title, at);
+        fakes.add_import(&entry.title, at);
     }
-    for title in &library.can_find {
-        fakes.can_find(title);
+    for title in &library.releases {
+        fakes.add_release(title);
     }
     for entry in &library.health {
         match entry.server {
@@ -69,62 +69,63 @@ fn keep_busy(fakes: &FakeServers, library: &LibraryEntry, now: Timestamp) {
 }
 
 fn fake_movie(entry: &TitleEntry) -> FakeMovie {
-    let mut film = with_common_fields(movie(&entry.title), entry);
-    film.catalog_id = entry.tmdb.unwrap_or_default();
-    film.details.cinema = entry.cinema;
-    film.details.digital = entry.digital;
-    film.details.collection = entry.collection.as_ref().map(|it| (it.tmdb, it.title.clone()));
-    film.details.available = !entry.unreleased;
-    film
+    let mut movie = with_common_fields(movie(&entry.title), entry);
+    movie.catalog_id = entry.tmdb.unwrap_or_default();
+    movie.details.cinema = entry.cinema;
+    movie.details.digital = entry.digital;
+    movie.details.collection =
+        entry.collection.as_ref().map(|collection| (collection.tmdb, collection.title.clone()));
+    movie.details.available = !entry.unreleased;
+    movie
 }
 
 fn fake_series(entry: &TitleEntry) -> FakeSeries {
-    let mut show = with_common_fields(series(&entry.title), entry);
+    let mut series = with_common_fields(series(&entry.title), entry);
     match &entry.seasons {
-        None => show = show.seasons(1),
-        Some(SeasonsEntry::Count(count)) => show = show.seasons(*count),
+        None => series = series.seasons(1),
+        Some(SeasonsEntry::Count(count)) => series = series.seasons(*count),
         Some(SeasonsEntry::Each(seasons)) => {
-            let season = |entry: &SeasonEntry| ShowSeason {
+            let season = |entry: &SeasonEntry| FakeSeason {
                 number: entry.number,
                 episodes: entry.episodes,
                 monitored: !entry.unmonitored,
             };
-            show.details.seasons = seasons.iter().map(season).collect();
+            series.details.seasons = seasons.iter().map(season).collect();
         }
     }
     if let Some(episodes) = entry.episodes {
-        show = show.episodes(episodes);
+        series = series.episodes(episodes);
     }
-    show.catalog_id = entry.tvdb.unwrap_or_default();
-    show.details.missing = entry.missing;
-    show.details.ended = entry.ended;
-    show.details.kind = if entry.anime { "anime" } else { show.details.kind };
-    // Single episodes come last: the number of episodes and those on disk determine them.
-    for it in &entry.off_disk {
-        show = show.off_disk(it.season, it.number);
+    series.catalog_id = entry.tvdb.unwrap_or_default();
+    series.details.missing = entry.missing;
+    series.details.ended = entry.ended;
+    series.details.series_type = if entry.anime { "anime" } else { series.details.series_type };
+    // Changes to individual episodes require the final number of episodes, so they come last.
+    for episode in &entry.missing_episodes {
+        series = series.missing_episode(episode.season, episode.number);
     }
-    for it in &entry.unmonitored_episodes {
-        show = show.unmonitored_episode(it.season, it.number);
+    for episode in &entry.unmonitored_episodes {
+        series = series.unmonitored_episode(episode.season, episode.number);
     }
-    for (it, at) in &entry.airs {
-        show = show.airs(it.season, it.number, *at);
+    for (episode, at) in &entry.air_times {
+        series = series.airs(episode.season, episode.number, *at);
     }
-    show
+    series
 }
 
 /// Applies the fields that movies and series share.
-fn with_common_fields<D>(item: FakeTitle<D>, entry: &TitleEntry) -> FakeTitle<D> {
-    let mut item = item.size_gb(entry.size_gb);
-    item.id = entry.id.unwrap_or_default();
-    item.year = entry.year;
-    item.overview.clone_from(&entry.overview);
-    item.genres.clone_from(&entry.genres);
-    item.popularity = entry.popularity.unwrap_or(item.popularity);
-    item.rating = entry.rating.unwrap_or(item.rating);
-    item.poster.clone_from(&entry.poster);
-    item.added = entry.added.unwrap_or(item.added);
-    item.monitored = !entry.unmonitored;
-    item.file_quality = entry.file_quality.clone().unwrap_or(item.file_quality);
-    item.profile = entry.quality.clone().unwrap_or(item.profile);
-    item
+fn with_common_fields<D>(title: FakeTitle<D>, entry: &TitleEntry) -> FakeTitle<D> {
+    let mut title = title.size_gb(entry.size_gb);
+    title.id = entry.id.unwrap_or_default();
+    title.year = entry.year;
+    title.overview.clone_from(&entry.overview);
+    title.genres.clone_from(&entry.genres);
+    title.popularity = entry.popularity.unwrap_or(title.popularity);
+    title.rating = entry.rating.unwrap_or(title.rating);
+    title.poster.clone_from(&entry.poster);
+    title.added = entry.added.unwrap_or(title.added);
+    title.monitored = !entry.unmonitored;
+    title.file_quality = entry.file_quality.clone().unwrap_or(title.file_quality);
+    title.profile = entry.quality.clone().unwrap_or(title.profile);
+    title
 }

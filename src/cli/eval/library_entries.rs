@@ -1,4 +1,4 @@
-//! Libraries of a scenario file: the titles that Sonarr and Radarr have, could have, and are processing at the start.
+//! Library format of scenario files: titles, catalog, queue, calendar, imports, releases and health problems.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,12 @@ pub(super) struct LibraryEntry {
     pub(super) queue: Vec<QueueEntry>,
     pub(super) calendar: Vec<CalendarEntry>,
     pub(super) profiles: Vec<String>,
-    /// Titles that finished downloading before the start.
+    /// Downloads that were imported before the start.
     pub(super) imported: Vec<ImportEntry>,
-    /// Titles of which a search finds a copy, each listed once per copy: `Dune`, `The Bear S02`.
-    pub(super) can_find: Vec<String>,
-    /// Movies that Radarr would suggest.
+    /// Releases that searches can find, such as `Dune` or `The Bear S02`.
+    #[serde(rename = "can_find")]
+    pub(super) releases: Vec<String>,
+    /// Movies that Radarr suggests.
     pub(super) suggested: Vec<TitleEntry>,
     pub(super) health: Vec<HealthProblemEntry>,
     /// Additional Radarr and Sonarr for 4K.
@@ -53,21 +54,23 @@ pub(super) struct TitleEntry {
     /// Time when the title was added to the library.
     pub(super) added: Option<Timestamp>,
     pub(super) unmonitored: bool,
-    /// Movie that was added, but is not available yet.
+    /// True for a movie that is not released yet.
     pub(super) unreleased: bool,
     pub(super) cinema: Option<Date>,
     pub(super) digital: Option<Date>,
     pub(super) collection: Option<CollectionEntry>,
     pub(super) seasons: Option<SeasonsEntry>,
     pub(super) episodes: Option<u32>,
-    /// Number of the last episodes that are not on disk.
+    /// Number of episodes at the end that are not on disk.
     pub(super) missing: u32,
     pub(super) ended: bool,
     pub(super) anime: bool,
     /// Episodes not on disk, such as `S02E03`.
-    pub(super) off_disk: Vec<EpisodeEntry>,
+    #[serde(rename = "off_disk")]
+    pub(super) missing_episodes: Vec<EpisodeEntry>,
     pub(super) unmonitored_episodes: Vec<EpisodeEntry>,
-    pub(super) airs: BTreeMap<EpisodeEntry, Timestamp>,
+    #[serde(rename = "airs")]
+    pub(super) air_times: BTreeMap<EpisodeEntry, Timestamp>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -76,7 +79,7 @@ pub(super) struct CollectionEntry {
     pub(super) title: String,
 }
 
-/// Number of seasons, or a list of season numbers.
+/// Number of seasons, or a list of seasons with their episode counts.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum SeasonsEntry {
@@ -106,10 +109,10 @@ impl TryFrom<String> for EpisodeEntry {
 
     fn try_from(code: String) -> Result<Self, String> {
         let numbers = code.strip_prefix('S').and_then(|code| code.split_once('E'));
-        let read = numbers.and_then(|(season, number)| {
+        let episode = numbers.and_then(|(season, number)| {
             Some(Self { season: season.parse().ok()?, number: number.parse().ok()? })
         });
-        read.ok_or_else(|| format!("{code:?} is not an episode such as S02E03"))
+        episode.ok_or_else(|| format!("{code:?} is not an episode such as S02E03"))
     }
 }
 
@@ -120,8 +123,9 @@ pub(super) struct QueueEntry {
     pub(super) percent: u32,
     #[serde(default)]
     pub(super) eta_min: u32,
-    /// Reason that the finished download was not imported.
+    /// Reason why the finished download is not imported.
     pub(super) stuck: Option<String>,
+    /// Reason why the download failed.
     pub(super) failed: Option<String>,
     #[serde(default)]
     pub(super) paused: bool,
@@ -139,7 +143,7 @@ pub(super) struct CalendarEntry {
     pub(super) date: Date,
 }
 
-/// Health problem that a server reports about itself.
+/// Health problem of a server.
 #[derive(Debug, Deserialize)]
 pub(super) struct HealthProblemEntry {
     pub(super) server: ServerEntry,

@@ -1,9 +1,8 @@
-//! `dialarr eval FILE`: plays scenarios against simulated peers, with a scripted model or the configured one, and
-//! judges the effects: the writes to the libraries, the pending actions, the messages sent.
+//! `dialarr eval FILE`: runs scenarios against simulated peers, with a scripted or the configured model, and checks their
+//! effects: library writes, pending actions and messages.
 
 mod expectation;
 mod fake_libraries;
-mod file;
 mod library_entries;
 mod library_state;
 mod recording_model;
@@ -11,6 +10,7 @@ mod repetitions;
 mod report;
 mod run_stats;
 mod runner;
+mod scenario_file;
 mod scenario_servers;
 mod scenario_users;
 #[cfg(test)]
@@ -24,16 +24,16 @@ use anyhow::Context;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::outbound_clients::build_model;
-use file::ScenarioFile;
-use report::ReportHead;
-use run_stats::RunsVerdict;
+use report::ReportHeader;
+use run_stats::ScenarioOutcome;
 use runner::EvalModel;
+use scenario_file::ScenarioFile;
 
-/// Concurrent runs with a scripted model.
-const SCRIPTED_RUNS: usize = 4;
+/// Limit of concurrent runs with a scripted model.
+const MAX_SCRIPTED_RUNS: usize = 4;
 
 #[derive(Debug, clap::Args, PartialEq, Eq)]
-pub struct Eval {
+pub struct EvalArguments {
     /// JSON files with the scenarios
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -48,47 +48,47 @@ pub struct Eval {
     pub report: Option<PathBuf>,
 }
 
-/// Plays every scenario of every file; `config` is required for a real model.
-#[expect(clippy::print_stdout, reason = "the report is what the command is for")]
-pub(super) async fn run(options: &Eval, config: Option<&Config>) -> anyhow::Result<()> {
-    let mut head = ReportHead {
+/// Runs all scenarios of all files. `config` is required for a real model.
+#[expect(clippy::print_stdout, reason = "the command prints the report")]
+pub(super) async fn run(options: &EvalArguments, config: Option<&Config>) -> anyhow::Result<()> {
+    let mut header = ReportHeader {
         at: Clock::System.now(),
         model: None,
         files: options.files.iter().map(|path| path.display().to_string()).collect(),
         times: options.times,
         prices: crate::conversation::model_cost::ModelPrices::default(),
     };
-    let (model, at_once) = match config {
-        None => (EvalModel::Scripted, SCRIPTED_RUNS),
+    let (model, max_concurrent) = match config {
+        None => (EvalModel::Scripted, MAX_SCRIPTED_RUNS),
         Some(config) => {
             let llm = config.llm.as_ref();
             let llm =
-                llm.context("find a model to play with: set LLM_MODEL, and LLM_API_KEY or LLM_BASE_URL")?;
-            head.model = Some(llm.model.clone());
-            head.prices = llm.prices;
+                llm.context("find a configured model: set LLM_MODEL, and LLM_API_KEY or LLM_BASE_URL")?;
+            header.model = Some(llm.model.clone());
+            header.prices = llm.prices;
             (EvalModel::Live { model: build_model(llm)?, prices: llm.prices }, llm.max_concurrent)
         }
     };
-    let mut rounds = Vec::new();
+    let mut results = Vec::new();
     for path in &options.files {
         let text =
             tokio::fs::read_to_string(path).await.with_context(|| format!("read {}", path.display()))?;
-        let file: ScenarioFile =
-            serde_json::from_str(&text).with_context(|| format!("read {} as scenarios", path.display()))?;
-        let play = repetitions::EvalPlan {
+        let file: ScenarioFile = serde_json::from_str(&text)
+            .with_context(|| format!("parse the scenarios of {}", path.display()))?;
+        let plan = repetitions::EvalPlan {
             file: Arc::new(file),
             model: model.clone(),
             times: options.times.into(),
-            at_once,
+            max_concurrent,
         };
-        rounds.extend(play.run_scenarios(|round| println!("{}", report::scenario_line(round))).await);
+        results.extend(plan.run_scenarios(|result| println!("{}", report::scenario_line(result))).await);
     }
-    println!("{}", report::totals_text(&head, &rounds));
+    println!("{}", report::totals_text(&header, &results));
     if let Some(path) = &options.report {
-        let report = report::markdown_report(&head, &rounds);
+        let report = report::markdown_report(&header, &results);
         tokio::fs::write(path, report).await.with_context(|| format!("write {}", path.display()))?;
     }
-    let failed = rounds.iter().filter(|round| round.verdict == RunsVerdict::Failed).count();
-    anyhow::ensure!(failed == 0, "pass {failed} of {} scenarios", rounds.len());
+    let failed = results.iter().filter(|result| result.outcome == ScenarioOutcome::Failed).count();
+    anyhow::ensure!(failed == 0, "pass {failed} of {} scenarios", results.len());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Model wrapper that records the requests, their latency and tokens, and any failure.
+//! Model wrapper that records requests, tokens and failures.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,26 +9,26 @@ use crate::conversation::model_cost::TokenUsage;
 use crate::conversation::model_request::ModelRequest;
 use crate::llm::{DeltaSink, Model, ModelError, ModelResponse};
 
-/// Longest wait granted to a server that limits its callers. The simulated clock does not wait for anything.
-const MAX_WAIT: Duration = Duration::from_secs(10);
+/// Longest real delay after a rate-limit response. The simulated clock does not advance by itself.
+const MAX_RATE_LIMIT_DELAY: Duration = Duration::from_secs(10);
 
 pub(super) struct RecordingModel {
     model: Arc<dyn Model>,
-    seen: Mutex<ModelActivity>,
+    activity: Mutex<ModelActivity>,
 }
 
-/// Model activity since the last check.
+/// Requests and results since the last call of `take_activity`.
 #[derive(Debug, Default)]
 pub(super) struct ModelActivity {
     pub(super) requests: Vec<ModelRequest>,
     pub(super) tokens: TokenUsage,
-    /// Reason that the last request has no response.
+    /// Error of the last request.
     pub(super) failure: Option<ModelError>,
 }
 
 impl RecordingModel {
     pub(super) fn new(model: Arc<dyn Model>) -> Self {
-        Self { model, seen: Mutex::default() }
+        Self { model, activity: Mutex::default() }
     }
 
     pub(super) fn take_activity(&self) -> ModelActivity {
@@ -36,7 +36,7 @@ impl RecordingModel {
     }
 
     fn lock_activity(&self) -> MutexGuard<'_, ModelActivity> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -52,21 +52,21 @@ impl Model for RecordingModel {
         sink: DeltaSink<'_>,
     ) -> Result<ModelResponse, ModelError> {
         {
-            let mut seen = self.lock_activity();
-            seen.requests.push(request.clone());
-            // A caller that stops waiting drops this call, and then the failure stays a timeout.
-            seen.failure = Some(ModelError::Timeout);
+            let mut activity = self.lock_activity();
+            activity.requests.push(request.clone());
+            // If the caller times out, it drops this future, and the failure stays a timeout.
+            activity.failure = Some(ModelError::Timeout);
         }
-        let answer = self.model.next_response(request, sink).await;
-        if let Err(ModelError::RateLimited { retry_after: Some(wait) }) = &answer {
-            tokio::time::sleep((*wait).min(MAX_WAIT)).await;
+        let response = self.model.next_response(request, sink).await;
+        if let Err(ModelError::RateLimited { retry_after: Some(delay) }) = &response {
+            tokio::time::sleep((*delay).min(MAX_RATE_LIMIT_DELAY)).await;
         }
-        let mut seen = self.lock_activity();
-        seen.failure = answer.as_ref().err().cloned();
-        if let Ok(ModelResponse { usage: Some(used), .. }) = &answer {
-            seen.tokens = seen.tokens.plus(*used);
+        let mut activity = self.lock_activity();
+        activity.failure = response.as_ref().err().cloned();
+        if let Ok(ModelResponse { usage: Some(usage), .. }) = &response {
+            activity.tokens = activity.tokens.plus(*usage);
         }
-        drop(seen);
-        answer
+        drop(activity);
+        response
     }
 }

@@ -1,55 +1,56 @@
-//! Plays the scenarios of a file, each as often as requested, some of them concurrently.
+//! Runs the scenarios of a file, each as often as requested, with limited concurrency.
 
 use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream;
 
-use super::file::{Scenario, ScenarioFile};
-use super::run_stats::{RunsVerdict, ScenarioRun, ScenarioRuns};
+use super::run_stats::{ScenarioOutcome, ScenarioRun, ScenarioRuns};
 use super::runner::{self, EvalModel};
+use super::scenario_file::{Scenario, ScenarioFile};
 
-/// Minimum length of a phone number in digits. Shorter numbers are not phone numbers.
-const DIGITS_OF_A_NUMBER: usize = 7;
+/// Minimum number of digits of a phone number.
+const MIN_PHONE_DIGITS: usize = 7;
 
-/// Scenarios to play, and the settings to play them with.
+/// Scenarios to run, with their settings.
 pub(super) struct EvalPlan {
     pub(super) file: Arc<ScenarioFile>,
     pub(super) model: EvalModel,
     pub(super) times: usize,
     /// Number of concurrent runs.
-    pub(super) at_once: usize,
+    pub(super) max_concurrent: usize,
 }
 
 impl EvalPlan {
-    /// Returns the scenario runs in the order of the file, and passes each one to `report_runs` as soon as that scenario
-    /// and those before it are finished.
+    /// Returns the scenario runs in the order of the file. Passes each to `report_runs` as soon as it and its predecessors
+    /// are finished.
     pub(super) async fn run_scenarios(
         &self,
         mut report_runs: impl FnMut(&ScenarioRuns),
     ) -> Vec<ScenarioRuns> {
         let scenarios = &self.file.scenarios;
-        let plays =
+        let run_counts =
             scenarios.iter().map(|scenario| if self.includes_scenario(scenario) { self.times } else { 0 });
-        let jobs = plays.clone().enumerate().flat_map(|(place, plays)| (0..plays).map(move |_| place));
-        let runs = jobs.map(|place| run_repetition(self.file.clone(), place, self.model.clone()));
-        let mut runs = stream::iter(runs).buffered(self.at_once.max(1));
-        let mut rounds = Vec::new();
-        for (scenario, plays) in scenarios.iter().zip(plays) {
-            let mut of_scenario = Vec::new();
-            for _ in 0..plays {
-                of_scenario.extend(runs.next().await);
+        let indexes =
+            run_counts.clone().enumerate().flat_map(|(index, count)| (0..count).map(move |_| index));
+        let runs = indexes.map(|index| run_repetition(self.file.clone(), index, self.model.clone()));
+        let mut runs = stream::iter(runs).buffered(self.max_concurrent.max(1));
+        let mut results = Vec::new();
+        for (scenario, count) in scenarios.iter().zip(run_counts) {
+            let mut scenario_runs = Vec::new();
+            for _ in 0..count {
+                scenario_runs.extend(runs.next().await);
             }
-            let round = ScenarioRuns {
+            let result = ScenarioRuns {
                 id: scenario.id.clone(),
                 title: scenario.title.clone(),
-                verdict: runs_verdict(scenario, &of_scenario),
-                runs: of_scenario,
+                outcome: scenario_outcome(scenario, &scenario_runs),
+                runs: scenario_runs,
             };
-            report_runs(&round);
-            rounds.push(round);
+            report_runs(&result);
+            results.push(result);
         }
-        rounds
+        results
     }
 
     fn includes_scenario(&self, scenario: &Scenario) -> bool {
@@ -60,52 +61,50 @@ impl EvalPlan {
     }
 }
 
-/// Runs one repetition in a separate task, so that a run which panics fails alone.
-async fn run_repetition(file: Arc<ScenarioFile>, place: usize, model: EvalModel) -> ScenarioRun {
-    let played =
-        tokio::spawn(async move { runner::run_scenario(&file, &file.scenarios[place], &model).await });
-    match played.await {
-        Ok(Ok(run)) => without_private_values(run),
+/// Runs a scenario in a separate task, so that a panic fails only that run.
+async fn run_repetition(file: Arc<ScenarioFile>, index: usize, model: EvalModel) -> ScenarioRun {
+    let result =
+        tokio::spawn(async move { runner::run_scenario(&file, &file.scenarios[index], &model).await });
+    match result.await {
+        Ok(Ok(run)) => mask_run(run),
         Ok(Err(error)) => stopped_run(&format!("{error:#}")),
         Err(error) => stopped_run(&error.to_string()),
     }
 }
 
-fn stopped_run(why: &str) -> ScenarioRun {
-    without_private_values(ScenarioRun {
-        problems: vec![format!("could not be played: {why}")],
-        texts: Vec::new(),
-    })
+fn stopped_run(error: &str) -> ScenarioRun {
+    mask_run(ScenarioRun { problems: vec![format!("could not run: {error}")], messages: Vec::new() })
 }
 
-fn without_private_values(run: ScenarioRun) -> ScenarioRun {
-    ScenarioRun { problems: run.problems.iter().map(|problem| without_numbers(problem)).collect(), ..run }
+/// Masks phone numbers in the problems of a run.
+fn mask_run(run: ScenarioRun) -> ScenarioRun {
+    ScenarioRun { problems: run.problems.iter().map(|problem| mask_phone_numbers(problem)).collect(), ..run }
 }
 
-/// Removes phone numbers, which texts and errors may contain, from text that is shared with others.
-fn without_numbers(text: &str) -> String {
+/// Masks the phone numbers in a text for the report.
+fn mask_phone_numbers(text: &str) -> String {
     let mut parts = text.split('+');
-    let mut kept = parts.next().unwrap_or_default().to_owned();
+    let mut masked = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let end = part.find(|char: char| !char.is_ascii_digit() && !" -().".contains(char));
         let number = part[..end.unwrap_or(part.len())].trim_end_matches(|char: char| !char.is_ascii_digit());
-        if number.chars().filter(char::is_ascii_digit).count() >= DIGITS_OF_A_NUMBER {
-            kept.push_str("[number]");
+        if number.chars().filter(char::is_ascii_digit).count() >= MIN_PHONE_DIGITS {
+            masked.push_str("[number]");
         } else {
-            kept.push('+');
-            kept.push_str(number);
+            masked.push('+');
+            masked.push_str(number);
         }
-        kept.push_str(&part[number.len()..]);
+        masked.push_str(&part[number.len()..]);
     }
-    kept
+    masked
 }
 
-fn runs_verdict(scenario: &Scenario, runs: &[ScenarioRun]) -> RunsVerdict {
-    if let (Some(why), []) = (&scenario.scripted_only, runs) {
-        RunsVerdict::NotPlayed(why.clone())
+fn scenario_outcome(scenario: &Scenario, runs: &[ScenarioRun]) -> ScenarioOutcome {
+    if let (Some(reason), []) = (&scenario.scripted_only, runs) {
+        ScenarioOutcome::Skipped(reason.clone())
     } else if runs.iter().all(ScenarioRun::has_passed) {
-        RunsVerdict::Passed
+        ScenarioOutcome::Passed
     } else {
-        RunsVerdict::Failed
+        ScenarioOutcome::Failed
     }
 }

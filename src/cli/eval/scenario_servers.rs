@@ -1,5 +1,5 @@
-//! Servers of a scenario: connected to the program, changed between its messages, and queried for the writes they
-//! received. `docs/EVALS.md` lists the paths.
+//! Fake servers of a scenario: changes between messages by paths, and the observed writes. `docs/EVALS.md` lists the
+//! paths.
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -23,7 +23,7 @@ pub(super) struct ScenarioServers {
     four_k: Option<FakeServers>,
 }
 
-/// Name of a tool and the number of the changed title: TMDB or TVDB for additions, else the library's id.
+/// Tool name and id of a changed title: the catalog id for additions, otherwise the library id.
 pub(super) type NamedWrite = (String, i64);
 
 impl ScenarioServers {
@@ -33,7 +33,7 @@ impl ScenarioServers {
         Self { peers: SimulatedPeers::new(clock.clone(), radarr, sonarr, "https://dialarr.invalid"), four_k }
     }
 
-    /// Adds the 4K instances beside the usual ones.
+    /// Adds the 4K instances, if the scenario has any.
     pub(super) fn add_instances(&self, library: &mut ArrInstances) -> anyhow::Result<()> {
         let Some(FakeServers { radarr, sonarr }) = &self.four_k else { return Ok(()) };
         let movies = Radarr::new(
@@ -41,17 +41,17 @@ impl ScenarioServers {
             "http://radarr4k.invalid".parse()?,
             radarr.api_key().into(),
         );
-        let shows = Sonarr::new(
+        let series = Sonarr::new(
             HttpClient::in_process(sonarr.in_process()),
             "http://sonarr4k.invalid".parse()?,
             sonarr.api_key().into(),
         );
         library.movies.push(Instance::new("radarr-4k", true, movies));
-        library.series.push(Instance::new("sonarr-4k", true, shows));
+        library.series.push(Instance::new("sonarr-4k", true, series));
         Ok(())
     }
 
-    /// Returns the writes to the usual instances since the last call, in order.
+    /// Returns the writes to the regular instances since the last call.
     pub(super) fn take_writes(&self) -> Vec<NamedWrite> {
         self.peers.take_writes().iter().map(named_write).collect()
     }
@@ -59,14 +59,14 @@ impl ScenarioServers {
     /// Returns all writes to the 4K instances, movies first.
     pub(super) fn four_k_writes(&self) -> Vec<NamedWrite> {
         let Some(FakeServers { radarr, sonarr }) = &self.four_k else { return Vec::new() };
-        let name = |name: &str, ids: Vec<i64>| -> Vec<NamedWrite> {
+        let named = |name: &str, ids: Vec<i64>| -> Vec<NamedWrite> {
             ids.into_iter().map(|id| (name.to_owned(), id)).collect()
         };
         [
-            name("add_movie_4k", radarr.added_ids()),
-            name("remove_movie_4k", radarr.removed_ids()),
-            name("add_series_4k", sonarr.added_ids()),
-            name("remove_series_4k", sonarr.removed_ids()),
+            named("add_movie_4k", radarr.added_ids()),
+            named("remove_movie_4k", radarr.removed_ids()),
+            named("add_series_4k", sonarr.added_ids()),
+            named("remove_series_4k", sonarr.removed_ids()),
         ]
         .concat()
     }
@@ -81,27 +81,27 @@ impl ScenarioServers {
         writes.iter().filter_map(profile).collect()
     }
 
-    /// Applies a change such as `movies.7.size_gb` to 30 or `radarr.down` to true.
+    /// Sets the value at a path such as `movies.7.size_gb` or `radarr.down`.
     pub(super) fn change_value(&self, path: &str, value: &Value) -> anyhow::Result<()> {
-        let changed = match path.split('.').collect::<Vec<_>>()[..] {
-            [shelf, id, field] => {
+        let applied = match path.split('.').collect::<Vec<_>>()[..] {
+            [library, id, field] => {
                 let id = id.parse().with_context(|| format!("read the id in {path:?}"))?;
                 let change =
                     TitleChange::parse_change(field, value).with_context(|| format!("change {path:?}"))?;
-                match self.media_path(shelf)? {
+                match self.media_path(library)? {
                     MediaPath::Movies(radarr) => change.apply_to(radarr, id),
                     MediaPath::Series(sonarr) => change.apply_to(sonarr, id),
                 }
             }
-            ["radarr", knob] => set_fault(&self.peers.radarr, knob, value, self.peers.clock.now()),
-            ["sonarr", knob] => set_fault(&self.peers.sonarr, knob, value, self.peers.clock.now()),
+            ["radarr", setting] => apply_setting(&self.peers.radarr, setting, value, self.peers.clock.now()),
+            ["sonarr", setting] => apply_setting(&self.peers.sonarr, setting, value, self.peers.clock.now()),
             _ => None,
         };
-        changed.with_context(|| format!("change {path:?} to {value}: not known"))
+        applied.with_context(|| format!("change {path:?} to {value}: not known"))
     }
 
     pub(super) fn media_path(&self, name: &str) -> anyhow::Result<MediaPath<'_>> {
-        let four_k = || self.four_k.as_ref().context("use the instances for 4K: the library has none");
+        let four_k = || self.four_k.as_ref().context("find the 4K instances: the library has none");
         Ok(match name {
             "movies" => MediaPath::Movies(&self.peers.radarr),
             "series" => MediaPath::Series(&self.peers.sonarr),
@@ -112,19 +112,19 @@ impl ScenarioServers {
     }
 }
 
-/// Server that holds the titles of one kind.
+/// Server with the movies or the series of a path.
 pub(super) enum MediaPath<'a> {
     Movies(&'a FakeRadarr),
     Series(&'a FakeSonarr),
 }
 
-/// Change to a title outside the program's control.
+/// Change to a title that Dialarr did not make.
 enum TitleChange {
     Size(u64),
     Title(String),
     Quality(String),
     Monitored(bool),
-    Gone,
+    Removed,
 }
 
 impl TitleChange {
@@ -134,32 +134,32 @@ impl TitleChange {
             "title" => Some(Self::Title(value.as_str()?.to_owned())),
             "quality" => Some(Self::Quality(value.as_str()?.to_owned())),
             "monitored" => Some(Self::Monitored(value.as_bool()?)),
-            "here" => (value.as_bool() == Some(false)).then_some(Self::Gone),
+            "here" => (value.as_bool() == Some(false)).then_some(Self::Removed),
             _ => None,
         }
     }
 
     fn apply_to<D: Clone>(self, fake: &FakeServer<D>, id: i64) -> Option<()> {
-        fake.item(id)?;
+        fake.title(id)?;
         match self {
-            Self::Size(bytes) => fake.edit(id, |item| item.size_bytes = bytes),
-            Self::Title(title) => fake.edit(id, |item| item.title = title),
-            Self::Quality(profile) => fake.edit(id, |item| item.profile = profile),
-            Self::Monitored(monitored) => fake.edit(id, |item| item.monitored = monitored),
-            Self::Gone => fake.remove(id),
+            Self::Size(bytes) => fake.edit(id, |title| title.size_bytes = bytes),
+            Self::Title(name) => fake.edit(id, |title| title.title = name),
+            Self::Quality(profile) => fake.edit(id, |title| title.profile = profile),
+            Self::Monitored(monitored) => fake.edit(id, |title| title.monitored = monitored),
+            Self::Removed => fake.remove(id),
         }
         Some(())
     }
 }
 
-/// Makes a server misbehave, or behave again.
-fn set_fault<D: Clone>(fake: &FakeServer<D>, knob: &str, value: &Value, now: Timestamp) -> Option<()> {
+/// Sets a fault or another setting of a server.
+fn apply_setting<D: Clone>(fake: &FakeServer<D>, setting: &str, value: &Value, now: Timestamp) -> Option<()> {
     let status = || u16::try_from(value.as_u64()?).ok();
-    match knob {
+    match setting {
         "down" => fake.set_down(value.as_bool()?),
         "fail" => fake.fail_next(status()?),
-        "write_done_but" => fake.do_next_write_but_answer(status()?),
-        "can_find" => fake.can_find(value.as_str()?),
+        "write_done_but" => fake.complete_next_write_with_status(status()?),
+        "can_find" => fake.add_release(value.as_str()?),
         "imported" => fake.add_import(value.as_str()?, now),
         "healthy" => value.as_bool()?.then(|| fake.clear_health_problems())?,
         "queue_is_empty" => value.as_bool()?.then(|| fake.clear_queue())?,

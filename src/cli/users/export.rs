@@ -1,4 +1,4 @@
-//! Export of all data stored about a user, in a file that only the operator can read.
+//! Export of all stored data of a user, to a file that only the operator can read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Context;
 use serde_json::json;
 
-use super::{database_path, unknown_user_text, with_person};
+use super::{database_path, unknown_user_text, with_user};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::conversation::transcript::PhoneNumber;
@@ -18,15 +18,15 @@ use crate::store::privacy::export::{self, UserExport};
 
 pub(super) fn export_user(config: &Config, number: &PhoneNumber, file: Option<&Path>) -> anyhow::Result<()> {
     let now = Clock::System.now();
-    let found = db::visit_database(database_path(config)?, |conn| {
-        with_person(conn, number, |conn, user| {
+    let export = db::visit_database(database_path(config)?, |conn| {
+        with_user(conn, number, |conn, user| {
             let subject = AuditSubject::User(user);
             let entry = NewAuditEntry { actor: Actor::Shell, kind: "export", subject, detail: json!({}) };
             audit::record_change(conn, &entry, now)?;
             export::export_user(conn, user)
         })
     })?;
-    let export = found.with_context(|| unknown_user_text(number))?;
+    let export = export.with_context(|| unknown_user_text(number))?;
     let Some(path) = file else {
         return write_export(&export, io::stdout().lock()).context("write to the terminal");
     };
@@ -36,14 +36,14 @@ pub(super) fn export_user(config: &Config, number: &PhoneNumber, file: Option<&P
     Ok(())
 }
 
-/// Creates a file that did not exist before, and that no other account can read.
+/// Creates a new file that only its owner can read.
 fn create_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-fn write_export(export: &UserExport, to: impl Write) -> io::Result<()> {
-    let mut to = BufWriter::new(to);
-    serde_json::to_writer_pretty(&mut to, export)?;
-    writeln!(to)?;
-    to.flush()
+fn write_export(export: &UserExport, output: impl Write) -> io::Result<()> {
+    let mut output = BufWriter::new(output);
+    serde_json::to_writer_pretty(&mut output, export)?;
+    writeln!(output)?;
+    output.flush()
 }

@@ -4,7 +4,7 @@ use anyhow::Context;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::{database_path, print_text, unknown_user_text, with_person};
+use super::{database_path, print_text, unknown_user_text, with_user};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::conversation::transcript::{PhoneNumber, User, UserRights, UserRole, UserStatus};
@@ -12,24 +12,24 @@ use crate::store::database::db;
 use crate::store::people::user_admin::{self, ConversationOverview, UserAccount, UserLimit};
 use crate::store::turns::daily_budget::Day;
 
-const CONVERSATIONS_SHOWN: i64 = 20;
-const GAP: &str = "  ";
+const MAX_CONVERSATIONS: i64 = 20;
+const COLUMN_GAP: &str = "  ";
 
 pub(super) fn list_users(config: &Config) -> anyhow::Result<()> {
-    let people = db::visit_read_only(database_path(config)?, user_admin::load_user_accounts)?;
+    let accounts = db::visit_read_only(database_path(config)?, user_admin::load_user_accounts)?;
     let head = ["NUMBER", "NAME", "ROLE", "STATUS", "MAY", "MOVIES", "SEASONS", "OPTED OUT", "LAST TEXT"];
-    let rows = people.iter().map(|person| {
-        let user = &person.user;
+    let rows = accounts.iter().map(|account| {
+        let user = &account.user;
         [
             user.phone.as_str().to_owned(),
             display_name(user),
-            role_word(user.rights.role).to_owned(),
-            status_word(user.status).to_owned(),
+            role_text(user.rights.role).to_owned(),
+            status_text(user.status).to_owned(),
             format_rights(user.rights),
-            format_limit(person.movies),
-            format_limit(person.seasons),
-            opted_out(user).to_owned(),
-            last_text(person, &config.time_zone),
+            format_limit(account.movies),
+            format_limit(account.seasons),
+            opted_out_text(user).to_owned(),
+            format_last_text(account, &config.time_zone),
         ]
     });
     print_text(&format_table(&[head.map(str::to_owned)].into_iter().chain(rows).collect::<Vec<_>>()))
@@ -37,49 +37,49 @@ pub(super) fn list_users(config: &Config) -> anyhow::Result<()> {
 
 pub(super) fn show_user(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
     let found = db::visit_read_only(database_path(config)?, |conn| {
-        with_person(conn, number, |conn, user| {
+        with_user(conn, number, |conn, user| {
             Ok((
                 user_admin::load_user_account(conn, user)?,
-                user_admin::load_recent_conversations(conn, user, CONVERSATIONS_SHOWN)?,
+                user_admin::load_recent_conversations(conn, user, MAX_CONVERSATIONS)?,
             ))
         })
     })?;
-    let (person, conversations) = found.with_context(|| unknown_user_text(number))?;
+    let (account, conversations) = found.with_context(|| unknown_user_text(number))?;
     print_text(&format!(
         "{}\n{}",
-        in_full(&person, &config.time_zone),
-        conversation_table(&conversations, &config.time_zone)
+        format_user(&account, &config.time_zone),
+        format_conversations(&conversations, &config.time_zone)
     ))
 }
 
-/// Formats a user with one line for each setting that can be changed, as after a change.
-pub(super) fn in_full(person: &UserAccount, zone: &TimeZone) -> String {
-    let user = &person.user;
-    let is_suspended = person.code_misses.is_suspended_on(&Day::from_timestamp(Clock::System.now(), zone));
-    let suspended = is_suspended
+/// Formats a user with one line per field.
+pub(super) fn format_user(account: &UserAccount, zone: &TimeZone) -> String {
+    let user = &account.user;
+    let is_suspended = account.code_misses.is_suspended_on(&Day::from_timestamp(Clock::System.now(), zone));
+    let suspension_line = is_suspended
         .then_some("deletions and approvals by text: suspended until tomorrow (too many wrong codes)\n");
     let lines = [
         ("number", user.phone.as_str().to_owned()),
         ("name", display_name(user)),
-        ("role", role_word(user.rights.role).to_owned()),
-        ("status", status_word(user.status).to_owned()),
+        ("role", role_text(user.rights.role).to_owned()),
+        ("status", status_text(user.status).to_owned()),
         ("may", format_rights(user.rights)),
-        ("movies", format_limit(person.movies)),
-        ("seasons", format_limit(person.seasons)),
-        ("opted out", opted_out(user).to_owned()),
-        ("last text", last_text(person, zone)),
+        ("movies", format_limit(account.movies)),
+        ("seasons", format_limit(account.seasons)),
+        ("opted out", opted_out_text(user).to_owned()),
+        ("last text", format_last_text(account, zone)),
     ];
-    let lines = lines.map(|(what, value)| format!("{what}: {value}\n")).concat();
-    format!("{lines}{}", suspended.unwrap_or_default())
+    let lines = lines.map(|(field, value)| format!("{field}: {value}\n")).concat();
+    format!("{lines}{}", suspension_line.unwrap_or_default())
 }
 
-fn conversation_table(conversations: &[ConversationOverview], zone: &TimeZone) -> String {
+fn format_conversations(conversations: &[ConversationOverview], zone: &TimeZone) -> String {
     let head = ["STARTED", "ENDED", "REASON", "TEXTS", "NAME"].map(str::to_owned);
     let rows = conversations.iter().map(|conversation| {
         [
-            format_moment(conversation.started_at, zone),
-            conversation.ended_at.map_or_else(no_users_text, |at| format_moment(at, zone)),
-            conversation.end_reason.map_or_else(no_users_text, str::to_owned),
+            format_time(conversation.started_at, zone),
+            conversation.ended_at.map_or_else(no_value, |at| format_time(at, zone)),
+            conversation.end_reason.map_or_else(no_value, str::to_owned),
             conversation.message_count.to_string(),
             conversation.name.clone(),
         ]
@@ -87,23 +87,23 @@ fn conversation_table(conversations: &[ConversationOverview], zone: &TimeZone) -
     format_table(&[head].into_iter().chain(rows).collect::<Vec<_>>())
 }
 
-fn no_users_text() -> String {
+fn no_value() -> String {
     "-".to_owned()
 }
 
 fn display_name(user: &User) -> String {
-    let name = user.name.clone().unwrap_or_else(no_users_text);
+    let name = user.name.clone().unwrap_or_else(no_value);
     if user.test { format!("{name} (test)") } else { name }
 }
 
-fn role_word(role: UserRole) -> &'static str {
+fn role_text(role: UserRole) -> &'static str {
     match role {
         UserRole::Admin => "admin",
         UserRole::Member => "member",
     }
 }
 
-fn status_word(status: UserStatus) -> &'static str {
+fn status_text(status: UserStatus) -> &'static str {
     match status {
         UserStatus::Pending => "pending",
         UserStatus::Active => "active",
@@ -111,30 +111,31 @@ fn status_word(status: UserStatus) -> &'static str {
     }
 }
 
-/// Formats the rights of a user beyond asking.
+/// Formats the permissions of a user.
 fn format_rights(rights: UserRights) -> String {
     let rights =
         [("add", rights.may_add()), ("delete", rights.may_delete()), ("4K", rights.may_use_four_k())];
-    let granted: Vec<&str> = rights.into_iter().filter(|(_, granted)| *granted).map(|(may, _)| may).collect();
-    if granted.is_empty() { no_users_text() } else { granted.join(", ") }
+    let granted: Vec<&str> =
+        rights.into_iter().filter(|(_, granted)| *granted).map(|(name, _)| name).collect();
+    if granted.is_empty() { no_value() } else { granted.join(", ") }
 }
 
 fn format_limit(limit: UserLimit) -> String {
     match limit {
         UserLimit::Household => "default".to_owned(),
-        UserLimit::Own(most) => most.to_string(),
+        UserLimit::Own(limit) => limit.to_string(),
     }
 }
 
-fn opted_out(user: &User) -> &'static str {
+fn opted_out_text(user: &User) -> &'static str {
     if user.opted_out { "yes" } else { "no" }
 }
 
-fn last_text(person: &UserAccount, zone: &TimeZone) -> String {
-    person.last_message_at.map_or_else(|| "never".to_owned(), |at| format_moment(at, zone))
+fn format_last_text(account: &UserAccount, zone: &TimeZone) -> String {
+    account.last_message_at.map_or_else(|| "never".to_owned(), |at| format_time(at, zone))
 }
 
-fn format_moment(at: Timestamp, zone: &TimeZone) -> String {
+fn format_time(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
@@ -148,7 +149,7 @@ fn format_table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     }
     let line = |row: &[String; COLUMNS]| {
         let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
-        format!("{}\n", cells.collect::<Vec<_>>().join(GAP).trim_end())
+        format!("{}\n", cells.collect::<Vec<_>>().join(COLUMN_GAP).trim_end())
     };
     rows.iter().map(line).collect()
 }

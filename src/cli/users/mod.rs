@@ -1,4 +1,4 @@
-//! `dialarr users`: the users who may send messages and their permissions, also while the service runs.
+//! `dialarr users`: users and their permissions. The commands also work while the service runs.
 
 mod edit;
 mod export;
@@ -22,7 +22,7 @@ use values::OnOff;
 pub enum UsersCommand {
     /// List all users with their permissions
     List,
-    /// Show a user and their last conversations
+    /// Show a user and the last conversations
     Show {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
@@ -32,7 +32,7 @@ pub enum UsersCommand {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
     },
-    /// Block a user: their texts get no reply
+    /// Block a user, whose texts then get no reply
     Block {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
@@ -54,7 +54,7 @@ pub enum UsersCommand {
     },
     /// Change a user's name, permissions and limits
     Set(SetArguments),
-    /// Erase all messages of a user, and their identity
+    /// Erase all messages and the identity of a user
     Forget {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
@@ -66,7 +66,7 @@ pub enum UsersCommand {
     Export {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
-        /// New file to write; standard output without it
+        /// New file; the default is standard output
         file: Option<PathBuf>,
     },
 }
@@ -85,19 +85,19 @@ struct SetChanges {
     /// Name of the user
     #[arg(long, value_parser = UserName::parse)]
     name: Option<UserName>,
-    /// Whether they may add titles
+    /// Allow adding titles
     #[arg(long)]
     add: Option<OnOff>,
-    /// Whether they may delete titles
+    /// Allow deleting titles
     #[arg(long)]
     delete: Option<OnOff>,
-    /// Whether they may add to 4K libraries
+    /// Allow adding to 4K libraries
     #[arg(long)]
     four_k: Option<OnOff>,
-    /// Movies they may add within the period of the household's quota
+    /// Limit of added movies in the period of the household's quota
     #[arg(long, value_name = "N|default", value_parser = values::parse_limit)]
     movies: Option<UserLimit>,
-    /// Seasons they may add within the period of the household's quota
+    /// Limit of added seasons in the period of the household's quota
     #[arg(long, value_name = "N|default", value_parser = values::parse_limit)]
     seasons: Option<UserLimit>,
 }
@@ -114,7 +114,7 @@ pub(super) fn run_users_command(config: &Config, command: &UsersCommand) -> anyh
         UsersCommand::Set(set) => edit::change_user(config, &set.number, &set.changes.to_changes()),
         UsersCommand::Forget { number, yes: true } => edit::forget_user(config, number),
         UsersCommand::Forget { number, yes: false } => {
-            edit::confirm_forgetting(config, number)?;
+            edit::confirm_erasure(config, number)?;
             edit::forget_user(config, number)
         }
         UsersCommand::Export { number, file } => export::export_user(config, number, file.as_deref()),
@@ -143,15 +143,15 @@ fn database_path(config: &Config) -> anyhow::Result<&str> {
     config.database.to_str().context("use a database path that is not UTF-8")
 }
 
-/// Runs `work` for the user of a number and returns its result; `None` if no user has that number.
-fn with_person<R>(
+/// Runs `operation` for the user with a number. Returns `None` if no user has it.
+fn with_user<R>(
     conn: &mut Conn,
     number: &PhoneNumber,
-    work: impl FnOnce(&mut Conn, UserId) -> QueryResult<R>,
+    operation: impl FnOnce(&mut Conn, UserId) -> QueryResult<R>,
 ) -> QueryResult<Option<R>> {
-    user_admin::find_user_id_by_phone(conn, number)?.map(|user| work(conn, user)).transpose()
+    user_admin::find_user_id_by_phone(conn, number)?.map(|user| operation(conn, user)).transpose()
 }
 
 fn unknown_user_text(number: &PhoneNumber) -> String {
-    format!("find {}: nobody has this number; hint: dialarr users list", number.as_str())
+    format!("find {}: no user has this number; hint: dialarr users list", number.as_str())
 }

@@ -1,4 +1,4 @@
-//! Parsers for values that an operator types.
+//! Parsers for command-line values.
 
 use clap::ValueEnum;
 
@@ -20,16 +20,16 @@ impl OnOff {
     }
 }
 
-/// Parses a phone number in any grouping.
+/// Parses a phone number, ignoring spaces and punctuation between digits.
 pub(super) fn parse_phone(text: &str) -> Result<PhoneNumber, &'static str> {
-    let bare: String = text.chars().filter(|mark| !" -.()".contains(*mark)).collect();
-    PhoneNumber::parse(&bare).map_err(|_| "a number has a + and its country code, e.g. +15550100123")
+    let compact: String = text.chars().filter(|mark| !" -.()".contains(*mark)).collect();
+    PhoneNumber::parse(&compact).map_err(|_| "a number starts with + and a country code, e.g. +15550100123")
 }
 
 pub(super) fn parse_limit(text: &str) -> Result<UserLimit, &'static str> {
     match text {
         "default" => Ok(UserLimit::Household),
-        count => count.parse().map(UserLimit::Own).map_err(|_| "a limit is a count, or default"),
+        number => number.parse().map(UserLimit::Own).map_err(|_| "a limit is a number or \"default\""),
     }
 }
 

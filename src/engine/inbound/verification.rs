@@ -37,8 +37,11 @@ impl MessageVerifier {
     pub(super) async fn verify_message(&self, event: EventId) -> Result<(), DbError> {
         let message = self.db.read(move |conn| inbound_messages::load_claimed_fields(conn, event)).await?;
         let Some((id, fields)) = message else { return Ok(()) };
-        let delays =
-            if keyword_grammar::parse_opt_keyword(&fields.body).is_some() { &RETRY_DELAYS_SECONDS[..] } else { &[] };
+        let delays = if keyword_grammar::parse_opt_keyword(&fields.body).is_some() {
+            &RETRY_DELAYS_SECONDS[..]
+        } else {
+            &[]
+        };
         let mut outcome = self.compare_with_record(&id, &fields).await;
         for delay in delays {
             if outcome != VerificationOutcome::Failed {

@@ -166,7 +166,7 @@ impl Notifier {
         let details = async {
             let (client, id) = (&sonarr.client, news.title.id);
             let Some(series) = client.fetch_series(id).await? else { return Ok(None) };
-            let growing = client.growing_episodes(&series, Some(&news.season_numbers())).await?;
+            let growing = client.fetch_growing_episodes(&series, Some(&news.season_numbers())).await?;
             Ok::<_, ArrError>(Some((series, client.fetch_history(id).await?, growing)))
         };
         match details.await {
@@ -179,7 +179,7 @@ impl Notifier {
                 tracing::warn!(instance, error = error_chain, "failed to query Sonarr about an arr event");
                 // One event beyond the age limit ends the retries, because an airing series always has recent events.
                 if group.events.iter().all(|event| self.clock.now() < event.received_at + MAX_EVENT_AGE) {
-                    return Ok(if error.is_of_the_server() {
+                    return Ok(if error.affects_all_requests() {
                         SeriesLookupOutcome::NoResponse
                     } else {
                         SeriesLookupOutcome::UnreadableSeries

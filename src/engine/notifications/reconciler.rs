@@ -92,7 +92,7 @@ impl Reconciler {
 
     async fn reconcile_movies(&self, instance: &Instance<Radarr>) -> anyhow::Result<()> {
         let Some(since) = self.load_history_start(instance.name).await? else { return Ok(()) };
-        let entries = instance.client.history_since(since).await.context("read the history")?;
+        let entries = instance.client.fetch_history_since(since).await.context("read the history")?;
         let events =
             self.filter_unknown_events(instance.name, find_missed_events(MediaKind::Movie, &entries)).await?;
         let mut titles = BTreeMap::new();
@@ -110,7 +110,7 @@ impl Reconciler {
 
     async fn reconcile_series(&self, instance: &Instance<Sonarr>) -> anyhow::Result<()> {
         let Some(since) = self.load_history_start(instance.name).await? else { return Ok(()) };
-        let entries = instance.client.history_since(since).await.context("read the history")?;
+        let entries = instance.client.fetch_history_since(since).await.context("read the history")?;
         let events = self
             .filter_unknown_events(instance.name, find_missed_events(MediaKind::Series, &entries))
             .await?;
@@ -174,7 +174,9 @@ impl Reconciler {
     ) -> anyhow::Result<()> {
         let is_failure = |event: &KeyedArrEvent| matches!(event.event, ArrEvent::DownloadFailed(_));
         // An instance that automatically searches for another release needs no help.
-        if events.iter().any(is_failure) && client.replaces_failed().await.context("read the settings")? {
+        if events.iter().any(is_failure)
+            && client.fetch_replaces_failed().await.context("read the settings")?
+        {
             events.retain(|event| !is_failure(event));
         }
         let now = self.clock.now();
@@ -209,8 +211,8 @@ struct MissedArrEvent {
 
 fn find_missed_events(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<MissedArrEvent> {
     let mut events: Vec<MissedArrEvent> = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.of > 0) {
-        let title = ArrTitle { id: entry.of, catalog_id: 0, title: String::new(), year: 0 };
+    for entry in entries.iter().filter(|entry| entry.title_id > 0) {
+        let title = ArrTitle { id: entry.title_id, catalog_id: 0, title: String::new(), year: 0 };
         let copy = if history::is_upgrade(entries, entry) { ImportKind::Upgrade } else { ImportKind::First };
         let number = entry.episode.map(|(_, season, number)| (season, number));
         let event = match (entry.event, kind, number) {
@@ -218,8 +220,8 @@ fn find_missed_events(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<MissedAr
             (HistoryEvent::Imported, MediaKind::Series, Some((season, number))) => {
                 ArrEvent::EpisodeImported { show: title, season, number, copy }
             }
-            (HistoryEvent::Failed, ..) if !entry.is_by_hand() => {
-                ArrEvent::DownloadFailed(entry.of.to_string())
+            (HistoryEvent::Failed, ..) if !entry.is_manually_failed() => {
+                ArrEvent::DownloadFailed(entry.title_id.to_string())
             }
             _ => continue,
         };
@@ -228,7 +230,7 @@ fn find_missed_events(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<MissedAr
             // A failed season pack has an entry for each of its episodes.
             Some(known) => known.episodes.extend(number),
             None => events.push(MissedArrEvent {
-                title_id: entry.of,
+                title_id: entry.title_id,
                 episodes: number.into_iter().collect(),
                 event: keyed,
             }),
@@ -240,7 +242,7 @@ fn find_missed_events(kind: MediaKind, entries: &[HistoryEntry]) -> Vec<MissedAr
 /// Treats a title that its instance cannot return as missing, so that other titles are still processed.
 fn none_if_unreadable<T>(result: Result<Option<T>, ArrError>) -> Result<Option<T>, ArrError> {
     match result {
-        Err(error) if !error.is_of_the_server() => {
+        Err(error) if !error.affects_all_requests() => {
             tracing::warn!(
                 error = telemetry::error_chain(&error),
                 "failed to fetch a title from the history"

@@ -71,7 +71,7 @@ impl SeasonChecker {
             match self.fetch_complete_seasons(&instance.client, series_follows).await {
                 Ok(Some(seasons)) => self.notify_of_seasons(name, seasons).await?,
                 Ok(None) => {}
-                Err(error) if error.is_of_the_server() => return Err(error.into()),
+                Err(error) if error.affects_all_requests() => return Err(error.into()),
                 Err(error) => {
                     tracing::warn!(
                         instance = name,
@@ -91,13 +91,13 @@ impl SeasonChecker {
         follows: &[SeriesFollow],
     ) -> Result<Option<CompleteSeasons>, ArrError> {
         let Some(first) = follows.first() else { return Ok(None) };
-        let Some(series) = sonarr.series_by_tvdb(first.catalog_id).await? else { return Ok(None) };
+        let Some(series) = sonarr.fetch_series_by_tvdb(first.catalog_id).await? else { return Ok(None) };
         let numbers = followed_seasons(&series, follows);
-        let mut episodes = sonarr.growing_episodes(&series, Some(&numbers)).await?;
+        let mut episodes = sonarr.fetch_growing_episodes(&series, Some(&numbers)).await?;
         if follows.iter().any(|follow| follow.season.is_none()) {
             let id = series.id.unwrap_or_default();
             for season in latest_seasons_without_episodes(&series, &episodes) {
-                episodes.extend(sonarr.season_episodes(id, season).await?);
+                episodes.extend(sonarr.fetch_season_episodes(id, season).await?);
             }
         }
         let now = self.clock.now();

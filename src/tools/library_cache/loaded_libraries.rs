@@ -95,7 +95,7 @@ impl LoadedLibrary<'_> {
             }
             Ok(Err(error)) => CurrentTitle::Failed(self.instance.request_failure(&error)),
             Err(_) => {
-                let timed_out = ArrError::NoAnswer(HttpError::TimedOut(INSTANCE_READ_TIMEOUT));
+                let timed_out = ArrError::NoResponse(HttpError::TimedOut(INSTANCE_READ_TIMEOUT));
                 CurrentTitle::Failed(self.instance.request_failure(&timed_out))
             }
         }

@@ -46,7 +46,7 @@ impl Instance<Radarr> {
         let radarr = self.client.clone();
         async move {
             let mut entries = CachedTitles::default();
-            radarr.each_holding(|title| entries.push(title)).await?;
+            radarr.for_each_title(|title| entries.push(title)).await?;
             Ok(entries)
         }
     }
@@ -67,7 +67,7 @@ impl Instance<Sonarr> {
         let sonarr = self.client.clone();
         async move {
             let mut entries = CachedTitles::default();
-            sonarr.each_holding(|title| entries.push(title)).await?;
+            sonarr.for_each_title(|title| entries.push(title)).await?;
             Ok(entries)
         }
     }
@@ -75,6 +75,6 @@ impl Instance<Sonarr> {
 
 /// Waits for a load within a time limit. The load continues in the background if the caller stops waiting.
 async fn with_time_limit(load: impl Future<Output = LoadResult>) -> LoadResult {
-    let timed_out = || Err(Arc::new(ArrError::NoAnswer(HttpError::TimedOut(INSTANCE_READ_TIMEOUT))));
+    let timed_out = || Err(Arc::new(ArrError::NoResponse(HttpError::TimedOut(INSTANCE_READ_TIMEOUT))));
     tokio::time::timeout(INSTANCE_READ_TIMEOUT, load).await.unwrap_or_else(|_| timed_out())
 }

@@ -144,7 +144,7 @@ impl LibraryCache {
                 Some(result) => return result,
                 None => {
                     let cause = "the load of the library was aborted".into();
-                    return Err(Arc::new(ArrError::NoAnswer(HttpError::Broken(cause))));
+                    return Err(Arc::new(ArrError::NoResponse(HttpError::Broken(cause))));
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::arr::changes::{EditorChange, SeriesChange};
+use crate::arr::changes::{SeasonMonitoringOutcome, SeriesChange};
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Series};
@@ -100,7 +100,7 @@ impl SeriesSnapshot {
                 goal.episodes = self
                     .episodes
                     .iter()
-                    .filter(|episode| episode.airs.is_some() && episode.season != SPECIALS)
+                    .filter(|episode| episode.airs_at.is_some() && episode.season != SPECIALS)
                     .map(|episode| (episode.id, !episode.has_aired(now)))
                     .collect();
             }
@@ -216,14 +216,14 @@ pub async fn write_flags(
     };
     if *change == MonitoringChange::OnlyFuture {
         if !current.meets_goal(goal) {
-            check_write(sonarr.want_future_only(id).await)?;
+            check_write(sonarr.monitor_future_episodes(id).await)?;
         }
     } else {
         let changed = changed_seasons(&current.seasons, &goal.seasons);
         if !changed.is_empty() {
             check_write(sonarr.monitor_seasons(id, &changed).await.and_then(|edit| match edit {
-                EditorChange::Made => Ok(()),
-                EditorChange::Gone => Err(ArrError::NotFound),
+                SeasonMonitoringOutcome::Updated => Ok(()),
+                SeasonMonitoringOutcome::SeriesNotFound => Err(ArrError::NotFound),
             }))?;
         }
         // Sonarr copies a changed season flag to all episodes of the season.
@@ -303,7 +303,7 @@ mod tests {
         let (repeated_goal, write_count) = (after.goal_flags(&change, now()), fake.post_count());
         write_flags(&instance, &after, (&change, &repeated_goal), SeriesChange::default()).await.unwrap();
         assert_eq!(fake.post_count(), write_count, "a change that is already made writes nothing");
-        let show = fake.item(id).unwrap();
+        let show = fake.title(id).unwrap();
         let gained = before.gained_seasons(&goal).into_iter().collect();
         (show.monitored_episodes(), show.monitored, show.details.new_seasons, gained)
     }

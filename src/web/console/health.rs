@@ -51,7 +51,7 @@ impl FindingLine {
             FindingGrade::Warning => "warn",
             FindingGrade::Failure => "bad",
         };
-        Self { grade: finding.grade.as_str(), class, text: finding.what, hint: finding.hint }
+        Self { grade: finding.grade.as_str(), class, text: finding.summary, hint: finding.hint }
     }
 }
 
@@ -79,7 +79,7 @@ pub(in crate::web) async fn check_connection(
         .ok_or(PageError::NotFound)?;
     let label = connection.label();
     let (status, result) = match console.connection_tester.check_connection(connection).await {
-        TestOutcome::Found(findings) => {
+        TestOutcome::Finished(findings) => {
             let lines = findings.into_iter().map(FindingLine::from_finding).collect();
             (StatusCode::OK, ConnectionTestResult { label, lines, is_busy: false })
         }

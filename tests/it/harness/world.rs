@@ -403,13 +403,14 @@ impl World {
         };
         app.db.write(follow).await.unwrap();
         for season in ["The Bear S01", "The Bear S02E01"] {
-            self.peers.sonarr.import_event(season);
+            self.peers.sonarr.download_and_import(season);
             self.pass(500).await;
         }
-        self.peers.radarr.import_event("Heat");
-        let event = self.peers.radarr.import_report("Heat");
+        self.peers.radarr.download_and_import("Heat");
+        let event = self.peers.radarr.import_event_json("Heat");
         assert_eq!(self.deliver(report("radarr", &event, SECRET)).await, 200);
-        let ill = self.peers.radarr.health_report("error", "IndexerSearchCheck", "No indexers are available");
+        let ill =
+            self.peers.radarr.health_event_json("error", "IndexerSearchCheck", "No indexers are available");
         assert_eq!(self.deliver(report("radarr", &ill, SECRET)).await, 200);
         self.pass(800).await;
         app.run_maintenance_once().await;

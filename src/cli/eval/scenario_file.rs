@@ -1,4 +1,4 @@
-//! Scenario file: users, a library, and messages with a model's script and the expected effects of each.
+//! Scenario file format: users, libraries, and messages with a model script and the expected effects.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use crate::llm::scripted::ScriptedReply;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ScenarioFile {
-    /// Start time, with an offset.
+    /// Start time with a UTC offset.
     pub(super) now: String,
-    #[serde(default = "five_minutes")]
+    #[serde(default = "default_confirm_ttl_s")]
     pub(super) confirm_ttl_s: i64,
     /// Two-digit code of a confirmation prompt, in place of a random one.
     pub(super) code: Option<String>,
@@ -26,7 +26,7 @@ pub(super) struct ScenarioFile {
     pub(super) scenarios: Vec<Scenario>,
 }
 
-fn five_minutes() -> i64 {
+fn default_confirm_ttl_s() -> i64 {
     300
 }
 
@@ -37,7 +37,7 @@ impl ScenarioFile {
     }
 
     pub(super) fn start_time(&self) -> anyhow::Result<Timestamp> {
-        self.now.parse().with_context(|| format!("read the time {:?}", self.now))
+        self.now.parse().with_context(|| format!("parse the time {:?}", self.now))
     }
 }
 
@@ -47,9 +47,9 @@ pub(super) struct UserEntry {
     pub(super) role: RoleEntry,
     #[serde(default)]
     pub(super) can_delete: bool,
-    /// Right to 4K. A file without 4K instances may omit the field: then the right is granted.
+    /// Permission for 4K. If absent, it is granted in files without 4K instances.
     pub(super) four_k: Option<bool>,
-    /// Name by which others know the user.
+    /// Display name of the user.
     pub(super) name: Option<String>,
 }
 
@@ -69,18 +69,18 @@ pub(super) struct Scenario {
     pub(super) id: String,
     #[serde(default)]
     pub(super) title: String,
-    #[serde(default = "default_base")]
+    #[serde(default = "default_library")]
     pub(super) library: String,
     #[serde(default)]
     pub(super) memory: Vec<MemoryEntry>,
     #[serde(default)]
     pub(super) quota: BTreeMap<String, QuotaEntry>,
-    /// Sends a reaction that is the whole reply as its emoji.
+    /// Sends a reply that is only a reaction as an emoji text.
     #[serde(default)]
     pub(super) reactions_as_text: bool,
-    /// Reason that the scenario is meaningless with a real model.
+    /// Reason why the scenario is skipped with a real model.
     pub(super) scripted_only: Option<String>,
-    pub(super) turns: Vec<TextEntry>,
+    pub(super) turns: Vec<MessageEntry>,
 }
 
 /// Fact stored about a user before the first message.
@@ -95,8 +95,8 @@ impl MemoryEntry {
     /// Parses `quality Ultra-HD (4K) for her requests`, `the office means The Office (UK) 2001`, or any other text.
     pub(super) fn to_fact(&self) -> anyhow::Result<UserFact> {
         let quality = self.text.strip_prefix("quality ").filter(|_| self.kind == "preference");
-        let named = self.text.split_once(" means ").filter(|_| self.kind == "alias");
-        let fact = match (quality, named) {
+        let alias = self.text.split_once(" means ").filter(|_| self.kind == "alias");
+        let fact = match (quality, alias) {
             (Some(quality), _) => {
                 let name = quality.split(" for ").next().unwrap_or(quality);
                 UserFact::new(FactKind::Quality, None, name.split(" (").next().unwrap_or(name))
@@ -104,11 +104,11 @@ impl MemoryEntry {
             (None, Some((name, title))) => UserFact::new(FactKind::Alias, Some(name), title),
             (None, None) => UserFact::new(FactKind::Other, None, &self.text),
         };
-        fact.with_context(|| format!("read what is known of {:?}: {:?}", self.user, self.text))
+        fact.with_context(|| format!("parse the fact about {:?}: {:?}", self.user, self.text))
     }
 }
 
-/// Number of titles that a user may add within seven days, and the number already added.
+/// Quota of additions in seven days, and the number already used.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct QuotaEntry {
     pub(super) adds_7d: u32,
@@ -116,22 +116,22 @@ pub(super) struct QuotaEntry {
     pub(super) used: u32,
 }
 
-fn default_base() -> String {
+fn default_library() -> String {
     "base".to_owned()
 }
 
 /// One message and its expected effects.
 #[derive(Debug, Deserialize)]
-pub(super) struct TextEntry {
+pub(super) struct MessageEntry {
     pub(super) from: String,
     pub(super) text: String,
     /// Time of the message in seconds since the start.
     #[serde(default)]
     pub(super) at: i64,
-    /// Changes before the message: `movies.7.size_gb` to a value. [`super::scenario_servers`] and
-    /// [`super::scenario_users`] know the paths.
-    #[serde(default)]
-    pub(super) world: BTreeMap<String, Value>,
+    /// Changes before the message: values by paths such as `movies.7.size_gb`. [`super::scenario_servers`] and
+    /// [`super::scenario_users`] define the paths.
+    #[serde(rename = "world", default)]
+    pub(super) changes: BTreeMap<String, Value>,
     #[serde(default)]
     pub(super) model: Vec<ModelEntry>,
     #[serde(default)]
@@ -163,11 +163,11 @@ pub(super) enum FailEntry {
     #[serde(rename = "429")]
     RateLimited,
     #[serde(rename = "garbled")]
-    Garbled,
+    Malformed,
 }
 
 impl ModelEntry {
-    pub(super) fn script_line(&self) -> ScriptedReply {
+    pub(super) fn to_scripted_reply(&self) -> ScriptedReply {
         match self {
             Self::Say(text) => ScriptedReply::Text(text.clone()),
             Self::Calls(calls) => {
@@ -177,7 +177,7 @@ impl ModelEntry {
                 FailEntry::Timeout => ModelError::Timeout,
                 FailEntry::Server => ModelError::Unavailable("scripted".to_owned()),
                 FailEntry::RateLimited => ModelError::RateLimited { retry_after: None },
-                FailEntry::Garbled => ModelError::Malformed("scripted".to_owned()),
+                FailEntry::Malformed => ModelError::Malformed("scripted".to_owned()),
             }),
         }
     }
@@ -185,36 +185,45 @@ impl ModelEntry {
 
 impl CallEntry {
     fn name_and_arguments(&self) -> (String, ToolArguments) {
-        let sent = self.raw.clone().map_or_else(|| self.args.clone(), Value::String);
-        (self.call.clone(), ToolArguments::parse(sent))
+        let arguments = self.raw.clone().map_or_else(|| self.args.clone(), Value::String);
+        (self.call.clone(), ToolArguments::parse(arguments))
     }
 }
 
-/// Checks after a message. Absent fields are not checked.
+/// Expected effects of a message. Absent fields are not checked.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ExpectedEffects {
+    /// Exact writes to the libraries: tool names and ids.
     pub(super) writes: Option<Vec<(String, i64)>>,
-    #[serde(deserialize_with = "deserialize_stated")]
+    /// Pending action after the message. An explicit `null` means that there is none.
+    #[serde(deserialize_with = "deserialize_explicit_null")]
     pub(super) pending: Option<Option<PendingEntry>>,
+    /// Tool calls that must occur in this order, possibly among others.
     pub(super) calls: Vec<String>,
     pub(super) llm_calls_max: Option<usize>,
     pub(super) reply: ReplyEntry,
+    /// Texts that the model requests must contain.
     pub(super) prompt_all: Vec<String>,
+    /// Texts that the model requests must not contain.
     pub(super) prompt_none: Vec<String>,
+    /// Tools that must not be offered to the model.
     pub(super) tools_none: Vec<String>,
+    /// Names of all users who have opted out.
     pub(super) opted_out: Option<Vec<String>>,
+    /// Quality profiles of added titles, by catalog id.
     pub(super) added_quality: BTreeMap<String, String>,
-    /// Messages that other users received because of the message.
-    pub(super) told: BTreeMap<String, ReplyEntry>,
-    /// State of the libraries and stored facts of users: `series.3.seasons` with a value.
+    /// Messages to other users.
+    #[serde(rename = "told")]
+    pub(super) notified: BTreeMap<String, ReplyEntry>,
+    /// Values of the libraries and users by paths such as `series.3.seasons`.
     pub(super) state: BTreeMap<String, Value>,
-    /// Checks the path too: `calls` and `llm_calls_max` apply with a real model.
+    /// Checks `calls` and `llm_calls_max` even with a real model.
     pub(super) path: bool,
 }
 
-/// Deserializes a value of which `null` is a statement: no action is pending.
-fn deserialize_stated<'de, D: serde::Deserializer<'de>>(
+/// Deserializes a field in which an explicit `null` differs from an absent value.
+fn deserialize_explicit_null<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<PendingEntry>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
@@ -228,9 +237,11 @@ pub(super) struct PendingEntry {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ReplyEntry {
+    /// Texts that the messages must contain.
     pub(super) all: Vec<String>,
-    /// Groups of which one entry each must match, for facts that can be worded in several ways.
+    /// Groups of texts. The messages must contain at least one of each group.
     pub(super) any: Vec<Vec<String>>,
+    /// Texts that the messages must not contain.
     pub(super) none: Vec<String>,
     pub(super) max_chars: Option<usize>,
     pub(super) max_questions: Option<usize>,
