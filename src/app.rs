@@ -177,6 +177,7 @@ impl BackgroundTasks {
         let addition_retries = tokio::spawn(engine.additions.clone().run(stop.clone()));
         let indexing = tokio::spawn(engine.indexer.clone().run(stop.clone()));
         let file_watch = tokio::spawn(log_displaced_files(db.clone(), stop.clone()));
+        engine.start_notifications();
         Ok(Self {
             relay,
             missed_messages,
@@ -221,14 +222,14 @@ impl App {
     /// Opens the database, registers the configured users, resumes unfinished work and starts to send messages.
     pub async fn start(blueprint: AppBlueprint) -> Result<Self, StartError> {
         let AppBlueprint { db, clock, settings, embedder, admin, members, missed_messages, .. } = blueprint;
-        let floor = settings.similarity_floor;
-        let tester = ConnectionTester::new(blueprint.config, &blueprint.library, embedder.clone(), floor);
-        let (library, delays) = (Arc::new(blueprint.library), settings.recovery_delays);
+        let (library, delays, floor) =
+            (Arc::new(blueprint.library), settings.recovery_delays, settings.similarity_floor);
+        let tester = ConnectionTester::new(blueprint.config, &library, embedder.clone(), floor);
         let now = begin_run(&db, &clock, &settings, (admin, members)).await?;
         let tools = all_tools(&library, settings.pictures);
         let metrics = Metrics::new(tools.iter().map(|tool| tool.spec().name).collect(), now);
-        let (confirm_for, zone, quiet) = (blueprint.confirm_for, settings.zone.clone(), settings.quiet_hours);
-        let acceptance_policy = AcceptancePolicy { confirm_for, zone, quiet };
+        let (confirm_for, quiet) = (blueprint.confirm_for, settings.quiet_hours);
+        let policy = AcceptancePolicy { confirm_for, zone: settings.zone.clone(), quiet };
         let console_access = Arc::new(ConsoleAccess::from_rules(blueprint.console, &db, now).await?);
         let (signal, stop) = (OutboxSignal::default(), CancellationToken::new());
         let engine = Arc::new(Engine::new(&EngineParts {
@@ -244,15 +245,13 @@ impl App {
             outbox: signal.clone(),
             carrier: blueprint.channels.carrier.clone(),
         }));
+        let lookup_delays = delays.lookup_delays;
         let relay = OutboxRelay::new(outbox_relay::RelayParts {
             db: db.clone(),
             clock: clock.clone(),
             channels: blueprint.channels,
             signal,
-            timeouts: RelayTimeouts {
-                acceptance_policy: acceptance_policy.clone(),
-                lookup_delays: delays.lookup_delays,
-            },
+            timeouts: RelayTimeouts { acceptance_policy: policy.clone(), lookup_delays },
             metrics: metrics.clone(),
         });
         let maintenance = Maintenance {
@@ -263,14 +262,13 @@ impl App {
             stop: stop.clone(),
         };
         let tasks = BackgroundTasks::spawn(&engine, &relay, missed_messages, delays, &maintenance).await?;
-        engine.start_notifications();
         let health = HealthChecker::new(db.clone(), clock.clone());
         let webhooks = WebhookState {
             admission: engine.admission.clone(),
             arr_events: engine.arr_events.clone(),
             db: db.clone(),
             clock: clock.clone(),
-            acceptance_policy: acceptance_policy.clone(),
+            acceptance_policy: policy.clone(),
             twilio: blueprint.twilio_verification,
             arr_secret: blueprint.arr_secret,
             metrics: metrics.clone(),
@@ -280,7 +278,7 @@ impl App {
             engine: engine.clone(),
             db: db.clone(),
             clock: clock.clone(),
-            zone: acceptance_policy.zone,
+            zone: policy.zone,
             access: console_access,
             retention: blueprint.retention,
             stop: stop.clone(),

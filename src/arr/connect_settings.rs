@@ -37,7 +37,7 @@ impl CommonApi<'_> {
     }
 
     /// Makes the instance send a test event to the URL of a stored entry, with its stored secret.
-    pub async fn test_connect_entry(self, entry: &ConnectEntry) -> Result<(), ArrError> {
+    pub async fn try_connect_entry(self, entry: &ConnectEntry) -> Result<(), ArrError> {
         self.0.write_json(Method::POST, "notification/test", &entry.body()).await
     }
 

@@ -8,7 +8,7 @@ use super::print_text;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::store::audit::Actor;
-use crate::store::database::db::{self, ServiceState};
+use crate::store::database::shell_access::{self, ServiceState};
 use crate::web::auth;
 
 /// Returns the URL at which a browser on this machine opens the console.
@@ -26,7 +26,7 @@ pub(super) fn print_link(config: &Config) -> anyhow::Result<()> {
     let database = config.database.to_str().context("use a database path that is not UTF-8")?;
     let now = Clock::System.now();
     let (path, service_state) =
-        db::visit_with_service_state(database, |conn| auth::create_link(conn, Actor::Shell, now))?;
+        shell_access::visit_with_service_state(database, |conn| auth::create_link(conn, Actor::Shell, now))?;
     let url = console_url(bind);
     print_text(&format!("{url}{path}\n"))?;
     eprintln!(

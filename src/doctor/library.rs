@@ -152,7 +152,7 @@ async fn webhook_finding(instance: &ConfiguredInstance, plan: &WebhookPlan) -> F
             "remove all but one: Settings, Connect",
         );
     }
-    match instance.common_api().test_connect_entry(entry).await {
+    match instance.common_api().try_connect_entry(entry).await {
         Ok(()) => Finding::ok(format!("{label}: webhook set, and its test succeeded")),
         Err(error) => Finding::warning(
             format!("{label}: webhook set, but the test was unsuccessful: failed to {error}"),

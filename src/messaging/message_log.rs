@@ -259,7 +259,7 @@ mod tests {
     const SINCE: i64 = 1_700_000_000;
     const NOW: i64 = 1_800_000_000;
 
-    fn test_time(second: i64) -> Timestamp {
+    fn time_at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
     }
 
@@ -283,8 +283,7 @@ mod tests {
         let twilio = Twilio::new(account, HttpClient::in_process(Arc::new(peer)));
         let number = Address::new("+15550100000");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let received =
-            runtime.block_on(twilio.fetch_received_since(&number, test_time(SINCE), test_time(NOW)));
+        let received = runtime.block_on(twilio.fetch_received_since(&number, time_at(SINCE), time_at(NOW)));
         let requested = requested.lock().unwrap().clone();
         (received.map_err(|error| error.to_string()), requested)
     }
@@ -310,9 +309,7 @@ mod tests {
             Just(json!("not a date")),
             // The times range from years before the request to the last year with four digits.
             (0..253_402_300_799_i64).prop_map(|at| {
-                json!(
-                    test_time(at).to_zoned(TimeZone::UTC).strftime("%a, %d %b %Y %H:%M:%S +0000").to_string()
-                )
+                json!(time_at(at).to_zoned(TimeZone::UTC).strftime("%a, %d %b %Y %H:%M:%S +0000").to_string())
             }),
         ];
         let from = prop_oneof![Just("+15550100101"), Just("whatsapp:+15550100102"), Just("NETFLIX")];
@@ -335,7 +332,7 @@ mod tests {
             let received = received.unwrap();
             assert!(received.is_sorted_by_key(|message| message.provider_at));
             for message in received {
-                assert!(message.provider_at >= test_time(SINCE) && message.received_at == test_time(NOW));
+                assert!(message.provider_at >= time_at(SINCE) && message.received_at == time_at(NOW));
                 assert!(!message.body.contains('\0') && message.media.len() <= 10);
                 assert_eq!(PhoneNumber::parse(message.from.as_str()), Ok(message.from));
             }

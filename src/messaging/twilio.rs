@@ -290,7 +290,7 @@ mod tests {
         TwilioCredentials::AuthToken("secret".into())
     }
 
-    fn test_message() -> OutboundMessage {
+    fn sample_message() -> OutboundMessage {
         OutboundMessage {
             id: OutboxId(7),
             attempt: 2,
@@ -316,7 +316,7 @@ mod tests {
     async fn send_outcome(status: u16, headers: &'static [(&str, &str)], body: &'static str) -> String {
         let twilio =
             Twilio::new(account(TwilioSender::Number, token()), client_with_response(status, headers, body));
-        format!("{:?}", twilio.send(&test_message()).await)
+        format!("{:?}", twilio.send(&sample_message()).await)
     }
 
     #[tokio::test]
@@ -326,7 +326,7 @@ mod tests {
             Twilio::new(account(TwilioSender::Number, token()), client_with_response(201, &[], body));
         let created_at: Timestamp = "2023-08-24T05:01:45Z".parse().unwrap();
         let expected = CarrierReceipt { sid: "SM1".into(), created_at: Some(created_at) };
-        assert_eq!(twilio.send(&test_message()).await.unwrap(), expected);
+        assert_eq!(twilio.send(&sample_message()).await.unwrap(), expected);
     }
 
     #[tokio::test]
@@ -376,7 +376,7 @@ mod tests {
         let twilio =
             Twilio::new(account(TwilioSender::Number, token()), client_with_response(401, &[], body));
         assert_eq!(
-            twilio.send(&test_message()).await.unwrap_err().to_string(),
+            twilio.send(&sample_message()).await.unwrap_err().to_string(),
             "send the message without operator action: Twilio refused the account's credentials (20003)"
         );
     }
@@ -386,7 +386,7 @@ mod tests {
         let unresponsive = HttpClient::in_process(Arc::new(|_| futures_util::future::pending().boxed()));
         let twilio = Twilio::new(account(TwilioSender::Number, token()), unresponsive);
         let started = tokio::time::Instant::now();
-        let outcome = format!("{:?}", twilio.send(&test_message()).await);
+        let outcome = format!("{:?}", twilio.send(&sample_message()).await);
         assert_eq!(outcome, r#"Err(Unknown("get a response within 15 s"))"#);
         assert_eq!(started.elapsed(), Duration::from_secs(15));
     }
@@ -397,7 +397,7 @@ mod tests {
         let account =
             TwilioAccount { api_url: "http://127.0.0.1:1".into(), ..account(TwilioSender::Number, token()) };
         rustls::crypto::ring::default_provider().install_default().ok();
-        let outcome = Twilio::new(account, HttpClient::network().unwrap()).send(&test_message()).await;
+        let outcome = Twilio::new(account, HttpClient::network().unwrap()).send(&sample_message()).await;
         assert!(
             matches!(outcome, Err(crate::messaging::SendError::Later { retry_after: None, .. })),
             "{outcome:?}"
@@ -426,7 +426,7 @@ mod tests {
     #[tokio::test]
     async fn request_with_number_and_auth_token() {
         assert_eq!(
-            captured_request(account(TwilioSender::Number, token()), test_message()).await,
+            captured_request(account(TwilioSender::Number, token()), sample_message()).await,
             [
                 "POST https://api.example/2010-04-01/Accounts/AC1/Messages.json",
                 "Basic QUMxOnNlY3JldA==",
@@ -440,7 +440,7 @@ mod tests {
         let key = TwilioCredentials::ApiKey { sid: "SK1".into(), secret: "key".into() };
         let poster = "https://sms.example/poster.jpg".to_owned();
         let media =
-            OutboundMessage { body: String::new(), media: vec![poster.clone(), poster], ..test_message() };
+            OutboundMessage { body: String::new(), media: vec![poster.clone(), poster], ..sample_message() };
         let [_, authorization, form] =
             captured_request(account(TwilioSender::MessagingService("MG1".into()), key), media).await;
         assert_eq!(authorization, "Basic U0sxOmtleQ==");

@@ -148,15 +148,15 @@ mod tests {
     /// Returns how often an unfinished turn counts as resumed after starts at these seconds.
     fn count_resumes(starts: &[i64]) -> i64 {
         let conn = &mut scratch();
-        let test_time = |second| Timestamp::from_second(second).unwrap();
+        let time_at = |second| Timestamp::from_second(second).unwrap();
         let phone = PhoneNumber::parse("+15550100001").unwrap();
-        let user = users::ensure_user(conn, &phone, FirstContactRole::Member, test_time(0)).unwrap();
-        let conversation = conversations::start_conversation(conn, user, "Nov 20", test_time(0)).unwrap();
+        let user = users::ensure_user(conn, &phone, FirstContactRole::Member, time_at(0)).unwrap();
+        let conversation = conversations::start_conversation(conn, user, "Nov 20", time_at(0)).unwrap();
         let plan = TurnPlan::for_responder(Responder::Model);
         let new_turn = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
-        super::super::turns::turn_lifecycle::create_turn(conn, new_turn, test_time(0)).unwrap();
+        super::super::turns::turn_lifecycle::create_turn(conn, new_turn, time_at(0)).unwrap();
         for second in starts {
-            recover_interrupted_work(conn, test_time(*second)).unwrap();
+            recover_interrupted_work(conn, time_at(*second)).unwrap();
         }
         turns::table.select(turns::attempts).first(conn).unwrap()
     }

@@ -184,5 +184,5 @@ fn live_evaluation_needs_a_model() {
     cli.write("heat.json", &heat().to_string());
     let ended = cli.run(&["eval", "heat.json", "--live"], &[]);
     assert_eq!((ended.code, ended.output.as_str()), (Some(1), ""));
-    insta::assert_snapshot!(ended.errors, @"error: failed to find a model to play with: set LLM_MODEL, and LLM_API_KEY or LLM_BASE_URL");
+    insta::assert_snapshot!(ended.errors, @"error: failed to find a configured model: set LLM_MODEL, and LLM_API_KEY or LLM_BASE_URL");
 }

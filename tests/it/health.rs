@@ -197,6 +197,6 @@ async fn health_page_reports_word_search_without_embeddings() {
     let app = Setup::default().without_embeddings().start().await;
     let mut browser = app.browser().await;
     let tested = browser.submit("/health-checks", &[("connection", "embeddings")]).await;
-    let words = "no model is configured, memory is searched by words";
+    let words = "no model is configured; memory uses full-text search only";
     assert!(tested.html.contains(words), "{}", tested.html);
 }

@@ -578,7 +578,7 @@ async fn event_webhook_needs_the_secret() {
 #[tokio::test]
 async fn connect_test_events_are_acknowledged_and_malformed_ones_refused() {
     let app = app_with_bob_waiting().await;
-    app.receive_event("radarr", &app.radarr().test_event_json()).await;
+    app.receive_event("radarr", &app.radarr().connection_test_json()).await;
     assert_eq!(app.request(report("radarr", &json!("no event"), SECRET)).await.status(), 400);
     let huge = json!({ "eventType": "Test", "message": "x".repeat(1 << 20) });
     assert_eq!(app.request(report("radarr", &huge, SECRET)).await.status(), 413);

@@ -213,7 +213,11 @@ async fn protected_messages_have_a_limit_of_their_own() {
     for _ in 0..10 {
         assert_ne!(app.sms("what do you know").await, "");
     }
-    assert!(app.sms("what do you know").await.starts_with("That is more than 10 texts within a minute."));
+    assert!(
+        app.sms("what do you know")
+            .await
+            .starts_with("That is more than 10 texts within a minute, so I ignored the rest.")
+    );
     assert_eq!(app.sms("what do you know").await, "");
     assert_eq!(app.sms("status").await, "Nothing is downloading.");
 }

@@ -94,7 +94,7 @@ fn health_command_fails_if_the_service_does() {
     let ended = Cli::new().run(&["health"], &[AT_HOME, ("PORT", &port)]);
     failing.join().unwrap();
     let expected = format!(
-        "error: failed to find the service at 127.0.0.1:{port} well: HTTP/1.1 503 Service Unavailable {{}}\n"
+        "error: failed to pass the health check of 127.0.0.1:{port}: HTTP/1.1 503 Service Unavailable {{}}\n"
     );
     assert_eq!((ended.code, ended.errors), (Some(1), expected));
 }

@@ -14,7 +14,7 @@ use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse, ResponseDelta};
 use dialarr::messaging::fake::FakeDelivery;
 use dialarr::store::conversation::conversations::{self, EndReason};
 use dialarr::store::conversation::record::pages::{self, ConversationPage};
-use dialarr::store::database::db;
+use dialarr::store::database::shell_access;
 use dialarr::store::privacy::erase_conversations;
 use dialarr::web;
 use futures_util::StreamExt;
@@ -199,7 +199,7 @@ async fn reader_is_reset_when_the_operator_erases_texts() {
     read_events(&mut reader).await;
     for _ in 0..2 {
         let path = world.database();
-        db::visit_database(path.to_str().unwrap(), |conn| {
+        shell_access::visit_database(path.to_str().unwrap(), |conn| {
             erase_conversations(conn, UserId(1), jiff::Timestamp::UNIX_EPOCH)
         })
         .unwrap();
@@ -217,7 +217,7 @@ async fn change_by_a_shell_command_is_streamed_within_fifteen_seconds() {
     read_events(&mut reader).await;
     let path = world.database();
     let now = jiff::Timestamp::UNIX_EPOCH;
-    db::visit_database(path.to_str().unwrap(), |conn| {
+    shell_access::visit_database(path.to_str().unwrap(), |conn| {
         conversations::end_conversation(conn, CONVERSATION, EndReason::Cleared, now)
     })
     .unwrap();

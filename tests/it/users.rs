@@ -3,7 +3,7 @@
 use dialarr::conversation::transcript::PhoneNumber;
 use dialarr::store::Conn;
 use dialarr::store::confirmation::code_misses;
-use dialarr::store::database::db;
+use dialarr::store::database::shell_access;
 use dialarr::store::people::user_admin;
 use dialarr::store::turns::daily_budget::Day;
 use jiff::tz::TimeZone;
@@ -112,7 +112,7 @@ fn suspension_is_shown_and_lifted_at_the_shell() {
         let day = Day::from_timestamp(now + SignedDuration::from_hours(48), &TimeZone::UTC);
         (0..5).try_for_each(|_| code_misses::count_miss(conn, sam, &day, now).map(drop))
     };
-    db::visit_database(&cli.path("dialarr.db"), guesses).unwrap();
+    shell_access::visit_database(&cli.path("dialarr.db"), guesses).unwrap();
     let line = "deletions and approvals by text: suspended until tomorrow (too many wrong codes)";
     assert!(done(cli.run(&["users", "show", SAM], &[])).contains(line));
     assert!(!done(cli.run(&["users", "unsuspend", SAM], &[])).contains(line));

@@ -105,7 +105,7 @@ pub(super) fn routes<D: Clone + Send + 'static>(fake: FakeServer<D>) -> Router {
     Router::new()
         .route("/notification", get(list_entries::<D>).post(create_entry::<D>))
         .route("/notification/schema", get(list_entry_templates::<D>))
-        .route("/notification/test", post(test_entry::<D>))
+        .route("/notification/test", post(check_entry::<D>))
         .route("/notification/{id}", get(get_entry::<D>).put(replace_entry::<D>))
         .with_state(fake)
 }
@@ -125,7 +125,7 @@ async fn list_entry_templates<D: Clone>(State(fake): State<FakeServer<D>>) -> Re
     ok_response(json!([mail, webhook_template(fake.identity)]))
 }
 
-async fn test_entry<D: Clone>(State(fake): State<FakeServer<D>>, body: Bytes) -> Response {
+async fn check_entry<D: Clone>(State(fake): State<FakeServer<D>>, body: Bytes) -> Response {
     let Ok(entry) = serde_json::from_slice::<Value>(&body) else { return malformed_body_response("$") };
     fake.lock_state().connect_entries.validate_entry(&entry).unwrap_or_else(|| ok_response(json!({})))
 }

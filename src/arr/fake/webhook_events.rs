@@ -101,7 +101,7 @@ impl<D: Clone> FakeServer<D> {
     }
 
     /// Returns the event of a connection test.
-    pub fn test_event_json(&self) -> Value {
+    pub fn connection_test_json(&self) -> Value {
         json!({ "movie": { "id": 1, "title": "Test Title", "tmdbId": 0 }, "eventType": "Test" })
     }
 }

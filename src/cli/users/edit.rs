@@ -12,7 +12,7 @@ use crate::conversation::transcript::{Address, PhoneNumber};
 use crate::engine::approvals::user_access::{self, BlockOutcome};
 use crate::store::audit::Actor;
 use crate::store::confirmation::code_misses;
-use crate::store::database::db;
+use crate::store::database::shell_access;
 use crate::store::people::user_admin::{self, ChangeUserOutcome, UserChanges};
 use crate::store::people::users::{self, FirstContactRole};
 use crate::store::privacy;
@@ -29,7 +29,7 @@ pub(super) fn change_user(
     changes: &UserChanges,
 ) -> anyhow::Result<()> {
     let now = Clock::System.now();
-    let change = db::visit_database(database_path(config)?, |conn| {
+    let change = shell_access::visit_database(database_path(config)?, |conn| {
         with_user(conn, number, |conn, user| {
             let outcome = user_admin::change_user(conn, user, changes, Actor::Shell, now)?;
             Ok((outcome, user_admin::load_user_account(conn, user)?))
@@ -45,7 +45,7 @@ pub(super) fn change_user(
 pub(super) fn approve_user(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
     let now = Clock::System.now();
     let our_address = config.twilio.as_ref().map(|twilio| Address::new(twilio.phone_number.as_str()));
-    let account = db::visit_database(database_path(config)?, |conn| {
+    let account = shell_access::visit_database(database_path(config)?, |conn| {
         let id = users::ensure_user(conn, number, FirstContactRole::Newcomer, now)?;
         let user = users::load_user(conn, id)?;
         user_access::approve_user(conn, &user, Actor::Shell, our_address.as_ref(), now)?;
@@ -56,7 +56,7 @@ pub(super) fn approve_user(config: &Config, number: &PhoneNumber) -> anyhow::Res
 
 pub(super) fn block_user(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
     let now = Clock::System.now();
-    let blocked = db::visit_database(database_path(config)?, |conn| {
+    let blocked = shell_access::visit_database(database_path(config)?, |conn| {
         with_user(conn, number, |conn, id| {
             let user = users::load_user(conn, id)?;
             let outcome = user_access::block_user(conn, &user, Actor::Shell, now)?;
@@ -73,7 +73,7 @@ pub(super) fn block_user(config: &Config, number: &PhoneNumber) -> anyhow::Resul
 pub(super) fn unsuspend_user(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
     let now = Clock::System.now();
     let today = Day::from_timestamp(now, &config.time_zone);
-    let account = db::visit_database(database_path(config)?, |conn| {
+    let account = shell_access::visit_database(database_path(config)?, |conn| {
         with_user(conn, number, |conn, user| {
             code_misses::lift_suspension(conn, user, &today, Actor::Shell, now)?;
             user_admin::load_user_account(conn, user)
@@ -84,7 +84,7 @@ pub(super) fn unsuspend_user(config: &Config, number: &PhoneNumber) -> anyhow::R
 
 pub(super) fn forget_user(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
     let now = Clock::System.now();
-    let erasure = db::visit_database(database_path(config)?, |conn| {
+    let erasure = shell_access::visit_database(database_path(config)?, |conn| {
         with_user(conn, number, |conn, user| forget::forget_user(conn, user, Actor::Shell, now))
     })?;
     match erasure.with_context(|| unknown_user_text(number))? {
@@ -96,8 +96,9 @@ pub(super) fn forget_user(config: &Config, number: &PhoneNumber) -> anyhow::Resu
         ),
     }
     // A running service would have to wait, and rebuilds the index automatically.
-    while db::visit_exclusively(database_path(config)?, |conn| privacy::rebuild_due_index(conn, now))?
-        == Some(RetentionProgress::More)
+    while shell_access::visit_exclusively(database_path(config)?, |conn| {
+        privacy::rebuild_due_index(conn, now)
+    })? == Some(RetentionProgress::More)
     {}
     print_text(&format!("forgotten: {}\n", number.as_str()))?;
     let consequence = "or it is added again at the next start";
@@ -112,7 +113,7 @@ pub(super) fn forget_user(config: &Config, number: &PhoneNumber) -> anyhow::Resu
 
 /// Asks for confirmation at the terminal.
 pub(super) fn confirm_erasure(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
-    let account = db::visit_read_only(database_path(config)?, |conn| {
+    let account = shell_access::visit_read_only(database_path(config)?, |conn| {
         with_user(conn, number, user_admin::load_user_account)
     })?;
     let user = account.with_context(|| unknown_user_text(number))?.user;

@@ -13,12 +13,12 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::conversation::transcript::PhoneNumber;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
-use crate::store::database::db;
+use crate::store::database::shell_access;
 use crate::store::privacy::export::{self, UserExport};
 
 pub(super) fn export_user(config: &Config, number: &PhoneNumber, file: Option<&Path>) -> anyhow::Result<()> {
     let now = Clock::System.now();
-    let export = db::visit_database(database_path(config)?, |conn| {
+    let export = shell_access::visit_database(database_path(config)?, |conn| {
         with_user(conn, number, |conn, user| {
             let subject = AuditSubject::User(user);
             let entry = NewAuditEntry { actor: Actor::Shell, kind: "export", subject, detail: json!({}) };

@@ -8,7 +8,7 @@ use super::{database_path, print_text, unknown_user_text, with_user};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::conversation::transcript::{PhoneNumber, User, UserRights, UserRole, UserStatus};
-use crate::store::database::db;
+use crate::store::database::shell_access;
 use crate::store::people::user_admin::{self, ConversationOverview, UserAccount, UserLimit};
 use crate::store::turns::daily_budget::Day;
 
@@ -16,7 +16,7 @@ const MAX_CONVERSATIONS: i64 = 20;
 const COLUMN_GAP: &str = "  ";
 
 pub(super) fn list_users(config: &Config) -> anyhow::Result<()> {
-    let accounts = db::visit_read_only(database_path(config)?, user_admin::load_user_accounts)?;
+    let accounts = shell_access::visit_read_only(database_path(config)?, user_admin::load_user_accounts)?;
     let head = ["NUMBER", "NAME", "ROLE", "STATUS", "MAY", "MOVIES", "SEASONS", "OPTED OUT", "LAST TEXT"];
     let rows = accounts.iter().map(|account| {
         let user = &account.user;
@@ -36,7 +36,7 @@ pub(super) fn list_users(config: &Config) -> anyhow::Result<()> {
 }
 
 pub(super) fn show_user(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
-    let found = db::visit_read_only(database_path(config)?, |conn| {
+    let found = shell_access::visit_read_only(database_path(config)?, |conn| {
         with_user(conn, number, |conn, user| {
             Ok((
                 user_admin::load_user_account(conn, user)?,

@@ -22,7 +22,7 @@ use values::OnOff;
 pub enum UsersCommand {
     /// List all users with their permissions
     List,
-    /// Show a user and the last conversations
+    /// Show a user and their last conversations
     Show {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
@@ -32,7 +32,7 @@ pub enum UsersCommand {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
     },
-    /// Block a user, whose texts then get no reply
+    /// Block a user: their texts get no reply
     Block {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,
@@ -54,7 +54,7 @@ pub enum UsersCommand {
     },
     /// Change a user's name, permissions and limits
     Set(SetArguments),
-    /// Erase all messages and the identity of a user
+    /// Erase all messages of a user, and their identity
     Forget {
         #[arg(value_parser = values::parse_phone)]
         number: PhoneNumber,

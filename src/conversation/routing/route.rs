@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::inbound_message::{InboundEvent, MessageSource, ReceivedMessage};
 use super::message_origin::MessageOrigin;
+use super::no_reply_reason::NoReplyReason;
 use super::transport::MessageTransport;
 use super::verification::FieldAuthority;
 use crate::conversation::grammar::confirmation_reply::{
@@ -153,36 +154,6 @@ pub enum StaleReason {
     Missed,
     /// The assistant was paused.
     Paused,
-}
-
-/// Reason why a message gets no reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoReplyReason {
-    Blocked,
-    OptedOut,
-    /// The carrier answers HELP and INFO itself.
-    CarrierHelp,
-    /// An opt-out or opt-in keyword that the carrier's record does not verify.
-    Unverified,
-    Reaction,
-    /// Thanks or a bare emoji, when nothing is open.
-    SmallTalk,
-    Empty,
-}
-
-impl NoReplyReason {
-    /// Returns the reason as it is stored.
-    pub fn reason(self) -> &'static str {
-        match self {
-            Self::Blocked => "blocked",
-            Self::OptedOut => "opted_out",
-            Self::CarrierHelp => "carrier_help",
-            Self::Unverified => "unverified",
-            Self::Reaction => "reaction",
-            Self::SmallTalk => "small_talk",
-            Self::Empty => "empty",
-        }
-    }
 }
 
 /// Effect of a message on waiting messages and on a running turn.
@@ -423,11 +394,8 @@ fn route_without_prompt(context: &RoutingContext<'_>, event: &InboundEvent) -> R
     {
         return Route::ListApprovals;
     }
-    if context
-        .first_request
-        .zip(last_outbound_body(context))
-        .is_some_and(|(request, text)| request.is_offered_in(text))
-    {
+    let offer = context.first_request.zip(last_outbound_body(context));
+    if offer.is_some_and(|(request, text)| request.is_offered_in(text)) {
         match reply {
             ConfirmationReply::Yes => return Route::AcceptOffer,
             ConfirmationReply::No => return Route::DeclineOffer,
@@ -436,11 +404,9 @@ fn route_without_prompt(context: &RoutingContext<'_>, event: &InboundEvent) -> R
     }
     // A button belongs to one prompt, regardless of later messages.
     let is_button = event.origin == MessageOrigin::Button;
-    if context.ended_prompt.is_some_and(|ended| is_button || ended.is_last_message) {
-        match reply {
-            ConfirmationReply::Yes | ConfirmationReply::No => return Route::LateAnswer,
-            ConfirmationReply::UnclearYes(_) | ConfirmationReply::Unrelated => {}
-        }
+    let answers_ended_prompt = context.ended_prompt.is_some_and(|ended| is_button || ended.is_last_message);
+    if answers_ended_prompt && matches!(reply, ConfirmationReply::Yes | ConfirmationReply::No) {
+        return Route::LateAnswer;
     }
     route_plain_message(context, event)
 }
@@ -483,9 +449,8 @@ fn route_plain_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
     if context.over_limit {
         return Route::RateLimited;
     }
-    if context.user.rights.role == UserRole::Admin
-        && admin_commands::parse_admin_command(&event.body).is_some()
-    {
+    let is_admin = context.user.rights.role == UserRole::Admin;
+    if is_admin && admin_commands::parse_admin_command(&event.body).is_some() {
         return Route::AdminCommand;
     }
     let is_small_talk = triage::triage_hint(&event.body) == TriageHint::SmallTalk;
@@ -501,10 +466,11 @@ fn route_plain_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
         Some(TextCommand::More) => Route::More,
         Some(TextCommand::SetNotifications(preference)) => Route::SetNotifications(preference),
         Some(TextCommand::Status | TextCommand::Upcoming) => Route::Turn(Responder::Keyword),
-        Some(TextCommand::Number(_)) if context.last_list == LastListSource::Code => {
-            Route::Turn(Responder::Keyword)
-        }
-        Some(TextCommand::Number(_)) | None => Route::Turn(Responder::Model),
+        Some(TextCommand::Number(_)) => Route::Turn(match context.last_list {
+            LastListSource::Code => Responder::Keyword,
+            LastListSource::ModelOrNone => Responder::Model,
+        }),
+        None => Route::Turn(Responder::Model),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::conversation::people::first_request::{self, FirstRequest};
 use crate::conversation::rate_limit::TextAllowance;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::message_origin::MessageOrigin;
+use crate::conversation::routing::no_reply_reason::NoReplyReason;
 use crate::conversation::routing::route::{
     self, EndedPrompt, LastListSource, OpenPrompt, RecentMessage, Route, RoutingContext,
 };
@@ -110,7 +111,7 @@ impl TurnStart<'_> {
         let mut user = users::load_user(self.conn, user)?;
         if waiting[1..].iter().any(route::opts_out) {
             // No more messages may be sent, regardless of the first message's request.
-            return self.skip_message(first, route::NoReplyReason::OptedOut.reason());
+            return self.skip_message(first, NoReplyReason::OptedOut.reason());
         }
         // The opt-in is also stored for a user who has not opted out according to our records: messages can overtake
         // each other, and an earlier opt-out may still arrive.
@@ -127,7 +128,7 @@ impl TurnStart<'_> {
             return Ok(TurnStartOutcome::Unverified(first.id));
         }
         let route = route::route_message(&routing, first);
-        if !matches!(route, Route::OptOut | Route::Newcomer | Route::Skip(route::NoReplyReason::Blocked)) {
+        if !matches!(route, Route::OptOut | Route::Newcomer | Route::Skip(NoReplyReason::Blocked)) {
             self.store_reaction(&user, &context, &routing, first)?;
         }
         self.apply_route(route, &user, &context, &waiting)

@@ -445,7 +445,7 @@ mod tests {
     use crate::store::people::users::{self, FirstContactRole};
     use crate::store::scratch;
 
-    fn test_time(hours: i64) -> Timestamp {
+    fn time_at(hours: i64) -> Timestamp {
         Timestamp::from_second(3600 * hours).unwrap()
     }
 
@@ -459,12 +459,12 @@ mod tests {
             conn,
             &PhoneNumber::parse(phone).unwrap(),
             FirstContactRole::Newcomer,
-            test_time(0),
+            time_at(0),
         )
         .unwrap();
         let mut codes = codes.iter();
         let request = NewApproval { user, kind: &ApprovalKind::Join, call: None };
-        request_approval(conn, &request, &mut || code(*codes.next().unwrap()), test_time(0)).unwrap()
+        request_approval(conn, &request, &mut || code(*codes.next().unwrap()), time_at(0)).unwrap()
     }
 
     #[test]
@@ -480,27 +480,24 @@ mod tests {
         let approval = request_join(&mut conn, "+15550100001", &[4821]);
         for _ in 0..3 {
             assert!(matches!(
-                find_approval_by_code(&mut conn, &code(4821), test_time(1)).unwrap(),
+                find_approval_by_code(&mut conn, &code(4821), time_at(1)).unwrap(),
                 CodeLookup::Open(_)
             ));
             count_wrong_code(&mut conn).unwrap();
         }
-        assert_eq!(
-            find_approval_by_code(&mut conn, &code(4821), test_time(1)).unwrap(),
-            CodeLookup::Disabled
-        );
-        let replacement = replace_disabled_code(&mut conn, &approval, &mut || code(9), test_time(1)).unwrap();
+        assert_eq!(find_approval_by_code(&mut conn, &code(4821), time_at(1)).unwrap(), CodeLookup::Disabled);
+        let replacement = replace_disabled_code(&mut conn, &approval, &mut || code(9), time_at(1)).unwrap();
         assert_eq!((replacement.user, replacement.code), (approval.user, code(9)));
         assert!(matches!(
-            find_approval_by_code(&mut conn, &code(9), test_time(1)).unwrap(),
+            find_approval_by_code(&mut conn, &code(9), time_at(1)).unwrap(),
             CodeLookup::Open(_)
         ));
         assert_eq!(
-            find_approval_by_code(&mut conn, &code(4821), test_time(1)).unwrap(),
+            find_approval_by_code(&mut conn, &code(4821), time_at(1)).unwrap(),
             CodeLookup::Ended(ApprovalOutcome::Replaced, None)
         );
         assert_eq!(
-            find_approval_by_code(&mut conn, &code(9), test_time(24)).unwrap(),
+            find_approval_by_code(&mut conn, &code(9), time_at(24)).unwrap(),
             CodeLookup::Ended(ApprovalOutcome::Expired, None)
         );
     }
@@ -510,11 +507,11 @@ mod tests {
         let mut conn = scratch();
         let approval = request_join(&mut conn, "+15550100001", &[4821]);
         assert!(matches!(
-            find_approval_by_code(&mut conn, &code(4821), test_time(23)).unwrap(),
+            find_approval_by_code(&mut conn, &code(4821), time_at(23)).unwrap(),
             CodeLookup::Open(_)
         ));
         assert!(matches!(
-            find_approval_by_code(&mut conn, &code(4821), test_time(24)).unwrap(),
+            find_approval_by_code(&mut conn, &code(4821), time_at(24)).unwrap(),
             CodeLookup::Ended(ApprovalOutcome::Expired, None)
         ));
         assert_eq!(
@@ -523,29 +520,20 @@ mod tests {
                 approval.id,
                 ApprovalOutcome::Approved,
                 Some(approval.user),
-                test_time(2)
+                time_at(2)
             )
             .unwrap(),
             SettleApprovalOutcome::Settled
         );
         assert_eq!(
-            settle_approval(
-                &mut conn,
-                approval.id,
-                ApprovalOutcome::Denied,
-                Some(approval.user),
-                test_time(2)
-            )
-            .unwrap(),
+            settle_approval(&mut conn, approval.id, ApprovalOutcome::Denied, Some(approval.user), time_at(2))
+                .unwrap(),
             SettleApprovalOutcome::AlreadySettled
         );
         assert!(matches!(
-            find_approval_by_code(&mut conn, &code(4821), test_time(3)).unwrap(),
+            find_approval_by_code(&mut conn, &code(4821), time_at(3)).unwrap(),
             CodeLookup::Ended(ApprovalOutcome::Approved, Some(_))
         ));
-        assert_eq!(
-            find_approval_by_code(&mut conn, &code(4821), test_time(48)).unwrap(),
-            CodeLookup::Unknown
-        );
+        assert_eq!(find_approval_by_code(&mut conn, &code(4821), time_at(48)).unwrap(), CodeLookup::Unknown);
     }
 }

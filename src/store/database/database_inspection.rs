@@ -95,7 +95,8 @@ fn load_overdue_work(conn: &mut Conn, before: Timestamp) -> QueryResult<OverdueW
 mod tests {
     use diesel::connection::SimpleConnection;
 
-    use super::super::db::{Db, visit_database};
+    use super::super::db::Db;
+    use super::super::shell_access::visit_database;
     use super::*;
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;

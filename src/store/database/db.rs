@@ -11,8 +11,7 @@ use diesel::prelude::*;
 use diesel::result::Error as QueryError;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::database_inspection;
-use super::database_lock::{DatabaseHandle, LockOutcome, LockedConnection, companion_path};
+use super::database_lock::{DatabaseHandle, LockOutcome, LockedConnection};
 use super::file_watch::{DisplacedFile, FileWatch};
 use super::migration::{self, MigrationError};
 use super::simulated_queue::SimulatedQueue;
@@ -317,99 +316,6 @@ impl Db {
 }
 
 /// Error of a shell command that uses the database.
-#[derive(Debug, thiserror::Error)]
-pub enum VisitError {
-    #[error("find {0}; hint: run this command in the directory of the service, with its configuration")]
-    Missing(String),
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    #[error(transparent)]
-    Migrate(#[from] MigrationError),
-    #[error(
-        "use {0}: the running service has another version; \
-         hint: use the program of that version, or restart the service"
-    )]
-    VersionMismatch(String),
-    #[error(
-        "use {0}: the running service opened the file under another name, or is about to open it; \
-         hint: use the DATABASE_URL of the service"
-    )]
-    OtherName(String),
-    #[error("query the database")]
-    Query(#[from] QueryError),
-}
-
-/// State of the service while a shell command uses the database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServiceState {
-    /// The service or a conversation in the terminal is running.
-    Running,
-    Stopped,
-}
-
-/// Runs `work` in one transaction for a shell command, whether or not a service is running. If no service is
-/// running, the command holds the lock, so that no service can start until the work is done.
-pub fn visit_database<R>(
-    path: &str,
-    work: impl FnOnce(&mut Conn) -> QueryResult<R>,
-) -> Result<R, VisitError> {
-    visit_with_service_state(path, work).map(|(value, _)| value)
-}
-
-/// Like [`visit_database`], but also returns the state of the service.
-pub fn visit_with_service_state<R>(
-    path: &str,
-    work: impl FnOnce(&mut Conn) -> QueryResult<R>,
-) -> Result<(R, ServiceState), VisitError> {
-    let (mut conn, service) = open_for_visit(path)?;
-    Ok((conn.immediate_transaction(work)?, service))
-}
-
-/// Like [`visit_database`], for work that would block a running service; returns `None` if a service is running.
-pub fn visit_exclusively<R>(
-    path: &str,
-    work: impl FnOnce(&mut Conn) -> QueryResult<R>,
-) -> Result<Option<R>, VisitError> {
-    let (mut conn, service) = open_for_visit(path)?;
-    match service {
-        ServiceState::Stopped => Ok(Some(conn.immediate_transaction(work)?)),
-        ServiceState::Running => Ok(None),
-    }
-}
-
-/// Like [`visit_database`], for work that only reads: it never blocks the writes of a service.
-pub fn visit_read_only<R>(
-    path: &str,
-    work: impl FnOnce(&mut Conn) -> QueryResult<R>,
-) -> Result<R, VisitError> {
-    let (mut conn, _) = open_for_visit(path)?;
-    Ok(conn.transaction(work)?)
-}
-
-fn open_for_visit(path: &str) -> Result<(LockedConnection, ServiceState), VisitError> {
-    if !std::path::Path::new(path).exists() {
-        return Err(VisitError::Missing(path.to_owned()));
-    }
-    migration::reject_log_without_database(path)?;
-    let handle = Arc::new(DatabaseHandle::open(path)?);
-    let service = match handle.try_lock()? {
-        LockOutcome::Acquired => ServiceState::Stopped,
-        LockOutcome::InUse => ServiceState::Running,
-    };
-    // SQLite names the log after the path of the database, so each hard link would have its own log.
-    if service == ServiceState::Running && !companion_path(path, "-wal").exists() {
-        return Err(VisitError::OtherName(path.to_owned()));
-    }
-    migration::reject_unusable_file(&mut *handle.connect(INSPECTION_PRAGMAS)?, path)?;
-    let mut conn = handle.connect(WRITER_PRAGMAS)?;
-    match service {
-        ServiceState::Stopped => migration::migrate_database(&mut conn, path)?,
-        ServiceState::Running if database_inspection::has_current_tables(&mut conn)? => {}
-        ServiceState::Running => return Err(VisitError::VersionMismatch(path.to_owned())),
-    }
-    Ok((conn, service))
-}
-
 fn open_connections(path: &str) -> Result<(LockedConnection, ReaderPool, Arc<FileWatch>), OpenError> {
     migration::reject_log_without_database(path)?;
     let handle = Arc::new(DatabaseHandle::open_or_create(path)?);
@@ -433,9 +339,9 @@ fn open_connections(path: &str) -> Result<(LockedConnection, ReaderPool, Arc<Fil
 }
 
 /// Pragmas of an inspection, which must not change the file, not even its journal mode.
-const INSPECTION_PRAGMAS: &str = "PRAGMA query_only=ON;";
+pub(super) const INSPECTION_PRAGMAS: &str = "PRAGMA query_only=ON;";
 /// Pragmas of the writer. Erased data is also overwritten in the file.
-const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; \
+pub(super) const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; \
      PRAGMA temp_store=MEMORY; PRAGMA secure_delete=ON;";
 /// Pragmas of a reader. The cache of a reader is empty after each commit, so a small cache suffices.
 const READER_PRAGMAS: &str =
@@ -520,6 +426,7 @@ mod tests {
     use diesel_migrations::MigrationHarness;
 
     use super::super::migration::MIGRATIONS;
+    use super::super::shell_access::{VisitError, visit_database};
     use super::*;
 
     #[derive(QueryableByName)]

@@ -164,9 +164,8 @@ mod tests {
 
     #[test]
     fn overlapping_intervals_count_once() {
-        let test_time = |ms| Timestamp::from_millisecond(ms).unwrap();
-        let intervals =
-            [(0, 10), (2, 5), (8, 12), (20, 25)].map(|(from, to)| (test_time(from), test_time(to)));
+        let time_at = |ms| Timestamp::from_millisecond(ms).unwrap();
+        let intervals = [(0, 10), (2, 5), (8, 12), (20, 25)].map(|(from, to)| (time_at(from), time_at(to)));
         assert_eq!(covered_millis(intervals.into_iter()), 17);
         assert_eq!(covered_millis(std::iter::empty()), 0);
     }

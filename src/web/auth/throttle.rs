@@ -83,14 +83,14 @@ mod tests {
 
     use super::{PasswordAttempt, SignInThrottle, is_audited};
 
-    fn test_time(seconds: i64) -> Timestamp {
+    fn time_at(seconds: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
     }
 
     fn after_five_failures() -> SignInThrottle {
         let mut throttle = SignInThrottle::default();
         for second in 0..5 {
-            assert_eq!(throttle.begin_attempt(test_time(second)), PasswordAttempt::Allowed);
+            assert_eq!(throttle.begin_attempt(time_at(second)), PasswordAttempt::Allowed);
         }
         throttle
     }
@@ -98,15 +98,9 @@ mod tests {
     #[test]
     fn sixth_attempt_waits_and_retries_do_not_prolong_the_delay() {
         let mut throttle = after_five_failures();
-        assert_eq!(
-            throttle.begin_attempt(test_time(10)),
-            PasswordAttempt::RetryAfter(Duration::from_secs(24))
-        );
-        assert_eq!(
-            throttle.begin_attempt(test_time(33)),
-            PasswordAttempt::RetryAfter(Duration::from_secs(1))
-        );
-        assert_eq!(throttle.begin_attempt(test_time(34)), PasswordAttempt::Allowed);
+        assert_eq!(throttle.begin_attempt(time_at(10)), PasswordAttempt::RetryAfter(Duration::from_secs(24)));
+        assert_eq!(throttle.begin_attempt(time_at(33)), PasswordAttempt::RetryAfter(Duration::from_secs(1)));
+        assert_eq!(throttle.begin_attempt(time_at(34)), PasswordAttempt::Allowed);
     }
 
     #[test]
@@ -115,12 +109,12 @@ mod tests {
         let mut now = 4;
         let mut waits = Vec::new();
         for _ in 0..8 {
-            let PasswordAttempt::RetryAfter(wait) = throttle.begin_attempt(test_time(now)) else {
+            let PasswordAttempt::RetryAfter(wait) = throttle.begin_attempt(time_at(now)) else {
                 panic!("attempt without a delay")
             };
             waits.push(wait.as_secs());
             now += i64::try_from(wait.as_secs()).unwrap();
-            assert_eq!(throttle.begin_attempt(test_time(now)), PasswordAttempt::Allowed);
+            assert_eq!(throttle.begin_attempt(time_at(now)), PasswordAttempt::Allowed);
         }
         assert_eq!(waits, [30, 60, 120, 240, 480, 900, 900, 900]);
     }
@@ -128,37 +122,37 @@ mod tests {
     #[test]
     fn clock_step_back_neither_admits_earlier_nor_locks_out() {
         let mut throttle = SignInThrottle::default();
-        throttle.begin_attempt(test_time(1_000_000));
-        assert_eq!(throttle.begin_attempt(test_time(0)), PasswordAttempt::Allowed);
+        throttle.begin_attempt(time_at(1_000_000));
+        assert_eq!(throttle.begin_attempt(time_at(0)), PasswordAttempt::Allowed);
 
         let mut throttle = after_five_failures();
         assert_eq!(
-            throttle.begin_attempt(test_time(-1_000_000)),
+            throttle.begin_attempt(time_at(-1_000_000)),
             PasswordAttempt::RetryAfter(Duration::from_secs(30))
         );
         assert_eq!(
-            throttle.begin_attempt(test_time(-1_000_000 + 29)),
+            throttle.begin_attempt(time_at(-1_000_000 + 29)),
             PasswordAttempt::RetryAfter(Duration::from_secs(1))
         );
-        assert_eq!(throttle.begin_attempt(test_time(-1_000_000 + 30)), PasswordAttempt::Allowed);
+        assert_eq!(throttle.begin_attempt(time_at(-1_000_000 + 30)), PasswordAttempt::Allowed);
         assert_eq!(throttle.failure_count(), 6);
     }
 
     #[test]
     fn failures_expire_after_an_idle_period_or_a_success() {
         let mut throttle = after_five_failures();
-        assert_eq!(throttle.begin_attempt(test_time(4 + 3600)), PasswordAttempt::Allowed);
+        assert_eq!(throttle.begin_attempt(time_at(4 + 3600)), PasswordAttempt::Allowed);
         assert_eq!(throttle.failure_count(), 1);
 
         let mut throttle = SignInThrottle::default();
-        throttle.begin_attempt(test_time(0));
-        throttle.begin_attempt(test_time(900));
+        throttle.begin_attempt(time_at(0));
+        throttle.begin_attempt(time_at(900));
         assert_eq!(throttle.failure_count(), 1);
 
         let mut throttle = after_five_failures();
-        throttle.begin_attempt(test_time(100));
+        throttle.begin_attempt(time_at(100));
         assert_eq!(throttle.record_success(), 5);
-        assert_eq!(throttle.begin_attempt(test_time(101)), PasswordAttempt::Allowed);
+        assert_eq!(throttle.begin_attempt(time_at(101)), PasswordAttempt::Allowed);
     }
 
     #[test]

@@ -155,7 +155,7 @@ impl Served {
     pub(crate) fn console(&mut self) -> String {
         let mut line = String::new();
         self.log.read_line(&mut line).unwrap();
-        let (_, address) = line.split_once("the console is open address=").unwrap();
+        let (_, address) = line.split_once("console listening address=").unwrap();
         address.trim().trim_start_matches("http://").to_owned()
     }
 

@@ -2,7 +2,7 @@
 
 use dialarr::conversation::transcript::{PhoneNumber, UserId};
 use dialarr::store::audit::Actor;
-use dialarr::store::database::db;
+use dialarr::store::database::shell_access;
 use dialarr::store::people::user_admin;
 use dialarr::store::privacy::export::export_user;
 use dialarr::store::privacy::forget::{ErasureOutcome, forget_user};
@@ -28,7 +28,7 @@ impl TestApp {
             let user = user_admin::find_user_id_by_phone(conn, &phone)?.unwrap();
             work(conn, user)
         };
-        db::visit_database(path.to_str().unwrap(), visit).unwrap()
+        shell_access::visit_database(path.to_str().unwrap(), visit).unwrap()
     }
 
     pub(crate) async fn days_pass(&self, days: i64) {

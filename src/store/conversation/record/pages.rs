@@ -127,22 +127,22 @@ mod tests {
     use crate::store::turns::model_steps;
     use crate::store::turns::turn_lifecycle::{self as turn_rows, NewTurn, TurnEnd, TurnKind, TurnPlan};
 
-    fn test_time(second: i64) -> Timestamp {
+    fn time_at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
     }
 
     /// Creates a conversation of four turns that call a tool, each followed by a notification.
     fn create_conversation(conn: &mut Conn) -> ConversationId {
         let phone = PhoneNumber::parse("+15550100001").unwrap();
-        let user = users::ensure_user(conn, &phone, FirstContactRole::Member, test_time(0)).unwrap();
-        let conversation = start_conversation(conn, user, "Nov 20", test_time(0)).unwrap();
+        let user = users::ensure_user(conn, &phone, FirstContactRole::Member, time_at(0)).unwrap();
+        let conversation = start_conversation(conn, user, "Nov 20", time_at(0)).unwrap();
         for turn in 1..=4 {
             let plan = TurnPlan::for_responder(Responder::Model);
             let new_turn = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
-            let id = turn_rows::create_turn(conn, new_turn, test_time(10 * turn)).unwrap();
-            model_steps::add_call(conn, id, "check_status", test_time(10 * turn)).unwrap();
+            let id = turn_rows::create_turn(conn, new_turn, time_at(10 * turn)).unwrap();
+            model_steps::add_call(conn, id, "check_status", time_at(10 * turn)).unwrap();
             let end = TurnEnd::without_message(id, MessageOutcome::Replied);
-            turn_rows::finish_turn(conn, &end, test_time(10 * turn + 1)).unwrap();
+            turn_rows::finish_turn(conn, &end, time_at(10 * turn + 1)).unwrap();
             let notice = NewOutboundMessage {
                 key: format!("notice:{turn}"),
                 user,
@@ -154,7 +154,7 @@ mod tests {
                 media: None,
                 segments: 1,
             };
-            outbox::queue_message(conn, &notice, test_time(10 * turn + 5)).unwrap();
+            outbox::queue_message(conn, &notice, time_at(10 * turn + 5)).unwrap();
         }
         conversation
     }
