@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use async_trait::async_trait;
 use dialarr::app::App;
-use dialarr::arr::fake::demo_library::demo_library;
+use dialarr::arr::fake::demo_library::create_demo_servers;
 use dialarr::clock::Clock;
 use dialarr::conversation::memory::answer_metadata::{self, TurnEffect};
 use dialarr::conversation::transcript::{PhoneNumber, UserId};
@@ -22,7 +22,7 @@ use dialarr::store::database::db::Db;
 use dialarr::store::memory::indexing_queue::{self, AnnotationSource, EmbeddedAnswer, IndexingResult};
 use dialarr::store::memory::responses::{self, AnswerOwner, NewAnswer};
 use dialarr::store::people::users::{self, FirstContactRole};
-use dialarr::store::privacy::erase_conversations;
+use dialarr::store::privacy::erase_user_content;
 use jiff::tz::TimeZone;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -80,7 +80,7 @@ async fn round(what: &str, people: usize, rows: usize) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let database = folder.path().join("memory.db");
     let database = database.to_str().context("a path that is not UTF-8")?;
-    let (radarr, sonarr) = demo_library(Clock::System.now());
+    let (radarr, sonarr) = create_demo_servers(Clock::System.now());
     let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, "https://sms.example.org");
     let mut blueprint =
         peers.blueprint(Db::open(database)?, simulation::simulation_settings(TimeZone::UTC), None)?;
@@ -119,7 +119,7 @@ async fn round(what: &str, people: usize, rows: usize) -> Result<()> {
     );
     let (one, now) = (viewers[0], Clock::System.now());
     let start = Instant::now();
-    app.db.write(move |conn| erase_conversations(conn, one, now)).await?;
+    app.db.write(move |conn| erase_user_content(conn, one, now)).await?;
     println!("  one person's {} answers forgotten in {:.2} s", rows / people, start.elapsed().as_secs_f64());
     app.drain_turns().await;
     app.close().await;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use dialarr::app::App;
-use dialarr::arr::fake::demo_library::demo_library;
+use dialarr::arr::fake::demo_library::create_demo_servers;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::{PhoneNumber, ToolArguments};
 use dialarr::engine::HouseholdSettings;
@@ -33,7 +33,7 @@ fn main() -> Result<()> {
 }
 
 async fn run() -> Result<()> {
-    let (radarr, sonarr) = demo_library(Clock::System.now());
+    let (radarr, sonarr) = create_demo_servers(Clock::System.now());
     let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, "https://sms.example.org");
     let folder = tempfile::tempdir()?;
     let database = folder.path().join("turn.db");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::api::ApiClient;
 use super::wire::{EpisodeResource, QueueRow, ResourcePage, integer_or_default};
-use super::{ArrError, error_message, time_format};
+use super::{ArrError, error_message, time_parsing};
 
 /// Download with all of its queue rows. A season pack has one row per episode.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,7 +110,7 @@ fn merge_rows(rows: &[QueueRow]) -> Option<Download> {
         time_left: first
             .timeleft
             .as_deref()
-            .and_then(time_format::parse_time_span)
+            .and_then(time_parsing::parse_time_span)
             .filter(|left| *left > Duration::ZERO),
     })
 }

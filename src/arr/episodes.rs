@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::api::QueryParameters;
 use super::sonarr::Sonarr;
-use super::time_format::parse_instant;
+use super::time_parsing::parse_instant;
 use super::wire::{EpisodeResource, integer_or_default};
 use super::{ArrError, MediaFile};
 

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::radarr::Radarr;
 use super::sonarr::Sonarr;
-use super::time_format::parse_instant;
+use super::time_parsing::parse_instant;
 use super::wire::{EpisodeResource, HistoryRow, QualityResource, integer_or_default};
 use super::{ArrError, error_message};
 

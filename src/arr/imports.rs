@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::api::ApiClient;
-use super::time_format::parse_instant;
+use super::time_parsing::parse_instant;
 use super::wire::{EpisodeResource, HistoryRow, MovieResource};
 use super::{ArrError, ImportedDownload};
 
@@ -36,7 +36,7 @@ fn imports_from_rows(rows: Vec<HistoryRow>) -> Vec<ImportedDownload> {
     let mut groups: BTreeMap<ImportKey, Vec<(Timestamp, HistoryRow)>> = BTreeMap::new();
     for row in rows {
         if let Some(at) = parse_instant(row.date.as_deref()) {
-            groups.entry(import_key(&row)).or_default().push((at, row));
+            groups.entry(group_key(&row)).or_default().push((at, row));
         }
     }
     let mut imported: Vec<ImportedDownload> = groups
@@ -44,14 +44,18 @@ fn imports_from_rows(rows: Vec<HistoryRow>) -> Vec<ImportedDownload> {
         .filter_map(|mut rows| {
             rows.sort_by_key(|(at, _)| Reverse(*at));
             let (at, newest) = rows.first()?;
-            Some(ImportedDownload { title: import_title(newest), detail: import_detail(&rows), at: *at })
+            Some(ImportedDownload {
+                title: format_import_title(newest),
+                detail: format_import_detail(&rows),
+                at: *at,
+            })
         })
         .collect();
     imported.sort_by_key(|import| Reverse(import.at));
     imported
 }
 
-fn import_key(row: &HistoryRow) -> ImportKey {
+fn group_key(row: &HistoryRow) -> ImportKey {
     match (row.movie_id, row.series_id) {
         (Some(movie), _) => ImportKey::Movie(movie),
         (None, Some(series)) => {
@@ -61,13 +65,13 @@ fn import_key(row: &HistoryRow) -> ImportKey {
     }
 }
 
-fn import_title(row: &HistoryRow) -> String {
+fn format_import_title(row: &HistoryRow) -> String {
     let movie = row.movie.as_ref().and_then(MovieResource::title_with_year);
     let series = || row.series.as_ref().and_then(|series| series.title.clone());
     movie.or_else(series).or_else(|| row.source_title.clone()).unwrap_or_default()
 }
 
-fn import_detail(rows: &[(Timestamp, HistoryRow)]) -> String {
+fn format_import_detail(rows: &[(Timestamp, HistoryRow)]) -> String {
     // An upgraded episode has a second row.
     let mut episodes: Vec<i64> = rows.iter().filter_map(|(_, row)| row.episode_id).collect();
     episodes.sort_unstable();

@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 
 use super::MovieCollection;
-use super::time_format::parse_day;
+use super::time_parsing::parse_day;
 use super::wire::{
     AlternateTitle, CollectionResource, MovieResource, RatingResource, SeriesResource, StatisticsResource,
     bytes_or_zero, integer_or_default, saturating_total,

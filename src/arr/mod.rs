@@ -21,7 +21,7 @@ pub mod radarr;
 mod response;
 mod series;
 pub mod sonarr;
-mod time_format;
+mod time_parsing;
 mod wire;
 
 use jiff::Timestamp;

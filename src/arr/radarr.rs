@@ -9,7 +9,7 @@ use url::Url;
 use super::api::ApiClient;
 use super::common_api::{CommonApi, removal_outcome};
 use super::library_title::LibraryTitle;
-use super::time_format::parse_day;
+use super::time_parsing::parse_day;
 use super::{
     AdditionOutcome, ArrError, CalendarDate, CalendarEntry, Download, ImportedDownload, Movie, NewMovie,
     QualityProfile, ReleaseKind, RemovalOutcome, RootFolder, downloads, imports, wire,

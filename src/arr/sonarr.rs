@@ -8,7 +8,7 @@ use url::Url;
 use super::api::ApiClient;
 use super::common_api::CommonApi;
 use super::library_title::LibraryTitle;
-use super::time_format::parse_instant;
+use super::time_parsing::parse_instant;
 use super::{
     AdditionOutcome, ArrError, CalendarDate, CalendarEntry, Download, ImportedDownload, NewSeries,
     QualityProfile, RemovalOutcome, RootFolder, SPECIALS, Series, WantedEpisodes, downloads, imports, wire,

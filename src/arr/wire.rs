@@ -4,7 +4,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::time_format::{parse_day, parse_instant};
+use super::time_parsing::{parse_day, parse_instant};
 use super::{Availability, ReleaseStatus, SPECIALS};
 
 #[derive(Debug, Default, Deserialize)]

@@ -16,7 +16,7 @@ use super::serve::StopSignals;
 use super::{DemoArguments, chat, console};
 use crate::access_rules::TrustedProxies;
 use crate::app::App;
-use crate::arr::fake::demo_library::demo_library;
+use crate::arr::fake::demo_library::create_demo_servers;
 use crate::clock::Clock;
 use crate::conversation::transcript::PhoneNumber;
 use crate::http::HttpClient;
@@ -61,7 +61,7 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
     let database = folder.path().join("demo.db");
     let database = database.to_str().context("use a temporary folder that is not UTF-8")?;
 
-    let (radarr, sonarr) = demo_library(Clock::System.now());
+    let (radarr, sonarr) = create_demo_servers(Clock::System.now());
     let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, &format!("http://{address}"));
     let mut settings = simulation::simulation_settings(TimeZone::system());
     settings.debounce = Duration::from_millis(300);

@@ -153,7 +153,7 @@ fn load_config() -> anyhow::Result<Config> {
 
 /// Prints text to standard output. Unlike `println!`, it returns an error for a closed pipe instead of panicking.
 fn print_text(text: &str) -> anyhow::Result<()> {
-    io::stdout().lock().write_all(text.as_bytes()).context("write to the terminal")
+    io::stdout().lock().write_all(text.as_bytes()).context("write to standard output")
 }
 
 #[cfg(test)]

@@ -42,7 +42,9 @@ pub enum FailureCode {
     // The call never ran.
     BadArguments,
     UnknownId,
+    /// The model called a tool that does not exist.
     UnknownTool,
+    /// The turn reached its limit of time or calls.
     Limit,
     NotRun,
     // Permission.
@@ -72,7 +74,9 @@ pub enum FailureCode {
     NotDeleted,
     // Facts.
     NotSaid,
+    /// The fact is not stored.
     NotKnown,
+    /// The user has as many facts as are stored for one user.
     TooMany,
     // Sonarr and Radarr.
     NotSetUp,
@@ -88,13 +92,14 @@ pub enum FailureCode {
     SonarrNotFound,
     SonarrError,
     SonarrUnreadable,
-    // Runs.
+    // Execution of the call.
     Failed,
     TooSlow,
     NotDone,
     OutcomeUnknown,
-    // Queued additions, in the audit log.
+    // Deferred additions, in the audit log.
     NotReachedForADay,
+    /// The tool of a deferred addition does not exist any longer.
     NoSuchTool,
     /// Code that another version of the program has stored.
     #[serde(untagged)]
@@ -102,9 +107,9 @@ pub enum FailureCode {
 }
 
 impl FailureCode {
-    /// Returns whether the call had no effect and may succeed later, because the instance is down. This includes
-    /// misconfigured instances: one that is still starting may also respond with a web page instead of JSON.
-    pub fn is_library_down(&self) -> bool {
+    /// Returns whether the call had no effect and may succeed later: the instance is down, faulty, or not set up
+    /// correctly. One that is still starting may also respond with a web page instead of JSON.
+    pub fn may_succeed_later(&self) -> bool {
         matches!(
             self,
             Self::RadarrUnreachable

@@ -13,7 +13,7 @@ use crate::config::{self, Config};
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::engine::PicturePolicy;
 use crate::http::HttpClient;
-use crate::messaging::error_codes::{ErrorCodeClass, look_up};
+use crate::messaging::error_codes::{ErrorCodeClass, look_up_error_code};
 use crate::messaging::message_log::ListedDelivery;
 use crate::messaging::twilio::WEBHOOK_PATH;
 use crate::messaging::twilio_account::{
@@ -199,7 +199,7 @@ fn deliveries_finding(deliveries: &[ListedDelivery], now: Timestamp) -> Finding 
         .filter(|delivery| delivery.at.is_none_or(|at| now.duration_since(at) <= MAX_FAILURE_AGE));
     let recent: Vec<&ListedDelivery> = recent.collect();
     let misconfiguration = |delivery: &&&ListedDelivery| {
-        let code = delivery.error_code.and_then(look_up);
+        let code = delivery.error_code.and_then(look_up_error_code);
         code.filter(|code| code.class == ErrorCodeClass::Misconfigured)
     };
     let Some(problem) = recent.iter().find_map(|delivery| misconfiguration(&delivery)) else {

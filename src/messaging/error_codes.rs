@@ -29,7 +29,7 @@ pub struct ErrorCode {
     pub meaning: &'static str,
 }
 
-pub fn look_up(code: u32) -> Option<&'static ErrorCode> {
+pub fn look_up_error_code(code: u32) -> Option<&'static ErrorCode> {
     TABLE.binary_search_by_key(&code, |row| row.code).map(|index| &TABLE[index]).ok()
 }
 
@@ -131,7 +131,7 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::{ErrorCodeClass, TABLE, classify_status, look_up};
+    use super::{ErrorCodeClass, TABLE, classify_status, look_up_error_code};
 
     const CODES: &str = include_str!("../../tests/data/twilio/error_codes.json");
 
@@ -168,9 +168,9 @@ mod tests {
     #[test]
     fn every_code_is_found() {
         for row in TABLE {
-            assert_eq!(look_up(row.code), Some(row));
+            assert_eq!(look_up_error_code(row.code), Some(row));
         }
-        assert_eq!(look_up(99_999), None);
+        assert_eq!(look_up_error_code(99_999), None);
     }
 
     #[test]

@@ -49,7 +49,7 @@ struct LogEntry {
 }
 
 impl LogEntry {
-    fn created_at(&self) -> Option<Timestamp> {
+    fn parse_date_created(&self) -> Option<Timestamp> {
         DateTimeParser::new().parse_timestamp(self.date_created.as_deref()?).ok()
     }
 }
@@ -83,13 +83,13 @@ impl Twilio {
         let into_delivery = |entry: LogEntry| ListedDelivery {
             status: DeliveryStatus::from_carrier_status(&entry.status),
             error_code: entry.error_code,
-            at: entry.created_at(),
+            at: entry.parse_date_created(),
         };
         Ok(outbound.map(into_delivery).collect())
     }
 
     /// Returns the listed messages that may be `message`: outbound, to the same recipient, with the same body, and not
-    /// older than `since`.
+    /// older than `since`, apart from the clock skew. An entry without a valid date is included.
     pub(super) async fn find_candidates(
         &self,
         message: &OutboundMessage,
@@ -137,7 +137,7 @@ impl Twilio {
         if !is_sid(sid) {
             return Err(LookupError("the message id is malformed".to_owned()));
         }
-        let response = self.get_log(&self.account_url(&format!("Messages/{sid}.json"))).await?;
+        let response = self.send_get(&self.account_url(&format!("Messages/{sid}.json"))).await?;
         if response.status() == StatusCode::NOT_FOUND {
             return Ok(None);
         }
@@ -170,17 +170,17 @@ impl Twilio {
         let mut entries = Vec::new();
         for _ in 0..MAX_PAGES {
             let LogPage { messages, next_page_uri } = self.read_page(&url).await?;
-            let is_last_page = messages.is_empty();
+            let is_empty_page = messages.is_empty();
             for mut entry in messages {
                 // An entry without a valid time is included, because it may be the searched message.
-                entry.created_at = entry.created_at();
+                entry.created_at = entry.parse_date_created();
                 if is_past_end(&entry) {
                     return Ok(entries);
                 }
                 entries.push(entry);
             }
             match next_page_uri {
-                Some(next) if !is_last_page => url = self.absolute_url(&next)?,
+                Some(next) if !is_empty_page => url = self.absolute_url(&next)?,
                 _ => return Ok(entries),
             }
         }
@@ -189,10 +189,10 @@ impl Twilio {
     }
 
     async fn read_page(&self, url: &str) -> Result<LogPage, LookupError> {
-        read_json(&self.get_log(url).await?)
+        read_json(&self.send_get(url).await?)
     }
 
-    async fn get_log(&self, url: &str) -> Result<Response<Bytes>, LookupError> {
+    async fn send_get(&self, url: &str) -> Result<Response<Bytes>, LookupError> {
         let request = Request::get(url)
             .header(AUTHORIZATION, self.authorization_header())
             .body(Bytes::new())
@@ -220,7 +220,8 @@ fn sent_body(entry: &LogEntry) -> &str {
     body.strip_prefix(TRIAL_PREFIX.trim_end()).map_or(body, str::trim)
 }
 
-/// Converts an entry into an inbound message; `None` if its sender is not a phone number, so that no reply is possible.
+/// Converts an entry into an inbound message; `None` if its sender is not a phone number, so that no reply is possible,
+/// or if its recipient or date is missing.
 fn into_received(entry: LogEntry, now: Timestamp) -> Option<ReceivedMessage> {
     let from = Address::new(entry.from?).phone().ok()?;
     let count: usize = entry.num_media.as_deref().and_then(|count| count.parse().ok()).unwrap_or(0);

@@ -13,7 +13,7 @@ use jiff::fmt::rfc2822::DateTimeParser;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
-use super::error_codes::{ErrorCodeClass, classify_status, look_up};
+use super::error_codes::{ErrorCodeClass, classify_status, look_up_error_code};
 use super::{CarrierReceipt, LookupError, MessageChannel, OutboundMessage, SendError};
 use crate::conversation::routing::verification::MessageFields;
 use crate::http::{HttpClient, HttpError};
@@ -219,7 +219,7 @@ struct ErrorBody {
 pub(super) fn parse_error_response(response: &Response<Bytes>) -> (Option<u32>, String) {
     // An empty body or a proxy's HTML page adds nothing to the status.
     let ErrorBody { code, message } = serde_json::from_slice(response.body()).unwrap_or_default();
-    let meaning = match (code.and_then(look_up), message) {
+    let meaning = match (code.and_then(look_up_error_code), message) {
         (Some(known), _) => known.meaning.to_owned(),
         // The message may contain a phone number.
         (None, Some(message)) => message.replace(|character: char| character.is_ascii_digit(), "*"),
@@ -231,7 +231,7 @@ pub(super) fn parse_error_response(response: &Response<Bytes>) -> (Option<u32>, 
 fn send_error(response: &Response<Bytes>) -> SendError {
     let status = response.status();
     let (code, meaning) = parse_error_response(response);
-    let known = code.and_then(look_up);
+    let known = code.and_then(look_up_error_code);
     let class = match known {
         // Regardless of the code, the server may have created the message before it failed.
         _ if status.is_server_error() => ErrorCodeClass::Ambiguous,

@@ -41,8 +41,8 @@ pub fn load_last_stored_time(conn: &mut Conn) -> QueryResult<Option<Timestamp>> 
     Ok(latest.into_iter().chain([seen_at, Some(started_at)]).flatten().max())
 }
 
-/// Shifts the times of waiting work by the step of the clock. Times stored after the step are already correct and must
-/// not be shifted.
+/// Shifts the times of waiting work by the step of the clock. It must run before any time is stored after the step,
+/// because such a time would be shifted too.
 pub fn rebase_waits(conn: &mut Conn, step: SignedDuration) -> QueryResult<()> {
     let step_ms = i64::try_from(step.as_millis()).unwrap_or(0);
     rebase_outbox(conn, step_ms)?;
@@ -61,7 +61,7 @@ pub fn rebase_waits(conn: &mut Conn, step: SignedDuration) -> QueryResult<()> {
             turns::updated_at.eq(turns::updated_at + step_ms),
         ))
         .execute(conn)?;
-    // Recovery waits until an interrupted request has had time to arrive, counted from this start.
+    // Recovery waits until an interrupted request has had time to arrive, counted from the start of the call.
     let started = tool_calls::started_at.is_not_null().and(tool_calls::finished_at.is_null());
     let unfinished = turns::table.filter(turns::finished_at.is_null()).select(turns::id);
     diesel::update(tool_calls::table.filter(tool_calls::turn_id.eq_any(unfinished).and(started)))
@@ -130,7 +130,8 @@ fn rebase_inbound_messages(conn: &mut Conn, step_ms: i64) -> QueryResult<()> {
 }
 
 /// Ends access and prompts that must not outlast their period, after the clock was set back by `step`: open
-/// confirmation prompts, sessions and sign-in links. Approvals end with
+/// confirmation prompts, sessions and sign-in links. It also corrects the other stored times that are ahead of the
+/// clock, such as those of quotas, pauses and the carrier cursor. Approvals end with
 /// [`super::confirmation::approvals::expire_all_approvals`], which returns the approvals whose users must be notified.
 /// Opt-out and opt-in keywords dated ahead of the clock count as received now, so that the next one is later.
 pub fn end_time_limited_access(conn: &mut Conn, step: SignedDuration, now: Timestamp) -> QueryResult<()> {

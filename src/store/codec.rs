@@ -1,5 +1,5 @@
-//! Conversions between column values and domain values. A stored value that cannot be read is an error, never a
-//! default.
+//! Conversions between column values and domain values. A stored value that cannot be read is an error; a
+//! caller that can continue without it uses [`none_if_unreadable`].
 
 use diesel::QueryResult;
 use diesel::result::Error as QueryError;

@@ -1,5 +1,5 @@
-//! Access to the console and the API: the hash of the password, sessions, sign-in links and API keys. Only the SHA-256
-//! hash of a secret is stored, never the secret itself: a copy of the database gives no access.
+//! Access to the console and the API: the hash of the password, sessions, sign-in links and API keys. Only hashes
+//! are stored, Argon2id for the password and SHA-256 for the others: a copy of the database gives no access.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -20,19 +20,19 @@ pub enum SignInLinkOutcome {
     Invalid,
 }
 
-/// An API key that is not revoked, as shown to its owner.
+/// An API key that is not revoked, as shown to the operator.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = api_keys)]
 pub struct ApiKey {
     pub id: i64,
     pub name: String,
-    /// Last characters of the key, by which its owner recognizes it.
+    /// Last characters of the key, by which the operator recognizes it.
     pub ending: String,
     pub created_at: Timestamp,
     pub last_used_at: Option<Timestamp>,
 }
 
-/// Loads the hash of the password of the current sessions, in PHC format.
+/// Loads the hash of the console password, in PHC format; `None` if no password is set.
 pub fn load_password_hash(conn: &mut Conn) -> QueryResult<Option<String>> {
     console_password::table.find(1).select(console_password::hash).first(conn).optional()
 }
@@ -83,14 +83,15 @@ pub fn load_session_last_use(
         .optional()
 }
 
-/// Records the use of a session and extends it to `until`. A session that has ended stays ended.
+/// Records the use of a session and extends it to `expires_at`. A session that has ended stays ended.
 pub fn extend_session(
     conn: &mut Conn,
     token: TokenHash,
     now: Timestamp,
     expires_at: Timestamp,
 ) -> QueryResult<()> {
-    diesel::update(sessions::table.find(&token.0[..]))
+    let unexpired = sessions::table.find(&token.0[..]).filter(sessions::expires_at.gt(ms(now)));
+    diesel::update(unexpired)
         .set((sessions::last_seen_at.eq(ms(now)), sessions::expires_at.eq(ms(expires_at))))
         .execute(conn)
         .map(drop)

@@ -44,7 +44,7 @@ struct CatalogHit {
 
 impl TypedTool for SearchMedia {
     const NAME: &'static str = "search_media";
-    const DESCRIPTION: &'static str = "Search the catalogues, in the library or not. \
+    const DESCRIPTION: &'static str = "Search the catalogs, in the library or not. \
                                        Gives the tmdb or tvdb number that adding needs.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
@@ -148,7 +148,7 @@ fn format_hits(found: &[CatalogHit]) -> Option<String> {
 
 fn hits_result(found: Vec<CatalogHit>, sentence: String, failed: &[String]) -> CallResult {
     let results = found.iter().map(|hit| hit.for_model.clone()).collect();
-    let mut for_model = list_results(results, "add a year or more of the title to the query");
+    let mut for_model = list_results(results, "add the year, or more of the title, to the query");
     add_failed_services(&mut for_model, failed);
     let shown_count = for_model["results"].as_array().map_or(0, Vec::len);
     CallResult {

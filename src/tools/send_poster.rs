@@ -15,7 +15,7 @@ use crate::arr::posters::CatalogPoster;
 use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, FailureCode, MediaRef, ToolAudience,
 };
-use crate::conversation::turn::model_action::{ModelAction, Poster, PosterAddress, SEND_POSTER};
+use crate::conversation::turn::model_action::{ModelAction, Poster, PosterUrl, SEND_POSTER};
 
 /// Tool that sends the poster of one title, by its catalog id.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -66,7 +66,7 @@ impl TypedTool for SendPoster {
             return Err(no_poster(None).into());
         };
         let name = format_media_title(&title, year);
-        let Some(address) = poster.as_deref().and_then(PosterAddress::parse) else {
+        let Some(address) = poster.as_deref().and_then(PosterUrl::parse) else {
             return Err(no_poster(Some(name)).into());
         };
         let result = CallResult {
@@ -98,7 +98,7 @@ fn no_poster(name: Option<String>) -> CallFailure {
         .map_or_else(|| "There is no poster.".to_owned(), |name| format!("There is no poster of {name}."));
     CallFailure::new(
         FailureCode::NoPoster,
-        json!({ "hint": "the catalogue has no picture of it" }),
+        json!({ "hint": "the catalog has no poster for it" }),
         Some(sentence),
     )
 }

@@ -190,7 +190,7 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
         })?;
         let tool = self.parse(arguments)?;
         match (tool.run(&self.library, context).await, tool.deferrable_request(&self.library)) {
-            (Err(ToolError::CallFailed(failure)), Some(request)) if failure.code.is_library_down() => {
+            (Err(ToolError::CallFailed(failure)), Some(request)) if failure.code.may_succeed_later() => {
                 queue_for_retry(&failure, request, arguments, context)
             }
             (outcome, _) => outcome,

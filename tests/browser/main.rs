@@ -10,7 +10,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, ensure};
 use dialarr::access_rules::{AccessRules, AllowedHosts, ConsolePassword, SignIn};
 use dialarr::app::App;
-use dialarr::arr::fake::demo_library::demo_library;
+use dialarr::arr::fake::demo_library::create_demo_servers;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::PhoneNumber;
 use dialarr::http::{HttpClient, install_tls};
@@ -53,7 +53,7 @@ async fn operator_watches_and_decides_in_a_browser() -> Result<()> {
     }
     fs::create_dir_all(&shots)?;
     install_tls();
-    let (radarr, sonarr) = demo_library(Clock::System.now());
+    let (radarr, sonarr) = create_demo_servers(Clock::System.now());
     let peers = SimulatedPeers::new(Clock::System, radarr.clone(), sonarr, "https://sms.example.org");
     let folder = tempfile::tempdir()?;
     let database = folder.path().join("browser.db");

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::date;
 
 use dialarr::arr::fake::activity::download;
-use dialarr::arr::fake::demo_library::demo_library;
+use dialarr::arr::fake::demo_library::create_demo_servers;
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
@@ -289,7 +289,7 @@ async fn failures_are_classified() {
 
 #[tokio::test]
 async fn demo_library_is_read_completely() {
-    let (films, shows) = demo_library(now());
+    let (films, shows) = create_demo_servers(now());
     let (radarr, sonarr) = (radarr(&films), sonarr(&shows));
     let (start, end) = (date(2026, 3, 6), date(2026, 3, 13));
     let (opens, closes) = (now(), "2026-03-13T19:00:00Z".parse().unwrap());

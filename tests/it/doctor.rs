@@ -202,7 +202,7 @@ async fn doctor_reports_library_gaps_and_health_problems() {
         "All indexers are unavailable due to failures.",
     );
     peers.radarr.add_health_problem("notice", "UpdateCheck", "New update is available.");
-    peers.radarr.fail_webhook_tests("HTTP request failed: [401:Unauthorized]");
+    peers.radarr.fail_connection_tests("HTTP request failed: [401:Unauthorized]");
     let ended = peers.run(&["doctor"]);
     assert_eq!(ended.code, Some(1));
     insta::assert_snapshot!(finding_text(&ended, "Radarr"), @r"

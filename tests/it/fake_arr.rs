@@ -9,7 +9,7 @@ use jiff::civil::date;
 use serde_json::{Value, json};
 
 use dialarr::arr::fake::activity::{FakeServers, download};
-use dialarr::arr::fake::demo_library::demo_library;
+use dialarr::arr::fake::demo_library::create_demo_servers;
 use dialarr::arr::fake::fake_server::FakeServer;
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
@@ -425,7 +425,7 @@ async fn library_can_change_outside_the_api() {
 
 #[tokio::test]
 async fn demo_library_has_data_for_every_question() {
-    let (radarr, sonarr) = demo_library(now());
+    let (radarr, sonarr) = create_demo_servers(now());
     assert_eq!(column(&see_movies(&radarr, "movie").await, "/id").len(), 41);
     assert_eq!(column(&see_shows(&sonarr, "series").await, "/id").len(), 20);
     let queue = see_movies(&radarr, "queue?sortDirection=ascending&includeMovie=true").await;

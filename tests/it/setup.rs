@@ -150,7 +150,7 @@ async fn unreadable_secret_is_sent_again_on_request() {
 #[tokio::test(flavor = "multi_thread")]
 async fn failed_part_does_not_stop_the_rest_of_setup() {
     let peers = ServedPeers::open().await;
-    peers.sonarr.fail_webhook_tests("Connection refused (dialarr:3000)");
+    peers.sonarr.fail_connection_tests("Connection refused (dialarr:3000)");
     let ended = peers.run(&["setup", "--apply"]);
     assert_eq!(ended.code, Some(1));
     insta::assert_snapshot!(ended.errors, @"error: failed to set up 1 of 3");

@@ -15,7 +15,7 @@ use dialarr::messaging::fake::FakeDelivery;
 use dialarr::store::conversation::conversations::{self, EndReason};
 use dialarr::store::conversation::record::pages::{self, ConversationPage};
 use dialarr::store::database::shell_access;
-use dialarr::store::privacy::erase_conversations;
+use dialarr::store::privacy::erase_user_content;
 use dialarr::web;
 use futures_util::StreamExt;
 use http::{Request, StatusCode};
@@ -200,7 +200,7 @@ async fn reader_is_reset_when_the_operator_erases_texts() {
     for _ in 0..2 {
         let path = world.database();
         shell_access::visit_database(path.to_str().unwrap(), |conn| {
-            erase_conversations(conn, UserId(1), jiff::Timestamp::UNIX_EPOCH)
+            erase_user_content(conn, UserId(1), jiff::Timestamp::UNIX_EPOCH)
         })
         .unwrap();
         world.pass(15).await;

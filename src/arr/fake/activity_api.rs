@@ -42,18 +42,18 @@ async fn discard_queue_row<D: ReleaseSearch>(
     Path(id): Path<usize>,
     Query(query): Query<RequestQuery>,
 ) -> Response {
-    let mut library = fake.lock_state();
-    let Some(index) = library.downloads.iter().position(|download| download.key == id / ROW_IDS_PER_EVENT)
+    let mut state = fake.lock_state();
+    let Some(index) = state.downloads.iter().position(|download| download.key == id / ROW_IDS_PER_EVENT)
     else {
         return (StatusCode::NOT_FOUND, Json(json!({ "message": "NotFound" }))).into_response();
     };
-    let download = library.downloads.remove(index);
-    library.record.discarded.push(download.title.clone());
+    let download = state.downloads.remove(index);
+    state.record.discarded.push(download.title.clone());
     if query_flag(&query, "blocklist") {
-        library.record_event(&download, "downloadFailed", Some("Manually marked as failed"));
-        library.fail_download(&download.title, &download.release, !query_flag(&query, "skipRedownload"));
+        state.record_event(&download, "downloadFailed", Some("Manually marked as failed"));
+        state.fail_download(&download.title, &download.release, !query_flag(&query, "skipRedownload"));
     } else {
-        library.record_event(&download, "downloadIgnored", None);
+        state.record_event(&download, "downloadIgnored", None);
     }
     ok_response(json!({}))
 }
@@ -62,33 +62,33 @@ async fn fail_history_row<D: ReleaseSearch>(
     State(fake): State<FakeServer<D>>,
     Path(id): Path<usize>,
 ) -> Response {
-    let mut library = fake.lock_state();
+    let mut state = fake.lock_state();
     let Some(mut event) =
-        (id / ROW_IDS_PER_EVENT).checked_sub(1).and_then(|index| library.history.get(index)).cloned()
+        (id / ROW_IDS_PER_EVENT).checked_sub(1).and_then(|index| state.history.get(index)).cloned()
     else {
         return not_found();
     };
     event.event = "downloadFailed";
-    event.at = library.clock.now();
+    event.at = state.clock.now();
     event.reason = Some("Manually marked as failed".to_owned());
-    library.downloads.retain(|download| download.key != event.download);
-    library.fail_download(&event.title, &event.release, true);
-    library.history.push(event);
+    state.downloads.retain(|download| download.key != event.download);
+    state.fail_download(&event.title, &event.release, true);
+    state.history.push(event);
     ok_response(json!({}))
 }
 
 /// Returns the response to a search command. It reports the command as queued, although the search has finished.
-pub(super) fn queued_command_json<D>(library: &mut FakeLibraryState<D>, name: &'static str) -> Value {
-    library.last_command += 1;
-    json!({ "id": library.last_command, "name": name, "status": "queued", "result": "unknown" })
+pub(super) fn queued_command_json<D>(state: &mut FakeLibraryState<D>, name: &'static str) -> Value {
+    state.last_command += 1;
+    json!({ "id": state.last_command, "name": name, "status": "queued", "result": "unknown" })
 }
 
 /// Builds the error response for an unknown command.
-pub(super) fn unknown_command() -> Response {
+pub(super) fn unknown_command_response() -> Response {
     exception_response(StatusCode::INTERNAL_SERVER_ERROR, "Sequence contains no matching element")
 }
 
 /// Builds the error response for an unknown id in a request with several ids.
-pub(super) fn unknown_ids() -> Response {
+pub(super) fn unknown_ids_response() -> Response {
     exception_response(StatusCode::INTERNAL_SERVER_ERROR, "Expected query to return 1 rows but returned 0")
 }

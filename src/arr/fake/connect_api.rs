@@ -49,14 +49,14 @@ impl<D: Clone> FakeServer<D> {
 
     /// Edits a field of a stored entry without using the API.
     pub fn edit_connect_entry(&self, id: i64, field: &str, value: &Value) {
-        let mut library = self.lock_state();
-        for stored in library.connect_entries.stored.iter_mut().filter(|stored| stored["id"] == id) {
+        let mut state = self.lock_state();
+        for stored in state.connect_entries.stored.iter_mut().filter(|stored| stored["id"] == id) {
             set_field(stored, field, value);
         }
     }
 
     /// Makes all further connection tests fail with the given error.
-    pub fn fail_webhook_tests(&self, reason: &str) {
+    pub fn fail_connection_tests(&self, reason: &str) {
         self.lock_state().connect_entries.test_error = Some(reason.to_owned());
     }
 
@@ -115,8 +115,8 @@ async fn list_entries<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
 }
 
 async fn get_entry<D: Clone>(State(fake): State<FakeServer<D>>, Path(id): Path<i64>) -> Response {
-    let library = fake.lock_state();
-    let found = library.connect_entries.stored.iter().find(|stored| stored["id"] == id);
+    let state = fake.lock_state();
+    let found = state.connect_entries.stored.iter().find(|stored| stored["id"] == id);
     found.map_or_else(not_found, |stored| ok_response(masked_entry(stored)))
 }
 
@@ -132,12 +132,12 @@ async fn check_entry<D: Clone>(State(fake): State<FakeServer<D>>, body: Bytes) -
 
 async fn create_entry<D: Clone>(State(fake): State<FakeServer<D>>, body: Bytes) -> Response {
     let Ok(entry) = serde_json::from_slice::<Value>(&body) else { return malformed_body_response("$") };
-    let mut library = fake.lock_state();
-    if let Some(failure) = library.connect_entries.validate_entry(&entry) {
+    let mut state = fake.lock_state();
+    if let Some(failure) = state.connect_entries.validate_entry(&entry) {
         return failure;
     }
-    library.connect_entries.store_entry(entry);
-    created_response(library.connect_entries.stored.last().map(masked_entry).unwrap_or_default())
+    state.connect_entries.store_entry(entry);
+    created_response(state.connect_entries.stored.last().map(masked_entry).unwrap_or_default())
 }
 
 async fn replace_entry<D: Clone>(
@@ -148,11 +148,11 @@ async fn replace_entry<D: Clone>(
     let Ok(mut entry) = serde_json::from_slice::<Value>(&body) else {
         return malformed_body_response("$");
     };
-    let mut library = fake.lock_state();
-    if let Some(failure) = library.connect_entries.validate_entry(&entry) {
+    let mut state = fake.lock_state();
+    if let Some(failure) = state.connect_entries.validate_entry(&entry) {
         return failure;
     }
-    let Some(stored) = library.connect_entries.stored.iter_mut().find(|stored| stored["id"] == id) else {
+    let Some(stored) = state.connect_entries.stored.iter_mut().find(|stored| stored["id"] == id) else {
         return not_found();
     };
     if get_field(&entry, PASSWORD) == Some(&json!(MASK)) {

@@ -13,7 +13,7 @@ use super::sonarr::FakeSonarr;
 use crate::clock::Clock;
 
 /// Creates the demo servers with their state at `now`. Their clock does not advance.
-pub fn demo_library(now: Timestamp) -> (FakeRadarr, FakeSonarr) {
+pub fn create_demo_servers(now: Timestamp) -> (FakeRadarr, FakeSonarr) {
     let clock = Clock::stopped_at(now);
     let radarr = FakeRadarr::with_clock(clock.clone());
     let sonarr = FakeSonarr::with_clock(clock);
@@ -56,7 +56,7 @@ fn add_current_downloads(radarr: &FakeRadarr, sonarr: &FakeSonarr) {
     sonarr.add_to_queue(download("Slow Horses S05E06").size_gb(2.3).percent(87).minutes_left(4));
 }
 
-/// Adds episodes that air in the coming hours, and movies that are released in the coming days.
+/// Adds episodes and movies of the next two weeks.
 fn add_upcoming_releases(radarr: &FakeRadarr, sonarr: &FakeSonarr, now: Timestamp) {
     let episodes = [
         ("Slow Horses S06E01", 20),

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::activity::parse_title_episodes;
-use super::activity_api::{queued_command_json, unknown_command};
+use super::activity_api::{queued_command_json, unknown_command_response};
 use super::fake_server::FakeLibraryState;
 use super::media_fixtures::SeriesDetails;
 use super::release_search::SearchReason;
@@ -34,15 +34,15 @@ pub(super) fn routes(sonarr: FakeSonarr) -> Router {
 }
 
 async fn list_episodes(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
-    let library = sonarr.lock_state();
+    let state = sonarr.lock_state();
     let Some(id) = query.get("seriesId") else {
         return exception_response(StatusCode::BAD_REQUEST, "seriesId or episodeIds must be provided");
     };
     let season = query.get("seasonNumber").and_then(|number| number.parse::<u32>().ok());
-    let Some(series) = id.parse().ok().and_then(|id| library.title(id)) else {
+    let Some(series) = id.parse().ok().and_then(|id| state.title(id)) else {
         return ok_response(json!([]));
     };
-    let all = episodes_with_air_times(&library, series);
+    let all = episodes_with_air_times(&state, series);
     let size = episode_file_bytes(series, &all);
     let to_json = |episode| {
         let mut body = listed_episode_json(series, episode);
@@ -103,11 +103,11 @@ async fn delete_files(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response
     if episode_file_ids.is_empty() {
         return exception_response(StatusCode::INTERNAL_SERVER_ERROR, "Sequence contains no elements");
     }
-    let mut library = sonarr.lock_state();
+    let mut state = sonarr.lock_state();
     let mut deleted = Vec::new();
-    for index in 0..library.library.len() {
-        let all = episodes_with_air_times(&library, &library.library[index]);
-        let series = &mut library.library[index];
+    for index in 0..state.library.len() {
+        let all = episodes_with_air_times(&state, &state.library[index]);
+        let series = &mut state.library[index];
         let size = episode_file_bytes(series, &all);
         let before = series.clone();
         let is_selected = |season, number| episode_file_ids.contains(&episode_id(&before, season, number));
@@ -124,8 +124,8 @@ async fn delete_files(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response
         series.size_bytes = remaining * size;
     }
     for title in deleted {
-        library.record_deletion(&title, "episodeFileDeleted", "Manual");
-        library.record.deleted_files.push(title);
+        state.record_deletion(&title, "episodeFileDeleted", "Manual");
+        state.record.deleted_files.push(title);
     }
     ok_response(json!({}))
 }
@@ -144,38 +144,37 @@ async fn post_command(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response
     let Ok(command) = serde_json::from_slice::<EpisodeSearchBody>(&body) else {
         return malformed_body_response("$");
     };
-    let mut library = sonarr.lock_state();
+    let mut state = sonarr.lock_state();
     let series_id = command.series_id.unwrap_or_default();
     let name = match (command.name.as_str(), command.season_number) {
         ("SeasonSearch", Some(season)) => {
-            search_season(&mut library, series_id, season);
+            search_season(&mut state, series_id, season);
             "SeasonSearch"
         }
         ("EpisodeSearch", _) => {
-            search_selected_episodes(&mut library, &command.episode_ids);
+            search_selected_episodes(&mut state, &command.episode_ids);
             "EpisodeSearch"
         }
         ("MissingEpisodeSearch", _) => {
-            library.search_missing(series_id);
+            state.search_missing(series_id);
             "MissingEpisodeSearch"
         }
-        _ => return unknown_command(),
+        _ => return unknown_command_response(),
     };
-    created_response(queued_command_json(&mut library, name))
+    created_response(queued_command_json(&mut state, name))
 }
 
 /// Searches for the monitored episodes of a season, as Sonarr does even if a user requested the search.
-fn search_season(library: &mut FakeLibraryState<SeriesDetails>, id: i64, season: u32) {
-    let description =
-        format!("{} S{season:02}", library.title(id).map_or("", |series| series.title.as_str()));
-    library.search_episodes(id, description, SearchReason::UserRequest, |episode| {
+fn search_season(state: &mut FakeLibraryState<SeriesDetails>, id: i64, season: u32) {
+    let description = format!("{} S{season:02}", state.title(id).map_or("", |series| series.title.as_str()));
+    state.search_episodes(id, description, SearchReason::UserRequest, |episode| {
         episode.season == season && episode.monitored
     });
 }
 
-fn search_selected_episodes(library: &mut FakeLibraryState<SeriesDetails>, ids: &[i64]) {
+fn search_selected_episodes(state: &mut FakeLibraryState<SeriesDetails>, ids: &[i64]) {
     let mut selected = Vec::new();
-    for series in &library.library {
+    for series in &state.library {
         for episode in series.all_episodes() {
             if ids.contains(&episode_id(series, episode.season, episode.number)) {
                 selected.push((series.id, series.title.clone(), (episode.season, episode.number)));
@@ -184,20 +183,20 @@ fn search_selected_episodes(library: &mut FakeLibraryState<SeriesDetails>, ids: 
     }
     for (id, title, numbers) in selected {
         let description = format!("{title} S{:02}E{:02}", numbers.0, numbers.1);
-        library.search_episodes(id, description, SearchReason::UserRequest, |episode| {
+        state.search_episodes(id, description, SearchReason::UserRequest, |episode| {
             (episode.season, episode.number) == numbers
         });
     }
 }
 
 pub(super) fn history_records(
-    library: &FakeLibraryState<SeriesDetails>,
+    state: &FakeLibraryState<SeriesDetails>,
     query: &RequestQuery,
 ) -> Vec<(&'static str, Value)> {
     let mut records = Vec::new();
-    for (index, event) in library.history.iter().enumerate() {
+    for (index, event) in state.history.iter().enumerate() {
         let Some(episodes) = parse_title_episodes(&event.title) else { continue };
-        let series = library
+        let series = state
             .find_title(episodes.series)
             .cloned()
             .unwrap_or_else(|| series_outside_library(episodes.series, index));
@@ -206,10 +205,10 @@ pub(super) fn history_records(
             record["seriesId"] = json!(series.id);
             record["episodeId"] = json!(episode_id(&series, episodes.season, number));
             if query_flag(query, "includeSeries") {
-                record["series"] = library_series_json(library, &series);
+                record["series"] = library_series_json(state, &series);
             }
             if query_flag(query, "includeEpisode") {
-                record["episode"] = episode_json(library, &series, episodes.season, number);
+                record["episode"] = episode_json(state, &series, episodes.season, number);
             }
             records.push((event.event, record));
         }

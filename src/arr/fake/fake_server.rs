@@ -24,7 +24,7 @@ const DEFAULT_FREE_BYTES: u64 = 1_200_000_000_000;
 pub struct FakeServer<D> {
     pub(super) identity: &'static ServerIdentity,
     pub(super) guard: RequestGuard,
-    library: Arc<Mutex<FakeLibraryState<D>>>,
+    state: Arc<Mutex<FakeLibraryState<D>>>,
 }
 
 /// Constants by which Sonarr and Radarr differ.
@@ -114,7 +114,7 @@ pub(super) struct CalendarFixture {
 
 impl<D: Clone> FakeServer<D> {
     pub(super) fn empty(identity: &'static ServerIdentity, clock: Clock) -> Self {
-        let library = FakeLibraryState {
+        let state = FakeLibraryState {
             library: Vec::new(),
             catalog: Vec::new(),
             profiles: number_profiles(&DEFAULT_PROFILES),
@@ -142,7 +142,7 @@ impl<D: Clone> FakeServer<D> {
             clock,
             last_id: 0,
         };
-        Self { identity, guard: RequestGuard::new(identity), library: Arc::new(Mutex::new(library)) }
+        Self { identity, guard: RequestGuard::new(identity), state: Arc::new(Mutex::new(state)) }
     }
 
     /// Returns the API key that the server requires.
@@ -239,8 +239,8 @@ impl<D: Clone> FakeServer<D> {
 
     /// Returns the name of the profile with which a catalog id was added through the API.
     pub fn added_profile(&self, catalog_id: i64) -> Option<String> {
-        let library = self.lock_state();
-        library.added.iter().rfind(|(id, _)| *id == catalog_id).map(|(_, profile)| profile.clone())
+        let state = self.lock_state();
+        state.added.iter().rfind(|(id, _)| *id == catalog_id).map(|(_, profile)| profile.clone())
     }
 
     /// Returns a title of the library by its library id.
@@ -350,7 +350,7 @@ impl<D: Clone> FakeServer<D> {
     }
 
     pub(super) fn lock_state(&self) -> MutexGuard<'_, FakeLibraryState<D>> {
-        self.library.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

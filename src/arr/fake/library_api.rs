@@ -27,18 +27,18 @@ pub trait LibraryKind: ReleaseSearch {
     fn kind_routes(server: FakeServer<Self>) -> Router;
 
     /// Returns the JSON of a title in the library.
-    fn library_title_json(library: &FakeLibraryState<Self>, title: &FakeTitle<Self>) -> Value;
+    fn library_title_json(state: &FakeLibraryState<Self>, title: &FakeTitle<Self>) -> Value;
 
     /// Returns the JSON of a catalog search result that is in the library.
-    fn library_hit_json(library: &FakeLibraryState<Self>, title: &FakeTitle<Self>) -> Value {
-        Self::library_title_json(library, title)
+    fn library_hit_json(state: &FakeLibraryState<Self>, title: &FakeTitle<Self>) -> Value {
+        Self::library_title_json(state, title)
     }
 
     /// Returns the JSON of a title that is in the catalog but not in the library.
     fn catalog_title_json(title: &FakeTitle<Self>) -> Value;
 
     /// Returns the event name and the JSON of each history row.
-    fn history_records(library: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)>;
+    fn history_records(state: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)>;
 
     /// Builds the response to the deletion of a title that does not exist.
     fn unknown_title(id: i64) -> Response;
@@ -94,15 +94,15 @@ async fn list_titles<D: LibraryKind>(
     Query(query): Query<RequestQuery>,
 ) -> Response {
     let catalog_id = query.get(D::SERVER.catalog_id).and_then(|id| id.parse::<i64>().ok());
-    let library = fake.lock_state();
-    let found = library.library.iter().filter(|title| catalog_id.is_none_or(|id| title.catalog_id == id));
-    ok_response(found.map(|title| D::library_title_json(&library, title)).collect())
+    let state = fake.lock_state();
+    let found = state.library.iter().filter(|title| catalog_id.is_none_or(|id| title.catalog_id == id));
+    ok_response(found.map(|title| D::library_title_json(&state, title)).collect())
 }
 
 async fn get_title<D: LibraryKind>(State(fake): State<FakeServer<D>>, Path(id): Path<String>) -> Response {
-    let library = fake.lock_state();
-    let found = id.parse().ok().and_then(|id| library.title(id));
-    found.map_or_else(not_found, |title| ok_response(D::library_title_json(&library, title)))
+    let state = fake.lock_state();
+    let found = id.parse().ok().and_then(|id| state.title(id));
+    found.map_or_else(not_found, |title| ok_response(D::library_title_json(&state, title)))
 }
 
 async fn look_up_titles<D: LibraryKind>(
@@ -115,20 +115,20 @@ async fn look_up_titles<D: LibraryKind>(
         let message = format!("Search for '' failed. Unable to communicate with {service}.");
         return exception_response(StatusCode::SERVICE_UNAVAILABLE, &message);
     }
-    let library = fake.lock_state();
-    let to_json = |hit: &FakeTitle<D>| match library.find_by_catalog_id(hit.catalog_id) {
-        Some(title) => D::library_hit_json(&library, title),
+    let state = fake.lock_state();
+    let to_json = |hit: &FakeTitle<D>| match state.find_by_catalog_id(hit.catalog_id) {
+        Some(title) => D::library_hit_json(&state, title),
         None => D::catalog_title_json(hit),
     };
-    ok_response(search_catalog(&library.catalog, term).into_iter().map(to_json).collect())
+    ok_response(search_catalog(&state.catalog, term).into_iter().map(to_json).collect())
 }
 
 async fn delete_title<D: LibraryKind>(State(fake): State<FakeServer<D>>, Path(id): Path<i64>) -> Response {
-    let mut library = fake.lock_state();
-    if library.remove_title(id).is_none() {
+    let mut state = fake.lock_state();
+    if state.remove_title(id).is_none() {
         return D::unknown_title(id);
     }
-    library.removed.push(id);
+    state.removed.push(id);
     StatusCode::OK.into_response()
 }
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::activity::HistoryFixture;
-use super::activity_api::{queued_command_json, unknown_command, unknown_ids};
+use super::activity_api::{queued_command_json, unknown_command_response, unknown_ids_response};
 use super::fake_server::FakeLibraryState;
 use super::media_fixtures::{FakeMovie, MovieDetails};
 use super::movie_json::{catalog_movie_json, library_movie_json, movie_outside_library};
@@ -72,12 +72,12 @@ async fn edit_movies(State(radarr): State<FakeRadarr>, body: Bytes) -> Response 
             known => known,
         },
     };
-    let mut library = radarr.lock_state();
-    if edit.movie_ids.iter().any(|id| library.title(*id).is_none()) {
-        return unknown_ids();
+    let mut state = radarr.lock_state();
+    if edit.movie_ids.iter().any(|id| state.title(*id).is_none()) {
+        return unknown_ids_response();
     }
-    let profile = edit.quality_profile_id.and_then(|id| library.profile_name(id)).map(str::to_owned);
-    for movie in library.library.iter_mut().filter(|movie| edit.movie_ids.contains(&movie.id)) {
+    let profile = edit.quality_profile_id.and_then(|id| state.profile_name(id)).map(str::to_owned);
+    for movie in state.library.iter_mut().filter(|movie| edit.movie_ids.contains(&movie.id)) {
         movie.monitored = edit.monitored.unwrap_or(movie.monitored);
         movie.details.availability = availability.unwrap_or(movie.details.availability);
         profile.as_ref().unwrap_or(&movie.profile).clone().clone_into(&mut movie.profile);
@@ -85,19 +85,19 @@ async fn edit_movies(State(radarr): State<FakeRadarr>, body: Bytes) -> Response 
     let edited: Value = edit
         .movie_ids
         .iter()
-        .filter_map(|id| library.title(*id))
-        .map(|movie| library_movie_json(&library, movie))
+        .filter_map(|id| state.title(*id))
+        .map(|movie| library_movie_json(&state, movie))
         .collect();
     (StatusCode::ACCEPTED, Json(edited)).into_response()
 }
 
 async fn delete_file(State(radarr): State<FakeRadarr>, Path(id): Path<i64>) -> Response {
-    let mut library = radarr.lock_state();
-    let Some(movie) = library.title_mut(id).filter(|movie| movie.size_bytes > 0) else { return not_found() };
+    let mut state = radarr.lock_state();
+    let Some(movie) = state.title_mut(id).filter(|movie| movie.size_bytes > 0) else { return not_found() };
     movie.size_bytes = 0;
     let title = movie.title.clone();
-    library.record_deletion(&title, "movieFileDeleted", "Manual");
-    library.record.deleted_files.push(title);
+    state.record_deletion(&title, "movieFileDeleted", "Manual");
+    state.record.deleted_files.push(title);
     ok_response(json!({}))
 }
 
@@ -114,37 +114,37 @@ async fn post_command(State(radarr): State<FakeRadarr>, body: Bytes) -> Response
         return malformed_body_response("$");
     };
     if command.name != "MoviesSearch" {
-        return unknown_command();
+        return unknown_command_response();
     }
-    let mut library = radarr.lock_state();
+    let mut state = radarr.lock_state();
     for id in command.movie_ids {
-        library.search_release(id, SearchReason::UserRequest);
+        state.search_release(id, SearchReason::UserRequest);
     }
-    created_response(queued_command_json(&mut library, "MoviesSearch"))
+    created_response(queued_command_json(&mut state, "MoviesSearch"))
 }
 
 pub(super) fn history_records(
-    library: &FakeLibraryState<MovieDetails>,
+    state: &FakeLibraryState<MovieDetails>,
     query: &RequestQuery,
 ) -> Vec<(&'static str, Value)> {
     let to_row = |(index, event): (usize, &HistoryFixture)| {
-        let movie = library.find_title(&event.title).cloned();
+        let movie = state.find_title(&event.title).cloned();
         let movie = movie.unwrap_or_else(|| movie_outside_library(&event.title, event.at, index));
         let mut record = event.history_row_json(index, 0);
         record["movieId"] = json!(movie.id);
         if query_flag(query, "includeMovie") {
-            record["movie"] = library_movie_json(library, &movie);
+            record["movie"] = library_movie_json(state, &movie);
         }
         (event.event, record)
     };
-    library.history.iter().enumerate().map(to_row).collect()
+    state.history.iter().enumerate().map(to_row).collect()
 }
 
 async fn list_collections(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
-    let library = radarr.lock_state();
+    let state = radarr.lock_state();
     let requested_id = query.get("tmdbId").and_then(|id| id.parse::<i64>().ok());
     let mut collections: Vec<(i64, String)> =
-        library.library.iter().filter_map(|movie| movie.details.collection.clone()).collect();
+        state.library.iter().filter_map(|movie| movie.details.collection.clone()).collect();
     collections.sort();
     collections.dedup();
     let to_json = |(id, title): (i64, String)| {
@@ -152,7 +152,7 @@ async fn list_collections(State(radarr): State<FakeRadarr>, Query(query): Query<
             movie.details.collection.as_ref().is_some_and(|(collection, _)| *collection == id)
         };
         let movies: Vec<Value> =
-            library.catalog.iter().filter(belongs).map(|movie| suggestion_json(&library, movie)).collect();
+            state.catalog.iter().filter(belongs).map(|movie| suggestion_json(&state, movie)).collect();
         json!({ "id": id, "tmdbId": id, "title": title, "monitored": false, "movies": movies })
     };
     ok_response(
@@ -165,20 +165,20 @@ async fn list_collections(State(radarr): State<FakeRadarr>, Query(query): Query<
 }
 
 async fn list_suggestions(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
-    let library = radarr.lock_state();
+    let state = radarr.lock_state();
     let is_requested = |movie: &&FakeMovie| {
         let id = &movie.catalog_id;
-        (query_flag(&query, "includeRecommendations") && library.suggested.contains(id))
-            || (query_flag(&query, "includePopular") && library.popular.contains(id))
+        (query_flag(&query, "includeRecommendations") && state.suggested.contains(id))
+            || (query_flag(&query, "includePopular") && state.popular.contains(id))
     };
     ok_response(
-        library.catalog.iter().filter(is_requested).map(|movie| suggestion_json(&library, movie)).collect(),
+        state.catalog.iter().filter(is_requested).map(|movie| suggestion_json(&state, movie)).collect(),
     )
 }
 
-fn suggestion_json(library: &FakeLibraryState<MovieDetails>, movie: &FakeMovie) -> Value {
+fn suggestion_json(state: &FakeLibraryState<MovieDetails>, movie: &FakeMovie) -> Value {
     let mut body = catalog_movie_json(movie);
-    body["isExisting"] = json!(library.find_by_catalog_id(movie.catalog_id).is_some());
-    body["isExcluded"] = json!(library.excluded.contains(&movie.catalog_id));
+    body["isExisting"] = json!(state.find_by_catalog_id(movie.catalog_id).is_some());
+    body["isExcluded"] = json!(state.excluded.contains(&movie.catalog_id));
     body
 }

@@ -18,9 +18,9 @@ pub(super) fn movie_outside_library(title: &str, at: Timestamp, index: usize) ->
 }
 
 /// Returns the JSON of a movie in the library.
-pub(super) fn library_movie_json(library: &FakeLibraryState<MovieDetails>, movie: &FakeMovie) -> Value {
+pub(super) fn library_movie_json(state: &FakeLibraryState<MovieDetails>, movie: &FakeMovie) -> Value {
     let has_file = movie.size_bytes > 0;
-    let root_folder = library.root_folders.iter().find(|root| movie.path.starts_with(&root.path));
+    let root_folder = state.root_folders.iter().find(|root| movie.path.starts_with(&root.path));
     let file = has_file.then(|| {
         json!({
             "id": movie.id,
@@ -36,14 +36,14 @@ pub(super) fn library_movie_json(library: &FakeLibraryState<MovieDetails>, movie
         "path": movie.path,
         "folderName": movie.path,
         "rootFolderPath": root_folder.map(|root| &root.path),
-        "qualityProfileId": library.profile_id(&movie.profile).unwrap_or(0),
+        "qualityProfileId": state.profile_id(&movie.profile).unwrap_or(0),
         "hasFile": has_file,
         "movieFileId": if has_file { movie.id } else { 0 },
         "movieFile": file,
         "sizeOnDisk": movie.size_bytes,
         "monitored": movie.monitored,
         "minimumAvailability": movie.details.availability,
-        "isAvailable": is_available(library, &movie.details),
+        "isAvailable": is_available(state, &movie.details),
         "added": wire_time(movie.added),
         "lastSearchTime": movie.details.last_search.map(wire_time),
         "statistics": { "movieFileCount": i32::from(has_file), "sizeOnDisk": movie.size_bytes, "releaseGroups": [] },
@@ -69,8 +69,8 @@ pub(super) fn catalog_movie_json(movie: &FakeMovie) -> Value {
 }
 
 /// Returns whether a movie has reached its minimum availability.
-pub(super) fn is_available(library: &FakeLibraryState<MovieDetails>, details: &MovieDetails) -> bool {
-    let today = library.clock.now().to_zoned(jiff::tz::TimeZone::UTC).date();
+pub(super) fn is_available(state: &FakeLibraryState<MovieDetails>, details: &MovieDetails) -> bool {
+    let today = state.clock.now().to_zoned(jiff::tz::TimeZone::UTC).date();
     match details.availability {
         "announced" => true,
         "inCinemas" => details.available || details.cinema.is_some_and(|date| date <= today),

@@ -29,16 +29,16 @@ pub type FakeRadarr = FakeServer<MovieDetails>;
 impl FakeRadarr {
     /// Adds a digital release on this day. The movie need not be in the library.
     pub fn add_calendar_entry(&self, title: &str, date: Date) {
-        let mut library = self.lock_state();
-        match library.find_title(title).map(|movie| movie.id) {
+        let mut state = self.lock_state();
+        match state.find_title(title).map(|movie| movie.id) {
             Some(id) => {
-                for movie in library.library.iter_mut().filter(|movie| movie.id == id) {
+                for movie in state.library.iter_mut().filter(|movie| movie.id == id) {
                     movie.details.digital = Some(date);
                 }
             }
             None => {
                 if let Some(at) = utc_midnight(date) {
-                    library.calendar.push(CalendarFixture { title: title.to_owned(), at });
+                    state.calendar.push(CalendarFixture { title: title.to_owned(), at });
                 }
             }
         }
@@ -68,16 +68,16 @@ impl LibraryKind for MovieDetails {
             .merge(movie_api::routes(radarr))
     }
 
-    fn library_title_json(library: &FakeLibraryState<Self>, movie: &FakeMovie) -> Value {
-        library_movie_json(library, movie)
+    fn library_title_json(state: &FakeLibraryState<Self>, movie: &FakeMovie) -> Value {
+        library_movie_json(state, movie)
     }
 
     fn catalog_title_json(movie: &FakeMovie) -> Value {
         catalog_movie_json(movie)
     }
 
-    fn history_records(library: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)> {
-        movie_api::history_records(library, query)
+    fn history_records(state: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)> {
+        movie_api::history_records(state, query)
     }
 
     fn unknown_title(id: i64) -> Response {
@@ -119,10 +119,10 @@ async fn post_movie(State(radarr): State<FakeRadarr>, body: Bytes) -> Response {
     if add_options.monitor.as_deref().is_some_and(|option| !MONITOR_OPTIONS.contains(&option)) {
         return malformed_body_response("$.addOptions.monitor");
     }
-    let mut library = radarr.lock_state();
+    let mut state = radarr.lock_state();
     let mut failures =
-        library.validate_addition(addition.quality_profile_id, addition.root_folder_path.as_deref());
-    if library.find_by_catalog_id(addition.tmdb_id).is_some() {
+        state.validate_addition(addition.quality_profile_id, addition.root_folder_path.as_deref());
+    if state.find_by_catalog_id(addition.tmdb_id).is_some() {
         failures.push(ValidationFailure {
             property: "TmdbId",
             message: "This movie has already been added".to_owned(),
@@ -135,29 +135,29 @@ async fn post_movie(State(radarr): State<FakeRadarr>, body: Bytes) -> Response {
     }
     let search = add_options.search_for_movie;
     let root = addition.root_folder_path.unwrap_or_default();
-    let Some(mut movie) = library.catalog.iter().find(|movie| movie.catalog_id == addition.tmdb_id).cloned()
+    let Some(mut movie) = state.catalog.iter().find(|movie| movie.catalog_id == addition.tmdb_id).cloned()
     else {
         return validation_response(&[unknown_catalog_id("TmdbId", "movie", &root, addition.tmdb_id)]);
     };
     movie.monitored = addition.monitored.unwrap_or(true);
     movie.details.availability = availability;
-    let id = library.add_by_request(movie, addition.quality_profile_id, &root);
+    let id = state.add_by_request(movie, addition.quality_profile_id, &root);
     if search {
-        library.search_release(id, SearchReason::Automatic);
+        state.search_release(id, SearchReason::Automatic);
     }
-    library.addition_response(id)
+    state.addition_response(id)
 }
 
 async fn list_queue(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
-    let library = radarr.lock_state();
+    let state = radarr.lock_state();
     let mut rows = Vec::new();
-    for download in library.sorted_downloads(&query) {
+    for download in state.sorted_downloads(&query) {
         let mut row = download.queue_row_json(0);
-        match library.find_title(&download.title) {
+        match state.find_title(&download.title) {
             Some(movie) => {
                 row["movieId"] = json!(movie.id);
                 if query_flag(&query, "includeMovie") {
-                    row["movie"] = library_movie_json(&library, movie);
+                    row["movie"] = library_movie_json(&state, movie);
                 }
             }
             None if !query_flag(&query, "includeUnknownMovieItems") => continue,
@@ -169,19 +169,19 @@ async fn list_queue(State(radarr): State<FakeRadarr>, Query(query): Query<Reques
 }
 
 async fn list_calendar(State(radarr): State<FakeRadarr>, Query(query): Query<RequestQuery>) -> Response {
-    let library = radarr.lock_state();
-    let (start, end) = query_window(&query, library.clock.now());
+    let state = radarr.lock_state();
+    let (start, end) = query_window(&query, state.clock.now());
     let is_in_window =
         |date: Option<Date>| date.and_then(utc_midnight).is_some_and(|at| (start..=end).contains(&at));
-    let outside_library = library
+    let outside_library = state
         .calendar
         .iter()
         .enumerate()
         .map(|(index, entry)| movie_outside_library(&entry.title, entry.at, index));
-    let movies = library.library.iter().cloned().chain(outside_library).filter(|movie| {
+    let movies = state.library.iter().cloned().chain(outside_library).filter(|movie| {
         let MovieDetails { cinema, digital, physical, .. } = movie.details;
         (movie.monitored || query_flag(&query, "unmonitored"))
             && [cinema, digital, physical].into_iter().any(is_in_window)
     });
-    ok_response(movies.map(|movie| library_movie_json(&library, &movie)).collect())
+    ok_response(movies.map(|movie| library_movie_json(&state, &movie)).collect())
 }

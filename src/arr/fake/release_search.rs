@@ -22,53 +22,53 @@ pub(super) enum SearchReason {
 /// Release searches for the titles of a library.
 pub trait ReleaseSearch: Clone + Send + Sized + 'static {
     /// Searches for a title as the server does automatically.
-    fn search_wanted(library: &mut FakeLibraryState<Self>, id: i64);
+    fn search_wanted(state: &mut FakeLibraryState<Self>, id: i64);
 
     /// Searches for another release after a download has failed.
-    fn find_replacement(library: &mut FakeLibraryState<Self>, title: &str);
+    fn find_replacement(state: &mut FakeLibraryState<Self>, title: &str);
 
     /// Imports a download, which puts its title on disk.
-    fn import_download(library: &mut FakeLibraryState<Self>, download: &FakeDownload);
+    fn import_download(state: &mut FakeLibraryState<Self>, download: &FakeDownload);
 }
 
 impl ReleaseSearch for MovieDetails {
-    fn search_wanted(library: &mut FakeLibraryState<Self>, id: i64) {
-        library.search_release(id, SearchReason::Automatic);
+    fn search_wanted(state: &mut FakeLibraryState<Self>, id: i64) {
+        state.search_release(id, SearchReason::Automatic);
     }
 
-    fn find_replacement(library: &mut FakeLibraryState<Self>, title: &str) {
-        if let Some(id) = library.find_title(title).map(|movie| movie.id) {
-            library.search_release(id, SearchReason::Automatic);
+    fn find_replacement(state: &mut FakeLibraryState<Self>, title: &str) {
+        if let Some(id) = state.find_title(title).map(|movie| movie.id) {
+            state.search_release(id, SearchReason::Automatic);
         }
     }
 
-    fn import_download(library: &mut FakeLibraryState<Self>, download: &FakeDownload) {
-        let id = library.find_title(&download.title).map(|movie| movie.id);
-        if let Some(movie) = id.and_then(|id| library.title_mut(id)) {
+    fn import_download(state: &mut FakeLibraryState<Self>, download: &FakeDownload) {
+        let id = state.find_title(&download.title).map(|movie| movie.id);
+        if let Some(movie) = id.and_then(|id| state.title_mut(id)) {
             movie.size_bytes = download.size_bytes;
         }
     }
 }
 
 impl ReleaseSearch for SeriesDetails {
-    fn search_wanted(library: &mut FakeLibraryState<Self>, id: i64) {
-        library.search_missing(id);
+    fn search_wanted(state: &mut FakeLibraryState<Self>, id: i64) {
+        state.search_missing(id);
     }
 
-    fn find_replacement(library: &mut FakeLibraryState<Self>, title: &str) {
+    fn find_replacement(state: &mut FakeLibraryState<Self>, title: &str) {
         let Some(episodes) = parse_title_episodes(title) else { return };
-        let Some(series) = library.find_title(episodes.series) else { return };
+        let Some(series) = state.find_title(episodes.series) else { return };
         let (id, numbers) = (series.id, episode_numbers(series, &episodes));
-        library.search_episodes(id, title.to_owned(), SearchReason::Automatic, |episode| {
+        state.search_episodes(id, title.to_owned(), SearchReason::Automatic, |episode| {
             episode.season == episodes.season && numbers.contains(&episode.number)
         });
     }
 
-    fn import_download(library: &mut FakeLibraryState<Self>, download: &FakeDownload) {
+    fn import_download(state: &mut FakeLibraryState<Self>, download: &FakeDownload) {
         let Some(episodes) = parse_title_episodes(&download.title) else { return };
-        let Some(series) = library.find_title(episodes.series) else { return };
+        let Some(series) = state.find_title(episodes.series) else { return };
         let (id, numbers) = (series.id, episode_numbers(series, &episodes));
-        let Some(series) = library.title_mut(id) else { return };
+        let Some(series) = state.title_mut(id) else { return };
         for episode in series.episodes_mut() {
             episode.on_disk |= episode.season == episodes.season && numbers.contains(&episode.number);
         }
@@ -187,11 +187,11 @@ impl<D: ReleaseSearch> FakeServer<D> {
 
     /// Simulates an RSS sync: grabs every release of a title that is released, monitored and not on disk.
     pub fn run_rss(&self) {
-        let mut library = self.lock_state();
-        let searches = library.record.searches.clone();
-        for id in library.library.iter().map(|title| title.id).collect::<Vec<_>>() {
-            D::search_wanted(&mut library, id);
+        let mut state = self.lock_state();
+        let searches = state.record.searches.clone();
+        for id in state.library.iter().map(|title| title.id).collect::<Vec<_>>() {
+            D::search_wanted(&mut state, id);
         }
-        library.record.searches = searches;
+        state.record.searches = searches;
     }
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::activity_api::unknown_ids;
+use super::activity_api::unknown_ids_response;
 use super::media_fixtures::FakeSeries;
 use super::responses::{malformed_body_response, not_found};
 use super::series_json::library_series_json;
@@ -34,10 +34,9 @@ pub(super) async fn replace_series(
     let Ok(body) = serde_json::from_slice::<Value>(&body) else { return malformed_body_response("$") };
     let series_type =
         SERIES_TYPES.into_iter().find(|known| body["seriesType"] == *known).unwrap_or("standard");
-    let mut library = sonarr.lock_state();
-    let profile =
-        body["qualityProfileId"].as_i64().and_then(|id| library.profile_name(id)).map(str::to_owned);
-    let Some(series) = library.title_mut(id) else { return not_found() };
+    let mut state = sonarr.lock_state();
+    let profile = body["qualityProfileId"].as_i64().and_then(|id| state.profile_name(id)).map(str::to_owned);
+    let Some(series) = state.title_mut(id) else { return not_found() };
     series.monitored = body["monitored"] == true;
     series.details.new_seasons = body["monitorNewItems"] == "all";
     series.details.series_type = series_type;
@@ -61,7 +60,7 @@ pub(super) async fn replace_series(
             episodes.for_each(|episode| episode.monitored = monitored);
         }
     }
-    let replaced = library.title(id).map(|series| library_series_json(&library, series));
+    let replaced = state.title(id).map(|series| library_series_json(&state, series));
     (StatusCode::ACCEPTED, Json(replaced)).into_response()
 }
 
@@ -80,13 +79,13 @@ async fn edit_series(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response 
     let Ok(edit) = serde_json::from_slice::<SeriesEditBody>(&body) else {
         return malformed_body_response("$");
     };
-    let mut library = sonarr.lock_state();
-    if edit.series_ids.iter().any(|id| library.title(*id).is_none()) {
-        return unknown_ids();
+    let mut state = sonarr.lock_state();
+    if edit.series_ids.iter().any(|id| state.title(*id).is_none()) {
+        return unknown_ids_response();
     }
-    let profile = edit.quality_profile_id.and_then(|id| library.profile_name(id)).map(str::to_owned);
+    let profile = edit.quality_profile_id.and_then(|id| state.profile_name(id)).map(str::to_owned);
     let series_type = SERIES_TYPES.into_iter().find(|known| Some(*known) == edit.series_type.as_deref());
-    for series in library.library.iter_mut().filter(|series| edit.series_ids.contains(&series.id)) {
+    for series in state.library.iter_mut().filter(|series| edit.series_ids.contains(&series.id)) {
         series.monitored = edit.monitored.unwrap_or(series.monitored);
         series.details.series_type = series_type.unwrap_or(series.details.series_type);
         if let Some(option) = &edit.monitor_new_items {
@@ -121,11 +120,11 @@ async fn apply_season_pass(State(sonarr): State<FakeSonarr>, body: Bytes) -> Res
     let Ok(pass) = serde_json::from_slice::<SeasonPassBody>(&body) else {
         return malformed_body_response("$");
     };
-    let mut library = sonarr.lock_state();
-    let now = library.clock.now();
+    let mut state = sonarr.lock_state();
+    let now = state.clock.now();
     let preset = pass.monitoring_options.and_then(|options| options.monitor);
     for entry in &pass.series {
-        let Some(series) = library.title_mut(entry.id) else { return unknown_ids() };
+        let Some(series) = state.title_mut(entry.id) else { return unknown_ids_response() };
         series.monitored = entry.monitored.unwrap_or(series.monitored);
         if let Some(preset) = &preset {
             apply_preset(series, preset, now);

@@ -34,10 +34,10 @@ pub(super) fn episode_id(series: &FakeSeries, season: u32, number: u32) -> i64 {
 
 /// Returns the episodes of a series with their air times. An episode that has not aired is not on disk.
 pub(super) fn episodes_with_air_times(
-    library: &FakeLibraryState<SeriesDetails>,
+    state: &FakeLibraryState<SeriesDetails>,
     series: &FakeSeries,
 ) -> Vec<FakeEpisode> {
-    let entries: Vec<&CalendarFixture> = calendar_entries(library, series).collect();
+    let entries: Vec<&CalendarFixture> = calendar_entries(state, series).collect();
     let with_air_time = |mut episode: FakeEpisode| {
         let scheduled = entries.iter().find(|entry| {
             parse_title_episodes(&entry.title).is_some_and(|episodes| {
@@ -49,20 +49,20 @@ pub(super) fn episodes_with_air_times(
             .airs_at
             .or_else(|| scheduled.map(|entry| entry.at))
             .or_else(|| placeholder_air_time(&episode));
-        episode.on_disk &= episode.airs_at.is_some_and(|airs_at| airs_at <= library.clock.now());
+        episode.on_disk &= episode.airs_at.is_some_and(|airs_at| airs_at <= state.clock.now());
         episode
     };
     series.all_episodes().into_iter().map(with_air_time).collect()
 }
 
 fn calendar_entries<'a>(
-    library: &'a FakeLibraryState<SeriesDetails>,
+    state: &'a FakeLibraryState<SeriesDetails>,
     series: &FakeSeries,
 ) -> impl Iterator<Item = &'a CalendarFixture> {
     let id = series.id;
-    library.calendar.iter().filter(move |entry| {
+    state.calendar.iter().filter(move |entry| {
         let entry_series =
-            parse_title_episodes(&entry.title).and_then(|episodes| library.find_title(episodes.series));
+            parse_title_episodes(&entry.title).and_then(|episodes| state.find_title(episodes.series));
         entry_series.is_some_and(|entry_series| entry_series.id == id)
     })
 }
@@ -81,12 +81,12 @@ fn placeholder_air_time(episode: &FakeEpisode) -> Option<Timestamp> {
 
 /// Returns the JSON of an episode, including one that the series does not list.
 pub(super) fn episode_json(
-    library: &FakeLibraryState<SeriesDetails>,
+    state: &FakeLibraryState<SeriesDetails>,
     series: &FakeSeries,
     season: u32,
     number: u32,
 ) -> Value {
-    let listed = episodes_with_air_times(library, series)
+    let listed = episodes_with_air_times(state, series)
         .into_iter()
         .find(|episode| (episode.season, episode.number) == (season, number));
     listed.map_or_else(
@@ -134,9 +134,9 @@ pub(super) fn episode_file_bytes(series: &FakeSeries, all: &[FakeEpisode]) -> u6
 }
 
 /// Returns the JSON of a series in the library.
-pub(super) fn library_series_json(library: &FakeLibraryState<SeriesDetails>, series: &FakeSeries) -> Value {
-    let now = library.clock.now();
-    let all = episodes_with_air_times(library, series);
+pub(super) fn library_series_json(state: &FakeLibraryState<SeriesDetails>, series: &FakeSeries) -> Value {
+    let now = state.clock.now();
+    let all = episodes_with_air_times(state, series);
     let count = |matches: &dyn Fn(&FakeEpisode) -> bool| {
         u32::try_from(all.iter().filter(|episode| matches(episode)).count()).unwrap_or(u32::MAX)
     };
@@ -173,10 +173,10 @@ pub(super) fn library_series_json(library: &FakeLibraryState<SeriesDetails>, ser
     let mut totals = statistics_json([on_disk, expected, total], series.size_bytes);
     totals["seasonCount"] = json!(series.details.seasons.len());
     let mut body = common_series_json(series);
-    merge_json(&mut body, library_fields_json(library, series));
+    merge_json(&mut body, library_fields_json(state, series));
     merge_json(
         &mut body,
-        json!({ "seasons": seasons, "statistics": totals, "nextAiring": next_airing(library, series, &all) }),
+        json!({ "seasons": seasons, "statistics": totals, "nextAiring": next_airing(state, series, &all) }),
     );
     body
 }
@@ -204,13 +204,13 @@ pub(super) fn catalog_series_json(series: &FakeSeries) -> Value {
 }
 
 /// Returns the JSON fields that only a series in the library has.
-pub(super) fn library_fields_json(library: &FakeLibraryState<SeriesDetails>, series: &FakeSeries) -> Value {
-    let root_folder = library.root_folders.iter().find(|root| series.path.starts_with(&root.path));
+pub(super) fn library_fields_json(state: &FakeLibraryState<SeriesDetails>, series: &FakeSeries) -> Value {
+    let root_folder = state.root_folders.iter().find(|root| series.path.starts_with(&root.path));
     json!({
         "id": series.id,
         "path": series.path,
         "rootFolderPath": root_folder.map(|root| &root.path),
-        "qualityProfileId": library.profile_id(&series.profile).unwrap_or(0),
+        "qualityProfileId": state.profile_id(&series.profile).unwrap_or(0),
         "seasonFolder": true,
         "monitored": series.monitored,
         "monitorNewItems": if series.details.new_seasons { "all" } else { "none" },
@@ -253,12 +253,12 @@ fn statistics_json([files, expected, all]: [u32; 3], size: u64) -> Value {
 
 /// Returns the next air time among the monitored episodes and the calendar entries of a series.
 fn next_airing(
-    library: &FakeLibraryState<SeriesDetails>,
+    state: &FakeLibraryState<SeriesDetails>,
     series: &FakeSeries,
     all: &[FakeEpisode],
 ) -> Option<String> {
-    let now = library.clock.now();
+    let now = state.clock.now();
     let listed = all.iter().filter(|episode| episode.monitored).filter_map(|episode| episode.airs_at);
-    let scheduled = calendar_entries(library, series).map(|entry| entry.at);
+    let scheduled = calendar_entries(state, series).map(|entry| entry.at);
     scheduled.chain(listed).filter(|at| *at > now).min().map(wire_time)
 }

@@ -22,20 +22,20 @@ pub(super) fn routes<D: Clone + Send + 'static>(fake: FakeServer<D>) -> Router {
 }
 
 async fn list_profiles<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
-    let library = fake.lock_state();
+    let state = fake.lock_state();
     let to_json = |(id, name): &(i64, String)| {
         json!({
             "id": id,
             "name": name,
             "upgradeAllowed": true,
             "cutoff": 3,
-            "items": qualities_json(library.four_k_profiles.contains(name)),
+            "items": qualities_json(state.four_k_profiles.contains(name)),
             "minFormatScore": 0,
             "cutoffFormatScore": 0,
             "formatItems": [],
         })
     };
-    ok_response(library.profiles.iter().map(to_json).collect())
+    ok_response(state.profiles.iter().map(to_json).collect())
 }
 
 /// Returns the qualities of a profile: a single quality and two groups.

@@ -75,14 +75,14 @@ impl LibraryKind for SeriesDetails {
             .merge(episode_api::routes(sonarr))
     }
 
-    fn library_title_json(library: &FakeLibraryState<Self>, series: &FakeSeries) -> Value {
-        library_series_json(library, series)
+    fn library_title_json(state: &FakeLibraryState<Self>, series: &FakeSeries) -> Value {
+        library_series_json(state, series)
     }
 
     /// Returns no statistics, like the real Sonarr even for a series in its library.
-    fn library_hit_json(library: &FakeLibraryState<Self>, series: &FakeSeries) -> Value {
+    fn library_hit_json(state: &FakeLibraryState<Self>, series: &FakeSeries) -> Value {
         let mut body = catalog_series_json(series);
-        merge_json(&mut body, library_fields_json(library, series));
+        merge_json(&mut body, library_fields_json(state, series));
         body
     }
 
@@ -90,13 +90,13 @@ impl LibraryKind for SeriesDetails {
         catalog_series_json(series)
     }
 
-    fn history_records(library: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)> {
-        episode_api::history_records(library, query)
+    fn history_records(state: &FakeLibraryState<Self>, query: &RequestQuery) -> Vec<(&'static str, Value)> {
+        episode_api::history_records(state, query)
     }
 
     /// Builds the response of the real Sonarr, which is a server error.
     fn unknown_title(_id: i64) -> Response {
-        activity_api::unknown_ids()
+        activity_api::unknown_ids_response()
     }
 }
 
@@ -147,34 +147,33 @@ async fn post_series(State(sonarr): State<FakeSonarr>, body: Bytes) -> Response 
     if addition.add_options.monitor.as_deref().is_some_and(|option| !MONITOR_OPTIONS.contains(&option)) {
         return malformed_body_response("$.addOptions.monitor");
     }
-    let mut library = sonarr.lock_state();
-    let failures = validate_addition(&library, &addition);
+    let mut state = sonarr.lock_state();
+    let failures = validate_addition(&state, &addition);
     if !failures.is_empty() {
         return validation_response(&failures);
     }
     let root = addition.root_folder_path.clone().unwrap_or_default();
-    let Some(mut series) =
-        library.catalog.iter().find(|series| series.catalog_id == addition.tvdb_id).cloned()
+    let Some(mut series) = state.catalog.iter().find(|series| series.catalog_id == addition.tvdb_id).cloned()
     else {
         return validation_response(&[unknown_catalog_id("TvdbId", "series", &root, addition.tvdb_id)]);
     };
     series.monitored = addition.monitored;
     series.details.series_type = series_type;
     series.details.new_seasons = addition.monitor_new_items.as_deref() != Some("none");
-    monitor_seasons(&mut series, &addition, library.clock.now());
-    let id = library.add_by_request(series, addition.quality_profile_id, &root);
+    monitor_seasons(&mut series, &addition, state.clock.now());
+    let id = state.add_by_request(series, addition.quality_profile_id, &root);
     if addition.add_options.search_for_missing_episodes {
-        library.search_missing(id);
+        state.search_missing(id);
     }
-    library.addition_response(id)
+    state.addition_response(id)
 }
 
 fn validate_addition(
-    library: &FakeLibraryState<SeriesDetails>,
+    state: &FakeLibraryState<SeriesDetails>,
     addition: &SeriesAdditionBody,
 ) -> Vec<ValidationFailure> {
     let mut failures =
-        library.validate_addition(addition.quality_profile_id, addition.root_folder_path.as_deref());
+        state.validate_addition(addition.quality_profile_id, addition.root_folder_path.as_deref());
     if addition.title.is_empty() {
         failures.push(ValidationFailure {
             property: "Title",
@@ -183,7 +182,7 @@ fn validate_addition(
             code: "NotEmptyValidator",
         });
     }
-    if library.find_by_catalog_id(addition.tvdb_id).is_some() {
+    if state.find_by_catalog_id(addition.tvdb_id).is_some() {
         failures.push(ValidationFailure {
             property: "TvdbId",
             message: "This series has already been added".to_owned(),
@@ -211,12 +210,12 @@ fn monitor_seasons(series: &mut FakeSeries, addition: &SeriesAdditionBody, now: 
 }
 
 async fn list_queue(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
-    let library = sonarr.lock_state();
+    let state = sonarr.lock_state();
     let mut rows = Vec::new();
-    for download in library.sorted_downloads(&query) {
+    for download in state.sorted_downloads(&query) {
         let episodes = parse_title_episodes(&download.title);
         let Some((series, episodes)) =
-            episodes.and_then(|parsed| Some((library.find_title(parsed.series)?, parsed)))
+            episodes.and_then(|parsed| Some((state.find_title(parsed.series)?, parsed)))
         else {
             if query_flag(&query, "includeUnknownSeriesItems") {
                 rows.push(download.queue_row_json(0));
@@ -228,10 +227,10 @@ async fn list_queue(State(sonarr): State<FakeSonarr>, Query(query): Query<Reques
             row["seriesId"] = json!(series.id);
             row["seasonNumber"] = json!(episodes.season);
             row["episodeId"] = json!(episode_id(series, episodes.season, number));
-            let listed = episode_json(&library, series, episodes.season, number);
+            let listed = episode_json(&state, series, episodes.season, number);
             row["episodeHasFile"] = listed["hasFile"].clone();
             if query_flag(&query, "includeSeries") {
-                row["series"] = library_series_json(&library, series);
+                row["series"] = library_series_json(&state, series);
             }
             if query_flag(&query, "includeEpisode") {
                 row["episode"] = listed;
@@ -243,14 +242,14 @@ async fn list_queue(State(sonarr): State<FakeSonarr>, Query(query): Query<Reques
 }
 
 async fn list_calendar(State(sonarr): State<FakeSonarr>, Query(query): Query<RequestQuery>) -> Response {
-    let library = sonarr.lock_state();
-    let (start, end) = query_window(&query, library.clock.now());
-    let mut entries: Vec<_> = library.calendar.iter().enumerate().collect();
+    let state = sonarr.lock_state();
+    let (start, end) = query_window(&query, state.clock.now());
+    let mut entries: Vec<_> = state.calendar.iter().enumerate().collect();
     entries.sort_by_key(|(_, entry)| entry.at);
     let mut episodes_json = Vec::new();
     for (index, entry) in entries.into_iter().filter(|(_, entry)| (start..=end).contains(&entry.at)) {
         let Some(episodes) = parse_title_episodes(&entry.title) else { continue };
-        let series = library
+        let series = state
             .find_title(episodes.series)
             .cloned()
             .unwrap_or_else(|| series_outside_library(episodes.series, index));
@@ -258,15 +257,15 @@ async fn list_calendar(State(sonarr): State<FakeSonarr>, Query(query): Query<Req
             continue;
         }
         for number in episode_numbers(&series, &episodes) {
-            let mut body = episode_json(&library, &series, episodes.season, number);
+            let mut body = episode_json(&state, &series, episodes.season, number);
             body["airDate"] = json!(entry.at.strftime("%Y-%m-%d").to_string());
             body["airDateUtc"] = json!(wire_time(entry.at));
-            if entry.at > library.clock.now() {
+            if entry.at > state.clock.now() {
                 // An episode that has not aired is not on disk, even if its season appears complete.
                 merge_json(&mut body, json!({ "hasFile": false, "episodeFileId": 0 }));
             }
             if query_flag(&query, "includeSeries") {
-                body["series"] = library_series_json(&library, &series);
+                body["series"] = library_series_json(&state, &series);
             }
             episodes_json.push(body);
         }

@@ -29,11 +29,11 @@ impl<D: LibraryKind> FakeServer<D> {
 impl FakeRadarr {
     /// Returns the event for an imported movie.
     pub fn import_event_json(&self, title: &str) -> Value {
-        let library = self.lock_state();
+        let state = self.lock_state();
         json!({
-            "movie": library.find_title(title).map(movie_json),
-            "isUpgrade": library.was_upgraded(title),
-            "downloadId": library.last_download_id(title),
+            "movie": state.find_title(title).map(movie_json),
+            "isUpgrade": state.was_upgraded(title),
+            "downloadId": state.last_download_id(title),
             "eventType": "Download",
             "instanceName": "Radarr",
         })
@@ -41,9 +41,9 @@ impl FakeRadarr {
 
     /// Returns the event for a download that cannot be imported.
     pub fn stuck_event_json(&self, title: &str) -> Value {
-        let library = self.lock_state();
+        let state = self.lock_state();
         json!({
-            "movie": library.find_title(title).map(movie_json),
+            "movie": state.find_title(title).map(movie_json),
             "downloadInfo": { "title": title },
             "downloadId": format!("stuck-{title}"),
             "downloadStatus": "Warning",
@@ -56,8 +56,8 @@ impl FakeRadarr {
 impl FakeSonarr {
     /// Returns the event for the complete import of a download.
     pub fn import_event_json(&self, title: &str) -> Value {
-        let library = self.lock_state();
-        let mut event = episodes_event_json(&library, title, &|_| true);
+        let state = self.lock_state();
+        let mut event = episodes_event_json(&state, title, &|_| true);
         event["episodeFiles"] = json!([]);
         event["fileCount"] = json!(event["episodes"].as_array().map_or(0, Vec::len));
         event
@@ -65,10 +65,10 @@ impl FakeSonarr {
 
     /// Returns the event for one file of a download.
     pub fn file_event_json(&self, title: &str, number: u32) -> Value {
-        let library = self.lock_state();
-        let mut event = episodes_event_json(&library, title, &|episode| episode == number);
+        let state = self.lock_state();
+        let mut event = episodes_event_json(&state, title, &|episode| episode == number);
         event["episodeFile"] = json!({ "id": number });
-        event["isUpgrade"] = json!(library.was_upgraded(title));
+        event["isUpgrade"] = json!(state.was_upgraded(title));
         event
     }
 }
@@ -76,11 +76,11 @@ impl FakeSonarr {
 impl<D: Clone> FakeServer<D> {
     /// Adds a history event for a download that is not in the queue.
     pub fn add_history_event(&self, title: &str, event: &'static str, reason: &str) {
-        let mut library = self.lock_state();
-        library.last_download += 1;
-        let (at, download) = (library.clock.now(), library.last_download);
+        let mut state = self.lock_state();
+        state.last_download += 1;
+        let (at, download) = (state.clock.now(), state.last_download);
         let (title, reason) = (title.to_owned(), Some(reason.to_owned()));
-        library.history.push(HistoryFixture {
+        state.history.push(HistoryFixture {
             release: format!("{title}.mkv"),
             title,
             event,
@@ -124,12 +124,12 @@ fn movie_json(movie: &FakeMovie) -> Value {
 }
 
 fn episodes_event_json(
-    library: &FakeLibraryState<super::media_fixtures::SeriesDetails>,
+    state: &FakeLibraryState<super::media_fixtures::SeriesDetails>,
     title: &str,
     is_included: &dyn Fn(u32) -> bool,
 ) -> Value {
     let episodes = parse_title_episodes(title);
-    let found = episodes.as_ref().and_then(|episodes| library.find_title(episodes.series)).cloned();
+    let found = episodes.as_ref().and_then(|episodes| state.find_title(episodes.series)).cloned();
     let series: FakeSeries = found.unwrap_or_else(|| series_outside_library(title, 0));
     let episode_json = |season: u32, number: u32| {
         json!({
@@ -148,7 +148,7 @@ fn episodes_event_json(
     json!({
         "series": { "id": series.id, "title": series.title, "year": series.year, "tvdbId": series.catalog_id },
         "episodes": episodes_json,
-        "downloadId": library.last_download_id(title),
+        "downloadId": state.last_download_id(title),
         "eventType": "Download",
         "instanceName": "Sonarr",
     })

@@ -1,4 +1,4 @@
-//! Export of all stored data of a user, to a file that only the operator can read.
+//! Export of all stored data of a user, to standard output or to a new file that only its owner can read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -28,7 +28,7 @@ pub(super) fn export_user(config: &Config, number: &PhoneNumber, file: Option<&P
     })?;
     let export = export.with_context(|| unknown_user_text(number))?;
     let Some(path) = file else {
-        return write_export(&export, io::stdout().lock()).context("write to the terminal");
+        return write_export(&export, io::stdout().lock()).context("write to standard output");
     };
     let file = create_private_file(path).with_context(|| format!("create {}", path.display()))?;
     write_export(&export, file).with_context(|| format!("write {}", path.display()))?;

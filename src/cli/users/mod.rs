@@ -3,7 +3,7 @@
 mod edit;
 mod export;
 mod list;
-mod values;
+mod value_parsers;
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::conversation::people::naming::UserName;
 use crate::conversation::transcript::{PhoneNumber, UserId, UserRole};
 use crate::store::people::user_admin::{self, UserChanges, UserLimit};
 use crate::store::{Conn, QueryResult};
-use values::OnOff;
+use value_parsers::OnOff;
 
 #[derive(Debug, Subcommand, PartialEq, Eq)]
 pub enum UsersCommand {
@@ -24,39 +24,39 @@ pub enum UsersCommand {
     List,
     /// Show a user and their last conversations
     Show {
-        #[arg(value_parser = values::parse_phone)]
+        #[arg(value_parser = value_parsers::parse_phone)]
         number: PhoneNumber,
     },
     /// Approve a user; a number that never texted is added
     Approve {
-        #[arg(value_parser = values::parse_phone)]
+        #[arg(value_parser = value_parsers::parse_phone)]
         number: PhoneNumber,
     },
     /// Block a user: their texts get no reply
     Block {
-        #[arg(value_parser = values::parse_phone)]
+        #[arg(value_parser = value_parsers::parse_phone)]
         number: PhoneNumber,
     },
     /// Allow a user to delete and approve by text again after too many wrong codes
     Unsuspend {
-        #[arg(value_parser = values::parse_phone)]
+        #[arg(value_parser = value_parsers::parse_phone)]
         number: PhoneNumber,
     },
     /// Make a user an admin
     Promote {
-        #[arg(value_parser = values::parse_phone)]
+        #[arg(value_parser = value_parsers::parse_phone)]
         number: PhoneNumber,
     },
     /// Make an admin a member
     Demote {
-        #[arg(value_parser = values::parse_phone)]
+        #[arg(value_parser = value_parsers::parse_phone)]
         number: PhoneNumber,
     },
     /// Change a user's name, permissions and limits
     Set(SetArguments),
     /// Erase all messages of a user, and their identity
     Forget {
-        #[arg(value_parser = values::parse_phone)]
+        #[arg(value_parser = value_parsers::parse_phone)]
         number: PhoneNumber,
         /// Do not ask for confirmation
         #[arg(long)]
@@ -64,7 +64,7 @@ pub enum UsersCommand {
     },
     /// Write all stored data of a user as JSON
     Export {
-        #[arg(value_parser = values::parse_phone)]
+        #[arg(value_parser = value_parsers::parse_phone)]
         number: PhoneNumber,
         /// New file; the default is standard output
         file: Option<PathBuf>,
@@ -73,7 +73,7 @@ pub enum UsersCommand {
 
 #[derive(Debug, Args, PartialEq, Eq)]
 pub struct SetArguments {
-    #[arg(value_parser = values::parse_phone)]
+    #[arg(value_parser = value_parsers::parse_phone)]
     number: PhoneNumber,
     #[command(flatten)]
     changes: SetChanges,
@@ -95,10 +95,10 @@ struct SetChanges {
     #[arg(long)]
     four_k: Option<OnOff>,
     /// Limit of added movies in the period of the household's quota
-    #[arg(long, value_name = "N|default", value_parser = values::parse_limit)]
+    #[arg(long, value_name = "N|default", value_parser = value_parsers::parse_limit)]
     movies: Option<UserLimit>,
     /// Limit of added seasons in the period of the household's quota
-    #[arg(long, value_name = "N|default", value_parser = values::parse_limit)]
+    #[arg(long, value_name = "N|default", value_parser = value_parsers::parse_limit)]
     seasons: Option<UserLimit>,
 }
 

@@ -184,8 +184,8 @@ fn emoji_between<'a>(head: &'a str, before: &str, after: &str) -> Option<&'a str
     head.strip_prefix(before)?.strip_suffix(after).filter(|emoji| is_emoji(emoji))
 }
 
-/// Returns whether `text` consists of symbols only: "Removed milk from" and "Reacted badly to" are ordinary text, not
-/// reactions.
+/// Returns whether `text` may be an emoji: characters from U+2000 up, digits, `#` and `*`. The rule is approximate, but
+/// it excludes Latin words: "Removed milk from" and "Reacted badly to" are ordinary text, not reactions.
 pub(in crate::conversation) fn is_emoji(text: &str) -> bool {
     let is_symbol = |c: char| !c.is_whitespace() && (c >= '\u{2000}' || matches!(c, '©' | '®'));
     text.chars().any(is_symbol)

@@ -111,9 +111,7 @@ pub fn names_title(text: &str, title: &str) -> bool {
 
 /// Returns whether the title could be mistaken for a reference to another title.
 pub fn is_reference(title: &str) -> bool {
-    let title = normalize_title(title);
-    let name = title.strip_prefix("the ").unwrap_or(&title);
-    TitleReference::parse(name).is_some() || TitleReference::parse(&title).is_some()
+    TitleReference::parse(&normalize_title(title)).is_some()
 }
 
 fn is_quoted(text: &str, names: &[&str]) -> bool {
@@ -125,7 +123,11 @@ fn is_followed_by_year(text: &str, name: &str) -> bool {
     let text = normalize_title(text);
     let words: Vec<&str> = text.split(' ').collect();
     let name: Vec<&str> = name.split(' ').collect();
-    let is_year = |word: &str| word.len() == 4 && (word.starts_with("19") || word.starts_with("20"));
+    let is_year = |word: &str| {
+        word.len() == 4
+            && (word.starts_with("19") || word.starts_with("20"))
+            && word.bytes().all(|digit| digit.is_ascii_digit())
+    };
     words.windows(name.len() + 1).any(|window| {
         matches!(window.split_last(), Some((year, title)) if title == name.as_slice() && is_year(year))
     })

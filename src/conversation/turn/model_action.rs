@@ -24,15 +24,15 @@ pub enum ModelAction {
 pub struct Poster {
     /// Name such as `Dune (2021)`, which is sent with the picture.
     pub name: String,
-    pub address: PosterAddress,
+    pub address: PosterUrl,
 }
 
 /// URL of a poster on one of the two catalog hosts. The content of the URL is sent to users, so no other host is
 /// allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PosterAddress(String);
+pub struct PosterUrl(String);
 
-impl PosterAddress {
+impl PosterUrl {
     pub fn parse(text: &str) -> Option<Self> {
         let url = Url::parse(text).ok().filter(|url| url.scheme() == "https" && url.port().is_none())?;
         if !url.username().is_empty() || url.password().is_some() {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn posters_are_on_two_hosts_and_small_enough_for_carriers() {
-        let parse = |text| PosterAddress::parse(text).map(|address| address.0);
+        let parse = |text| PosterUrl::parse(text).map(|address| address.0);
         let tmdb = "https://image.tmdb.org/t/p/original/abc.jpg";
         assert_eq!(parse(tmdb).as_deref(), Some("https://image.tmdb.org/t/p/w500/abc.jpg"));
         let the_tvdb = "https://artworks.thetvdb.com/banners/posters/292157-1.jpg";

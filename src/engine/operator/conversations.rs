@@ -206,7 +206,7 @@ fn reopen_stored_conversation(
         // The confirmation prompt closes, as with every requested end of a conversation: a prompt must not be answered
         // in another conversation.
         pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;
-        conversations::end_conversation(conn, other.id, EndReason::Operator, now)?;
+        conversations::end_conversation(conn, other.id, EndReason::Superseded, now)?;
     }
     conversations::reopen_conversation(conn, id, now)?;
     Ok(ReopenOutcome::Reopened)

@@ -202,7 +202,7 @@ impl TurnStart<'_> {
         audit::record_change(self.conn, &entry, self.now)?;
         // The reply is stored first, so that its own text is erased with the others.
         self.answer_and_drop_prompt(user, context, events, ERASED_REPLY)?;
-        privacy::erase_conversations(self.conn, user.id, self.now)?;
+        privacy::erase_user_content(self.conn, user.id, self.now)?;
         Ok(TurnStartOutcome::Answered)
     }
 

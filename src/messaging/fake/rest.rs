@@ -19,7 +19,7 @@ use url::form_urlencoded;
 use super::carrier::{FakeDelivery, FakeMessage, FakeTwilio, MessageDirection, SendFault, SentMessage};
 use crate::conversation::transcript::Address;
 use crate::http::InProcess;
-use crate::messaging::error_codes::look_up;
+use crate::messaging::error_codes::look_up_error_code;
 use crate::messaging::segments::SegmentCount;
 
 const MAX_BODY_UNITS: usize = 1600;
@@ -69,7 +69,7 @@ impl FakeTwilio {
         match result {
             Ok((status, resource)) => json_response(status, &resource),
             Err((status, code)) => {
-                let message = look_up(code).map_or("", |known| known.meaning);
+                let message = look_up_error_code(code).map_or("", |known| known.meaning);
                 let more_info = format!("https://www.twilio.com/docs/errors/{code}");
                 let error =
                     json!({ "code": code, "message": message, "more_info": more_info, "status": status });

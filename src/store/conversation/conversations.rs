@@ -23,11 +23,12 @@ stored_enum! {
     /// Reason why a conversation ended.
     pub enum EndReason {
         Idle = "idle",
+        /// The user cleared it, or the operator closed it.
         Cleared = "cleared",
         /// The user was blocked.
         Blocked = "blocked",
         /// The operator reopened another conversation of the user.
-        Operator = "admin",
+        Superseded = "admin",
     }
 }
 
@@ -94,6 +95,7 @@ pub fn reopen_conversation(conn: &mut Conn, id: ConversationId, now: Timestamp) 
         .map(drop)
 }
 
+/// Ends a conversation, and names it after the topic of its first message, if it has one.
 pub fn end_conversation(
     conn: &mut Conn,
     id: ConversationId,

@@ -21,7 +21,7 @@ use crate::memory::index::VectorIndex;
 use crate::memory::vector::UnitVector;
 use crate::store::people::users::{self, FirstContactRole};
 use crate::store::privacy::retention::{RetentionProgress, erase_expired_text};
-use crate::store::privacy::{erase_answer, erase_conversations};
+use crate::store::privacy::{erase_answer, erase_user_content};
 use crate::store::schema::agent_responses;
 use crate::store::{Conn, scratch};
 
@@ -562,7 +562,7 @@ proptest! {
                     }
                 }
                 Operation::Erase { user } => {
-                    erase_conversations(&mut conn, users[user], NOW).unwrap();
+                    erase_user_content(&mut conn, users[user], NOW).unwrap();
                     private[user].clear();
                     // The user's text is erased for others too.
                     group_messages.retain(|(author, recipient, _)| *author != user && *recipient != user);
@@ -632,7 +632,7 @@ fn bulk_erasure_hides_words_at_once_and_overwrites_them_later() {
     let bobs_answer = store_user_answer(&mut conn, 1_000, bob, ("qxzebra", "qxzebra"));
     assert!(count_pages_with(&mut conn, "walru") > 0);
 
-    erase_conversations(&mut conn, ann, NOW).unwrap();
+    erase_user_content(&mut conn, ann, NOW).unwrap();
     assert_eq!(find_answer_ids(&mut conn, ann, "qxwalrus"), [0_i64; 0]);
     assert!(count_pages_with(&mut conn, "walru") > 0, "no erased word is left in the index");
     while erase_expired_text(&mut conn, NOW, 100, NOW).unwrap() == RetentionProgress::More {}
@@ -640,7 +640,7 @@ fn bulk_erasure_hides_words_at_once_and_overwrites_them_later() {
     assert_eq!(find_answer_ids(&mut conn, bob, "qxzebra"), [bobs_answer]);
 
     // The erasure of few words overwrites them immediately.
-    erase_conversations(&mut conn, bob, NOW).unwrap();
+    erase_user_content(&mut conn, bob, NOW).unwrap();
     assert_eq!(count_pages_with(&mut conn, "zebra"), 0);
     conn.batch_execute("INSERT INTO response_words(response_words, rank) VALUES ('integrity-check', 1)")
         .unwrap();
@@ -670,7 +670,7 @@ fn page_terms_of_erased_text_are_removed_by_a_rebuild() {
         }
     };
     store_adjacent_rows(&mut conn, 0);
-    erase_conversations(&mut conn, ann, NOW).unwrap();
+    erase_user_content(&mut conn, ann, NOW).unwrap();
     assert!(count_pages_with(&mut conn, "walrux") > 0, "no erased term is left in the index");
     while erase_expired_text(&mut conn, NOW, 100, NOW).unwrap() == RetentionProgress::More {}
     assert_eq!(count_pages_with(&mut conn, "walrux"), 0);
@@ -705,7 +705,7 @@ fn metadata_is_searchable_until_erased() {
     for word in ["television", "plex", "watch"] {
         assert_eq!(find_word(&mut conn, word), [id], "{word}");
     }
-    erase_conversations(&mut conn, ann, NOW).unwrap();
+    erase_user_content(&mut conn, ann, NOW).unwrap();
     assert_eq!(find_word(&mut conn, "television"), [0_i64; 0]);
     conn.batch_execute("INSERT INTO response_words(response_words, rank) VALUES ('integrity-check', 1)")
         .unwrap();

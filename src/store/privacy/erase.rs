@@ -1,4 +1,4 @@
-//! Erasure of text, table by table. The remaining values can still be read by the current program.
+//! Erasure of text, table by table. Erased JSON columns keep a shape that still parses.
 
 use diesel::dsl::{exists, not, sql};
 use diesel::prelude::*;
@@ -52,11 +52,11 @@ macro_rules! select_ids {
     }};
 }
 
-/// Erases the messages from and to a user and the facts about the user, and ends the open conversation. The text of
-/// unsettled rows remains: messages that wait for a turn, messages that may still be sent, and open approvals. Deferred
-/// additions are deleted, and waiting notifications are suppressed, except those about approvals. The only running turn
-/// of the user may be the one that calls this function.
-pub fn erase_conversations(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+/// Erases the content of a user, and ends the open conversation: messages from and to the user, stored answers, facts,
+/// reactions, the first request, and the titles of approvals. Title requests, deferred additions, follows and
+/// notifications are deleted. The text of unsettled rows remains: messages that wait for a turn, messages that may still
+/// be sent, and open approvals. The caller ensures that no other turn of the user is running.
+pub fn erase_user_content(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;
     if let Some(open) = conversation_rows::load_open_conversation(conn, user)? {
         conversation_rows::end_conversation(conn, open.id, EndReason::Cleared, now)?;
@@ -112,8 +112,8 @@ pub(super) fn erase_inbound_messages(conn: &mut Conn, scope: ErasureScope) -> Qu
 
 pub(super) fn erase_outbound_messages(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
     let in_scope = outbox::id.eq_any(select_ids!(outbox, scope));
-    let is_settled = outbox::state.eq_any(SETTLED);
-    diesel::update(outbox::table.filter(in_scope.and(is_settled)))
+    let is_decided_with_title = outbox::state.eq_any(SETTLED);
+    diesel::update(outbox::table.filter(in_scope.and(is_decided_with_title)))
         .set((outbox::body.eq(""), outbox::media_url.eq(None::<String>)))
         .execute(conn)
         .map(drop)
@@ -129,14 +129,17 @@ pub(super) fn erase_reactions(conn: &mut Conn, scope: ErasureScope) -> QueryResu
 /// Erases the titles in decided approvals, except in one whose deletion is running.
 pub(super) fn erase_approval_titles(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
     let in_scope = approvals::id.eq_any(select_ids!(approvals, scope));
-    let is_settled = approvals::state.ne(ApprovalState::Open).and(approvals::fingerprint.is_not_null());
+    let is_decided_with_title =
+        approvals::state.ne(ApprovalState::Open).and(approvals::fingerprint.is_not_null());
     let running_call = tool_calls::table
         .filter(tool_calls::id.nullable().eq(approvals::run_call_id))
         .filter(tool_calls::finished_at.is_null());
-    diesel::update(approvals::table.filter(in_scope.and(is_settled).and(not(exists(running_call)))))
-        .set(approvals::fingerprint.eq(sql::<Nullable<Text>>(codec::FINGERPRINT_WITHOUT_TEXT)))
-        .execute(conn)
-        .map(drop)
+    diesel::update(
+        approvals::table.filter(in_scope.and(is_decided_with_title).and(not(exists(running_call)))),
+    )
+    .set(approvals::fingerprint.eq(sql::<Nullable<Text>>(codec::FINGERPRINT_WITHOUT_TEXT)))
+    .execute(conn)
+    .map(drop)
 }
 
 /// Deletes the title requests in a scope.
@@ -151,7 +154,8 @@ pub(super) fn delete_notifications(conn: &mut Conn, scope: ErasureScope) -> Quer
     diesel::delete(notices::table.filter(in_scope)).execute(conn).map(drop)
 }
 
-/// Erases stored answers. Answers that the operator added have no retention period.
+/// Erases stored answers. With [`ErasureScope::Rows`], answers that the operator added are kept, because they have no
+/// retention period.
 pub(super) fn erase_stored_answers(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
     let rows = select_ids!(agent_responses, scope);
     let selected = match scope {

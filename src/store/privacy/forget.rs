@@ -5,7 +5,7 @@ use diesel::sql_types::Text;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::erase::erase_conversations;
+use super::erase::erase_user_content;
 use crate::conversation::transcript::{PhoneNumber, UserId, UserRole, UserStatus};
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::codec::ms;
@@ -56,7 +56,7 @@ pub fn forget_user(
         inbound_messages::finish_message(conn, message.id, MessageOutcome::Skipped("forgotten"), now)?;
     }
     anonymize_outbound_messages(conn, user, now)?;
-    erase_conversations(conn, user, now)?;
+    erase_user_content(conn, user, now)?;
     erase_phone_number(conn, &phone)?;
     diesel::update(audit_log::table.filter(audit_log::user_id.eq(user)))
         .set(audit_log::detail.eq("{}"))

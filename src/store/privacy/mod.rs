@@ -9,7 +9,7 @@ pub mod forget;
 pub mod retention;
 mod text_index;
 
-pub use erase::{erase_answer, erase_conversations};
+pub use erase::{erase_answer, erase_user_content};
 pub use text_index::rebuild_due_index;
 
 #[cfg(test)]

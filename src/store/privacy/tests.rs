@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::erase_conversations;
+use super::erase_user_content;
 use super::export::export_user;
 use super::forget::{ErasureOutcome, forget_user};
 use super::retention::{RetentionProgress, erase_expired_text};
@@ -384,7 +384,7 @@ fn erased_conversation_has_no_text_and_stays_readable() {
          + (SELECT count(*) FROM tool_calls) + (SELECT count(*) FROM outbox) AS n";
     let before = count(&mut conn, count_rows);
 
-    erase_conversations(&mut conn, sam, day_time(1)).unwrap();
+    erase_user_content(&mut conn, sam, day_time(1)).unwrap();
 
     // The confirmation prompt is closed, but its message is not settled; the message to Ann is not erased.
     let remaining = ["audit_log.detail", "outbox.body", "outbox.media_url", "users.display_name"];
@@ -407,7 +407,7 @@ fn message_waiting_for_its_turn_keeps_its_text() {
     let (sam, _) = create_household(&mut conn);
     run_turn(&mut conn, "SM1", day_time(0));
     admit_text(&mut conn, "SM2", day_time(0));
-    erase_conversations(&mut conn, sam, day_time(0)).unwrap();
+    erase_user_content(&mut conn, sam, day_time(0)).unwrap();
     let waiting = inbound_messages::load_waiting_messages(&mut conn, sam, 10).unwrap();
     assert_eq!(waiting.iter().map(|message| message.body.as_str()).collect::<Vec<_>>(), ["find the walrus"]);
 }
@@ -569,7 +569,7 @@ fn open_requests_and_follows_survive_retention_but_not_erasure() {
     let count_open = "SELECT (SELECT count(*) FROM requests) + (SELECT count(*) FROM follows) AS n";
     erase_expired_text(&mut conn, day_time(9), 100, day_time(9)).unwrap();
     assert_eq!(count(&mut conn, count_open), 2);
-    erase_conversations(&mut conn, sam, day_time(9)).unwrap();
+    erase_user_content(&mut conn, sam, day_time(9)).unwrap();
     assert_eq!(count(&mut conn, count_open), 0);
 }
 

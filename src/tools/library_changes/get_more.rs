@@ -229,7 +229,7 @@ fn missing_monitored_episodes(snapshot: &SeriesSnapshot, now: Timestamp) -> Vec<
 }
 
 fn searched_recently(missing: &[&Episode], now: Timestamp) -> bool {
-    missing.iter().any(|episode| movie_search::is_recent(episode.last_search, now))
+    missing.iter().any(|episode| movie_search::is_recent_search(episode.last_search, now))
 }
 
 /// Adds the effects that record the request of a part and notify the user when it is ready.

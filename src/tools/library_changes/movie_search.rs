@@ -16,11 +16,11 @@ use crate::tools::formatting::{clean_title, format_media_title};
 use crate::tools::library::{Instance, unknown_title};
 use crate::tools::{RecoveryOutcome, ToolContext, ToolError, ToolOutput};
 
-/// Age up to which a search is taken for the search of an interrupted call, which is then not repeated.
+/// A search younger than this is assumed to be that of the interrupted call, so it is not repeated.
 const RECENT_SEARCH_AGE: SignedDuration = SignedDuration::from_mins(10);
 const MONITOR_CHANGE: MovieChange = MovieChange { monitored: Some(true), profile: None, availability: None };
 
-/// Searches for a movie again. A movie that was not monitored is monitored from now on, which counts as an addition.
+/// Searches for a movie again. An unmonitored movie without a file is monitored from now on, which counts as an addition.
 pub async fn search_again(
     instance: &Instance<Radarr>,
     id: i64,
@@ -65,10 +65,10 @@ pub async fn recover_search(
 
 fn searched_recently(movie: &Movie, now: Timestamp) -> bool {
     let is_searchable = movie.monitored || movie.has_file;
-    is_searchable && is_recent(movie.last_search, now)
+    is_searchable && is_recent_search(movie.last_search, now)
 }
 
-pub(super) fn is_recent(search: Option<Timestamp>, now: Timestamp) -> bool {
+pub(super) fn is_recent_search(search: Option<Timestamp>, now: Timestamp) -> bool {
     search.is_some_and(|at| now.duration_since(at) <= RECENT_SEARCH_AGE)
 }
 

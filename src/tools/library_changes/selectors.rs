@@ -73,13 +73,14 @@ fn parse_seasons_or_episodes(
     let season =
         |selector: &&str| selector.trim_start_matches("season").trim().trim_start_matches('s').parse().ok();
     if let Some(numbers) = selectors.iter().map(season).collect::<Option<Vec<u32>>>() {
+        // While no season is listed, a number other than that of the specials also selects the future episodes.
         if snapshot.series.seasons.is_empty() && numbers.iter().any(|number| *number != SPECIALS) {
             return Ok(SeriesPart::Future);
         }
         return check_seasons_exist(&snapshot.series, &numbers).map(SeriesPart::Seasons);
     }
     let codes = selectors.iter().map(|selector| parse_episode_code(selector)).collect::<Option<Vec<_>>>();
-    let expected = "only numbers, only codes such as S02E03, or one word: all, first, latest, future";
+    let expected = "only numbers, only codes such as S02E03, or one word: all, first, latest, future, pilot";
     let codes = codes.ok_or_else(|| bad_argument("seasons", expected, ""))?;
     let is_listed =
         |code: &(u32, u32)| snapshot.episodes.iter().any(|episode| (episode.season, episode.number) == *code);

@@ -97,7 +97,7 @@ pub(super) struct MessageReply {
     turn: Option<MessageTurn>,
 }
 
-/// Effect on the conversation itself.
+/// Action of the assistant besides the text of the reply: a reaction or a poster.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schema(as = Action)]
@@ -157,7 +157,7 @@ pub(super) struct PendingReply {
     params(
         (
             "Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255,
-            description = "A repeat with the same API key and this key sends no message: it returns the reply of the first request. With another user or text it is refused with 422."
+            description = "A repeat with the same API key and this key sends no message: it returns the reply of the first request. With another user, text or value of `respond` it is refused with 422."
         ),
         (
             "Prefer" = Option<String>, Header, example = "wait=30",
@@ -173,7 +173,7 @@ pub(super) struct PendingReply {
             headers(("Location" = String, description = "URL of the reply"))
         ),
         (status = 404, description = "No user has this id or number"),
-        (status = 409, description = "The user is not active, is blocked, or has opted out; the detail names the reason"),
+        (status = 409, description = "The user is not approved, is blocked, or has opted out, or the message of this Idempotency-Key has been erased; the detail names the reason"),
     )
 )]
 pub(super) async fn send_message(
@@ -258,8 +258,8 @@ async fn store_message(
     draft: MessageDraft,
 ) -> Result<EventId, ProblemDetails> {
     let external_id = caller.message_origin().to_message_id(&match &draft.key {
-        // A key is chosen by the caller, and only a hash of it is stored. It identifies a request for all users: with
-        // another user or text, the key is refused.
+        // The caller chooses the key, and only its hash is stored. The key is scoped to the API key and not to the user:
+        // its reuse for another user or text is refused.
         Some(key) => hash_key(key),
         None => format!("{:032x}", rand::random::<u128>()),
     });
@@ -278,7 +278,7 @@ async fn store_message(
     {
         return Ok(event);
     }
-    check_may_text(user, draft.triage)?;
+    check_user_accepts_messages(user, draft.triage)?;
     let received = ReceivedMessage {
         channel: ChannelKind::Console,
         external_id,
@@ -345,11 +345,11 @@ impl RequestIdentity {
         if (stored.body == self.text || stored.body.is_empty()) && stored.triage == self.triage {
             return Ok(stored.event);
         }
-        refused("this Idempotency-Key was used with another text")
+        refused("this Idempotency-Key was used with another text or another value of respond")
     }
 }
 
-fn check_may_text(user: &User, triage: TriageDecision) -> Result<(), ProblemDetails> {
+fn check_user_accepts_messages(user: &User, triage: TriageDecision) -> Result<(), ProblemDetails> {
     let conflict = |detail| Err(ProblemDetails::new(StatusCode::CONFLICT, detail));
     match (user.status, triage) {
         (UserStatus::Pending, _) => conflict("the user is not approved yet"),

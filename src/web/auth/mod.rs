@@ -33,7 +33,7 @@ pub use links::{LINK_PATH, create_link};
 use password::HashingQueue;
 pub use password::PasswordError;
 use request_guard::RequestSender;
-use throttle::SignInThrottle;
+use throttle::PasswordThrottle;
 use token::SecretToken;
 
 /// Access control of the console, for the lifetime of the program.
@@ -41,7 +41,7 @@ use token::SecretToken;
 pub struct ConsoleAccess {
     rules: AccessRules,
     hashing: HashingQueue,
-    throttle: Mutex<SignInThrottle>,
+    throttle: Mutex<PasswordThrottle>,
     /// Seed of the CSRF token if the console requires no sign-in.
     form_seed: SecretToken,
 }
@@ -62,7 +62,7 @@ impl ConsoleAccess {
         &self.rules.sign_in
     }
 
-    fn lock_throttle(&self) -> MutexGuard<'_, SignInThrottle> {
+    fn lock_throttle(&self) -> MutexGuard<'_, PasswordThrottle> {
         self.throttle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

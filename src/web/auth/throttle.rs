@@ -7,9 +7,9 @@ use jiff::{SignedDuration, Timestamp};
 
 /// Number of attempts that may fail without a delay.
 const FREE_ATTEMPTS: u32 = 5;
-/// Period without an attempt after which failures below the limit expire.
+/// Period since the last allowed attempt after which failures below the limit expire.
 const SHORT_LIFETIME: SignedDuration = SignedDuration::from_mins(15);
-/// Period without an attempt after which failures at or above the limit expire. It is longer than any delay, so that
+/// Period since the last allowed attempt after which failures at or above the limit expire. It is longer than any delay, so that
 /// the end of a delay does not reset the count.
 const LONG_LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(30);
@@ -17,7 +17,7 @@ const MAX_DELAY: SignedDuration = SignedDuration::from_mins(15);
 
 /// Attempts since the last success.
 #[derive(Debug, Default)]
-pub(super) struct SignInThrottle {
+pub(super) struct PasswordThrottle {
     failed: u32,
     last: Option<Timestamp>,
 }
@@ -29,13 +29,13 @@ pub(super) enum PasswordAttempt {
     RetryAfter(Duration),
 }
 
-impl SignInThrottle {
+impl PasswordThrottle {
     /// Counts an attempt. It counts as failed until it succeeds, so that disconnecting before the response gives no
     /// advantage.
     pub(super) fn begin_attempt(&mut self, now: Timestamp) -> PasswordAttempt {
         if let Some(last) = &mut self.last {
-            // After the clock was set back, the wait restarts at the current time: it neither ends early nor lasts
-            // longer.
+            // After the clock was set back, the wait restarts in full at the current time, so that it neither ends
+            // early nor lasts as long as the clock step.
             *last = now.min(*last);
             let idle = now.duration_since(*last);
             let lifetime = if self.failed < FREE_ATTEMPTS { SHORT_LIFETIME } else { LONG_LIFETIME };
@@ -81,14 +81,14 @@ mod tests {
 
     use jiff::{SignedDuration, Timestamp};
 
-    use super::{PasswordAttempt, SignInThrottle, is_audited};
+    use super::{PasswordAttempt, PasswordThrottle, is_audited};
 
     fn time_at(seconds: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
     }
 
-    fn after_five_failures() -> SignInThrottle {
-        let mut throttle = SignInThrottle::default();
+    fn after_five_failures() -> PasswordThrottle {
+        let mut throttle = PasswordThrottle::default();
         for second in 0..5 {
             assert_eq!(throttle.begin_attempt(time_at(second)), PasswordAttempt::Allowed);
         }
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn clock_step_back_neither_admits_earlier_nor_locks_out() {
-        let mut throttle = SignInThrottle::default();
+        let mut throttle = PasswordThrottle::default();
         throttle.begin_attempt(time_at(1_000_000));
         assert_eq!(throttle.begin_attempt(time_at(0)), PasswordAttempt::Allowed);
 
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(throttle.begin_attempt(time_at(4 + 3600)), PasswordAttempt::Allowed);
         assert_eq!(throttle.failure_count(), 1);
 
-        let mut throttle = SignInThrottle::default();
+        let mut throttle = PasswordThrottle::default();
         throttle.begin_attempt(time_at(0));
         throttle.begin_attempt(time_at(900));
         assert_eq!(throttle.failure_count(), 1);

@@ -58,7 +58,7 @@ pub(super) fn delivery_reason(status: DeliveryStatus, failure: &DeliveryFailure)
 
 /// Meaning of the error code, or else the recorded note.
 fn failure_reason(failure: &DeliveryFailure) -> String {
-    let meaning = failure.code.and_then(error_codes::look_up).map(|code| code.meaning.to_owned());
+    let meaning = failure.code.and_then(error_codes::look_up_error_code).map(|code| code.meaning.to_owned());
     let meaning = meaning.or_else(|| failure.meaning.clone());
     match (meaning, failure.code) {
         (Some(meaning), Some(code)) => format!("{meaning} (code {code})"),

@@ -28,7 +28,7 @@ use dialarr::store::audit::Actor;
 use dialarr::store::database::db::Db;
 use dialarr::store::library::follows::{self, FollowReason, FollowedTitle};
 use dialarr::store::people::users::{self, FirstContactRole};
-use dialarr::store::privacy::erase_conversations;
+use dialarr::store::privacy::erase_user_content;
 use dialarr::store::privacy::forget::{ErasureOutcome, forget_user};
 use dialarr::store::privacy::retention::{RetentionProgress, erase_expired_text};
 use dialarr::store::queue::outbox::{self, NewOutboundMessage, OutboundKind};
@@ -433,7 +433,7 @@ impl World {
         let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
         let erase = move |conn: &mut _| {
             let ann = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
-            erase_conversations(conn, ann, now)
+            erase_user_content(conn, ann, now)
         };
         self.app.as_ref().unwrap().db.write(erase).await.unwrap();
         assert!(self.stored_texts().await.iter().all(String::is_empty));

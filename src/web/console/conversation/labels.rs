@@ -103,7 +103,7 @@ pub(super) fn end_reason_label(reason: EndReason) -> &'static str {
         EndReason::Idle => "ended after inactivity",
         EndReason::Cleared => "ended by the user",
         EndReason::Blocked => "ended by a block",
-        EndReason::Operator => "ended by the operator",
+        EndReason::Superseded => "ended by the operator",
     }
 }
 

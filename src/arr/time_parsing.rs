@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 /// Parses an instant. Returns `None` for text that is not a date, and for the year 1, which stands for "no date".
 pub(super) fn parse_instant(text: Option<&str>) -> Option<Timestamp> {
-    // A malformed date is ignored, so that the rest of its record is still used.
+    // A malformed date is not an error, so that the caller can still use the rest of its record.
     let parsed = text?.parse::<Timestamp>();
     parsed.ok().filter(|at| at.to_zoned(TimeZone::UTC).year() > 1)
 }

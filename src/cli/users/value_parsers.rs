@@ -20,7 +20,7 @@ impl OnOff {
     }
 }
 
-/// Parses a phone number, ignoring spaces and punctuation between digits.
+/// Parses a phone number, ignoring spaces, hyphens, periods and parentheses.
 pub(super) fn parse_phone(text: &str) -> Result<PhoneNumber, &'static str> {
     let compact: String = text.chars().filter(|mark| !" -.()".contains(*mark)).collect();
     PhoneNumber::parse(&compact).map_err(|_| "a number starts with + and a country code, e.g. +15550100123")
