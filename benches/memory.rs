@@ -150,7 +150,7 @@ async fn fill(db: &Db, people: usize, rows: usize) -> Result<Vec<UserId>> {
             })
             .collect();
         db.write(move |conn| {
-            for (at, (user, question, answer, vectors)) in made.into_iter().enumerate() {
+            for (at, (user, question, answer, vectors)) in made.iter().cloned().enumerate() {
                 let source = format!("bench:{batch}:{at}");
                 let mut extraction =
                     answer_metadata::extract_without_model(&question, &answer, TurnEffect::NoToolCall);

@@ -69,7 +69,10 @@ impl Stage {
         let attempt = self.attempt;
         let piece = BlockChunk { kind: BlockKind::Text, ord: 0, text: DELTA.repeat(deltas) };
         let now = Timestamp::now();
-        Ok(self.db.write(move |conn| delta_writer::append_chunks(conn, attempt, &[piece], now)).await?)
+        Ok(self
+            .db
+            .write(move |conn| delta_writer::append_chunks(conn, attempt, std::slice::from_ref(&piece), now))
+            .await?)
     }
 }
 

@@ -60,7 +60,7 @@ impl AnswerActions {
             };
             let entry = NewAuditEntry { actor, kind: "memory_added", subject, detail: json!({}) };
             audit::record_change(conn, &entry, now)?;
-            let ManualAnswer { question, answer, .. } = manual;
+            let (question, answer) = (manual.question.clone(), manual.answer.clone());
             responses::add_operator_answer(conn, owner, user, (question, answer), now)
         };
         let id = self.db.write(add).await?;

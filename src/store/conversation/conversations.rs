@@ -78,8 +78,7 @@ pub fn record_activity(conn: &mut Conn, id: ConversationId, now: Timestamp) -> Q
     diesel::update(conversations::table.find(id))
         .set(conversations::last_activity_at.eq(ms(now)))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Reopens an ended conversation. Its idle period starts over.
@@ -91,8 +90,7 @@ pub fn reopen_conversation(conn: &mut Conn, id: ConversationId, now: Timestamp) 
             conversations::last_activity_at.eq(ms(now)),
         ))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Ends a conversation, and names it after the topic of its first message, if it has one.
@@ -111,8 +109,7 @@ pub fn end_conversation(
             conversations::end_reason.eq(reason),
         ))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Loads the first message of the first chat turn of a conversation, if there is such a turn.

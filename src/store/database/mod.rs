@@ -13,3 +13,5 @@ pub mod migration;
 pub mod shell_access;
 pub(in crate::store) mod simulated_queue;
 pub(in crate::store) mod statement_cache;
+pub mod transaction;
+mod write_job;

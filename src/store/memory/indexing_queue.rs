@@ -101,7 +101,7 @@ pub fn claim_indexing_jobs(conn: &mut Conn, limit: i64, now: Timestamp) -> Query
                 agent_responses::not_before.eq(ms(now + RETRY_DELAY)),
             ))
             .cached()
-            .execute(conn)?;
+            .run(conn)?;
         jobs.push(IndexingJob {
             id: row.id,
             user: row.user_id,
@@ -144,8 +144,7 @@ pub fn release_indexing_job(conn: &mut Conn, id: i64, now: Timestamp) -> QueryRe
             agent_responses::not_before.eq(ms(now + RETRY_DELAY)),
         ))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Excludes a row, such as a greeting or a bare reply, from search.
@@ -207,7 +206,7 @@ pub fn complete_indexing_job(
             ),
         ))
         .cached()
-        .execute(conn)?;
+        .run(conn)?;
     if result.is_shareable {
         shared_answers::suggest_answer(conn, id, &row.trigger_text, &row.response_text)?;
     }
@@ -249,7 +248,7 @@ fn retire_earlier_copies(
                 agent_responses::processed_at.eq(ms(now)),
             ))
             .cached()
-            .execute(conn)?;
+            .run(conn)?;
     }
     Ok(earlier_copies)
 }
@@ -332,6 +331,5 @@ pub fn count_failed_embedding(conn: &mut Conn, id: i64, model: &str) -> QueryRes
     diesel::update(agent_responses::table.find(id).filter(DONE))
         .set((agent_responses::embed_attempts.eq(attempts), agent_responses::embed_failed_by.eq(model)))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }

@@ -128,7 +128,7 @@ pub(in crate::store) fn advance_delivery(
     diesel::update(rows::table.find(id))
         .set((rows::delivery.eq(reported), rows::updated_at.eq(ms(now))))
         .cached()
-        .execute(conn)?;
+        .run(conn)?;
     let was_final = current.is_some_and(DeliveryStatus::is_final_report);
     Ok((reported.is_final_report() && !was_final).then_some(reported))
 }

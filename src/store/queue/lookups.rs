@@ -179,7 +179,7 @@ pub fn record_unsuccessful_lookup(
             outbox::updated_at.eq(ms(now)),
         ))
         .cached()
-        .execute(conn)?;
+        .run(conn)?;
     Ok(LookupOutcome::SendAgain)
 }
 
@@ -204,6 +204,5 @@ pub fn postpone_lookup(
     diesel::update(unresolved)
         .set((outbox::not_before.eq(ms(not_before)), outbox::updated_at.eq(ms(now))))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }

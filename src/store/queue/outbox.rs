@@ -362,8 +362,7 @@ fn arm_pending_action(
     diesel::update(pending_actions::table.filter(has_this_prompt))
         .set(pending_actions::armed_at.eq(ms(now)))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Postpones a message that was certainly not accepted. It is retried at `not_before`, unless a status report has
@@ -383,8 +382,7 @@ pub fn postpone_message(
             outbox::updated_at.eq(ms(now)),
         ))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Marks the delivery status of a message as unknown. The message is not sent again until a lookup resolves the status.
@@ -399,8 +397,7 @@ pub fn mark_message_unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Ti
             outbox::updated_at.eq(ms(now)),
         ))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Returns the index of the first of these carrier ids that belongs to no other message.
@@ -436,8 +433,7 @@ pub fn fail_message(
             outbox::updated_at.eq(ms(now)),
         ))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Suppresses all queued messages of a user who opted out.
@@ -447,8 +443,7 @@ pub fn suppress_user_messages(conn: &mut Conn, user: UserId, now: Timestamp) -> 
     )
     .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
     .cached()
-    .execute(conn)
-    .map(drop)
+    .run(conn)
 }
 
 /// Suppresses queued messages whose key has this prefix before a colon.
@@ -458,8 +453,7 @@ pub fn suppress_messages_by_key(conn: &mut Conn, key_prefix: &str, now: Timestam
     diesel::update(outbox::table.filter(has_prefix.and(outbox::state.eq(OutboxState::Queued))))
         .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Suppresses messages like [`suppress_messages_by_key`], and erases their text, including the text of sent messages.
@@ -471,16 +465,14 @@ pub fn withdraw_messages_by_key(conn: &mut Conn, key_prefix: &str, now: Timestam
     diesel::update(outbox::table.filter(has_prefix.and(is_settled)))
         .set(outbox::body.eq(""))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 fn suppress_message(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
     diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
         .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Records the carrier's report that the recipient has opted out.

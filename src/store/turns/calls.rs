@@ -82,8 +82,7 @@ pub fn finish_call(conn: &mut Conn, call: CallRow, state: &CallState, now: Times
             tool_calls::updated_at.eq(ms(now)),
         ))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Cancels the calls that a turn requested but never started.
@@ -101,8 +100,7 @@ pub(in crate::store) fn cancel_unstarted_calls(
             tool_calls::updated_at.eq(ms(now)),
         ))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Number of starts of a call, and the time of the last one.

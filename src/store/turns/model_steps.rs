@@ -98,7 +98,7 @@ pub fn complete_attempt(
         llm_steps::finished_at.eq(ms(now)),
     ))
     .cached()
-    .execute(conn)?;
+    .run(conn)?;
     daily_budget::settle_call_cost(conn, attempt.turn, response.charge)?;
     insert_blocks(conn, attempt, response)?;
     for (ord, call) in (0_u32..).zip(&response.calls) {
@@ -216,11 +216,11 @@ pub struct AbandonedAttempt {
 pub fn abandon_attempt(
     conn: &mut Conn,
     attempt: AttemptId,
-    abandoned: AbandonedAttempt,
+    abandoned: &AbandonedAttempt,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let AbandonedAttempt { failure, message, charge } = abandoned;
-    let stored = match failure {
+    let message = abandoned.message.clone();
+    let stored = match abandoned.failure {
         StepFailure::Transient { retry_after, .. } => StoredAttemptFailure::Transient {
             retry_after_ms: retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
             message,
@@ -239,8 +239,8 @@ pub fn abandon_attempt(
         llm_steps::finished_at.eq(ms(now)),
     ))
     .cached()
-    .execute(conn)?;
-    daily_budget::settle_call_cost(conn, attempt.turn, charge)?;
+    .run(conn)?;
+    daily_budget::settle_call_cost(conn, attempt.turn, abandoned.charge)?;
     turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::Error, now)
 }
 
@@ -262,7 +262,7 @@ pub fn abandon_unfinished_attempt(conn: &mut Conn, turn: TurnId, now: Timestamp)
             llm_steps::finished_at.eq(ms(now)),
         ))
         .cached()
-        .execute(conn)?;
+        .run(conn)?;
     // It is unknown how much of the request the model server processed.
     daily_budget::settle_call_cost(conn, turn, ModelCharge::Input)
 }

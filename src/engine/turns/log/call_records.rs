@@ -41,7 +41,7 @@ impl TurnLog {
         &self,
         call: CallRow,
         intent: Option<NewAuditEntry>,
-        records: impl FnOnce(&mut Conn) -> QueryResult<T> + Send + 'static,
+        records: impl Fn(&mut Conn) -> QueryResult<T> + Send + 'static,
     ) -> Result<Option<T>, DbError> {
         let now = self.now();
         let start = move |conn: &mut Conn| {
@@ -111,7 +111,7 @@ impl TurnLog {
     async fn record_call(
         &self,
         context: &TurnContext,
-        record: impl FnOnce(&mut Conn) -> QueryResult<()> + Send + 'static,
+        record: impl Fn(&mut Conn) -> QueryResult<()> + Send + 'static,
     ) -> anyhow::Result<TurnProgress> {
         let is_open = |call: &&ToolCall| matches!(call.state, CallState::Created | CallState::Running);
         let calls = context.turn.steps.iter().flat_map(|step| &step.calls);

@@ -68,7 +68,7 @@ impl TurnLog {
                 message: message.to_owned(),
                 charge: ModelCharge::Nothing,
             };
-            model_steps::abandon_attempt(conn, id, abandoned, now)?;
+            model_steps::abandon_attempt(conn, id, &abandoned, now)?;
             Ok(Some(reservation))
         };
         let reservation = self.write(start).await?;
@@ -107,7 +107,7 @@ impl TurnLog {
         abandoned: AbandonedAttempt,
     ) -> Result<(), DbError> {
         let now = self.now();
-        self.write(move |conn| model_steps::abandon_attempt(conn, attempt, abandoned, now)).await
+        self.write(move |conn| model_steps::abandon_attempt(conn, attempt, &abandoned, now)).await
     }
 
     /// Reserves the cost of the triage call.

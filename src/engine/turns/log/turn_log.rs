@@ -96,7 +96,7 @@ impl TurnLog {
     /// loaded.
     pub(super) async fn record_and_continue(
         &self,
-        record: impl FnOnce(&mut Conn) -> QueryResult<()> + Send + 'static,
+        record: impl Fn(&mut Conn) -> QueryResult<()> + Send + 'static,
     ) -> anyhow::Result<TurnProgress> {
         let (logs, user, active_turn, earlier_reports) =
             (self.logs.clone(), self.user, self.active_turn, self.earlier_reports.clone());
@@ -153,7 +153,7 @@ impl TurnLog {
 
     pub(super) async fn write<R: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+        work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
         self.logs.db.write(work).await
     }
