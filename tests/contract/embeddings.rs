@@ -109,8 +109,11 @@ async fn remembering(model: OpenAiEmbedder, set: &RetrievalSet, folder: &Path) -
             None => None,
         };
         let owner = user.map_or(AnswerOwner::Everyone, AnswerOwner::User);
-        let words = (memory.trigger, memory.response);
-        app.db.write(move |conn| responses::add_operator_answer(conn, owner, user, words, now)).await?;
+        let add = move |conn: &mut _| {
+            let words = (memory.trigger.as_str(), memory.response.as_str());
+            responses::add_operator_answer(conn, owner, user, words, now)
+        };
+        app.db.write(add).await?;
     }
     let progress = app.engine.indexer.index_due_answers().await?;
     ensure!(progress.indexed == set.memories.len(), "of the set {progress:?} was learned");

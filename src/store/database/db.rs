@@ -403,7 +403,8 @@ impl WriteConnection {
 fn run_with_savepoints(conn: &mut Conn, jobs: &mut [Box<dyn WriteJob>]) -> QueryResult<()> {
     transaction::begin_write(conn)?;
     for job in jobs {
-        transaction::run_job_in_savepoint(conn, job.as_mut())?;
+        // The job keeps its own error.
+        let _ = transaction::with_job_savepoint(conn, |conn| job.run(conn))?;
     }
     transaction::commit(conn)
 }

@@ -8,7 +8,6 @@ use diesel::result::Error as QueryError;
 use diesel::sql_query;
 
 use super::statement_cache::CacheStatement;
-use super::write_job::WriteJob;
 use crate::store::{Conn, QueryResult};
 
 /// Name of the savepoint of a job. Work inside the job uses other savepoints, which a rollback to this one discards.
@@ -59,10 +58,13 @@ pub fn with_savepoint<R>(conn: &mut Conn, work: impl FnOnce(&mut Conn) -> QueryR
     run_in_savepoint(conn, &INNER_SAVEPOINT, work)?
 }
 
-/// Runs a job in a savepoint. An error means that the state of the transaction is unknown.
-pub(super) fn run_job_in_savepoint(conn: &mut Conn, job: &mut dyn WriteJob) -> QueryResult<()> {
-    // The job keeps its own error.
-    run_in_savepoint(conn, &JOB_SAVEPOINT, |conn| job.run(conn)).map(drop)
+/// Runs a job in a savepoint, and returns its result. An outer error means that the state of the transaction is
+/// unknown.
+pub(super) fn with_job_savepoint<R, E>(
+    conn: &mut Conn,
+    job: impl FnOnce(&mut Conn) -> Result<R, E>,
+) -> QueryResult<Result<R, E>> {
+    run_in_savepoint(conn, &JOB_SAVEPOINT, job)
 }
 
 /// Returns the result of `work`, or the error of a savepoint statement.
