@@ -106,7 +106,7 @@ impl ModelStepRunner {
         let progress = match result {
             Ok(response) => {
                 metrics.model_answered(call.responder, response.step.usage);
-                self.record_step(log, context, call.attempt, response).await?
+                self.record_step(log, context, (call.attempt, call.responder), response).await?
             }
             Err(failed) => {
                 metrics.model_failed(call.responder, &failed.error);
@@ -177,7 +177,7 @@ impl ModelStepRunner {
         &self,
         log: &TurnLog,
         context: &TurnContext,
-        attempt: AttemptId,
+        attempt: (AttemptId, Responder),
         CallResponse { step, charge, last_chunks }: CallResponse,
     ) -> anyhow::Result<TurnProgress> {
         let ModelResponse { text, thinking, calls, stop, usage, response_id } = step;
@@ -189,7 +189,7 @@ impl ModelStepRunner {
             .map(|call| self.build_tool_call(context, call))
             .collect();
         let response = RecordedResponse { text, thinking, stop, calls, tokens: usage, charge, response_id };
-        log.complete_attempt(attempt, last_chunks, response).await
+        log.complete_attempt(context, attempt, last_chunks, response).await
     }
 
     /// Builds a tool call from the model's request, with the user's preferences applied. The call is stored in this

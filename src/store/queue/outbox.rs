@@ -10,7 +10,6 @@ use super::{lookups, notifications, outbox_schedule};
 use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::text::message_format;
 use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId, UserStatus};
-use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms};
 use crate::store::column_types::stored_enum;
 use crate::store::database::literal_sql::LiteralSql;
@@ -18,6 +17,7 @@ use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{delivery_events, outbox, pending_actions, tool_calls, users};
 use crate::store::turns::daily_budget::Day;
 use crate::store::turns::{daily_budget, progress_message};
+use crate::store::{Conn, boot};
 
 /// Age after which an unsent message is too old to be sent.
 pub(in crate::store) const MAX_SEND_AGE: SignedDuration = SignedDuration::from_hours(6);
@@ -186,7 +186,6 @@ pub fn claim_message(
         notifications::postpone_notification(conn, id, quiet_end, now)?;
         return Ok(SendClaim::NotReady);
     }
-    let epoch = crate::store::boot::load_epoch(conn)?;
     let token = row.callback_word.unwrap_or_else(|| CallbackToken::random().as_str().to_owned());
     let row: DueMessageRow = diesel::update(outbox::table.find(id))
         .set((
@@ -194,7 +193,7 @@ pub fn claim_message(
             outbox::attempts.eq(row.attempts + 1),
             outbox::callback_word.eq(token),
             outbox::attempt_at.eq(ms(now)),
-            outbox::epoch.eq(epoch),
+            outbox::epoch.eq(boot::current_epoch().nullable()),
             outbox::updated_at.eq(ms(now)),
         ))
         .returning(DueMessageRow::as_returning())

@@ -4,10 +4,11 @@ use jiff::Timestamp;
 
 use super::turn_log::{TurnLog, TurnProgress};
 use crate::conversation::model_cost::{CostEstimate, ModelCharge};
-use crate::conversation::transcript::Responder;
-use crate::conversation::turn::StepFailure;
+use crate::conversation::transcript::{ModelStep, Responder};
+use crate::conversation::turn::{StepFailure, TurnUpdate};
 use crate::engine::reply_address;
 use crate::engine::stream::recorder::DeltaRecorder;
+use crate::engine::turns::turn_context::TurnContext;
 use crate::store::Conn;
 use crate::store::database::db::DbError;
 use crate::store::queue::inbound_messages::MessageOutcome;
@@ -89,16 +90,20 @@ impl TurnLog {
     /// Records the response to an attempt, with its last streamed chunks.
     pub(crate) async fn complete_attempt(
         &self,
-        attempt: AttemptId,
+        context: &TurnContext,
+        (attempt, responder): (AttemptId, Responder),
         last_chunks: Vec<BlockChunk>,
         response: RecordedResponse,
     ) -> anyhow::Result<TurnProgress> {
         let now = self.now();
-        let record = move |conn: &mut Conn| {
+        let record = move |conn: &mut Conn, context: &mut TurnContext| {
             delta_writer::append_chunks(conn, attempt, &last_chunks, now)?;
-            model_steps::complete_attempt(conn, attempt, &response, now)
+            let calls = model_steps::complete_attempt(conn, attempt, &response, now)?;
+            let (text, stop) = (response.text.clone(), response.stop.clone());
+            context.turn.apply_update(TurnUpdate::StepCompleted(ModelStep { text, stop, calls, responder }));
+            Ok(())
         };
-        self.record_and_continue(record).await
+        self.record_and_continue(context, record).await
     }
 
     pub(crate) async fn abandon_attempt(
