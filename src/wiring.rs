@@ -25,9 +25,6 @@ use crate::outbound_clients::{build_embedder, build_library, build_model, build_
 use crate::store::database::db::Db;
 use crate::web::TwilioVerification;
 
-/// Maximum number of concurrent model calls if no model is configured. The keyword responder needs no limit.
-const DEFAULT_MODEL_CALLS: usize = 8;
-
 pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
     let http = HttpClient::network().context("set up the HTTP client; hint: install ca-certificates")?;
     let twilio = config.twilio.as_ref().map(|twilio| Arc::new(build_twilio(twilio, &http)));
@@ -102,7 +99,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
             .filter_map(|code| ReplyLanguage::parse(code))
             .collect(),
         limits: TurnLimits::STANDARD,
-        max_model_calls: config.llm.as_ref().map_or(DEFAULT_MODEL_CALLS, |llm| llm.max_concurrent),
+        max_model_calls: config.llm.as_ref().map_or(1, |llm| llm.max_concurrent),
         quotas: Quotas { movies: config.limits.quota_movies, seasons: config.limits.quota_seasons },
         rate_limit: config.limits.rate,
         prices: config.llm.as_ref().map(|llm| llm.prices).unwrap_or_default(),

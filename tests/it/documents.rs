@@ -9,7 +9,7 @@ use dialarr::conversation::model_cost::TokenUsage;
 use dialarr::conversation::routing::transport::MessageTransport;
 use dialarr::conversation::routing::verification::VerificationOutcome;
 use dialarr::conversation::transcript::{ChannelKind, Responder};
-use dialarr::metrics::Metrics;
+use dialarr::metrics::{Metrics, ModelQueueCounts};
 use dialarr::store::queue::backlog::{AssistantState, Backlog, QueueDepth};
 use dialarr::store::queue::outbox::{AcceptanceOutcome, OutboundKind};
 use dialarr::store::turns::turn_lifecycle::TurnKind;
@@ -117,6 +117,7 @@ fn samples() -> BTreeMap<String, BTreeSet<String>> {
     }
     metrics.model_answered(Responder::Model, Some(TokenUsage { input: 1, cached: 1, output: 1 }));
     metrics.model_retried();
+    metrics.model_queue_changed(ModelQueueCounts::default());
     metrics.webhook_answered("/health".to_owned(), 200);
     metrics.webhook_refused("texts", "odd_name");
     metrics.text_verified(VerificationOutcome::Agreed);

@@ -17,7 +17,7 @@ use crate::clock::Clock;
 use crate::conversation::memory::answer_metadata;
 use crate::conversation::people::facts::UserFact;
 use crate::engine::lifecycle::EngineLifecycle;
-use crate::engine::model_call::ModelCaller;
+use crate::engine::model_calls::caller::ModelCaller;
 use crate::engine::parts::EngineParts;
 use crate::engine::work_signal::WorkSignal;
 use crate::llm::embeddings::EmbedError;

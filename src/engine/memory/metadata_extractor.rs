@@ -12,7 +12,9 @@ use crate::clock::Clock;
 use crate::conversation::memory::answer_metadata::{self, AnswerMetadata};
 use crate::conversation::model_cost::{CostEstimate, ModelCharge};
 use crate::conversation::prompt;
-use crate::engine::model_call::{ModelCall, ModelCallOutcome, ModelCaller};
+use crate::conversation::transcript::Responder;
+use crate::engine::model_calls::call_schedule::CallPurpose;
+use crate::engine::model_calls::caller::{ModelCall, ModelCallOutcome, ModelCaller};
 use crate::engine::parts::EngineParts;
 use crate::engine::settings::{HouseholdSettings, MetadataSource};
 use crate::store::database::db::{Db, DbError};
@@ -77,8 +79,7 @@ impl MetadataExtractor {
                 AnnotationSource::Code,
             )
         };
-        let (Some(model), Some(turn), Some(user)) = (self.models.configured_model(), row.turn, row.user)
-        else {
+        let (true, Some(turn), Some(user)) = (self.models.has_model(), row.turn, row.user) else {
             return Ok(Ok(by_code()));
         };
         // Attempts that ended in a crash count too, so the row may already have used all of them.
@@ -102,7 +103,13 @@ impl MetadataExtractor {
             ReservationOutcome::BudgetReserved => return Ok(Err(MetadataFailure::BudgetReserved)),
             ReservationOutcome::Exhausted => return Ok(Err(MetadataFailure::BudgetSpent)),
         }
-        let call = ModelCall { model, request: &request, estimate, timeout: CALL_TIMEOUT };
+        let call = ModelCall {
+            purpose: CallPurpose::Notes,
+            responder: Responder::Model,
+            request: &request,
+            estimate,
+            timeout: CALL_TIMEOUT,
+        };
         let ModelCallOutcome { response, charge } = self.models.call_model(call, &mut |_| {}).await;
         self.db.write(move |conn| daily_budget::settle_call_cost(conn, turn, charge)).await?;
         Ok(match response {
