@@ -91,7 +91,7 @@ pub enum SmsReactions {
 /// Source of the metadata of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetadataSource {
-    /// The model, if one is configured, with one call per answer.
+    /// The model, if one is configured, with one call for several answers.
     ByModel,
     ByCode,
 }
