@@ -35,6 +35,11 @@ impl TrustedProxies {
         self.0.is_empty()
     }
 
+    /// Returns whether the peer of a connection is a trusted proxy.
+    pub(crate) fn includes_peer(&self, peer: IpAddr) -> bool {
+        self.contains(peer.to_canonical())
+    }
+
     /// Returns the client of a connection before its first request. Returns `None` for a trusted proxy, whose client is
     /// not known yet, and for a local peer, which is not limited.
     pub(crate) fn connection_client(&self, peer: IpAddr) -> Option<ClientAddress> {
