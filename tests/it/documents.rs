@@ -24,11 +24,12 @@ use crate::harness::cli::Cli;
 const LONE_DOCUMENTS: [&str; 5] =
     ["CHANGELOG.md", "CONTRIBUTING.md", "README.md", "fuzz/README.md", "packaging/README.md"];
 /// Variables of other programs, and of the tests.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 9] = [
     "DIALARR_COMMIT",
     "DIALARR_NODE_MODULES",
     "DIALARR_UNDER_TEST",
     "INSTA_UPDATE",
+    "MALLOC_ARENA_MAX",
     "OLLAMA_CONTEXT_LENGTH",
     "SIM_FROM",
     "SIM_SEED",
