@@ -14,7 +14,7 @@ use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
 use crate::conversation::transcript::Address;
 use crate::conversation::turn::TurnLimits;
 use crate::engine::{CodeSource, HouseholdSettings, PicturePolicy, Quotas};
-use crate::http::HttpClient;
+use crate::http::{HttpClient, build_network_client};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::messaging::MessageChannel;
 use crate::messaging::console::ConsoleChannel;
@@ -26,7 +26,8 @@ use crate::store::database::db::Db;
 use crate::web::TwilioVerification;
 
 pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
-    let http = HttpClient::network().context("set up the HTTP client; hint: install ca-certificates")?;
+    let network = build_network_client().context("set up the HTTP client; hint: install ca-certificates")?;
+    let http = HttpClient::over_network(network.clone());
     let twilio = config.twilio.as_ref().map(|twilio| Arc::new(build_twilio(twilio, &http)));
     let database = config.database.to_str().context("use a database path that is not UTF-8")?;
     Ok(AppBlueprint {
@@ -37,8 +38,8 @@ pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
         retention: SignedDuration::from_hours(24 * i64::from(config.retention_days)),
         admin: config.people.admin.clone(),
         members: config.people.members.clone(),
-        model: config.llm.as_ref().map(build_model).transpose()?,
-        embedder: config.embeddings.as_ref().map(build_embedder).transpose()?,
+        model: config.llm.as_ref().map(|llm| build_model(llm, &network)).transpose()?,
+        embedder: config.embeddings.as_ref().map(|model| build_embedder(model, &network)).transpose()?,
         library: build_library(&config.libraries, &http),
         channels: OutboundChannels {
             carrier: twilio.clone().map(|twilio| twilio as Arc<dyn MessageChannel>),

@@ -23,6 +23,7 @@ use anyhow::Context;
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::http::build_network_client;
 use crate::outbound_clients::build_model;
 use report::ReportHeader;
 use run_stats::ScenarioOutcome;
@@ -70,7 +71,7 @@ pub(super) async fn run(options: &EvalArguments, config: Option<&Config>) -> any
             header.model = Some(llm.model.clone());
             header.prices = llm.prices;
             (
-                EvalModel::Live { model: build_model(llm)?, prices: llm.prices },
+                EvalModel::Live { model: build_model(llm, &build_network_client()?)?, prices: llm.prices },
                 llm.max_concurrent.min(MAX_LIVE_RUNS),
             )
         }
