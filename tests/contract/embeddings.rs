@@ -9,7 +9,7 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::{PhoneNumber, UserId};
-use dialarr::http::install_tls;
+use dialarr::http::build_network_client;
 use dialarr::llm::embeddings::openai::OpenAiEmbedder;
 use dialarr::llm::embeddings::{EmbedError, Embedder};
 use dialarr::simulation::{self, SimulatedPeers};
@@ -26,9 +26,8 @@ const VARIABLE: &str = "DIALARR_EMBEDDINGS_URL";
 /// Returns the model behind the server in the environment.
 fn model() -> Result<Option<OpenAiEmbedder>> {
     let Some(server) = server(VARIABLE)? else { return Ok(None) };
-    install_tls();
     let name = "all-minilm-l6-v2".to_owned();
-    Ok(Some(OpenAiEmbedder::new(&server.join("/v1")?, Some(KEY.into()), name)?))
+    Ok(Some(OpenAiEmbedder::new(&build_network_client()?, &server.join("/v1")?, Some(KEY.into()), name)?))
 }
 
 /// Computes the cosine of two unit vectors.

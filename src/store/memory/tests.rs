@@ -209,6 +209,28 @@ fn claimed_row_is_leased_and_counts_attempts() {
 }
 
 #[test]
+fn batch_contains_only_first_attempts_for_one_user() {
+    let mut conn = scratch();
+    let [ann, bob] = [1, 2].map(|n| create_user(&mut conn, n));
+    let long_answer = "x".repeat(2_000);
+    let answers = [(ann, "One."), (bob, "Two."), (ann, "Three.")].into_iter();
+    for (n, (user, answer)) in answers.chain(std::iter::repeat_n((ann, long_answer.as_str()), 7)).enumerate()
+    {
+        let source = format!("turn:{n}");
+        store_answer(&mut conn, &source, AnswerOwner::User(user), Some(user), ("add heat", answer));
+    }
+    let mut claim_ids = |limit, now| {
+        let jobs = indexing_queue::claim_indexing_jobs(&mut conn, limit, now).unwrap();
+        jobs.into_iter().map(|job| job.id).collect::<Vec<_>>()
+    };
+    assert_eq!(claim_ids(2, NOW), [1, 3]);
+    assert_eq!(claim_ids(8, NOW), [2]);
+    assert_eq!(claim_ids(8, NOW), [4, 5, 6, 7, 8, 9], "the size of a batch is limited");
+    assert_eq!(claim_ids(8, LATER), [10]);
+    assert_eq!(claim_ids(8, LATER), [1], "a row that failed is alone");
+}
+
+#[test]
 fn repeated_exchange_is_found_once() {
     let mut conn = scratch();
     let ann = create_user(&mut conn, 1);
