@@ -23,7 +23,8 @@ use crate::store::turns::{daily_budget, progress_message};
 pub(in crate::store) const MAX_SEND_AGE: SignedDuration = SignedDuration::from_hours(6);
 
 /// Condition of open rows: neither accepted, failed nor suppressed.
-pub(in crate::store) const OPEN: LiteralSql = LiteralSql("outbox.state IN ('queued','attempting','unknown')");
+pub(in crate::store) const OPEN: LiteralSql =
+    LiteralSql("(outbox.state = 'queued' OR outbox.state = 'attempting' OR outbox.state = 'unknown')");
 
 stored_enum! {
     pub enum OutboundKind {
