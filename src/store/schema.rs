@@ -165,19 +165,6 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
-    delivery_events (provider_sid, status) {
-        provider_sid -> Text,
-        status -> Text,
-        outbox_id -> Nullable<BigInt>,
-        attempt -> Nullable<BigInt>,
-        error_code -> Nullable<BigInt>,
-        received_at -> Timestamp,
-    }
-}
-
-diesel::table! {
-    use crate::store::column_types::*;
-
     follows (id) {
         id -> BigInt,
         user_id -> BigInt,
@@ -652,7 +639,6 @@ diesel::allow_tables_to_appear_in_same_query!(
     blocks,
     console_password,
     conversations,
-    delivery_events,
     follows,
     inbound_events,
     instance,

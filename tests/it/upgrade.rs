@@ -208,6 +208,8 @@ async fn database_of_the_latest_release_keeps_explicit_follows() {
     lets_sam_in(&world).await;
     has_added_heat(&world).await;
     assert_eq!(world.lines("SELECT catalog_id || '' AS line FROM follows WHERE explicit = 1").await, ["348"]);
+    let codes = "SELECT id || ' ' || (error ->> '$.code') AS line FROM outbox WHERE delivery = 'undelivered'";
+    assert_eq!(world.lines(codes).await, ["5 30003"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,6 +11,7 @@ use crate::store::Conn;
 const CONSOLE_MIGRATION: &str = "20261121180000";
 const ASIDES_MIGRATION: &str = "20261122180000";
 const AUDIT_MIGRATION: &str = "20261123120000";
+const DELIVERY_MIGRATION: &str = "20261125070000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
@@ -188,4 +189,26 @@ fn down_migration_of_audit_removes_four_digit_codes() {
     assert_eq!(load_lines(&mut conn, actions), "48 accepted 9\n4821 suppressed 0");
     let results = "SELECT result AS line FROM tool_call_items WHERE result IS NOT NULL";
     assert_eq!(load_lines(&mut conn, results), "\"failed\"\n\"stopped\"");
+}
+
+#[test]
+fn down_migration_of_delivery_reports_keeps_the_last_report() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    let undelivered = r#"UPDATE outbox SET delivery = 'undelivered', error = '{"code":30003,"meaning":null}', attempts = 2 WHERE id = 1"#;
+    conn.batch_execute(undelivered).unwrap();
+
+    revert_down_to(&mut conn, DELIVERY_MIGRATION);
+
+    let reports = "SELECT provider_sid || ' ' || status || ' ' || outbox_id || ' ' || attempt || ' ' || error_code || ' ' || received_at AS line
+                     FROM delivery_events";
+    assert_eq!(load_lines(&mut conn, reports), "SM1 undelivered 1 2 30003 2");
+    conn.batch_execute(
+        "INSERT INTO delivery_events (provider_sid, status, received_at) VALUES ('SM1', 'sent', 1);
+         UPDATE outbox SET error = NULL",
+    )
+    .unwrap();
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    let codes = "SELECT id || ' ' || error AS line FROM outbox WHERE error IS NOT NULL";
+    assert_eq!(load_lines(&mut conn, codes), r#"1 {"code":30003,"meaning":null}"#);
 }

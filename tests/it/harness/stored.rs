@@ -84,15 +84,11 @@ impl TestApp {
         self.lines("SELECT instance || ' ' || (event ->> 'kind') AS line FROM arr_events ORDER BY id").await
     }
 
-    /// Returns the delivery status of each message, as the carrier reported it.
+    /// Returns the delivery status of each message, as the carrier reported it: `delivered`, `undelivered 30003`.
     pub(crate) async fn deliveries(&self) -> Vec<String> {
-        self.lines("SELECT coalesce(delivery, 'untold') AS line FROM outbox ORDER BY id").await
-    }
-
-    /// Returns every delivery report of the carrier, by message and status: `delivered`, `undelivered 30003`.
-    pub(crate) async fn reports(&self) -> Vec<String> {
         self.lines(
-            "SELECT status || coalesce(' ' || error_code, '') AS line FROM delivery_events ORDER BY provider_sid, status",
+            "SELECT coalesce(delivery, 'untold') || coalesce(' ' || (error ->> '$.code'), '') AS line
+             FROM outbox ORDER BY id",
         )
         .await
     }
