@@ -454,6 +454,16 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
+    text_indexes (name) {
+        name -> Text,
+        indexed_up_to -> BigInt,
+        rebuild_at -> Nullable<Timestamp>,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
     tool_call_items (tool_call_id, ord) {
         tool_call_id -> BigInt,
         ord -> BigInt,
@@ -657,6 +667,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     sign_in_links,
     stream_events,
     sweeps,
+    text_indexes,
     tool_call_items,
     tool_calls,
     turns,

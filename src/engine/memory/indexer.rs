@@ -1,5 +1,5 @@
 //! Background indexing of answers for recall: extracts the topics of an answer and computes its vectors. The table is
-//! the queue. Full-text search also finds answers whose indexing failed.
+//! the queue. Full-text search also finds answers whose indexing failed, because their text is added to the index first.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -25,6 +25,7 @@ use crate::store::database::db::{Db, DbError};
 use crate::store::memory::facts;
 use crate::store::memory::indexing_queue::{self, IndexingJob, IndexingOutcome, IndexingResult};
 use crate::store::people::users;
+use crate::store::text_index;
 
 /// Interval at which the queue is checked in case a wake-up is lost.
 const CHECK_INTERVAL: Duration = Duration::from_secs(600);
@@ -136,8 +137,11 @@ impl MemoryIndexer {
             }
             // Rows are claimed one by one, so that a text that is erased meanwhile is not sent to the model, and each
             // attempt is counted when it starts.
-            let claimed =
-                self.db.write(move |conn| indexing_queue::claim_indexing_jobs(conn, 1, now)).await?;
+            let claim = move |conn: &mut _| {
+                text_index::index_new_text(conn)?;
+                indexing_queue::claim_indexing_jobs(conn, 1, now)
+            };
+            let claimed = self.db.write(claim).await?;
             let Some(row) = claimed.first() else { break };
             match self.index_answer(row, &names, &mut progress).await? {
                 QueueFlow::Continue => {}

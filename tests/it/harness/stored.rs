@@ -1,6 +1,7 @@
 //! Queries of the database, formatted as text for tests.
 
 use dialarr::store::database::db::Db;
+use dialarr::store::text_index;
 use diesel::sql_types::{Nullable, Text};
 use diesel::{QueryableByName, RunQueryDsl};
 
@@ -67,6 +68,11 @@ impl TestApp {
              FROM inbound_events ORDER BY id",
         )
         .await
+    }
+
+    /// Adds all messages to the full-text indexes, as the program does every minute.
+    pub(crate) async fn index_new_text(&self) {
+        self.app().db.write(text_index::index_new_text).await.unwrap();
     }
 
     /// Returns the bodies of the received messages.
