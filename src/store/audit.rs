@@ -87,7 +87,8 @@ impl fmt::Display for AuditSubject {
 /// Prefix of the actor in `detail`, before the id of the API key that made the change.
 pub(super) const API_KEY_PREFIX: &str = "key:";
 /// Condition of the rows of external changes that have started and have no outcome.
-const OPEN_INTENT: LiteralSql = LiteralSql("audit_log.kind IN ('write', 'write_queued', 'delete')");
+const OPEN_INTENT: LiteralSql =
+    LiteralSql("(audit_log.kind = 'write' OR audit_log.kind = 'write_queued' OR audit_log.kind = 'delete')");
 
 pub fn record_change(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> QueryResult<()> {
     let (user, actor) = match entry.actor {

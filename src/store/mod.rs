@@ -22,6 +22,7 @@ pub mod queue;
 )]
 mod schema;
 pub mod stream;
+pub mod text_index;
 pub mod turns;
 
 /// Connection to the database: in a transaction for writes, or of a reader.

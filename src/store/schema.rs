@@ -165,19 +165,6 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
-    delivery_events (provider_sid, status) {
-        provider_sid -> Text,
-        status -> Text,
-        outbox_id -> Nullable<BigInt>,
-        attempt -> Nullable<BigInt>,
-        error_code -> Nullable<BigInt>,
-        received_at -> Timestamp,
-    }
-}
-
-diesel::table! {
-    use crate::store::column_types::*;
-
     follows (id) {
         id -> BigInt,
         user_id -> BigInt,
@@ -467,6 +454,16 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
+    text_indexes (name) {
+        name -> Text,
+        indexed_up_to -> BigInt,
+        rebuild_at -> Nullable<Timestamp>,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
     tool_call_items (tool_call_id, ord) {
         tool_call_id -> BigInt,
         ord -> BigInt,
@@ -652,7 +649,6 @@ diesel::allow_tables_to_appear_in_same_query!(
     blocks,
     console_password,
     conversations,
-    delivery_events,
     follows,
     inbound_events,
     instance,
@@ -671,6 +667,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     sign_in_links,
     stream_events,
     sweeps,
+    text_indexes,
     tool_call_items,
     tool_calls,
     turns,

@@ -37,6 +37,7 @@ fn remembered(request: &ModelRequest) -> Vec<String> {
 /// Asks on another day, and returns the recalled lines in the request to the model.
 async fn recalled_later(app: &TestApp, from: &str, text: &str) -> Vec<String> {
     app.pass(DAY);
+    app.index_new_text().await;
     app.model_plays([says("Fine.")]);
     app.sms_from(from, text).await;
     remembered(&app.last_request())
@@ -435,6 +436,7 @@ async fn operator_erases_an_answer_for_everyone() {
     let program = app.program().await;
     let says = json!({ "trigger": "where do i watch it", "response": "Open Plex on your TV." });
     let looks = async || {
+        app.index_new_text().await;
         let path = "/api/v1/memory/context?user=1&query=where+do+i+watch";
         program.get(path).await.json()["lines"].as_array().unwrap().len()
     };

@@ -82,9 +82,7 @@ pub fn parse_metadata(reply: &str, exchanges: &[Exchange<'_>]) -> Vec<Option<Ans
     let metadata_of = |(index, exchange): (usize, &Exchange<'_>)| {
         let mut own = results.iter().filter(|result| result["id"] == index + 1);
         let (Some(result), None) = (own.next(), own.next()) else { return None };
-        let others = exchanges.iter().enumerate().filter(|(other, _)| *other != index);
-        parse_result(result)
-            .filter(|metadata| describes_exchange(metadata, exchange, others.map(|(_, other)| other)))
+        parse_result(result).filter(|metadata| describes_exchange(metadata, exchange, exchanges))
     };
     exchanges.iter().enumerate().map(metadata_of).collect()
 }
@@ -119,17 +117,13 @@ fn parse_result(result: &Value) -> Option<AnswerMetadata> {
 
 /// Returns whether metadata describes its own exchange. It does not if more of its topics and keywords occur only in
 /// other exchanges than in its own: the model has confused two exchanges, or followed an instruction in one of them.
-fn describes_exchange<'a>(
-    metadata: &AnswerMetadata,
-    own: &Exchange<'_>,
-    others: impl Iterator<Item = &'a Exchange<'a>> + Clone,
-) -> bool {
+fn describes_exchange(metadata: &AnswerMetadata, own: &Exchange<'_>, exchanges: &[Exchange<'_>]) -> bool {
     let occurs_in = |exchange: &Exchange<'_>, term: &str| {
         contains_phrase(exchange.question, term) || contains_phrase(exchange.answer, term)
     };
     let terms = metadata.topics.iter().chain(&metadata.keywords).map(|term| normalize_title(term));
     let (own_terms, other_terms): (Vec<String>, Vec<String>) = terms.partition(|term| occurs_in(own, term));
-    let is_foreign = |term: &&String| others.clone().any(|other| occurs_in(other, term));
+    let is_foreign = |term: &&String| exchanges.iter().any(|exchange| occurs_in(exchange, term));
     other_terms.iter().filter(is_foreign).count() <= own_terms.len()
 }
 

@@ -1,5 +1,5 @@
 //! Background indexing of answers for recall: extracts the topics of an answer and computes its vectors. The table is
-//! the queue. Full-text search also finds answers whose indexing failed.
+//! the queue. Full-text search also finds answers whose indexing failed, because their text is added to the index first.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::store::database::db::{Db, DbError};
 use crate::store::memory::facts;
 use crate::store::memory::indexing_queue::{self, IndexingJob, IndexingOutcome, IndexingResult};
 use crate::store::people::users;
-use crate::store::{Conn, QueryResult};
+use crate::store::{Conn, QueryResult, text_index};
 
 /// Interval at which the queue is checked in case a wake-up is lost.
 const CHECK_INTERVAL: Duration = Duration::from_secs(600);
@@ -147,7 +147,10 @@ impl MemoryIndexer {
             // A batch is claimed just before its call, so that a text that is erased meanwhile is not sent to the model,
             // and each attempt is counted when it starts.
             let limit = self.extractor.batch_limit();
-            let claim = move |conn: &mut _| indexing_queue::claim_indexing_jobs(conn, limit, now);
+            let claim = move |conn: &mut _| {
+                text_index::index_new_text(conn)?;
+                indexing_queue::claim_indexing_jobs(conn, limit, now)
+            };
             let batch = self.db.write(claim).await?;
             if batch.is_empty() {
                 break;

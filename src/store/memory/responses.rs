@@ -96,7 +96,7 @@ pub struct NewAnswer {
     pub answer: String,
 }
 
-/// Stores an exchange, to be indexed later. It can be found by its words immediately.
+/// Stores an exchange, to be indexed later.
 pub fn store_answer(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryResult<()> {
     let (question, answer) =
         (truncate_chars(&new.question, MAX_QUESTION_CHARS), truncate_chars(&new.answer, MAX_ANSWER_CHARS));

@@ -14,7 +14,7 @@ use crate::store::codec::{convert_integer, ms};
 use crate::store::column_types::stored_enum;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
-use crate::store::schema::{delivery_events, outbox, pending_actions, tool_calls, users};
+use crate::store::schema::{outbox, pending_actions, tool_calls, users};
 use crate::store::turns::daily_budget::Day;
 use crate::store::turns::{daily_budget, progress_message};
 use crate::store::{Conn, boot};
@@ -23,7 +23,8 @@ use crate::store::{Conn, boot};
 pub(in crate::store) const MAX_SEND_AGE: SignedDuration = SignedDuration::from_hours(6);
 
 /// Condition of open rows: neither accepted, failed nor suppressed.
-pub(in crate::store) const OPEN: LiteralSql = LiteralSql("outbox.state IN ('queued','attempting','unknown')");
+pub(in crate::store) const OPEN: LiteralSql =
+    LiteralSql("(outbox.state = 'queued' OR outbox.state = 'attempting' OR outbox.state = 'unknown')");
 
 stored_enum! {
     pub enum OutboundKind {
@@ -278,12 +279,11 @@ pub fn record_acceptance(
     policy: &AcceptancePolicy,
     now: Timestamp,
 ) -> QueryResult<AcceptanceOutcome> {
-    let sid = accepted.sid;
     let row: Option<AcceptedMessageRow> =
         diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
             .set((
                 outbox::state.eq(OutboxState::Accepted),
-                outbox::provider_sid.eq(sid),
+                outbox::provider_sid.eq(accepted.sid),
                 outbox::provider_created_at.eq(accepted.created_at),
                 outbox::accepted_at.eq(ms(now)),
                 outbox::updated_at.eq(ms(now)),
@@ -302,13 +302,6 @@ pub fn record_acceptance(
         }
         MessageTransport::Terminal | MessageTransport::Console => {}
     }
-    let early_statuses: Vec<String> = delivery_events::table
-        .filter(delivery_events::provider_sid.eq(sid))
-        .select(delivery_events::status)
-        .load(conn)?;
-    for status in early_statuses {
-        super::delivery_reports::advance_delivery(conn, id, sid, &status, now)?;
-    }
     // A message that was found by the lookup before sending was sent by a run that is missing from this database. Its
     // confirmation prompt has been open since then.
     let opened_at = accepted.created_at.filter(|at| row.lookups_left > 0 && *at < now).unwrap_or(now);
@@ -316,29 +309,6 @@ pub fn record_acceptance(
         arm_pending_action(conn, id, policy.confirm_for, opened_at)?;
     }
     Ok(AcceptanceOutcome::First { kind: row.kind, transport, segments: convert_integer(row.segments)? })
-}
-
-/// Records the acceptance of a row that a status report names. The row gets the id in the report, unless it already has
-/// another.
-pub(in crate::store) fn record_reported_acceptance(
-    conn: &mut Conn,
-    id: OutboxId,
-    accepted: &AcceptedMessage<'_>,
-    policy: &AcceptancePolicy,
-    now: Timestamp,
-) -> QueryResult<AcceptanceOutcome> {
-    let open: Option<i64> = outbox::table
-        .find(id)
-        .filter(OPEN.and(outbox::attempts.gt(0)))
-        .select(outbox::id)
-        .first(conn)
-        .optional()?;
-    match open {
-        Some(_) if find_first_unclaimed(conn, &[accepted.sid.to_owned()])?.is_some() => {
-            record_acceptance(conn, id, accepted, policy, now)
-        }
-        _ => Ok(AcceptanceOutcome::Known),
-    }
 }
 
 /// Arms the pending action of a confirmation prompt. The action expires `confirm_for` after a prompt of its turn was
