@@ -3,7 +3,8 @@
 use dialarr::arr::fake::media_fixtures::movie;
 use diesel::connection::SimpleConnection;
 
-use crate::harness::model::{finds, removes_movie, says};
+use crate::harness::model::{Slow, finds, removes_movie, says};
+use crate::harness::world::World;
 use crate::harness::{ANN, BOB, Has, TestApp};
 
 const WENT_WRONG: &str = "Something went wrong on my side. Please try again.";
@@ -31,27 +32,27 @@ async fn answers_the_next_text(app: &TestApp) {
     assert_eq!(app.sms("are you there?").await, "Hello again.");
 }
 
-#[tokio::test]
-async fn unreadable_call_fails_its_turn_and_the_next_message_is_answered() {
-    let (app, _) = with_dune().await;
-    damage(
-        &app,
-        "CREATE TRIGGER damage AFTER UPDATE OF state ON tool_calls WHEN NEW.state = 'complete'
-         BEGIN UPDATE tool_calls SET response = '{\"kept\":1}' WHERE id = NEW.id; END",
-    )
-    .await;
-    app.model_plays([finds("dune")]);
-    assert_eq!(app.sms("do we have dune?").await, WENT_WRONG);
-    stop_the_damage(&app).await;
+#[tokio::test(start_paused = true)]
+async fn unreadable_call_fails_its_resumed_turn_and_the_next_message_is_answered() {
+    let mut world = World::start_with(Slow::playing(20, [finds("dune"), says("Hello again.")])).await;
+    world.texts("do we have dune?").await;
+    world.pass(25).await;
+    assert_eq!(world.lines("SELECT state AS line FROM tool_calls").await, ["complete"]);
+    world.damage_rows("UPDATE tool_calls SET response = '{\"kept\":1}'").await;
 
-    answers_the_next_text(&app).await;
+    world.kill().await;
+    world.start_again().await;
+    world.pass(10).await;
+    assert_eq!(world.sent_texts(), [WENT_WRONG]);
+
+    world.texts("are you there?").await;
+    world.pass(25).await;
+    assert_eq!(world.sent_texts(), [WENT_WRONG, "Hello again."]);
     assert_eq!(
-        app.message_outcomes().await,
+        world.lines("SELECT body || ': ' || outcome AS line FROM inbound_events ORDER BY id").await,
         ["do we have dune?: failed_notified", "are you there?: replied"]
     );
-    assert_eq!(app.lines("SELECT response AS line FROM tool_calls").await, ["{\"kept\":1}"]);
-    let page = app.browser().await.get("/conversations/1").await;
-    assert!(page.text().contains(WENT_WRONG), "{}", page.text());
+    assert_eq!(world.lines("SELECT response AS line FROM tool_calls").await, ["{\"kept\":1}"]);
 }
 
 #[tokio::test]
@@ -120,11 +121,13 @@ async fn unreadable_message_is_given_up_and_its_neighbors_are_answered() {
 }
 
 #[tokio::test]
-async fn unreadable_old_result_is_left_out_of_later_turns() {
+async fn unreadable_old_result_hides_no_answer_and_is_left_out_of_later_turns() {
     let (app, dune) = with_dune().await;
     app.model_plays([finds("dune"), says("Yes, you have it.")]);
     assert_eq!(app.sms("do we have dune?").await, "Yes, you have it.");
     damage(&app, "UPDATE tool_calls SET response = '{}'").await;
+    let page = app.browser().await.get("/conversations/1").await;
+    assert!(page.text().contains("Yes, you have it."), "{}", page.text());
 
     answers_the_next_text(&app).await;
     app.model_plays(removes_movie("dune", dune));
