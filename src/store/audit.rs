@@ -8,10 +8,10 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::Conn;
 use super::codec::{from_json, ms};
 use super::database::literal_sql::LiteralSql;
 use super::schema::audit_log;
+use super::{Conn, with_savepoint};
 use crate::conversation::transcript::{CallRow, TurnId, UserId};
 
 /// Actor of a change.
@@ -118,7 +118,7 @@ pub fn record_intent(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> 
 /// Completes the row of a change with its outcome. An outcome that cannot be stored is only logged: the change is made,
 /// and its user must still be notified.
 pub fn record_outcome(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) {
-    let recorded = conn.transaction(|conn| match find_open_entry(conn, entry)? {
+    let recorded = with_savepoint(conn, |conn| match find_open_entry(conn, entry)? {
         Some(id) => diesel::update(audit_log::table.find(id))
             .set((audit_log::kind.eq(entry.kind), audit_log::detail.eq(entry.detail.to_string())))
             .execute(conn)

@@ -36,9 +36,11 @@ pub fn skip_unreadable<T>(parsed: QueryResult<T>) -> Option<T> {
     codec::none_if_unreadable(parsed).ok().flatten()
 }
 
-/// Runs `work` in a savepoint, so that a failure rolls back its changes, not those of the whole transaction.
+/// Runs `work` in a savepoint, so that a failure rolls back its changes and discards its events, not those of the whole
+/// transaction.
 pub fn with_savepoint<T>(conn: &mut Conn, work: impl FnOnce(&mut Conn) -> QueryResult<T>) -> QueryResult<T> {
-    diesel::Connection::transaction(conn, work)
+    let position = stream::recording::entry_count();
+    diesel::Connection::transaction(conn, work).inspect_err(|_| stream::recording::discard_from(position))
 }
 
 #[cfg(test)]

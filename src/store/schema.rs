@@ -158,7 +158,6 @@ diesel::table! {
         last_activity_at -> Timestamp,
         ended_at -> Nullable<Timestamp>,
         end_reason -> Nullable<EndReason>,
-        stream_floor -> BigInt,
     }
 }
 
@@ -230,6 +229,8 @@ diesel::table! {
         clean_shutdown_at -> Nullable<Timestamp>,
         seen_at -> Nullable<Timestamp>,
         counted_start_at -> Nullable<Timestamp>,
+        reserved_events -> BigInt,
+        command_changes -> BigInt,
     }
 }
 
@@ -432,25 +433,6 @@ diesel::table! {
         created_at -> Timestamp,
         expires_at -> Timestamp,
         used_at -> Nullable<Timestamp>,
-    }
-}
-
-diesel::table! {
-    use crate::store::column_types::*;
-
-    stream_events (seq) {
-        seq -> BigInt,
-        conversation_id -> BigInt,
-        turn_id -> Nullable<BigInt>,
-        kind -> Text,
-        subject_id -> Nullable<BigInt>,
-        state -> Nullable<Text>,
-        step -> Nullable<BigInt>,
-        attempt -> Nullable<BigInt>,
-        block_type -> Nullable<BlockKind>,
-        ord -> Nullable<BigInt>,
-        delta -> Nullable<Text>,
-        created_at -> Timestamp,
     }
 }
 
@@ -669,7 +651,6 @@ diesel::allow_tables_to_appear_in_same_query!(
     reservations,
     sessions,
     sign_in_links,
-    stream_events,
     sweeps,
     tool_call_items,
     tool_calls,

@@ -28,6 +28,7 @@ const WORDS: &str = "20261122120000";
 const ASIDES: &str = "20261122180000";
 const FIRST_RELEASE: &str = "20261123000000";
 const AUDIT: &str = "20261123120000";
+const EXPLICIT_FOLLOWS: &str = "20261124120000";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -198,6 +199,16 @@ async fn database_from_before_explicit_follows_is_upgraded() {
     let world = check(AUDIT, &[WAITED, HEAT, ANSWER]).await;
     lets_sam_in(&world).await;
     has_added_heat(&world).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn database_with_stored_events_continues_their_numbers() {
+    let world = check(EXPLICIT_FOLLOWS, &[WAITED, HEAT, ANSWER]).await;
+    lets_sam_in(&world).await;
+    has_added_heat(&world).await;
+    // A block of numbers was reserved after those of the stored events.
+    let numbers = "SELECT iif(reserved_events > 1 << 20, 'later', 'reused') AS line FROM instance";
+    assert_eq!(world.lines(numbers).await, ["later"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -19,7 +19,6 @@ use crate::engine::settings::HouseholdSettings;
 use crate::failpoint;
 use crate::llm::{Model, ModelError, ModelResponse, RawCall};
 use crate::metrics::Metrics;
-use crate::store::stream::delta_writer::BlockChunk;
 use crate::store::turns::daily_budget::ReservationOutcome;
 use crate::store::turns::model_steps::{AbandonedAttempt, AttemptId, NewCall, RecordedResponse};
 use crate::tools::registry::ToolRegistry;
@@ -36,11 +35,10 @@ struct PreparedCall {
     estimate: CostEstimate,
 }
 
-/// Response to a call, and its last streamed chunks, which are not in the log yet.
+/// Response to a call.
 struct CallResponse {
     step: ModelResponse,
     charge: ModelCharge,
-    last_chunks: Vec<BlockChunk>,
 }
 
 /// Failure of a call without a response.
@@ -166,9 +164,9 @@ impl ModelStepRunner {
         let model_call = ModelCall { model: &**model, request, estimate: *estimate, timeout: MODEL_TIMEOUT };
         let ModelCallOutcome { response, charge } =
             self.models.call_model(model_call, &mut |delta| recorder.queue_delta(delta)).await;
-        let last_chunks = recorder.finish().await;
+        recorder.finish().await;
         match response {
-            Ok(step) => Ok(CallResponse { step, charge, last_chunks }),
+            Ok(step) => Ok(CallResponse { step, charge }),
             Err(error) => Err(FailedCall { error, charge }),
         }
     }
@@ -178,7 +176,7 @@ impl ModelStepRunner {
         log: &TurnLog,
         context: &TurnContext,
         attempt: AttemptId,
-        CallResponse { step, charge, last_chunks }: CallResponse,
+        CallResponse { step, charge }: CallResponse,
     ) -> anyhow::Result<TurnProgress> {
         let ModelResponse { text, thinking, calls, stop, usage, response_id } = step;
         // A response that was cut off or stopped may contain an incomplete call, so none of its calls run.
@@ -189,7 +187,7 @@ impl ModelStepRunner {
             .map(|call| self.build_tool_call(context, call))
             .collect();
         let response = RecordedResponse { text, thinking, stop, calls, tokens: usage, charge, response_id };
-        log.complete_attempt(attempt, last_chunks, response).await
+        log.complete_attempt(attempt, response).await
     }
 
     /// Builds a tool call from the model's request, with the user's preferences applied. The call is stored in this

@@ -17,8 +17,9 @@ use super::migration::{self, MigrationError};
 use super::simulated_queue::SimulatedQueue;
 use crate::conversation::retry_policy::FailureClass;
 use crate::conversation::transcript::ConversationId;
-use crate::store::Conn;
-use crate::store::stream::subscriptions::{CommitAnnouncer, Subscription, SubscriptionRegistry};
+use crate::store::stream::event_log::{EventLog, LogPosition};
+use crate::store::stream::recording::Recording;
+use crate::store::{Conn, with_savepoint};
 
 /// Maximum number of jobs that share one commit, and therefore one disk sync.
 const MAX_JOBS_PER_COMMIT: usize = 256;
@@ -96,7 +97,7 @@ type WriteJob = Box<dyn FnOnce(&mut Conn) -> JobCallback + Send>;
 pub struct Db {
     writer: WriteExecutor,
     readers: ReaderPool,
-    subscriptions: SubscriptionRegistry,
+    event_log: EventLog,
     file_watch: Arc<FileWatch>,
 }
 
@@ -114,10 +115,11 @@ enum WriteExecutor {
     Caller { connection: Arc<Mutex<WriteConnection>>, queue: Arc<SimulatedQueue> },
 }
 
-/// Connection for writes, and the announcer of their commits.
+/// Connection for writes, and the log in which their events are published.
 struct WriteConnection {
     conn: LockedConnection,
-    announcer: CommitAnnouncer,
+    event_log: EventLog,
+    recording: Recording,
 }
 
 #[derive(Clone)]
@@ -140,8 +142,8 @@ impl Db {
     /// Opens and migrates the file, and locks it against every other process.
     pub fn open(path: &str) -> Result<Self, OpenError> {
         let (conn, readers, file_watch) = open_connections(path)?;
-        let subscriptions = SubscriptionRegistry::default();
-        let connection = WriteConnection { conn, announcer: CommitAnnouncer::new(subscriptions.clone()) };
+        let connection = WriteConnection::new(conn, path)?;
+        let event_log = connection.event_log.clone();
         let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
         let closing = Arc::new(AtomicBool::new(false));
         let thread = std::thread::Builder::new()
@@ -152,18 +154,18 @@ impl Db {
             })
             .map_err(OpenError::Thread)?;
         let writer = WriteExecutor::Thread { jobs, closing, thread: Arc::new(Mutex::new(Some(thread))) };
-        Ok(Self { writer, readers, subscriptions, file_watch })
+        Ok(Self { writer, readers, event_log, file_watch })
     }
 
     /// Opens the database for a simulation with a paused clock: the caller runs the work, after a delay that depends on
     /// `seed`.
     pub fn open_simulated(path: &str, seed: u64) -> Result<Self, OpenError> {
         let (conn, readers, file_watch) = open_connections(path)?;
-        let subscriptions = SubscriptionRegistry::default();
-        let connection = WriteConnection { conn, announcer: CommitAnnouncer::new(subscriptions.clone()) };
+        let connection = WriteConnection::new(conn, path)?;
+        let event_log = connection.event_log.clone();
         let connection = Arc::new(Mutex::new(connection));
         let queue = Arc::new(SimulatedQueue::new(seed));
-        Ok(Self { writer: WriteExecutor::Caller { connection, queue }, readers, subscriptions, file_watch })
+        Ok(Self { writer: WriteExecutor::Caller { connection, queue }, readers, event_log, file_watch })
     }
 
     /// Checks that the files are still at their paths, with two system calls.
@@ -171,10 +173,9 @@ impl Db {
         self.file_watch.check_paths()
     }
 
-    /// Subscribes to a conversation: the subscriber is notified when this process logs an event of the conversation.
-    /// Events that a shell command logs are announced with the next commit of this process.
-    pub fn subscribe(&self, conversation: ConversationId) -> Subscription {
-        self.subscriptions.subscribe(conversation)
+    /// Returns the log of the events that this process has committed.
+    pub fn event_log(&self) -> &EventLog {
+        &self.event_log
     }
 
     /// Runs `work` in its own savepoint. The changes are on disk when this function returns. An `Err` rolls back only
@@ -292,6 +293,21 @@ impl Db {
         self.read(work).await
     }
 
+    /// Like [`Db::read_in_background`], with the position in the event log that fits the state of the database that
+    /// `work` reads: exactly the events up to its cursor have happened.
+    pub async fn read_with_position<R: Send + 'static>(
+        &self,
+        conversation: ConversationId,
+        work: impl FnOnce(&mut Conn, &LogPosition) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let event_log = self.event_log.clone();
+        let work = move |conn: &mut Conn| {
+            let position = event_log.load_position(conn, conversation)?;
+            work(conn, &position)
+        };
+        self.read_in_background(work).await
+    }
+
     /// Waits until all queued work is on disk and the write-ahead log is merged into the file. Remaining handles are
     /// unusable afterwards.
     pub async fn close(self) {
@@ -369,24 +385,44 @@ fn write_until_closed(
 }
 
 impl WriteConnection {
-    /// Runs the jobs in one transaction, returns each result to its caller, then notifies the subscribers.
+    fn new(mut conn: LockedConnection, path: &str) -> Result<Self, OpenError> {
+        let event_log = EventLog::load(&mut conn)
+            .map_err(|source| OpenError::Configure { path: path.to_owned(), source })?;
+        let recording = Recording::new(event_log.clone());
+        Ok(Self { conn, event_log, recording })
+    }
+
+    /// Runs the jobs in one transaction, publishes their events, and returns each result to its caller.
     fn commit_jobs(&mut self, jobs: &mut Vec<WriteJob>) {
         let mut callbacks: Vec<JobCallback> = Vec::with_capacity(jobs.len());
-        let committed = self
-            .conn
-            .immediate_transaction(|conn| {
-                callbacks.extend(jobs.drain(..).map(|job| job(conn)));
-                Ok::<(), QueryError>(())
-            })
-            .map_err(|error| error.to_string());
+        let committed = self.commit_and_publish(|conn| {
+            callbacks.extend(jobs.drain(..).map(|job| job(conn)));
+        });
         // If BEGIN failed, no job ran. Dropping the jobs notifies their callers.
         jobs.clear();
         for callback in callbacks {
             callback(committed.clone());
         }
-        if committed.is_ok() {
-            self.announcer.announce_commit(&mut self.conn);
+    }
+
+    /// Runs `work` in one transaction, and publishes its events after the commit. No reader sees the commit without its
+    /// events.
+    fn commit_and_publish(&mut self, work: impl FnOnce(&mut Conn)) -> Result<(), String> {
+        let Self { conn, event_log, recording } = self;
+        let (mut entries, mut visibility) = (Vec::new(), None);
+        let committed = conn.immediate_transaction(|conn| {
+            recording.record_during(|| work(conn));
+            entries = recording.take_entries();
+            event_log.reserve_numbers(conn, &mut entries)?;
+            visibility = Some(event_log.lock_visibility());
+            Ok::<(), QueryError>(())
+        });
+        match committed {
+            Ok(()) => event_log.publish(entries),
+            Err(_) => recording.truncate(0),
         }
+        drop(visibility);
+        committed.map_err(|error| error.to_string())
     }
 }
 
@@ -396,7 +432,7 @@ fn create_write_job<R: Send + 'static>(
     let (sender, receiver) = oneshot::channel();
     let job: WriteJob = Box::new(move |conn| {
         // The work has its own savepoint, because other jobs share the transaction.
-        let result = conn.transaction(|conn| roll_back_on_panic(conn, work));
+        let result = with_savepoint(conn, |conn| roll_back_on_panic(conn, work));
         Box::new(move |committed| {
             let result = match committed {
                 Ok(()) => result.map_err(DbError::from),

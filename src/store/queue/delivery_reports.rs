@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::callbacks::{CallbackKey, CallbackToken};
 use super::outbox::{self, AcceptanceOutcome, AcceptedMessage};
+use super::outbox_events::{ChangedMessage, record_changed_messages};
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::routing::verification::is_same_party;
@@ -125,10 +126,12 @@ pub(in crate::store) fn advance_delivery(
     if current.is_some_and(|current| current.carrier_progress() >= reported.carrier_progress()) {
         return Ok(None);
     }
-    diesel::update(rows::table.find(id))
+    let changed = diesel::update(rows::table.find(id))
         .set((rows::delivery.eq(reported), rows::updated_at.eq(ms(now))))
+        .returning(ChangedMessage::as_returning())
         .cached()
-        .execute(conn)?;
+        .get_results(conn)?;
+    record_changed_messages(conn, changed, now)?;
     let was_final = current.is_some_and(DeliveryStatus::is_final_report);
     Ok((reported.is_final_report() && !was_final).then_some(reported))
 }
