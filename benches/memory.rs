@@ -23,6 +23,7 @@ use dialarr::store::memory::indexing_queue::{self, AnnotationSource, EmbeddedAns
 use dialarr::store::memory::responses::{self, AnswerOwner, NewAnswer};
 use dialarr::store::people::users::{self, FirstContactRole};
 use dialarr::store::privacy::erase_user_content;
+use dialarr::store::text_index::{self, TextIndexProgress};
 use jiff::tz::TimeZone;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -150,7 +151,7 @@ async fn fill(db: &Db, people: usize, rows: usize) -> Result<Vec<UserId>> {
             })
             .collect();
         db.write(move |conn| {
-            for (at, (user, question, answer, vectors)) in made.into_iter().enumerate() {
+            for (at, (user, question, answer, vectors)) in made.iter().cloned().enumerate() {
                 let source = format!("bench:{batch}:{at}");
                 let mut extraction =
                     answer_metadata::extract_without_model(&question, &answer, TurnEffect::NoToolCall);
@@ -178,6 +179,7 @@ async fn fill(db: &Db, people: usize, rows: usize) -> Result<Vec<UserId>> {
                     indexing_queue::complete_indexing_job(conn, row.id, &learned, now)?;
                 }
             }
+            while text_index::index_new_text(conn)? == TextIndexProgress::More {}
             Ok(())
         })
         .await?;

@@ -23,6 +23,7 @@ use crate::engine::inbound::scheduler::TurnScheduler;
 use crate::engine::notifications::send_time::reschedule_notifications;
 use crate::engine::{Engine, EngineParts, HouseholdSettings};
 use crate::failpoint;
+use crate::heartbeat::Heartbeat;
 use crate::llm::Model;
 use crate::llm::embeddings::Embedder;
 use crate::llm::keyword::KeywordResponder;
@@ -132,6 +133,7 @@ struct BackgroundTasks {
     indexing: JoinHandle<()>,
     file_watch: JoinHandle<()>,
     clock_watch: JoinHandle<()>,
+    heartbeat: JoinHandle<()>,
 }
 
 impl BackgroundTasks {
@@ -143,8 +145,10 @@ impl BackgroundTasks {
         maintenance: &Maintenance,
     ) -> Result<Self, DbError> {
         let Maintenance { db, clock, stop, .. } = maintenance;
-        let clock_watch = ClockWatch { engine: engine.clone(), db: db.clone(), clock: clock.clone() };
+        let clock_watch = ClockWatch { engine: engine.clone(), clock: clock.clone() };
         let clock_watch = tokio::spawn(clock_watch.run(stop.clone()));
+        let heartbeat = Heartbeat { db: db.clone(), clock: clock.clone() };
+        let heartbeat = tokio::spawn(heartbeat.run(stop.clone()));
         let relay = tokio::spawn({
             let (relay, stop) = (relay.clone(), stop.clone());
             async move { relay.run(stop).await }
@@ -185,6 +189,7 @@ impl BackgroundTasks {
             addition_retries,
             indexing,
             clock_watch,
+            heartbeat,
             file_watch,
         })
     }
@@ -308,7 +313,7 @@ impl App {
             let _ = task.await;
         }
         // The next start repeats what these tasks have not finished.
-        for task in [tasks.clock_watch, tasks.indexing, tasks.file_watch] {
+        for task in [tasks.clock_watch, tasks.heartbeat, tasks.indexing, tasks.file_watch] {
             task.abort();
             let _ = task.await;
         }
@@ -441,9 +446,10 @@ impl App {
             addition_retries,
             indexing,
             clock_watch,
+            heartbeat,
             file_watch,
         } = self.tasks;
-        let tasks = [relay, maintenance, addition_retries, indexing, clock_watch, file_watch];
+        let tasks = [relay, maintenance, addition_retries, indexing, clock_watch, heartbeat, file_watch];
         for task in tasks.into_iter().chain(missed_messages) {
             task.abort();
             // The error only reports that the task was aborted.

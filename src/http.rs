@@ -55,16 +55,27 @@ pub fn install_tls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
+/// Builds the network client of the process, whose clones share its connections. It follows no redirects, which would
+/// leak the API key in the header, and retries no request.
+pub fn build_network_client() -> Result<reqwest::Client, reqwest::Error> {
+    install_tls();
+    reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .user_agent(concat!("dialarr/", env!("CARGO_PKG_VERSION")))
+        .build()
+}
+
 impl HttpClient {
-    /// Creates a client that follows no redirects, which would leak the API key in the header, and retries no request.
+    /// Creates a client with connections of its own.
     pub fn network() -> Result<Self, reqwest::Error> {
-        let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .connect_timeout(CONNECT_TIMEOUT)
-            .user_agent(concat!("dialarr/", env!("CARGO_PKG_VERSION")))
-            .build()?;
-        Ok(Self { transport: HttpTransport::Network(client), budget: None })
+        build_network_client().map(Self::over_network)
+    }
+
+    /// Creates a client that uses the connections of `client`.
+    pub fn over_network(client: reqwest::Client) -> Self {
+        Self { transport: HttpTransport::Network(client), budget: None }
     }
 
     pub fn in_process(peer: InProcess) -> Self {
@@ -341,7 +352,6 @@ mod tests {
 
     #[tokio::test]
     async fn refused_connection_is_reported_without_its_address() {
-        install_tls();
         // No program listens on port 1.
         let request = Request::get("http://127.0.0.1:1/+15550100001?key=a-key").body(Bytes::new()).unwrap();
         let error =
@@ -358,7 +368,6 @@ mod tests {
         let redirect_target = StubServer::start("/", |_| empty_response(200)).await;
         let location = redirect_target.uri().to_owned();
         let redirecting = StubServer::start("/", move |_| redirect_response(&location)).await;
-        install_tls();
         let request =
             Request::get(redirecting.uri()).header("x-api-key", "a-key").body(Bytes::new()).unwrap();
         let response = HttpClient::network().unwrap().send(request, Duration::from_secs(20)).await.unwrap();

@@ -11,6 +11,7 @@ pub mod conversation;
 pub mod doctor;
 pub mod engine;
 pub mod failpoint;
+mod heartbeat;
 pub mod http;
 pub mod llm;
 pub mod maintenance;

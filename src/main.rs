@@ -14,7 +14,6 @@ fn main() -> ExitCode {
     if let Some(failpoint) = dialarr::config::failpoint() {
         dialarr::failpoint::arm_failpoint(failpoint);
     }
-    dialarr::http::install_tls();
     let arguments = cli::Arguments::parse();
     match cli::run_command(&arguments) {
         Ok(()) => ExitCode::SUCCESS,

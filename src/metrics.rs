@@ -54,6 +54,7 @@ struct MetricFamilies {
     model_calls: CounterFamily<2>,
     model_tokens: CounterFamily<1>,
     model_retries: Counter,
+    model_queue: ModelQueueGauges,
     tool_calls: CounterFamily<2>,
     webhook_responses: Family<[(&'static str, String); 2], Counter>,
     webhook_refusals: CounterFamily<2>,
@@ -69,6 +70,24 @@ struct ScrapeGauges {
     turns_live: Gauge,
     oldest_waiting: SecondsGauge,
     oldest_unsent: SecondsGauge,
+}
+
+/// Gauges of the queue of model calls.
+#[derive(Default)]
+struct ModelQueueGauges {
+    limit: Gauge,
+    running: Gauge,
+    waiting: Family<LabelPairs<1>, Gauge>,
+}
+
+/// Numbers of calls of the configured model by state, and their limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ModelQueueCounts {
+    pub limit: usize,
+    pub running: usize,
+    /// Waiting calls for which a user waits.
+    pub waiting_for_users: usize,
+    pub waiting_in_background: usize,
 }
 
 impl Metrics {
@@ -88,6 +107,7 @@ impl Metrics {
             model_calls: Family::default(),
             model_tokens: Family::default(),
             model_retries: Counter::default(),
+            model_queue: ModelQueueGauges::default(),
             tool_calls: Family::default(),
             webhook_responses: Family::default(),
             webhook_refusals: Family::default(),
@@ -222,6 +242,19 @@ impl Metrics {
         self.0.model_retries.inc();
     }
 
+    /// Records the state of the queue of model calls.
+    pub fn model_queue_changed(&self, counts: ModelQueueCounts) {
+        let ModelQueueGauges { limit, running, waiting } = &self.0.model_queue;
+        let set = |gauge: &Gauge, count: usize| gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+        set(limit, counts.limit);
+        set(running, counts.running);
+        for (purpose, count) in
+            [("answer", counts.waiting_for_users), ("notes", counts.waiting_in_background)]
+        {
+            set(&waiting.get_or_create(&[("purpose", purpose)]), count);
+        }
+    }
+
     /// Counts a response to a webhook. `webhook` is the path of the route, never the path in the request.
     pub fn webhook_answered(&self, webhook: String, status: u16) {
         let labels = [("webhook", webhook), ("status", status.to_string())];
@@ -301,12 +334,22 @@ impl MetricFamilies {
     }
 
     fn register_gauges(&mut self, started_at: Timestamp) {
-        let Self { registry, scrape_gauges, .. } = self;
+        let Self { registry, scrape_gauges, model_queue, .. } = self;
         let waiting = scrape_gauges.texts_waiting.clone();
         registry.register("dialarr_texts_waiting", "Received texts that wait for a turn", waiting);
         let unsent = scrape_gauges.texts_unsent.clone();
         registry.register("dialarr_texts_unsent", "Texts that are due for sending", unsent);
         registry.register("dialarr_turns_live", "Running turns", scrape_gauges.turns_live.clone());
+        let limit = model_queue.limit.clone();
+        registry.register("dialarr_model_limit", "Limit of concurrent model calls", limit);
+        let running = model_queue.running.clone();
+        registry.register("dialarr_model_calls_running", "Running model calls", running);
+        let waiting = model_queue.waiting.clone();
+        registry.register(
+            "dialarr_model_calls_waiting",
+            "Model calls that wait for a slot, by purpose",
+            waiting,
+        );
         let oldest = scrape_gauges.oldest_waiting.clone();
         let help = "Age of the oldest received text that waits for a turn";
         registry.register("dialarr_oldest_text_waiting_seconds", help, oldest);

@@ -40,7 +40,7 @@ pub(crate) fn build_twilio(twilio: &config::Twilio, http: &HttpClient) -> Twilio
 }
 
 /// Builds the client of the configured model.
-pub(crate) fn build_model(llm: &config::Llm) -> anyhow::Result<Arc<dyn Model>> {
+pub(crate) fn build_model(llm: &config::Llm, http: &reqwest::Client) -> anyhow::Result<Arc<dyn Model>> {
     let settings = OpenAiSettings {
         base_url: llm.base_url.clone(),
         key: llm.api_key.clone(),
@@ -55,13 +55,16 @@ pub(crate) fn build_model(llm: &config::Llm) -> anyhow::Result<Arc<dyn Model>> {
         },
         timeouts: ResponseTimeouts::default(),
     };
-    Ok(Arc::new(OpenAiModel::new(settings).context("set up the model")?))
+    Ok(Arc::new(OpenAiModel::new(http, settings).context("set up the model")?))
 }
 
 /// Builds the client of the configured embeddings model.
-pub(crate) fn build_embedder(embeddings: &config::Embeddings) -> anyhow::Result<Arc<dyn Embedder>> {
+pub(crate) fn build_embedder(
+    embeddings: &config::Embeddings,
+    http: &reqwest::Client,
+) -> anyhow::Result<Arc<dyn Embedder>> {
     let config::Embeddings { model, base_url, api_key, floor: _ } = embeddings;
-    let embedder = OpenAiEmbedder::new(base_url, api_key.clone(), model.clone());
+    let embedder = OpenAiEmbedder::new(http, base_url, api_key.clone(), model.clone());
     Ok(Arc::new(embedder.context("set up the embeddings model")?))
 }
 

@@ -226,7 +226,7 @@ pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
         codes: CodeSource::Random,
         languages: Vec::new(),
         limits: TurnLimits::STANDARD,
-        max_model_calls: 8,
+        max_model_calls: 64,
         quotas: Quotas { movies: WEEKLY_QUOTA, seasons: WEEKLY_QUOTA },
         rate_limit: Some(RateLimit { max: 10, period: SignedDuration::from_mins(1) }),
         prices: ModelPrices::default(),

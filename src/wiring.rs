@@ -14,7 +14,7 @@ use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
 use crate::conversation::transcript::Address;
 use crate::conversation::turn::TurnLimits;
 use crate::engine::{CodeSource, HouseholdSettings, PicturePolicy, Quotas};
-use crate::http::HttpClient;
+use crate::http::{HttpClient, build_network_client};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::messaging::MessageChannel;
 use crate::messaging::console::ConsoleChannel;
@@ -25,11 +25,9 @@ use crate::outbound_clients::{build_embedder, build_library, build_model, build_
 use crate::store::database::db::Db;
 use crate::web::TwilioVerification;
 
-/// Maximum number of concurrent model calls if no model is configured. The keyword responder needs no limit.
-const DEFAULT_MODEL_CALLS: usize = 8;
-
 pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
-    let http = HttpClient::network().context("set up the HTTP client; hint: install ca-certificates")?;
+    let network = build_network_client().context("set up the HTTP client; hint: install ca-certificates")?;
+    let http = HttpClient::over_network(network.clone());
     let twilio = config.twilio.as_ref().map(|twilio| Arc::new(build_twilio(twilio, &http)));
     let database = config.database.to_str().context("use a database path that is not UTF-8")?;
     Ok(AppBlueprint {
@@ -40,8 +38,8 @@ pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
         retention: SignedDuration::from_hours(24 * i64::from(config.retention_days)),
         admin: config.people.admin.clone(),
         members: config.people.members.clone(),
-        model: config.llm.as_ref().map(build_model).transpose()?,
-        embedder: config.embeddings.as_ref().map(build_embedder).transpose()?,
+        model: config.llm.as_ref().map(|llm| build_model(llm, &network)).transpose()?,
+        embedder: config.embeddings.as_ref().map(|model| build_embedder(model, &network)).transpose()?,
         library: build_library(&config.libraries, &http),
         channels: OutboundChannels {
             carrier: twilio.clone().map(|twilio| twilio as Arc<dyn MessageChannel>),
@@ -102,7 +100,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
             .filter_map(|code| ReplyLanguage::parse(code))
             .collect(),
         limits: TurnLimits::STANDARD,
-        max_model_calls: config.llm.as_ref().map_or(DEFAULT_MODEL_CALLS, |llm| llm.max_concurrent),
+        max_model_calls: config.llm.as_ref().map_or(1, |llm| llm.max_concurrent),
         quotas: Quotas { movies: config.limits.quota_movies, seasons: config.limits.quota_seasons },
         rate_limit: config.limits.rate,
         prices: config.llm.as_ref().map(|llm| llm.prices).unwrap_or_default(),

@@ -1,13 +1,13 @@
 //! Trusted proxies of the webhooks, and the client addresses by which connections and requests are limited.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 
 use http::HeaderMap;
 use ipnet::IpNet;
 
+use super::private_networks::is_private_address;
+
 const X_FORWARDED_FOR: &str = "x-forwarded-for";
-/// Shared address space of carrier-grade NAT and overlay networks (RFC 6598), which is not routed on the internet.
-const SHARED_PREFIX: [u8; 2] = [100, 64];
 
 /// Networks whose `X-Forwarded-For` header is trusted (`TRUSTED_PROXIES`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,11 +35,16 @@ impl TrustedProxies {
         self.0.is_empty()
     }
 
+    /// Returns whether the peer of a connection is a trusted proxy.
+    pub(crate) fn includes_peer(&self, peer: IpAddr) -> bool {
+        self.contains(peer.to_canonical())
+    }
+
     /// Returns the client of a connection before its first request. Returns `None` for a trusted proxy, whose client is
     /// not known yet, and for a local peer, which is not limited.
     pub(crate) fn connection_client(&self, peer: IpAddr) -> Option<ClientAddress> {
         let peer = peer.to_canonical();
-        (!self.contains(peer) && !is_local(peer)).then(|| ClientAddress::from_ip(peer))
+        (!self.contains(peer) && !is_private_address(peer)).then(|| ClientAddress::from_ip(peer))
     }
 
     /// Returns the client of a request; `None` if the peer is local and not a trusted proxy. Such a peer may be a proxy
@@ -90,24 +95,10 @@ fn parse_entry(entry: &[u8]) -> Option<IpAddr> {
     address.map(|address| address.to_canonical())
 }
 
-fn is_local(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => {
-            address.is_loopback() || address.is_private() || address.is_link_local() || is_shared(address)
-        }
-        IpAddr::V6(address) => {
-            address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local()
-        }
-    }
-}
-
-fn is_shared(address: Ipv4Addr) -> bool {
-    let [first, second, ..] = address.octets();
-    [first, second & 0b1100_0000] == SHARED_PREFIX
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use proptest::prelude::{any, proptest};
 
     use super::*;

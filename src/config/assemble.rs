@@ -18,7 +18,8 @@ use super::{
     Notifications, People, TokenField, Twilio,
 };
 use crate::access_rules::{
-    AccessRules, AllowedHosts, ConsolePassword, SignIn, TrustedProxies, parse_host, parse_network,
+    AccessRules, AllowedHosts, ConsolePassword, SignIn, TrustedProxies, is_private_host, parse_host,
+    parse_network,
 };
 use crate::conversation::grammar::triage::TriageLevel;
 use crate::conversation::model_cost::{DailyBudget, ModelPrices};
@@ -31,6 +32,10 @@ use crate::telemetry::{self, LogFormat, LogSettings};
 
 const DEFAULT_TWILIO_API_URL: &str = "https://api.twilio.com";
 const DEFAULT_LLM_BASE_URL: &str = "https://api.openai.com/v1";
+/// Highest limit of concurrent model calls.
+const DEFAULT_CONCURRENT: u64 = 64;
+/// The same for a server in a private network, whose hardware is shared by few users.
+const DEFAULT_PRIVATE_CONCURRENT: u64 = 8;
 const LANGUAGES: [&str; 6] = ["es", "fr", "de", "pt", "it", "nl"];
 const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
 /// Default token budget of a day, for about 430 messages.
@@ -218,19 +223,22 @@ fn read_llm(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPrices>
         ("max_completion_tokens", Some(TokenField::MaxCompletionTokens)),
     ];
     let token_field = reader.read_choice(variables::LLM_TOKEN_FIELD, &token_fields).unwrap_or(None);
-    let max_concurrent = reader.read_number(variables::LLM_MAX_CONCURRENT, 1..=1000).unwrap_or(8);
+    let max_concurrent = reader.read_number(variables::LLM_MAX_CONCURRENT, 1..=1000);
     if api_key.is_missing() && base_url.is_missing() {
         return None;
     }
     let model = reader.require_value(variables::LLM_MODEL, model, "with LLM_API_KEY or LLM_BASE_URL");
+    let base_url = url_or(base_url, DEFAULT_LLM_BASE_URL)?;
+    let is_private = base_url.host().is_some_and(|host| is_private_host(&host));
+    let default_concurrent = if is_private { DEFAULT_PRIVATE_CONCURRENT } else { DEFAULT_CONCURRENT };
     Some(Llm {
         api_key: api_key.into_option(),
-        base_url: url_or(base_url, DEFAULT_LLM_BASE_URL)?,
+        base_url,
         model: model?,
         context_window,
         reasoning_effort,
         token_field,
-        max_concurrent: usize::try_from(max_concurrent).unwrap_or(usize::MAX),
+        max_concurrent: usize::try_from(max_concurrent.unwrap_or(default_concurrent)).unwrap_or(usize::MAX),
         prices: prices.as_valid().copied().unwrap_or_default(),
     })
 }

@@ -134,6 +134,7 @@ pub struct Llm {
     pub reasoning_effort: Option<String>,
     /// Request field for the token limit. `None` to choose it by server.
     pub token_field: Option<TokenField>,
+    /// Highest limit of concurrent model calls. The limit itself adapts to the server.
     pub max_concurrent: usize,
     pub prices: ModelPrices,
 }

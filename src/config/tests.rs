@@ -103,6 +103,14 @@ fn trusted_proxies_are_addresses_and_networks() {
 }
 
 #[test]
+fn model_on_the_home_network_gets_fewer_concurrent_calls() {
+    let limit = |lines: &str| valid_config(&format!("LLM_MODEL=m\n{lines}")).llm.unwrap().max_concurrent;
+    assert_eq!(limit("LLM_API_KEY=sk-1"), 64);
+    assert_eq!(limit("LLM_BASE_URL=http://192.168.1.5:8080/v1"), 8);
+    assert_eq!(limit("LLM_BASE_URL=http://ollama:11434/v1\nLLM_MAX_CONCURRENT=16"), 16);
+}
+
+#[test]
 fn key_or_server_requires_a_model_name() {
     let missing = "LLM_MODEL: needed with LLM_API_KEY or LLM_BASE_URL, e.g. LLM_MODEL=gpt-5.4-mini";
     check("LLM_API_KEY=sk-1", missing);

@@ -46,7 +46,7 @@ variables! {
     LLM_CONTEXT_WINDOW = "128000",
     LLM_REASONING_EFFORT = "auto",
     LLM_TOKEN_FIELD = "auto",
-    LLM_MAX_CONCURRENT = "8",
+    LLM_MAX_CONCURRENT = "64",
     LLM_PRICE_INPUT = "0.75",
     LLM_PRICE_CACHED = "0.075",
     LLM_PRICE_OUTPUT = "4.50",

@@ -346,6 +346,13 @@ pub enum CallState {
     Canceled(String),
 }
 
+impl CallState {
+    /// Returns whether the call has no outcome, and waits for none.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Created | Self::Running)
+    }
+}
+
 /// Result of a tool call, written by code.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallResult {

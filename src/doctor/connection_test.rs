@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use super::library::WebhookCheck;
 use super::{Finding, LongRequest, clock, embeddings, library, model, phone};
 use crate::config::Config;
-use crate::http::HttpClient;
+use crate::http::{HttpClient, build_network_client};
 use crate::llm::embeddings::Embedder;
 use crate::setup::arr_instance::{ConfiguredInstance, library_instances};
 use crate::setup::connect::WebhookTarget;
@@ -133,17 +133,16 @@ impl ConnectionTester {
             return embeddings::check_embeddings(self.0.embedder.as_deref(), self.0.floor).await;
         }
         let Some(config) = config else { return Vec::new() };
-        let http = match HttpClient::network() {
-            Ok(http) => http,
+        let network = match build_network_client() {
+            Ok(network) => network,
             Err(error) => {
                 return vec![Finding::failure(format!("network: {error}"), "install ca-certificates")];
             }
         };
+        let http = HttpClient::over_network(network.clone());
         match connection {
             ConnectionKind::Library(..) | ConnectionKind::Embeddings => Vec::new(),
-            ConnectionKind::Model => {
-                model::check_model(config.llm.as_ref(), config.limits.budget, LongRequest::WithoutKey).await
-            }
+            ConnectionKind::Model => model::check_model(config, &network, LongRequest::WithoutKey).await,
             ConnectionKind::Phone => phone::check_account(config, &http).await,
             ConnectionKind::Webhook => phone::check_own_webhook(config, &http).await,
             ConnectionKind::Clock => clock::check_clock(config, &http).await.into_iter().collect(),

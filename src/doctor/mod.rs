@@ -15,7 +15,7 @@ use anyhow::Context;
 use futures_util::future::join_all;
 
 use crate::config::Config;
-use crate::http::HttpClient;
+use crate::http::{HttpClient, build_network_client};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::outbound_clients::build_embedder;
 use crate::setup::arr_instance::configured_instances;
@@ -72,19 +72,20 @@ pub(crate) enum LongRequest {
 }
 
 pub(crate) async fn run_checks(config: &Config, long_request: LongRequest) -> anyhow::Result<Vec<Finding>> {
-    let http = HttpClient::network().context("set up the HTTP client; hint: install ca-certificates")?;
+    let network = build_network_client().context("set up the HTTP client; hint: install ca-certificates")?;
+    let http = HttpClient::over_network(network.clone());
     let instances = configured_instances(&config.libraries, &http);
     let libraries = join_all(instances.iter().map(|instance| {
         library::check_instance(instance, WebhookCheck::Compare(WebhookTarget::from_config(config, instance)))
     }));
-    let embedder = config.embeddings.as_ref().map(build_embedder).transpose()?;
+    let embedder = config.embeddings.as_ref().map(|model| build_embedder(model, &network)).transpose()?;
     let floor = config.embeddings.as_ref().map_or(DEFAULT_SIMILARITY_FLOOR, |embeddings| embeddings.floor);
     let (service, clock, libraries, phone, model, embeddings) = tokio::join!(
         service::check_service(config.listen),
         clock::check_clock(config, &http),
         libraries,
         phone::check_phone(config, &http),
-        model::check_model(config.llm.as_ref(), config.limits.budget, long_request),
+        model::check_model(config, &network, long_request),
         embeddings::check_embeddings(embedder.as_deref(), floor),
     );
     let mut findings = host::check_host(&config.database);

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Finding, LongRequest};
-use crate::config::Llm;
+use crate::config::{Config, Llm};
 use crate::conversation::model_cost::DailyBudget;
 use crate::conversation::model_request::{ModelMessage, ModelRequest, ToolChoice};
 use crate::conversation::transcript::{EffectLevel, ToolAudience, ToolSpec};
@@ -17,21 +17,21 @@ const BYTES_PER_TOKEN: usize = 5;
 const MAX_OUTPUT_TOKENS: u32 = 1024;
 
 pub(super) async fn check_model(
-    llm: Option<&Llm>,
-    budget: DailyBudget,
+    config: &Config,
+    network: &reqwest::Client,
     long_request: LongRequest,
 ) -> Vec<Finding> {
-    let Some(llm) = llm else {
+    let Some(llm) = &config.llm else {
         return vec![Finding::ok("model: none is configured; only keywords are understood")];
     };
-    let model = match build_model(llm) {
+    let model = match build_model(llm, network) {
         Ok(model) => model,
         Err(error) => {
             let summary = format!("model: failed to {error:#}");
             return vec![Finding::failure(summary, "check the LLM_ variables")];
         }
     };
-    let limit = daily_limit_finding(budget);
+    let limit = daily_limit_finding(config.limits.budget);
     let first = match model.next_response(&probe_request("Call the tool check_status."), &mut |_| {}).await {
         Ok(response) => tool_call_finding(&llm.model, &response),
         Err(error) => return vec![unusable_model(&llm.model, &error), limit],

@@ -5,9 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use jiff::{SignedDuration, Timestamp};
-use url::{Host, Url};
+use url::Url;
 
 use super::Finding;
+use crate::access_rules::is_private_host;
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::conversation::delivery_status::DeliveryStatus;
@@ -26,8 +27,6 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Age limit of delivery failures that are reported.
 const MAX_FAILURE_AGE: SignedDuration = SignedDuration::from_hours(7 * 24);
 const TWILIO_HOST: &str = "api.twilio.com";
-/// Domain suffixes that resolve only in a home network.
-const PRIVATE_SUFFIXES: [&str; 5] = [".local", ".lan", ".home", ".internal", ".home.arpa"];
 const SETUP_HINT: &str = "dialarr setup --apply";
 
 pub(super) async fn check_phone(config: &Config, http: &HttpClient) -> Vec<Finding> {
@@ -149,14 +148,7 @@ fn service_finding(
 
 /// Returns a finding if Twilio cannot reach the URL, or if its traffic is not encrypted.
 fn public_url_finding(public_url: &Url) -> Option<Finding> {
-    let is_private = match public_url.host()? {
-        Host::Ipv4(address) => address.is_private() || address.is_loopback() || address.is_link_local(),
-        Host::Ipv6(address) => address.is_loopback() || address.is_unique_local(),
-        Host::Domain(name) => {
-            !name.contains('.') || PRIVATE_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
-        }
-    };
-    if is_private {
+    if is_private_host(&public_url.host()?) {
         return Some(Finding::failure(
             format!("webhook: Twilio cannot reach {public_url}, a private address"),
             "set PUBLIC_URL to the address of a proxy or tunnel; docs/OPERATIONS.md has examples",

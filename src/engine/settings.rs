@@ -30,7 +30,7 @@ pub struct HouseholdSettings {
     pub codes: CodeSource,
     pub languages: Vec<ReplyLanguage>,
     pub limits: TurnLimits,
-    /// Maximum number of concurrent model calls.
+    /// Highest limit of concurrent model calls. The limit itself adapts to the model server.
     pub max_model_calls: usize,
     /// Quotas of members without their own limits.
     pub quotas: Quotas,
@@ -91,7 +91,7 @@ pub enum SmsReactions {
 /// Source of the metadata of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetadataSource {
-    /// The model, if one is configured, with one call per answer.
+    /// The model, if one is configured, with one call for several answers.
     ByModel,
     ByCode,
 }

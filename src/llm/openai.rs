@@ -48,14 +48,10 @@ impl Default for ResponseTimeouts {
     }
 }
 
-/// Error of building a client.
+/// Error of an API key that cannot be sent.
 #[derive(Debug, thiserror::Error)]
-pub enum ClientBuildError {
-    #[error("use the API key: it has characters that are not allowed in a header")]
-    Key(#[from] InvalidHeaderValue),
-    #[error("build the HTTP client")]
-    Client(#[from] reqwest::Error),
-}
+#[error("use the API key: it has characters that are not allowed in a header")]
+pub struct InvalidKey(#[from] InvalidHeaderValue);
 
 /// Client of one model on one server.
 pub struct OpenAiModel {
@@ -66,11 +62,12 @@ pub struct OpenAiModel {
 }
 
 impl OpenAiModel {
-    pub fn new(settings: OpenAiSettings) -> Result<Self, ClientBuildError> {
+    /// Creates a client that uses the connections of `http`.
+    pub fn new(http: &reqwest::Client, settings: OpenAiSettings) -> Result<Self, InvalidKey> {
         let dialect =
             ServerDialect::from_host(&settings.base_url, &settings.reasoning_effort, &settings.token_field);
         Ok(Self {
-            client: transport::build_client(&settings.base_url, settings.key)?,
+            client: transport::build_client(http, &settings.base_url, settings.key)?,
             model: settings.model,
             timeouts: settings.timeouts,
             dialect: Mutex::new(dialect),
@@ -228,6 +225,7 @@ mod tests {
     use crate::conversation::transcript::{
         CallId, EffectLevel, StopReason, ToolArguments, ToolAudience, ToolSpec,
     };
+    use crate::http::build_network_client;
     use crate::llm::{RawCall, ResponseDelta};
     use crate::stub_server::{
         StubResponse, StubServer, empty_response, json_response, raw_response, redirect_response,
@@ -268,15 +266,15 @@ mod tests {
     }
 
     fn model(base: &str) -> OpenAiModel {
-        OpenAiModel::new(OpenAiSettings {
+        let settings = OpenAiSettings {
             base_url: Url::parse(base).unwrap(),
             key: Some("secret-key".into()),
             model: "m".to_owned(),
             reasoning_effort: AutoSetting::Auto,
             token_field: AutoSetting::Auto,
             timeouts: ResponseTimeouts { step: Duration::from_secs(20), idle: Duration::from_millis(100) },
-        })
-        .unwrap()
+        };
+        OpenAiModel::new(&build_network_client().unwrap(), settings).unwrap()
     }
 
     async fn ask(model: &OpenAiModel) -> (Result<ModelResponse, ModelError>, Vec<ResponseDelta>) {
@@ -737,7 +735,7 @@ mod tests {
         };
         assert!(!format!("{settings:?}").contains("secret-key"));
         assert_eq!(
-            format!("{:?}", OpenAiModel::new(settings).unwrap()),
+            format!("{:?}", OpenAiModel::new(&build_network_client().unwrap(), settings).unwrap()),
             "OpenAi(m at http://127.0.0.1:1/v1)"
         );
     }

@@ -3,7 +3,6 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use async_openai::Client;
 use async_openai::config::Config;
@@ -17,27 +16,20 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use super::error_response::ErrorResponse;
-use super::openai::ClientBuildError;
+use super::openai::InvalidKey;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of a successful response body. Each streamed chunk has a few hundred bytes of JSON around its text.
 const MAX_BODY_BYTES: usize = 16 << 20;
 const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
 
-/// Creates a client that follows no redirects and never retries.
+/// Creates a client for a model server that uses the connections of `http`.
 pub(super) fn build_client(
+    http: &reqwest::Client,
     base: &Url,
     key: Option<SecretString>,
-) -> Result<Client<ServerEndpoint>, ClientBuildError> {
-    crate::http::install_tls();
-    let http = reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .connect_timeout(CONNECT_TIMEOUT)
-        .user_agent(concat!("dialarr/", env!("CARGO_PKG_VERSION")))
-        .build()?;
+) -> Result<Client<ServerEndpoint>, InvalidKey> {
     let endpoint = ServerEndpoint::new(base, key)?;
-    Ok(Client::build(http.clone(), endpoint).with_http_service(SingleAttempt(http)))
+    Ok(Client::build(http.clone(), endpoint).with_http_service(SingleAttempt(http.clone())))
 }
 
 /// Base URL and API key of the model server. Unlike the library's own configuration, it never reads the environment.

@@ -274,9 +274,6 @@ impl OutboxRelay {
             return Ok(());
         };
         let (attempt, lookups_before) = (unresolved.due.attempt, unresolved.unsuccessful_lookups);
-        if let Some(sid) = unresolved.reported {
-            return self.record_attempt(id, attempt, Ok(CarrierReceipt { sid, created_at: None })).await;
-        }
         match self.find_in_carrier_list(&unresolved).await {
             Ok(Some(receipt)) => self.record_attempt(id, attempt, Ok(receipt)).await,
             Ok(None) => {

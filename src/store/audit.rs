@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::codec::{from_json, ms};
 use super::database::literal_sql::LiteralSql;
+use super::database::statement_cache::CacheStatement;
 use super::schema::audit_log;
 use super::{Conn, with_savepoint};
 use crate::conversation::transcript::{CallRow, TurnId, UserId};
@@ -62,6 +63,13 @@ pub struct NewAuditEntry {
     pub detail: Value,
 }
 
+impl NewAuditEntry {
+    /// Returns the entry with an empty detail, for a subject that was erased.
+    pub fn without_detail(&self) -> Self {
+        Self { detail: Value::Object(serde_json::Map::new()), ..self.clone() }
+    }
+}
+
 impl fmt::Display for AuditSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -79,10 +87,10 @@ impl fmt::Display for AuditSubject {
 /// Prefix of the actor in `detail`, before the id of the API key that made the change.
 pub(super) const API_KEY_PREFIX: &str = "key:";
 /// Condition of the rows of external changes that have started and have no outcome.
-const OPEN_INTENT: LiteralSql = LiteralSql("audit_log.kind IN ('write', 'write_queued', 'delete')");
+const OPEN_INTENT: LiteralSql =
+    LiteralSql("(audit_log.kind = 'write' OR audit_log.kind = 'write_queued' OR audit_log.kind = 'delete')");
 
 pub fn record_change(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> QueryResult<()> {
-    let epoch = super::boot::load_epoch(conn)?;
     let (user, actor) = match entry.actor {
         Actor::User(user) => (Some(user.0), None),
         Actor::Shell => (None, Some("shell".to_owned())),
@@ -97,14 +105,14 @@ pub fn record_change(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> 
     diesel::insert_into(audit_log::table)
         .values((
             audit_log::at.eq(ms(now)),
-            audit_log::epoch.eq(epoch),
+            audit_log::epoch.eq(super::boot::current_epoch()),
             audit_log::user_id.eq(user),
             audit_log::kind.eq(entry.kind),
             audit_log::subject.eq(entry.subject.to_string()),
             audit_log::detail.eq(detail.to_string()),
         ))
-        .execute(conn)
-        .map(drop)
+        .cached()
+        .run(conn)
 }
 
 /// Records the start of an external change. Another attempt at the same change reuses the row of the first attempt.

@@ -1,6 +1,8 @@
 //! Start of the program: the epoch number and the recovery of work that the previous run left unfinished.
 
+use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
+use diesel::sql_types::BigInt;
 use jiff::{SignedDuration, Timestamp};
 
 use super::codec::ms;
@@ -151,9 +153,10 @@ pub fn record_clean_shutdown(conn: &mut Conn, now: Timestamp) -> QueryResult<()>
         .map(drop)
 }
 
-/// Loads the number of this start of the program.
-pub(super) fn load_epoch(conn: &mut Conn) -> QueryResult<i64> {
-    Ok(instance::table.select(instance::epoch).first(conn).optional()?.unwrap_or(0))
+/// Expression for the number of this start of the program. Its statement must be cached explicitly, because diesel does
+/// not cache literal SQL.
+pub(super) fn current_epoch() -> SqlLiteral<BigInt> {
+    diesel::dsl::sql("coalesce((SELECT epoch FROM instance), 0)")
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ pub mod queue;
 )]
 mod schema;
 pub mod stream;
+pub mod text_index;
 pub mod turns;
 
 /// Connection to the database: in a transaction for writes, or of a reader.
@@ -30,17 +31,12 @@ pub type Conn = diesel::SqliteConnection;
 /// Result type of every function in this module.
 pub use diesel::QueryResult;
 
+pub use database::transaction::with_savepoint;
+
 /// Returns a parsed value, or `None` after a log entry if the stored value cannot be read. For views that can show the
 /// rest without the value.
 pub fn skip_unreadable<T>(parsed: QueryResult<T>) -> Option<T> {
     codec::none_if_unreadable(parsed).ok().flatten()
-}
-
-/// Runs `work` in a savepoint, so that a failure rolls back its changes and discards its events, not those of the whole
-/// transaction.
-pub fn with_savepoint<T>(conn: &mut Conn, work: impl FnOnce(&mut Conn) -> QueryResult<T>) -> QueryResult<T> {
-    let position = stream::recording::entry_count();
-    diesel::Connection::transaction(conn, work).inspect_err(|_| stream::recording::discard_from(position))
 }
 
 #[cfg(test)]

@@ -164,19 +164,6 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
-    delivery_events (provider_sid, status) {
-        provider_sid -> Text,
-        status -> Text,
-        outbox_id -> Nullable<BigInt>,
-        attempt -> Nullable<BigInt>,
-        error_code -> Nullable<BigInt>,
-        received_at -> Timestamp,
-    }
-}
-
-diesel::table! {
-    use crate::store::column_types::*;
-
     follows (id) {
         id -> BigInt,
         user_id -> BigInt,
@@ -449,6 +436,16 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
+    text_indexes (name) {
+        name -> Text,
+        indexed_up_to -> BigInt,
+        rebuild_at -> Nullable<Timestamp>,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
     tool_call_items (tool_call_id, ord) {
         tool_call_id -> BigInt,
         ord -> BigInt,
@@ -634,7 +631,6 @@ diesel::allow_tables_to_appear_in_same_query!(
     blocks,
     console_password,
     conversations,
-    delivery_events,
     follows,
     inbound_events,
     instance,
@@ -652,6 +648,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     sessions,
     sign_in_links,
     sweeps,
+    text_indexes,
     tool_call_items,
     tool_calls,
     turns,

@@ -30,13 +30,12 @@ async fn record_callback(webhooks: &WebhookState, request: Request) -> Result<()
         .write_or_busy(move |conn| delivery_reports::record_delivery_report(conn, &report, &policy, now))
         .await;
     match outcome {
-        Ok(ReportOutcome::New(acceptance, delivery)) => {
+        Ok(ReportOutcome::Recorded(acceptance, delivery)) => {
             webhooks.metrics.text_accepted(acceptance);
             if let Some(delivery) = delivery {
                 webhooks.metrics.text_delivery_ended(delivery);
             }
         }
-        Ok(ReportOutcome::Known) => {}
         // Not an error of Twilio: the message may have been erased, or sent before a backup was restored.
         Ok(ReportOutcome::Unbound) => {
             webhooks.metrics.webhook_refused("status", "unbound");

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,19 +20,21 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::auth;
 use super::client_shares::{ClientShares, ConnectionSlot, SlotOutcome};
+use super::idle_connections::{ConnectionActivity, IdleConnections, TrackedBody};
 use super::lingering::{LingeringStream, UnreadBody};
 use crate::access_rules::TrustedProxies;
 
 /// Limits of a listener for its clients.
 #[derive(Debug, Clone)]
 pub struct ListenerLimits {
-    /// Maximum number of concurrent connections; others wait in the backlog of the socket.
+    /// Maximum number of concurrent connections. For one more, the connection that has been idle longest is closed; if
+    /// none is idle, the new one waits.
     pub connections: usize,
     /// Slots for clients that have not authenticated, shared fairly. `None`: no slots are needed.
     pub shares: Option<ClientShares>,
@@ -44,13 +46,14 @@ pub struct ListenerLimits {
     pub reuse: ConnectionReuse,
 }
 
-/// Use of a connection: for one request or for several.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Use of connections: for one request or for several.
+#[derive(Debug, Clone)]
 pub enum ConnectionReuse {
-    Many,
-    /// One request. Reuse would lose messages: a proxy that keeps connections open longer than this server may send a
-    /// request at the moment when the server closes the connection.
-    One,
+    Everyone,
+    /// Only trusted proxies may send several requests on a connection, and an idle connection of theirs stays open for
+    /// `PROXY_IDLE_TIMEOUT`. With any other proxy, reuse would lose messages: a proxy that keeps connections open longer
+    /// than this server may send a request at the moment when the server closes the connection.
+    TrustedProxies(TrustedProxies),
 }
 
 impl ListenerLimits {
@@ -59,14 +62,32 @@ impl ListenerLimits {
         shares: None,
         header_timeout: Duration::from_secs(10),
         unread_timeout: Duration::from_secs(60),
-        reuse: ConnectionReuse::Many,
+        reuse: ConnectionReuse::Everyone,
     };
 
     /// Returns the limits of the webhooks. The connections beyond the slots are for senders who have authenticated, and
     /// for connections of proxies before their request names the client.
     pub fn for_webhooks(proxies: TrustedProxies) -> Self {
-        let shares = ClientShares::new(UNAUTHENTICATED_CONNECTIONS, proxies);
-        Self { shares: Some(shares), reuse: ConnectionReuse::One, ..Self::CONSOLE }
+        let shares = ClientShares::new(UNAUTHENTICATED_CONNECTIONS, proxies.clone());
+        Self { shares: Some(shares), reuse: ConnectionReuse::TrustedProxies(proxies), ..Self::CONSOLE }
+    }
+
+    /// Returns the settings of HTTP for the connections of a peer.
+    fn http_builder(&self, peer: IpAddr) -> http1::Builder {
+        let (idle_timeout, is_reused) = match &self.reuse {
+            ConnectionReuse::Everyone => (self.header_timeout, true),
+            ConnectionReuse::TrustedProxies(proxies) if proxies.includes_peer(peer) => {
+                (PROXY_IDLE_TIMEOUT, true)
+            }
+            ConnectionReuse::TrustedProxies(_) => (self.header_timeout, false),
+        };
+        let mut builder = http1::Builder::new();
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(idle_timeout)
+            .max_buf_size(MAX_BUFFER_BYTES)
+            .keep_alive(is_reused);
+        builder
     }
 }
 
@@ -74,6 +95,9 @@ impl ListenerLimits {
 const UNAUTHENTICATED_CONNECTIONS: usize = 512;
 /// Largest header, and the largest part of a body that is buffered before it is read.
 const MAX_BUFFER_BYTES: usize = 32 << 10;
+/// Time for which an idle connection of a trusted proxy stays open: longer than proxies keep theirs. By default nginx
+/// keeps them for 60 s, Traefik for 90 s, and Caddy for 120 s.
+const PROXY_IDLE_TIMEOUT: Duration = Duration::from_secs(150);
 /// Time in which a connection that lost its slot can still get a response.
 const DISPLACED_RESPONSE_TIME: Duration = Duration::from_millis(250);
 
@@ -118,35 +142,29 @@ pub async fn serve_listener<L: Listener<Addr = SocketAddr>>(
     limits: ListenerLimits,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let mut builder = http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_timeout)
-        .max_buf_size(MAX_BUFFER_BYTES)
-        .keep_alive(limits.reuse == ConnectionReuse::Many);
     let mut connections = JoinSet::new();
+    let idle = IdleConnections::default();
     loop {
-        while let Some(result) = connections.try_join_next() {
-            log_failure(result);
-        }
-        let has_capacity = connections.len() < limits.connections;
+        let (stream, peer) = tokio::select! {
+            () = stop.cancelled() => break,
+            // Errors of accepting are logged by axum, which waits when no more files can be opened.
+            accepted = listener.accept() => accepted,
+        };
         tokio::select! {
             () = stop.cancelled() => break,
-            Some(result) = connections.join_next(), if !has_capacity => log_failure(result),
-            // Errors of accepting are logged by axum, which waits when no more files can be opened.
-            (stream, peer) = listener.accept(), if has_capacity => {
-                let slot = match &limits.shares {
-                    None => None,
-                    Some(shares) => match shares.open_connection(peer.ip()) {
-                        // Dropping the stream refuses the client.
-                        None => continue,
-                        slot => slot,
-                    },
-                };
-                let connection = OpenConnection { router: router.clone(), slot, unread: UnreadBody::default() };
-                connections.spawn(serve_connection(stream, connection, builder.clone(), stop.clone()));
-            }
+            () = make_room(&mut connections, limits.connections, &idle) => {}
         }
+        let slot = match &limits.shares {
+            None => None,
+            Some(shares) => match shares.open_connection(peer.ip()) {
+                // Dropping the stream refuses the client.
+                None => continue,
+                slot => slot,
+            },
+        };
+        let (router, activity) = (router.clone(), idle.add_connection());
+        let connection = OpenConnection { router, slot, activity, unread: UnreadBody::default() };
+        connections.spawn(serve_connection(stream, connection, limits.http_builder(peer.ip()), stop.clone()));
     }
     // Clients that connect after this point are refused instead of waiting in the backlog.
     drop(listener);
@@ -154,6 +172,22 @@ pub async fn serve_listener<L: Listener<Addr = SocketAddr>>(
         log_failure(result);
     }
     Ok(())
+}
+
+/// Waits until there are fewer than `limit` connections, and closes idle ones to that end, the longest idle first.
+async fn make_room(connections: &mut JoinSet<()>, limit: usize, idle: &IdleConnections) {
+    while let Some(result) = connections.try_join_next() {
+        log_failure(result);
+    }
+    while connections.len() >= limit {
+        let closes_one = idle.close_longest_idle();
+        tokio::select! {
+            Some(result) = connections.join_next() => log_failure(result),
+            () = idle.wait_for_idle(), if !closes_one => {}
+            // The chosen connection had just received a request.
+            () = sleep(DISPLACED_RESPONSE_TIME), if closes_one => {}
+        }
+    }
 }
 
 fn configure_stream(stream: &TcpStream, unread_timeout: Duration) {
@@ -178,11 +212,17 @@ struct OpenConnection {
     router: Router,
     /// Slot of the connection; `None` if the listener has no slots.
     slot: Option<Arc<ConnectionSlot>>,
+    activity: Arc<ConnectionActivity>,
     unread: UnreadBody,
 }
 
 impl OpenConnection {
-    async fn handle_request(self, request: Request<Incoming>) -> Result<Response, Infallible> {
+    async fn handle_request(self, request: Request<Incoming>) -> Result<Response<TrackedBody>, Infallible> {
+        let active = self.activity.begin_request();
+        Ok(self.respond(request).await?.map(|body| TrackedBody::new(body, active)))
+    }
+
+    async fn respond(&self, request: Request<Incoming>) -> Result<Response, Infallible> {
         let Some(slot) = &self.slot else { return self.route_request(request.map(Body::new)).await };
         if slot.begin_request(request.headers()) == SlotOutcome::Refused {
             return Ok(refusal_response().await);
@@ -250,6 +290,15 @@ async fn serve_connection<S>(
                 Err(_) => return,
             }
         }
+        () = state.activity.wait_closing() => {
+            connection.as_mut().graceful_shutdown();
+            match timeout(DISPLACED_RESPONSE_TIME, connection.as_mut()).await {
+                Ok(result) => result,
+                Err(_) if state.activity.is_idle() => return,
+                // A request that arrived meanwhile is answered.
+                Err(_) => connection.await,
+            }
+        }
     };
     if let Err(error) = result {
         tracing::debug!(%error, "connection ended with an error");
@@ -264,10 +313,10 @@ fn log_failure(result: Result<(), JoinError>) {
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
+    use std::net::{IpAddr, SocketAddr};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use axum::Router;
     use axum::routing::get;
@@ -278,7 +327,8 @@ mod tests {
     use tokio::time::timeout;
     use tokio_util::sync::CancellationToken;
 
-    use super::{ConnectionReuse, ListenerLimits, serve_sockets};
+    use super::{ListenerLimits, raise_file_limit, serve_sockets};
+    use crate::access_rules::TrustedProxies;
 
     /// Time limit of the tests, reached only if something hangs.
     const TEST_TIMEOUT: Duration = Duration::from_secs(20);
@@ -321,13 +371,16 @@ mod tests {
             self.send("GET / HTTP/1.1\r\nHost: here\r\n\r\n").await;
         }
 
-        /// Reads one response, whose body is a single character.
+        /// Reads one response and returns its body.
         async fn read_response_body(&mut self) -> String {
-            let mut response = String::new();
-            while !response.contains("\r\n\r\n") {
-                response.push(char::from(timeout(TEST_TIMEOUT, self.0.read_u8()).await.unwrap().unwrap()));
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                head.push(char::from(timeout(TEST_TIMEOUT, self.0.read_u8()).await.unwrap().unwrap()));
             }
-            char::from(timeout(TEST_TIMEOUT, self.0.read_u8()).await.unwrap().unwrap()).to_string()
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+            let mut body = vec![0; length.parse().unwrap()];
+            timeout(TEST_TIMEOUT, self.0.read_exact(&mut body)).await.unwrap().unwrap();
+            String::from_utf8(body).unwrap()
         }
 
         /// Reads until the server closes the connection.
@@ -343,6 +396,17 @@ mod tests {
         let count = Arc::new(AtomicU32::new(0));
         Router::new()
             .route("/", get(move || async move { (count.fetch_add(1, Ordering::Relaxed) + 1).to_string() }))
+    }
+
+    /// Router that responds to each request when it is released.
+    fn slow_router(entered: &Arc<Notify>, release: &Arc<Notify>) -> Router {
+        let (entered, release) = (entered.clone(), release.clone());
+        let respond = move || async move {
+            entered.notify_one();
+            release.notified().await;
+            "1"
+        };
+        Router::new().route("/", get(respond))
     }
 
     #[tokio::test]
@@ -362,39 +426,78 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn connection_over_the_limit_waits_for_another_to_end() {
+    async fn connection_over_the_limit_replaces_the_longest_idle_one() {
         let limits =
             ListenerLimits { connections: 2, header_timeout: LONG_TIMEOUT, ..ListenerLimits::CONSOLE };
         let server = TestServer::start(counting_router(), limits).await;
         let (mut first, mut second) = (server.connect().await, server.connect().await);
+        for (client, expected) in [(&mut first, "1"), (&mut second, "2")] {
+            client.send_request().await;
+            assert_eq!(client.read_response_body().await, expected);
+        }
         first.send_request().await;
-        assert_eq!(first.read_response_body().await, "1");
-        second.send_request().await;
-        assert_eq!(second.read_response_body().await, "2");
+        assert_eq!(first.read_response_body().await, "3");
         let mut third = server.connect().await;
         third.send_request().await;
-        for expected in ["3", "4", "5"] {
-            first.send_request().await;
-            assert_eq!(first.read_response_body().await, expected);
-        }
-        drop(second);
-        assert_eq!(third.read_response_body().await, "6");
+        assert_eq!(third.read_response_body().await, "4");
+        assert_eq!(second.read_until_closed().await, "");
+        first.send_request().await;
+        assert_eq!(first.read_response_body().await, "5");
         server.shut_down().await;
+    }
+
+    #[tokio::test]
+    async fn connection_over_the_limit_waits_while_none_is_idle() {
+        let (entered, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let limits =
+            ListenerLimits { connections: 1, header_timeout: LONG_TIMEOUT, ..ListenerLimits::CONSOLE };
+        let server = TestServer::start(slow_router(&entered, &release), limits).await;
+        let mut busy = server.connect().await;
+        busy.send_request().await;
+        entered.notified().await;
+        let mut waiting = server.connect().await;
+        waiting.send_request().await;
+        release.notify_one();
+        assert_eq!(busy.read_response_body().await, "1");
+        entered.notified().await;
+        release.notify_one();
+        assert_eq!(waiting.read_response_body().await, "1");
+        assert_eq!(busy.read_until_closed().await, "");
+        server.shut_down().await;
+    }
+
+    #[tokio::test]
+    async fn six_hundred_idle_connections_delay_no_message() {
+        const IDLE: usize = 600;
+        raise_file_limit();
+        let loopback = TrustedProxies::from_networks(vec![IpAddr::from([127, 0, 0, 1]).into()]);
+        let limits = ListenerLimits { connections: IDLE, ..ListenerLimits::for_webhooks(loopback) };
+        let server = TestServer::start(counting_router(), limits).await;
+        let mut idle = Vec::new();
+        for number in 1..=IDLE {
+            let mut client = server.connect().await;
+            client.send_request().await;
+            assert_eq!(client.read_response_body().await, number.to_string());
+            idle.push(client);
+        }
+        let begun = Instant::now();
+        for number in IDLE + 1..=IDLE + 10 {
+            let mut client = server.connect().await;
+            client.send_request().await;
+            assert_eq!(client.read_response_body().await, number.to_string());
+        }
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        assert_eq!(idle.remove(0).read_until_closed().await, "");
+        let mut newest = idle.pop().unwrap();
+        newest.send_request().await;
+        assert_eq!(newest.read_response_body().await, (IDLE + 11).to_string());
     }
 
     #[tokio::test]
     async fn shutdown_completes_in_flight_requests_and_closes_idle_connections() {
         let (entered, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let slow = {
-            let (entered, release) = (entered.clone(), release.clone());
-            get(move || async move {
-                entered.notify_one();
-                release.notified().await;
-                "1"
-            })
-        };
         let limits = ListenerLimits { header_timeout: LONG_TIMEOUT, ..ListenerLimits::CONSOLE };
-        let server = TestServer::start(Router::new().route("/", slow), limits).await;
+        let server = TestServer::start(slow_router(&entered, &release), limits).await;
         let mut idle = server.connect().await;
         let mut busy = server.connect().await;
         busy.send_request().await;
@@ -420,20 +523,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn connection_without_reuse_is_closed_after_its_response() {
-        let limits = ListenerLimits {
-            reuse: ConnectionReuse::One,
-            header_timeout: LONG_TIMEOUT,
-            ..ListenerLimits::CONSOLE
-        };
-        let server = TestServer::start(counting_router(), limits).await;
-        let mut proxy = server.connect().await;
-        proxy.send_request().await;
-        let response = proxy.read_until_closed().await;
-        assert!(
-            response.contains("\r\nconnection: close\r\n") && response.ends_with("\r\n\r\n1"),
-            "{response}"
-        );
-        server.shut_down().await;
+    async fn only_trusted_proxies_reuse_connections_to_the_webhooks() {
+        for (proxy, expected) in [([127, 0, 0, 1], "2"), ([127, 0, 0, 2], "")] {
+            let proxies = TrustedProxies::from_networks(vec![IpAddr::from(proxy).into()]);
+            let server = TestServer::start(counting_router(), ListenerLimits::for_webhooks(proxies)).await;
+            let mut client = server.connect().await;
+            client.send_request().await;
+            assert_eq!(client.read_response_body().await, "1");
+            let next = if expected.is_empty() {
+                client.read_until_closed().await
+            } else {
+                client.send_request().await;
+                client.read_response_body().await
+            };
+            assert_eq!(next, expected);
+            server.shut_down().await;
+        }
     }
 }

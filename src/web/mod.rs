@@ -9,6 +9,7 @@ pub mod console_state;
 mod delivery_webhook;
 pub mod health;
 pub mod http_server;
+mod idle_connections;
 mod lingering;
 mod metrics;
 mod problem;

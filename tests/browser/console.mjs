@@ -137,12 +137,21 @@ async function typeTooMuch({ page, name, expected }) {
   check((await box.inputValue()).length === most + 1, `${name}: what was too long is gone from its box`);
 }
 
+/** Repeats a search until a text is found: texts are indexed every minute. */
+async function findLater(page) {
+  for (let tries = 0; tries < 45 && !(await page.locator("mark").count()); tries++) {
+    await page.waitForTimeout(2_000);
+    await page.reload();
+  }
+  await page.locator("mark").first().waitFor();
+}
+
 async function search(who) {
   const { page, name } = who;
   await page.goto(`${BASE}/conversations`);
   await page.getByLabel("Search messages").fill("knew the shelf");
   await page.getByRole("button", { name: "Search" }).click();
-  await page.locator("mark", { hasText: "shelf" }).first().waitFor();
+  await findLater(page);
   await inspect(who, "search");
   await page.locator(".conversation-link", { hasText: "shelf" }).first().click();
   await page.locator(".entry:target", { hasText: "knew the shelf" }).waitFor();
@@ -156,6 +165,7 @@ async function resumeRiddle() {
   const { page, name } = who;
   await signIn(who);
   await page.goto(`${BASE}/conversations?q=riddle`);
+  await findLater(page);
   await page.locator(".conversation-link").first().click();
   await page.getByRole("link", { name: "Newest texts" }).click();
   const resume = page.getByRole("button", { name: "Resume" });

@@ -9,7 +9,7 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::{PhoneNumber, UserId};
-use dialarr::http::install_tls;
+use dialarr::http::build_network_client;
 use dialarr::llm::embeddings::openai::OpenAiEmbedder;
 use dialarr::llm::embeddings::{EmbedError, Embedder};
 use dialarr::simulation::{self, SimulatedPeers};
@@ -26,9 +26,8 @@ const VARIABLE: &str = "DIALARR_EMBEDDINGS_URL";
 /// Returns the model behind the server in the environment.
 fn model() -> Result<Option<OpenAiEmbedder>> {
     let Some(server) = server(VARIABLE)? else { return Ok(None) };
-    install_tls();
     let name = "all-minilm-l6-v2".to_owned();
-    Ok(Some(OpenAiEmbedder::new(&server.join("/v1")?, Some(KEY.into()), name)?))
+    Ok(Some(OpenAiEmbedder::new(&build_network_client()?, &server.join("/v1")?, Some(KEY.into()), name)?))
 }
 
 /// Computes the cosine of two unit vectors.
@@ -109,8 +108,11 @@ async fn remembering(model: OpenAiEmbedder, set: &RetrievalSet, folder: &Path) -
             None => None,
         };
         let owner = user.map_or(AnswerOwner::Everyone, AnswerOwner::User);
-        let words = (memory.trigger, memory.response);
-        app.db.write(move |conn| responses::add_operator_answer(conn, owner, user, words, now)).await?;
+        let add = move |conn: &mut _| {
+            let words = (memory.trigger.as_str(), memory.response.as_str());
+            responses::add_operator_answer(conn, owner, user, words, now)
+        };
+        app.db.write(add).await?;
     }
     let progress = app.engine.indexer.index_due_answers().await?;
     ensure!(progress.indexed == set.memories.len(), "of the set {progress:?} was learned");

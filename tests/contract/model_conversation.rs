@@ -12,7 +12,7 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::PhoneNumber;
-use dialarr::http::{HttpClient, install_tls};
+use dialarr::http::{HttpClient, build_network_client};
 use dialarr::llm::dialect::AutoSetting;
 use dialarr::llm::openai::{OpenAiModel, OpenAiSettings, ResponseTimeouts};
 use dialarr::messaging::fake::FakeTwilio;
@@ -50,7 +50,6 @@ pub(crate) struct ModelConversation {
 impl ModelConversation {
     /// Starts with Ann, an admin, with Alien and Severance in the libraries and Dune downloading.
     pub(crate) async fn start(server: &Url) -> Result<Self> {
-        install_tls();
         let clock = Clock::stopped_at("2026-11-20T21:04:00Z".parse()?);
         let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock.clone()));
         radarr.add(movie("Alien").year(1979).id(7).size_gb(12.0));
@@ -60,14 +59,15 @@ impl ModelConversation {
         let peers = SimulatedPeers::new(clock, radarr, sonarr, "https://sms.example.org");
         let folder = tempfile::tempdir()?;
         let database = folder.path().join("talk.db");
-        let model = OpenAiModel::new(OpenAiSettings {
+        let settings = OpenAiSettings {
             base_url: server.join("/v1")?,
             key: Some(KEY.into()),
             model: "any".to_owned(),
             reasoning_effort: AutoSetting::Auto,
             token_field: AutoSetting::Auto,
             timeouts: ResponseTimeouts::default(),
-        })?;
+        };
+        let model = OpenAiModel::new(&build_network_client()?, settings)?;
         let mut blueprint = peers.blueprint(
             Db::open(database.to_str().context("a path that is not UTF-8")?)?,
             simulation::simulation_settings(TimeZone::UTC),
@@ -102,7 +102,6 @@ impl ModelConversation {
 
 /// Fetches a page of the model server.
 pub(crate) async fn get(server: &Url, path: &str) -> Result<serde_json::Value> {
-    install_tls();
     let request = http::Request::get(server.join(path)?.as_str()).body(bytes::Bytes::new())?;
     let answer = HttpClient::network()?.send(request, TIMEOUT).await?;
     ensure!(answer.status() == 200, "{path} answers {}", answer.status());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use dialarr::conversation::transcript::{Address, OutboxId};
-use dialarr::http::{HttpClient, install_tls};
+use dialarr::http::HttpClient;
 use dialarr::messaging::twilio::{Twilio, TwilioAccount, TwilioCredentials, TwilioSender};
 use dialarr::messaging::{MessageChannel, OutboundMessage, SendError};
 use dialarr::store::queue::callbacks::CallbackToken;
@@ -33,7 +33,6 @@ fn twilio(http: HttpClient) -> Option<Twilio> {
 }
 
 fn network() -> Result<HttpClient> {
-    install_tls();
     HttpClient::network().context("failed to set up the client")
 }
 

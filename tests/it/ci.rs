@@ -1,5 +1,6 @@
 //! Checks that `.ci/run` skips: those whose registry is unreachable, and not those whose package cannot be installed.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -56,4 +57,26 @@ fn every_check_installs_packages_through_the_shared_function() {
             assert!(!text.contains(by_itself), "{by_itself} in {}", path.display());
         }
     }
+}
+
+#[test]
+fn lock_file_of_the_fuzz_targets_follows_the_manifest() {
+    let read =
+        |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let (manifest, lock) = (read("Cargo.toml"), read("fuzz/Cargo.lock"));
+    let (_, dependencies) = manifest.split_once("\n[dependencies]\n").unwrap();
+    let declared: BTreeSet<&str> = dependencies
+        .lines()
+        .take_while(|line| !line.starts_with('['))
+        .filter_map(|line| Some(line.split_once(" = ")?.0))
+        .collect();
+    let (_, package) = lock.split_once("name = \"dialarr\"\n").unwrap();
+    let (_, listed) = package.split_once("dependencies = [\n").unwrap();
+    // A crate with several versions in the lock is listed with its version: ` "rand 0.10.4",`.
+    let locked: BTreeSet<&str> = listed
+        .lines()
+        .take_while(|line| *line != "]")
+        .filter_map(|line| line.trim_matches([' ', '"', ',']).split(' ').next())
+        .collect();
+    assert_eq!(locked, declared);
 }

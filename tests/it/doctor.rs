@@ -350,22 +350,10 @@ async fn doctor_counts_facts_and_stored_answers() {
         let (now, ann) = (Timestamp::UNIX_EPOCH, PhoneNumber::parse("+15550100002").unwrap());
         let ann = users::ensure_user(conn, &ann, FirstContactRole::Admin, now)?;
         for words in ["one", "two"] {
-            responses::add_operator_answer(
-                conn,
-                AnswerOwner::Everyone,
-                None,
-                (words.to_owned(), words.to_owned()),
-                now,
-            )?;
+            responses::add_operator_answer(conn, AnswerOwner::Everyone, None, (words, words), now)?;
         }
         indexing_queue::exclude_answer(conn, 2, now)?;
-        responses::add_operator_answer(
-            conn,
-            AnswerOwner::User(ann),
-            Some(ann),
-            ("three".to_owned(), "three".to_owned()),
-            now,
-        )?;
+        responses::add_operator_answer(conn, AnswerOwner::User(ann), Some(ann), ("three", "three"), now)?;
         let fact = UserFact::new(FactKind::Dislike, None, "horror").unwrap();
         facts::record_fact(conn, ann, &fact, FactSource::Operator, now)
     };

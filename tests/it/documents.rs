@@ -9,7 +9,7 @@ use dialarr::conversation::model_cost::TokenUsage;
 use dialarr::conversation::routing::transport::MessageTransport;
 use dialarr::conversation::routing::verification::VerificationOutcome;
 use dialarr::conversation::transcript::{ChannelKind, Responder};
-use dialarr::metrics::Metrics;
+use dialarr::metrics::{Metrics, ModelQueueCounts};
 use dialarr::store::queue::backlog::{AssistantState, Backlog, QueueDepth};
 use dialarr::store::queue::outbox::{AcceptanceOutcome, OutboundKind};
 use dialarr::store::turns::turn_lifecycle::TurnKind;
@@ -24,11 +24,12 @@ use crate::harness::cli::Cli;
 const LONE_DOCUMENTS: [&str; 5] =
     ["CHANGELOG.md", "CONTRIBUTING.md", "README.md", "fuzz/README.md", "packaging/README.md"];
 /// Variables of other programs, and of the tests.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 9] = [
     "DIALARR_COMMIT",
     "DIALARR_NODE_MODULES",
     "DIALARR_UNDER_TEST",
     "INSTA_UPDATE",
+    "MALLOC_ARENA_MAX",
     "OLLAMA_CONTEXT_LENGTH",
     "SIM_FROM",
     "SIM_SEED",
@@ -117,6 +118,7 @@ fn samples() -> BTreeMap<String, BTreeSet<String>> {
     }
     metrics.model_answered(Responder::Model, Some(TokenUsage { input: 1, cached: 1, output: 1 }));
     metrics.model_retried();
+    metrics.model_queue_changed(ModelQueueCounts::default());
     metrics.webhook_answered("/health".to_owned(), 200);
     metrics.webhook_refused("texts", "odd_name");
     metrics.text_verified(VerificationOutcome::Agreed);

@@ -393,14 +393,14 @@ async fn extracted_fact_is_a_suggestion_until_the_operator_keeps_it() {
     let app = TestApp::with(|settings| settings.metadata_source = MetadataSource::ByModel).await;
     app.model_plays([says("I will keep horror away from you.")]);
     app.sms("what is on tonight, I never watch horror").await;
-    let noticed = json!({
-        "summary": "An evening", "topics": [], "keywords": [], "response_type": "explanation",
+    let noticed = json!({ "results": [{
+        "id": 1, "summary": "An evening", "topics": [], "keywords": [], "response_type": "explanation",
         "importance": 0.5, "scope": "user", "facts": [
             { "kind": "dislike", "key": "", "value": "horror" },
             { "kind": "like", "key": "", "value": "westerns" },
             { "kind": "mood", "key": "", "value": "horror" },
         ],
-    });
+    }] });
     app.model_plays([says(&noticed.to_string())]);
     app.app().engine.indexer.index_due_answers().await.unwrap();
     assert_eq!(app.lines("SELECT state || ' ' || value AS line FROM user_facts").await, ["suggested horror"]);

@@ -42,7 +42,7 @@ fn text(number: u32, client: &str) -> String {
 
 fn head(client: &str, signature: &str, length: usize) -> String {
     format!(
-        "POST /webhook/twilio HTTP/1.1\r\nHost: here\r\nX-Forwarded-For: {client}\r\n\
+        "POST /webhook/twilio HTTP/1.1\r\nHost: here\r\nConnection: close\r\nX-Forwarded-For: {client}\r\n\
          X-Twilio-Signature: {signature}\r\nContent-Length: {length}"
     )
 }
@@ -129,7 +129,7 @@ async fn authenticated_events_keep_their_slot_during_a_flood() {
     let server = serve(&world, limits(&[PROXY]));
     let event = r#"{"eventType":"Test"}"#;
     let head = format!(
-        "POST /webhook/radarr HTTP/1.1\r\nHost: here\r\nX-Forwarded-For: 203.0.113.1\r\n\
+        "POST /webhook/radarr HTTP/1.1\r\nHost: here\r\nConnection: close\r\nX-Forwarded-For: 203.0.113.1\r\n\
          X-Dialarr-Token: {}\r\nContent-Length: {}\r\n\r\n",
         reports::SECRET,
         event.len()

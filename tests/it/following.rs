@@ -242,7 +242,7 @@ impl Running {
 impl Author {
     async fn write<R: Send + 'static>(
         &mut self,
-        work: impl FnOnce(&mut dialarr::store::Conn, Timestamp) -> dialarr::store::QueryResult<R> + Send + 'static,
+        work: impl Fn(&mut dialarr::store::Conn, Timestamp) -> dialarr::store::QueryResult<R> + Send + 'static,
     ) -> R {
         self.now += SignedDuration::from_secs(1);
         let now = self.now;
@@ -288,7 +288,7 @@ impl Author {
                 };
                 let next = AttemptId { attempt: attempt.attempt + 1, ..attempt };
                 self.write(move |conn, now| {
-                    model_steps::abandon_attempt(conn, attempt, abandoned, now)?;
+                    model_steps::abandon_attempt(conn, attempt, &abandoned, now)?;
                     model_steps::start_attempt(conn, next, Responder::Model, "author", now)
                 })
                 .await;

@@ -44,6 +44,7 @@ mod lifecycle;
 mod memory;
 mod metrics;
 mod missed;
+mod model_load;
 mod more;
 mod notices;
 mod pages;

@@ -11,6 +11,7 @@ use dialarr::engine::memory::indexer::IndexingProgress;
 use dialarr::llm::ModelError;
 use dialarr::llm::embeddings::hashing::HashingEmbedder;
 use dialarr::llm::embeddings::{EmbedError, Embedder};
+use dialarr::llm::scripted::ScriptedReply;
 use dialarr::store::audit::Actor;
 use dialarr::store::people::users;
 use dialarr::store::privacy::forget::{ErasureOutcome, forget_user};
@@ -36,6 +37,7 @@ fn remembered(request: &ModelRequest) -> Vec<String> {
 /// Asks on another day, and returns the recalled lines in the request to the model.
 async fn recalled_later(app: &TestApp, from: &str, text: &str) -> Vec<String> {
     app.pass(DAY);
+    app.index_new_text().await;
     app.model_plays([says("Fine.")]);
     app.sms_from(from, text).await;
     remembered(&app.last_request())
@@ -176,11 +178,26 @@ async fn changes(app: &TestApp, statement: &'static str) {
     app.app().db.write(move |conn| conn.batch_execute(statement)).await.unwrap();
 }
 
-fn reply(scope: &str) -> Value {
-    json!({
-        "summary": "Where films are watched", "topics": ["Plex"], "keywords": ["television"],
-        "response_type": "explanation", "importance": 0.9, "scope": scope, "facts": [],
-    })
+/// Builds the model's reply with the metadata of these exchanges.
+fn metadata_reply(ids: impl IntoIterator<Item = usize>, scope: &str) -> ScriptedReply {
+    let result = |id| {
+        json!({
+            "id": id, "summary": "Where films are watched", "topics": ["Plex"], "keywords": ["television"],
+            "response_type": "explanation", "importance": 0.9, "scope": scope, "facts": [],
+        })
+    };
+    let results: Vec<Value> = ids.into_iter().map(result).collect();
+    says(&json!({ "results": results }).to_string())
+}
+
+/// Returns the questions in the last requests for metadata, one list for each request.
+fn filed_questions(app: &TestApp, requests: usize) -> Vec<Vec<String>> {
+    let all = app.model().requests();
+    let questions = |request: &ModelRequest| {
+        let exchanges: Vec<Value> = serde_json::from_str(&request_text(request)).unwrap();
+        exchanges.iter().map(|exchange| exchange["user"].as_str().unwrap().to_owned()).collect()
+    };
+    all[all.len() - requests..].iter().map(questions).collect()
 }
 
 async fn start_with_notes() -> TestApp {
@@ -191,16 +208,66 @@ async fn start_with_notes() -> TestApp {
 async fn model_extracts_bounded_metadata() {
     let app = start_with_notes().await;
     ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
-    app.model_plays([says(&reply("user").to_string())]);
+    app.model_plays([metadata_reply([1], "user")]);
     assert_eq!(learns(&app).await.indexed, 1);
     let asked = app.last_request();
     assert!(asked.reply_schema.is_some() && asked.tools.is_empty());
-    assert_eq!(request_text(&asked), "User: where do I watch it\nAssistant: Open Plex on your TV.");
+    let exchange = json!([{ "id": 1, "user": "where do I watch it", "assistant": "Open Plex on your TV." }]);
+    assert_eq!(request_text(&asked), exchange.to_string());
 
     let program = app.program().await;
     let found = program.get("/api/v1/memory/context?user=1&query=television").await.json();
     let found = &found["said_to_user"][0];
     assert_eq!((&found["summary"], &found["importance"]), (&json!("Where films are watched"), &json!(0.9)));
+}
+
+#[tokio::test]
+async fn answers_of_one_user_share_a_metadata_request() {
+    let app = start_with_notes().await;
+    app.register_user(BOB, Has::AddRight).await;
+    for (user, text) in [(ANN, "where do I watch it"), (BOB, "where is it shown"), (ANN, "who directed heat")]
+    {
+        ask(&app, user, text, "Open Plex on your TV.").await;
+    }
+    app.model_plays([metadata_reply(1..=2, "user"), metadata_reply([1], "user")]);
+    assert_eq!(learns(&app).await, IndexingProgress { indexed: 3, ..IndexingProgress::default() });
+    let expected = [&["where do I watch it", "who directed heat"][..], &["where is it shown"]];
+    assert_eq!(filed_questions(&app, 2), expected);
+    let source = "SELECT DISTINCT extracted_by AS line FROM agent_responses";
+    assert_eq!((app.lines(source).await, app.running_call_count().await), (vec!["model".to_owned()], 0));
+}
+
+#[tokio::test]
+async fn answer_without_a_result_is_retried_alone() {
+    let app = start_with_notes().await;
+    for text in ["where do I watch it", "who directed heat", "what is on tonight"] {
+        ask(&app, ANN, text, "Open Plex on your TV.").await;
+    }
+    app.model_plays([metadata_reply([1], "user")]);
+    let outcome = IndexingProgress { indexed: 1, failed: 2, ..IndexingProgress::default() };
+    assert_eq!(learns(&app).await, outcome);
+    app.pass(301);
+    app.model_plays([metadata_reply([1], "user"), metadata_reply([1], "user")]);
+    assert_eq!(learns(&app).await, IndexingProgress { indexed: 2, ..IndexingProgress::default() });
+    assert_eq!(filed_questions(&app, 2), [["who directed heat"], ["what is on tonight"]]);
+}
+
+#[tokio::test]
+async fn batch_that_takes_too_long_is_followed_by_smaller_ones() {
+    let app = start_with_notes().await;
+    for text in ["where do I watch it", "who directed heat"] {
+        ask(&app, ANN, text, "Open Plex on your TV.").await;
+    }
+    app.model_plays([fails(ModelError::Timeout)]);
+    assert_eq!(learns(&app).await.failed, 2);
+    app.pass(301);
+    for text in ["what is on tonight", "who plays in heat"] {
+        ask(&app, ANN, text, "Open Plex on your TV.").await;
+    }
+    app.model_plays((0..4).map(|_| metadata_reply([1], "user")));
+    assert_eq!(learns(&app).await.indexed, 4);
+    let texts = ["what is on tonight", "who plays in heat", "where do I watch it", "who directed heat"];
+    assert_eq!(filed_questions(&app, 4), texts.map(|text| [text]));
 }
 
 #[tokio::test]
@@ -249,7 +316,7 @@ async fn metadata_retries_back_off_while_the_model_is_down() {
     assert_eq!((app.model().request_count() - before.0, app.usage().await), (7, before.1));
 
     app.pass(6 * 3600);
-    app.model_plays((0..3).map(|_| says(&reply("user").to_string())));
+    app.model_plays([metadata_reply(1..=3, "user")]);
     assert_eq!(learns(&app).await.indexed, 3);
 }
 
@@ -261,7 +328,7 @@ async fn failed_metadata_does_not_delay_vectors() {
         .start()
         .await;
     ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
-    app.model_plays([says(&reply("user").to_string())]);
+    app.model_plays([metadata_reply([1], "user")]);
     assert_eq!(learns(&app).await.indexed, 1);
     app.restart_with(Setup::with_embeddings).await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
@@ -306,7 +373,7 @@ async fn answer_for_everyone_waits_for_an_approval() {
     for (question, answer) in [("where do I watch it", "Open Plex on your TV."), ("how loud is it", "Very.")]
     {
         ask(&app, ANN, question, answer).await;
-        app.model_plays([says(&reply("global").to_string())]);
+        app.model_plays([metadata_reply([1], "global")]);
         learns(&app).await;
     }
     let program = app.program().await;
@@ -369,6 +436,7 @@ async fn operator_erases_an_answer_for_everyone() {
     let program = app.program().await;
     let says = json!({ "trigger": "where do i watch it", "response": "Open Plex on your TV." });
     let looks = async || {
+        app.index_new_text().await;
         let path = "/api/v1/memory/context?user=1&query=where+do+i+watch";
         program.get(path).await.json()["lines"].as_array().unwrap().len()
     };
@@ -407,7 +475,7 @@ async fn metadata_leaves_half_of_the_daily_budget_to_replies() {
     for (spent, by) in [(below, "model"), (above, "code")] {
         ask(&app, ANN, &format!("where do I watch it by {by}"), "Open Plex on your TV.").await;
         changes(&app, spent).await;
-        app.model_plays((by == "model").then(|| says(&reply("user").to_string())));
+        app.model_plays((by == "model").then(|| metadata_reply([1], "user")));
         assert_eq!(learns(&app).await.indexed, 1);
         let noted =
             app.lines("SELECT extracted_by AS line FROM agent_responses ORDER BY id DESC LIMIT 1").await;
@@ -441,7 +509,7 @@ async fn metadata_call_interrupted_by_a_kill_is_repeated() {
     let cut_off = "INSERT INTO reservations (turn_id, day, user_id, tokens_in, tokens_out, cost_in_micros, \
          cost_out_micros) SELECT turn_id, '2026-11-20', user_id, 7, 7, 0, 0 FROM agent_responses";
     changes(&app, cut_off).await;
-    app.model_plays([says(&reply("user").to_string())]);
+    app.model_plays([metadata_reply([1], "user")]);
     assert_eq!(learns(&app).await, IndexingProgress { indexed: 1, ..IndexingProgress::default() });
 
     changes(&app, cut_off).await;

@@ -61,7 +61,11 @@ async fn metrics_count_each_operation_once() {
     insta::assert_snapshot!(
         samples(&program, &["dialarr_texts", "dialarr_text_", "dialarr_turns", "dialarr_model", "dialarr_tool"]).await,
         @r#"
+    dialarr_model_calls_running 0
     dialarr_model_calls_total{brain="model",outcome="answered"} 4
+    dialarr_model_calls_waiting{purpose="answer"} 0
+    dialarr_model_calls_waiting{purpose="notes"} 0
+    dialarr_model_limit 4
     dialarr_model_retries_total 0
     dialarr_text_retries_total 0
     dialarr_text_segments_sent_total 5

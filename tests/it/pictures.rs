@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use dialarr::http::{HttpClient, install_tls};
+use dialarr::http::HttpClient;
 use http::{Request, Uri};
 use tokio::time::timeout;
 
@@ -19,7 +19,6 @@ const LONG_AGO: &str = "https://media.example/walrus.jpg";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn picture_from_a_user_is_never_fetched() {
-    install_tls();
     let fetched = Arc::new(AtomicUsize::new(0));
     let counting = fetched.clone();
     let picture = serve(Router::new().fallback(move || async move {

@@ -35,7 +35,7 @@ use crate::harness::statements::{record_statements, take_statements};
 use crate::harness::world::World;
 
 /// Tables that are never emptied, and the log, which holds the last hour of all users.
-const GROWING: [&str; 17] = [
+const GROWING: [&str; 16] = [
     "agent_responses",
     "user_facts",
     "audit_log",
@@ -47,7 +47,6 @@ const GROWING: [&str; 17] = [
     "tool_calls",
     "tool_call_items",
     "outbox",
-    "delivery_events",
     "usage",
     "arr_events",
     "requests",

@@ -41,6 +41,7 @@ async fn messages_of_an_erased_user_are_not_found_in_the_console() {
     let app = TestApp::start().await;
     bob_writes_of_walrus(&app).await;
     app.sms("tell everyone walrus night at 8").await;
+    app.index_new_text().await;
     let mut browser = app.browser().await;
     let mut finds = async |words: &str| {
         let page = browser.get(&format!("/conversations?q={words}")).await.html;

@@ -80,6 +80,7 @@ async fn message_search_works_without_javascript() {
     app.model_plays([says("With <b>butter</b>."), says("Fine.")]);
     app.sms("how do I make pancakes?").await;
     app.sms("and how do I keep them warm?").await;
+    app.index_new_text().await;
     let mut browser = app.browser().await;
     let list = browser.get("/conversations").await;
 

@@ -187,7 +187,7 @@ async fn refused_call_for_triage_or_metadata_costs_nothing() {
         app.model_plays([counted(FEW, says("Open Plex on your TV."))]);
         app.sms("where do I watch it").await;
         app.model_plays([fails(error)]);
-        assert_eq!(app.app().engine.indexer.index_due_answers().await.unwrap().failed, 1);
+        assert_eq!(app.app().engine.indexer.index_due_answers().await.unwrap().failed, 2);
         app.model_plays([]);
         let paid = "2026-11-20 +15550100002: 3 calls, 360+24 tokens (300 cached), cost 0, 3 segments";
         assert_eq!((app.usage().await, app.running_call_count().await), (vec![paid.to_owned()], 0));

@@ -213,7 +213,7 @@ async fn truncated_callback_updates_no_other_message() {
     assert_eq!(app.status_of(resplit(&genuine, short, &fields)).await, 400);
     assert_eq!(app.deliveries().await, ["untold"; 12]);
     assert_eq!(app.status_of(genuine).await, 204);
-    assert_eq!(app.deliveries().await[10..], ["untold", "undelivered"]);
+    assert_eq!(app.deliveries().await[10..], ["untold", "undelivered 30003"]);
 }
 
 #[tokio::test]

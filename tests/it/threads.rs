@@ -262,6 +262,7 @@ async fn search_finds_messages_and_links_to_them() {
     app.model_plays([says("It is on page <1>."), says("Fine.")]);
     app.sms("where is the recipe for pancakes?").await;
     app.sms("and what about waffles").await;
+    app.index_new_text().await;
     let mut browser = app.browser().await;
     let found = browser.get("/conversations?q=pancak").await;
     assert!(found.html.contains("recipe for <mark>pancakes</mark>"), "{}", found.html);
@@ -271,6 +272,16 @@ async fn search_finds_messages_and_links_to_them() {
     for typed in ["%22", "nothing%20here", "*", "body%3Ax", "%22%20OR%20%22a"] {
         assert_eq!(browser.get(&format!("/conversations?q={typed}")).await.status, 200);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_is_found_a_minute_later() {
+    let world = World::start().await;
+    world.sms("notify off").await;
+    let found = "SELECT body AS line FROM words_in WHERE words_in MATCH 'notify'";
+    assert_eq!(world.lines(found).await, [""; 0]);
+    world.pass(60).await;
+    assert_eq!(world.lines(found).await, ["notify off"]);
 }
 
 /// Returns the hits of a search with their links.
@@ -292,6 +303,7 @@ async fn search_finds_messages_without_a_turn() {
     let mut browser = app.browser().await;
     let notice = app.lines("SELECT id AS line FROM outbox WHERE kind = 'notice'").await.remove(0);
     let liked = app.lines("SELECT max(id) AS line FROM inbound_events").await.remove(0);
+    app.index_new_text().await;
 
     let walrus = hits(&mut browser, "walrus").await;
     let likes = hits(&mut browser, "liked").await;
@@ -311,6 +323,7 @@ async fn search_finds_messages_without_a_turn() {
 async fn search_finds_messages_outside_conversations() {
     let app = TestApp::start_without_model().await;
     app.sms_from(BOB, "hello walrus").await;
+    app.index_new_text().await;
     let mut browser = app.browser().await;
     let page = browser.get("/conversations?q=walrus").await.text();
     assert!(page.contains("Outside any conversation"), "{page}");
@@ -326,6 +339,7 @@ async fn message_outside_a_conversation_is_shown_in_full_by_the_search() {
     let app = TestApp::start_without_model().await;
     let long = format!("hello <b>walrus</b> {}the end", "and so on ".repeat(40));
     app.sms_from(BOB, &long).await;
+    app.index_new_text().await;
     let mut browser = app.browser().await;
     let page = browser.get("/conversations?q=walrus").await;
     assert!(page.html.contains("&#60;b&#62;<mark>walrus</mark>&#60;/b&#62;"), "{}", page.html);

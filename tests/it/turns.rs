@@ -7,6 +7,7 @@ use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::conversation::model_request::{ModelMessage, ModelRequest, ToolChoice};
 use dialarr::conversation::transcript::StopReason;
+use dialarr::http::build_network_client;
 use dialarr::llm::ModelError;
 use dialarr::llm::dialect::AutoSetting;
 use dialarr::llm::openai::{OpenAiModel, OpenAiSettings, ResponseTimeouts};
@@ -575,15 +576,16 @@ async fn thinking_in_a_reply_is_shown_only_in_the_console() {
         Answer::Says("Once upon a time."),
     ])
     .await;
-    let model = OpenAiModel::new(OpenAiSettings {
+    let settings = OpenAiSettings {
         base_url: server.url().parse().unwrap(),
         key: None,
         model: "thinker".to_owned(),
         reasoning_effort: AutoSetting::Auto,
         token_field: AutoSetting::Auto,
         timeouts: ResponseTimeouts::default(),
-    });
-    let app = Setup::default().answered_by(Arc::new(model.unwrap())).start().await;
+    };
+    let model = OpenAiModel::new(&build_network_client().unwrap(), settings).unwrap();
+    let app = Setup::default().answered_by(Arc::new(model)).start().await;
     assert_eq!(app.sms("tell me something nice").await, "Hello Ann.");
     assert_eq!(app.sms("tell me a joke").await, "Ha.");
     assert_eq!(app.sms("tell me a story").await, "Once upon a time.");

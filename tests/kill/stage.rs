@@ -20,7 +20,7 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::{Address, PhoneNumber};
-use dialarr::http::{HttpClient, install_tls};
+use dialarr::http::HttpClient;
 use dialarr::messaging::fake::{FakeAccount, FakeTwilio};
 use dialarr::store::database::db::Db;
 use dialarr::store::people::users::{self, FirstContactRole};
@@ -81,7 +81,6 @@ impl Stage {
 
     /// Creates a stage with other servers in place of its Radarr and its Sonarr, if any are given.
     pub(crate) async fn beside(people: &[String], pause: Duration, library: Option<Router>) -> Self {
-        install_tls();
         let port = free_port().await;
         let account = FakeAccount {
             account_sid: ACCOUNT.to_owned(),

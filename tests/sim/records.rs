@@ -18,7 +18,6 @@ pub(crate) struct Records {
     pub outbox: Vec<Value>,
     pub pending: Vec<Value>,
     pub conversations: Vec<Value>,
-    pub reports: Vec<Value>,
     pub notes: Vec<Value>,
     pub approvals: Vec<Value>,
     pub pauses: Vec<Value>,
@@ -26,9 +25,9 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    pub(crate) fn tables(&mut self) -> [&mut Vec<Value>; 9] {
-        let Self { turns, events, steps, calls, items, outbox, approvals, requests, reports, .. } = self;
-        [turns, events, steps, calls, items, outbox, approvals, requests, reports]
+    pub(crate) fn tables(&mut self) -> [&mut Vec<Value>; 8] {
+        let Self { turns, events, steps, calls, items, outbox, approvals, requests, .. } = self;
+        [turns, events, steps, calls, items, outbox, approvals, requests]
     }
 
     pub(crate) fn of(database: &Path) -> Self {
@@ -44,7 +43,6 @@ impl Records {
             outbox: rows("outbox"),
             pending: rows("pending_actions"),
             conversations: rows("conversations"),
-            reports: rows("delivery_events"),
             notes: rows("audit_log"),
             approvals: rows("approvals"),
             pauses: rows("pauses"),

@@ -23,6 +23,7 @@ use anyhow::Context;
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::http::build_network_client;
 use crate::outbound_clients::build_model;
 use report::ReportHeader;
 use run_stats::ScenarioOutcome;
@@ -31,6 +32,9 @@ use scenario_file::ScenarioFile;
 
 /// Limit of concurrent runs with a scripted model.
 const MAX_SCRIPTED_RUNS: usize = 4;
+/// Limit of concurrent runs with a real model. Each run has a limit of its own for its model calls, so these limits cannot
+/// adapt to the load of all runs.
+const MAX_LIVE_RUNS: usize = 8;
 
 #[derive(Debug, clap::Args, PartialEq, Eq)]
 pub struct EvalArguments {
@@ -66,7 +70,10 @@ pub(super) async fn run(options: &EvalArguments, config: Option<&Config>) -> any
                 llm.context("find a configured model: set LLM_MODEL, and LLM_API_KEY or LLM_BASE_URL")?;
             header.model = Some(llm.model.clone());
             header.prices = llm.prices;
-            (EvalModel::Live { model: build_model(llm)?, prices: llm.prices }, llm.max_concurrent)
+            (
+                EvalModel::Live { model: build_model(llm, &build_network_client()?)?, prices: llm.prices },
+                llm.max_concurrent.min(MAX_LIVE_RUNS),
+            )
         }
     };
     let mut results = Vec::new();

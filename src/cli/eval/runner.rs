@@ -31,11 +31,12 @@ use crate::store::Conn;
 use crate::store::confirmation::pending_action;
 use crate::store::database::db::Db;
 use crate::store::people::users;
+use crate::store::text_index;
 use crate::store::turns::calls;
 
 /// Latency of the simulated carrier, after which it has accepted a confirmation prompt.
 const CARRIER_LATENCY: Duration = Duration::from_secs(2);
-/// Time between two messages after which the program runs its maintenance.
+/// Time between two messages after which the program runs its maintenance, and has indexed the earlier messages.
 const MAINTENANCE_INTERVAL: SignedDuration = SignedDuration::from_mins(10);
 
 /// Model that answers the messages.
@@ -144,6 +145,7 @@ impl ScenarioHarness {
         }
         if elapsed >= MAINTENANCE_INTERVAL {
             self.app.run_maintenance_once().await;
+            self.app.db.write(text_index::index_new_text).await?;
         }
         self.servers.take_writes();
         self.model.take_activity();

@@ -15,9 +15,8 @@ use crate::store::confirmation::code_misses;
 use crate::store::database::shell_access;
 use crate::store::people::user_admin::{self, ChangeUserOutcome, UserChanges};
 use crate::store::people::users::{self, FirstContactRole};
-use crate::store::privacy;
 use crate::store::privacy::forget::{self, ErasureOutcome};
-use crate::store::privacy::retention::RetentionProgress;
+use crate::store::text_index::{self, TextIndexProgress};
 use crate::store::turns::daily_budget::Day;
 
 /// Word that the operator types to confirm the erasure of a user.
@@ -97,8 +96,8 @@ pub(super) fn forget_user(config: &Config, number: &PhoneNumber) -> anyhow::Resu
     }
     // A running service would have to wait, and rebuilds the index automatically.
     while shell_access::visit_exclusively(database_path(config)?, |conn| {
-        privacy::rebuild_due_index(conn, now)
-    })? == Some(RetentionProgress::More)
+        text_index::rebuild_due_index(conn, now)
+    })? == Some(TextIndexProgress::More)
     {}
     print_text(&format!("forgotten: {}\n", number.as_str()))?;
     let consequence = "or it is added again at the next start";

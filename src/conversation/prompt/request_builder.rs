@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::material::{PastTurn, PromptMaterial};
 use crate::conversation::deletion::deletion_messages::MAX_ITEMS;
 use crate::conversation::grammar::triage::TRIAGE_INSTRUCTIONS;
-use crate::conversation::memory::answer_metadata;
+use crate::conversation::memory::metadata_reply::{self, Exchange};
 use crate::conversation::model_request::{ModelMessage, ModelRequest, PromptCall, ToolChoice};
 use crate::conversation::people::facts::FACT_LABEL;
 use crate::conversation::transcript::{
@@ -30,9 +30,12 @@ const MAX_NOTES_BYTES: usize = 1_000;
 const MAX_DIGEST_BYTES: usize = 600;
 /// Maximum length of the last reply in a triage request.
 const MAX_TRIAGE_REPLY_CHARS: usize = 600;
-/// Maximum length of the question and of the answer in a metadata request.
+/// Maximum length of each question and each answer in a metadata request.
 const MAX_METADATA_TEXT_CHARS: usize = 1_500;
-const MAX_METADATA_TOKENS: u32 = 768;
+/// Maximum output for the metadata of one exchange.
+const METADATA_TOKENS: u32 = 256;
+/// Maximum output of a reasoning model before the metadata.
+const METADATA_REASONING_TOKENS: u32 = 512;
 /// The expected reply is one word, but reasoning models use more tokens before it.
 const MAX_TRIAGE_TOKENS: u32 = 256;
 /// Reasoning counts as output too, so this limit is far above the length of a reply.
@@ -105,20 +108,19 @@ pub fn build_triage_request(texts: &[String], last_turn: Option<&PastTurn>) -> M
     }
 }
 
-/// Builds the request that asks for the metadata of an exchange.
-pub fn build_metadata_request(question: &str, answer: &str) -> ModelRequest {
+/// Builds the request that asks for the metadata of exchanges.
+pub fn build_metadata_request(exchanges: &[Exchange<'_>]) -> ModelRequest {
     let clean = |text: &str| truncate_chars(&strip_context_marks(text), MAX_METADATA_TEXT_CHARS).to_owned();
+    let texts: Vec<_> = exchanges.iter().map(|entry| (clean(entry.question), clean(entry.answer))).collect();
+    let cleaned: Vec<_> = texts.iter().map(|(question, answer)| Exchange { question, answer }).collect();
+    let count = u32::try_from(exchanges.len()).unwrap_or(u32::MAX);
     ModelRequest {
-        system: answer_metadata::METADATA_INSTRUCTIONS.to_owned(),
+        system: metadata_reply::METADATA_INSTRUCTIONS.to_owned(),
         tools: Vec::new(),
         tool_choice: ToolChoice::None,
-        messages: vec![ModelMessage::User(format!(
-            "User: {}\nAssistant: {}",
-            clean(question),
-            clean(answer)
-        ))],
-        max_output_tokens: MAX_METADATA_TOKENS,
-        reply_schema: Some(answer_metadata::metadata_schema()),
+        messages: vec![ModelMessage::User(metadata_reply::exchanges_json(&cleaned))],
+        max_output_tokens: METADATA_REASONING_TOKENS.saturating_add(METADATA_TOKENS.saturating_mul(count)),
+        reply_schema: Some(metadata_reply::metadata_schema()),
     }
 }
 

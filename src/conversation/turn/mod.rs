@@ -62,7 +62,35 @@ pub struct Turn {
     pub record: Arc<[String]>,
 }
 
+/// Change of a running turn by a record.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TurnUpdate {
+    /// Response of the model, with its calls.
+    StepCompleted(ModelStep),
+    /// Outcome of a call, or its reset to run again.
+    CallChanged(CallRow, CallState),
+}
+
 impl Turn {
+    /// Applies the change by a record. The turn then equals the one that is loaded from the database after the record.
+    pub fn apply_update(&mut self, update: TurnUpdate) {
+        match update {
+            TurnUpdate::StepCompleted(step) => {
+                self.failures.clear();
+                self.steps.push(step);
+            }
+            TurnUpdate::CallChanged(_, CallState::Running | CallState::AwaitingConfirmation) => {}
+            TurnUpdate::CallChanged(row, state) => {
+                let mut calls = self.steps.iter_mut().flat_map(|step| &mut step.calls);
+                let open_call = calls.find(|call| call.row == row && call.state.is_open());
+                // An existing outcome is not replaced.
+                if let Some(call) = open_call {
+                    call.state = state;
+                }
+            }
+        }
+    }
+
     /// Returns whether the turn has been resumed too often to start more work.
     pub fn is_given_up(&self, limits: &TurnLimits) -> bool {
         self.resumes > limits.resumes

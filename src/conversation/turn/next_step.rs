@@ -46,11 +46,7 @@ impl Turn {
     /// Returns the next step for the open calls. All of them get a result before anything else happens.
     fn next_for_open_calls(&self, now: Timestamp, limits: &TurnLimits) -> Option<NextStep> {
         let step = self.steps.last()?;
-        let mut open: Vec<&ToolCall> = step
-            .calls
-            .iter()
-            .filter(|call| matches!(call.state, CallState::Created | CallState::Running))
-            .collect();
+        let mut open: Vec<&ToolCall> = step.calls.iter().filter(|call| call.state.is_open()).collect();
         // A confirmation prompt ends the turn, so the calls that need none run first.
         open.sort_by_key(|call| call.effect_level == EffectLevel::Destructive);
         let first = open.first()?;

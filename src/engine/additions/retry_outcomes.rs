@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
 
 use crate::clock::Clock;
 use crate::conversation::title_requests as request_messages;
@@ -126,8 +125,8 @@ impl RetryRecorder {
                 request_groups::close_group(conn, &group, &TitleRequestOutcome::Added(&title), now)?
             else {
                 // If the user was erased meanwhile, no title is stored, but the quota usage still counts.
-                for entry in entries {
-                    audit::record_outcome(conn, &audit::NewAuditEntry { detail: json!({}), ..entry }, now);
+                for entry in &entries {
+                    audit::record_outcome(conn, &entry.without_detail(), now);
                 }
                 let mut counted = effects.iter().filter(|effect| matches!(effect, ToolEffect::Count(_)));
                 return counted.try_for_each(|effect| {

@@ -1,23 +1,23 @@
 //! Background indexing of answers for recall: extracts the topics of an answer and computes its vectors. The table is
-//! the queue. Full-text search also finds answers whose indexing failed.
+//! the queue. Full-text search also finds answers whose indexing failed, because their text is added to the index first.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::metadata_extractor::MetadataExtractor;
+use super::metadata_extractor::{MetadataExtractor, SourcedMetadata};
 use super::metadata_failure::QueueFlow;
 use super::text_embedder::TextEmbedder;
 use crate::clock::Clock;
 use crate::conversation::memory::answer_metadata;
 use crate::conversation::people::facts::UserFact;
+use crate::conversation::transcript::UserId;
 use crate::engine::lifecycle::EngineLifecycle;
-use crate::engine::model_call::ModelCaller;
+use crate::engine::model_calls::caller::ModelCaller;
 use crate::engine::parts::EngineParts;
 use crate::engine::work_signal::WorkSignal;
 use crate::llm::embeddings::EmbedError;
@@ -25,6 +25,7 @@ use crate::store::database::db::{Db, DbError};
 use crate::store::memory::facts;
 use crate::store::memory::indexing_queue::{self, IndexingJob, IndexingOutcome, IndexingResult};
 use crate::store::people::users;
+use crate::store::{Conn, QueryResult, text_index};
 
 /// Interval at which the queue is checked in case a wake-up is lost.
 const CHECK_INTERVAL: Duration = Duration::from_secs(600);
@@ -58,6 +59,15 @@ pub struct MemoryIndexer {
     answer_stored: WorkSignal,
     /// Lock that prevents overlapping runs.
     run_lock: Mutex<()>,
+}
+
+/// Row of the queue with everything that is stored about it.
+struct IndexedRow {
+    id: i64,
+    user: Option<UserId>,
+    result: IndexingResult,
+    /// Facts about the user that the answer suggests.
+    suggested: Vec<UserFact>,
 }
 
 impl MemoryIndexer {
@@ -134,12 +144,18 @@ impl MemoryIndexer {
             if self.extractor.is_paused(now) {
                 break;
             }
-            // Rows are claimed one by one, so that a text that is erased meanwhile is not sent to the model, and each
-            // attempt is counted when it starts.
-            let claimed =
-                self.db.write(move |conn| indexing_queue::claim_indexing_jobs(conn, 1, now)).await?;
-            let Some(row) = claimed.first() else { break };
-            match self.index_answer(row, &names, &mut progress).await? {
+            // A batch is claimed just before its call, so that a text that is erased meanwhile is not sent to the model,
+            // and each attempt is counted when it starts.
+            let limit = self.extractor.batch_limit();
+            let claim = move |conn: &mut _| {
+                text_index::index_new_text(conn)?;
+                indexing_queue::claim_indexing_jobs(conn, limit, now)
+            };
+            let batch = self.db.write(claim).await?;
+            if batch.is_empty() {
+                break;
+            }
+            match self.index_batch(batch, &names, &mut progress).await? {
                 QueueFlow::Continue => {}
                 QueueFlow::Stop => break,
             }
@@ -150,56 +166,55 @@ impl MemoryIndexer {
         Ok(progress)
     }
 
-    async fn index_answer(
+    async fn index_batch(
         &self,
-        row: &IndexingJob,
+        batch: Vec<IndexingJob>,
         names: &[String],
         progress: &mut IndexingProgress,
     ) -> Result<QueueFlow, DbError> {
-        let (id, now) = (row.id, self.clock.now());
-        let is_from_conversation = row.turn.is_some();
-        if is_from_conversation && !answer_metadata::is_worth_indexing(&row.question, row.effect) {
-            if self.db.write(move |conn| indexing_queue::exclude_answer(conn, id, now)).await?
-                == IndexingOutcome::Recorded
-            {
-                progress.skipped += 1;
+        let (rows, excluded): (Vec<_>, Vec<_>) = batch.into_iter().partition(|row| {
+            row.turn.is_none() || answer_metadata::is_worth_indexing(&row.question, row.effect)
+        });
+        let extracted = self.extractor.extract_metadata(&rows).await?;
+        let mut results = Vec::new();
+        for (row, metadata) in rows.into_iter().zip(extracted.metadata) {
+            match metadata {
+                Some(metadata) => results.push(self.index_row(row, metadata, names).await),
+                None => progress.failed += 1,
             }
-            return Ok(QueueFlow::Continue);
         }
-        let (metadata, source, queue_flow) = match self.extractor.extract_metadata(row).await? {
-            ControlFlow::Continue(extracted) => extracted,
-            ControlFlow::Break(queue_flow) => {
-                progress.failed += 1;
-                return Ok(queue_flow);
-            }
-        };
+        let now = self.clock.now();
+        let record = move |conn: &mut _| record_batch(conn, &results, &excluded, now);
+        let recorded = self.db.write(record).await?;
+        progress.indexed += recorded.indexed;
+        progress.skipped += recorded.skipped;
+        Ok(extracted.queue_flow)
+    }
+
+    /// Computes the vectors of a row, and applies the rules for sharing and for suggested facts to its metadata.
+    async fn index_row(
+        &self,
+        row: IndexingJob,
+        (metadata, source): SourcedMetadata,
+        names: &[String],
+    ) -> IndexedRow {
         let vectors = match &self.embedder {
             Some(embedder) => {
                 let embedded = embedder.embed_exchange(&row.question, &row.answer).await;
                 embedded
-                    .inspect_err(|error| tracing::warn!(row = id, %error, "failed to embed an answer, retried in a later run"))
+                    .inspect_err(|error| tracing::warn!(row = row.id, %error, "failed to embed an answer, retried in a later run"))
                     .ok()
             }
             None => None,
         };
         let is_shareable = metadata.is_shareable
-            && is_from_conversation
+            && row.turn.is_some()
             && answer_metadata::may_be_shared(&row.question, &row.answer, row.effect, names);
         // Models also report facts that the user did not state. Only supported facts are suggested to the operator.
         let supported = metadata.facts.iter().filter(|fact| fact.is_supported_by([row.question.as_str()]));
-        let (user, suggested): (_, Vec<UserFact>) = (row.user, supported.cloned().collect());
+        let suggested = supported.cloned().collect();
         let result = IndexingResult { metadata, source, is_shareable, vectors };
-        let complete = move |conn: &mut _| {
-            let outcome = indexing_queue::complete_indexing_job(conn, id, &result, now)?;
-            if let (IndexingOutcome::Recorded, Some(user)) = (outcome, user) {
-                suggested.iter().try_for_each(|fact| facts::suggest_fact(conn, user, fact, now))?;
-            }
-            Ok(outcome)
-        };
-        if self.db.write(complete).await? == IndexingOutcome::Recorded {
-            progress.indexed += 1;
-        }
-        Ok(queue_flow)
+        IndexedRow { id: row.id, user: row.user, result, suggested }
     }
 
     /// Computes the vectors of answers that have none, or that have vectors of another model.
@@ -266,4 +281,29 @@ impl MemoryIndexer {
             }
         }
     }
+}
+
+/// Records indexed rows, and rows that are excluded from search, and returns their counts.
+fn record_batch(
+    conn: &mut Conn,
+    results: &[IndexedRow],
+    excluded: &[IndexingJob],
+    now: Timestamp,
+) -> QueryResult<IndexingProgress> {
+    let mut progress = IndexingProgress::default();
+    for row in excluded {
+        if indexing_queue::exclude_answer(conn, row.id, now)? == IndexingOutcome::Recorded {
+            progress.skipped += 1;
+        }
+    }
+    for row in results {
+        if indexing_queue::complete_indexing_job(conn, row.id, &row.result, now)? == IndexingOutcome::Recorded
+        {
+            progress.indexed += 1;
+            if let Some(user) = row.user {
+                row.suggested.iter().try_for_each(|fact| facts::suggest_fact(conn, user, fact, now))?;
+            }
+        }
+    }
+    Ok(progress)
 }

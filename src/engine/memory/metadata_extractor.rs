@@ -1,7 +1,7 @@
-//! Extraction of the metadata of an answer, by the model or by code.
+//! Extraction of the metadata of answers, by the model or by code.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -10,9 +10,12 @@ use super::metadata_failure::{MetadataFailure, QueueFlow};
 use super::metadata_pause::MetadataPause;
 use crate::clock::Clock;
 use crate::conversation::memory::answer_metadata::{self, AnswerMetadata};
+use crate::conversation::memory::metadata_reply::{self, Exchange};
 use crate::conversation::model_cost::{CostEstimate, ModelCharge};
 use crate::conversation::prompt;
-use crate::engine::model_call::{ModelCall, ModelCallOutcome, ModelCaller};
+use crate::conversation::transcript::{Responder, TurnId, UserId};
+use crate::engine::model_calls::call_schedule::CallPurpose;
+use crate::engine::model_calls::caller::{ModelCall, ModelCallOutcome, ModelCaller};
 use crate::engine::parts::EngineParts;
 use crate::engine::settings::{HouseholdSettings, MetadataSource};
 use crate::store::database::db::{Db, DbError};
@@ -24,8 +27,17 @@ const MAX_ATTEMPTS: u32 = 3;
 /// Time limit of one model call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Metadata of a row, its source, and the decision whether to continue with the next row.
-pub(super) type ExtractedMetadata = (AnswerMetadata, AnnotationSource, QueueFlow);
+/// Maximum number of rows in one model call.
+const MAX_BATCH: usize = 8;
+
+/// Metadata of the rows of a batch, and the decision whether to continue with the next batch.
+pub(super) struct ExtractedBatch {
+    /// `None` for a row that stays in the queue for another attempt.
+    pub(super) metadata: Vec<Option<SourcedMetadata>>,
+    pub(super) queue_flow: QueueFlow,
+}
+
+pub(super) type SourcedMetadata = (AnswerMetadata, AnnotationSource);
 
 /// Extractor of metadata, which pauses while the model does not respond.
 pub(super) struct MetadataExtractor {
@@ -34,12 +46,15 @@ pub(super) struct MetadataExtractor {
     settings: Arc<HouseholdSettings>,
     models: Arc<ModelCaller>,
     pause: MetadataPause,
+    /// Number of rows in one model call. A slow model cannot file as many as a fast one within the time limit.
+    batch_limit: AtomicUsize,
 }
 
 impl MetadataExtractor {
     pub(super) fn new(parts: &EngineParts, models: Arc<ModelCaller>) -> Self {
         let EngineParts { db, clock, settings, .. } = parts.clone();
-        Self { db, clock, settings, models, pause: MetadataPause::default() }
+        let batch_limit = AtomicUsize::new(MAX_BATCH);
+        Self { db, clock, settings, models, pause: MetadataPause::default(), batch_limit }
     }
 
     pub(super) fn is_paused(&self, now: Timestamp) -> bool {
@@ -54,38 +69,58 @@ impl MetadataExtractor {
         self.pause.apply_clock_step(step);
     }
 
-    /// Extracts the metadata of a row. `Break` leaves the row in the queue for another attempt.
-    pub(super) async fn extract_metadata(
-        &self,
-        row: &IndexingJob,
-    ) -> Result<ControlFlow<QueueFlow, ExtractedMetadata>, DbError> {
-        match self.try_extraction(row).await? {
-            Ok((metadata, source)) => Ok(ControlFlow::Continue((metadata, source, QueueFlow::Continue))),
-            Err(failure) => self.fall_back_to_code(row, failure).await,
-        }
+    pub(super) fn batch_limit(&self) -> usize {
+        self.batch_limit.load(Ordering::Relaxed)
     }
 
     /// Extracts metadata by the model if the model is enabled and the call can be charged to a user's turn, and by code
-    /// otherwise.
-    async fn try_extraction(
-        &self,
-        row: &IndexingJob,
-    ) -> Result<Result<(AnswerMetadata, AnnotationSource), MetadataFailure>, DbError> {
-        let by_code = || {
-            (
-                answer_metadata::extract_without_model(&row.question, &row.answer, row.effect),
-                AnnotationSource::Code,
-            )
+    /// otherwise. All rows have the same user, and a row that failed before is alone.
+    pub(super) async fn extract_metadata(&self, rows: &[IndexingJob]) -> Result<ExtractedBatch, DbError> {
+        let payer = rows.first().and_then(|row| row.turn.zip(row.user));
+        let uses_model = self.models.has_model() && self.settings.metadata_source == MetadataSource::ByModel;
+        // Attempts that ended in a crash count too, so a row may already have used all of them.
+        let has_attempts = rows.iter().all(|row| row.attempt <= MAX_ATTEMPTS);
+        let Some((turn, user)) = payer.filter(|_| uses_model && has_attempts) else {
+            let metadata = rows.iter().map(|row| Some(extract_by_code(row))).collect();
+            return Ok(ExtractedBatch { metadata, queue_flow: QueueFlow::Continue });
         };
-        let (Some(model), Some(turn), Some(user)) = (self.models.configured_model(), row.turn, row.user)
-        else {
-            return Ok(Ok(by_code()));
-        };
-        // Attempts that ended in a crash count too, so the row may already have used all of them.
-        if self.settings.metadata_source == MetadataSource::ByCode || row.attempt > MAX_ATTEMPTS {
-            return Ok(Ok(by_code()));
+        let reply = self.request_metadata(rows, turn, user).await?;
+        self.adapt_batch_limit(rows.len(), &reply);
+        let mut metadata = Vec::new();
+        match reply {
+            Ok(results) => {
+                let unusable =
+                    MetadataFailure::UnusableReply("the reply has no valid result for it".to_owned());
+                for (row, result) in rows.iter().zip(results) {
+                    metadata.push(match result {
+                        Some(result) => Some((result, AnnotationSource::Model)),
+                        None => self.fall_back_to_code(row, rows.len(), &unusable).await?,
+                    });
+                }
+                Ok(ExtractedBatch { metadata, queue_flow: QueueFlow::Continue })
+            }
+            Err(failure) => {
+                if let MetadataFailure::ModelUnavailable(error) = &failure {
+                    self.pause.extend(self.clock.now(), error.failure_class().retry_after);
+                }
+                for row in rows {
+                    metadata.push(self.fall_back_to_code(row, rows.len(), &failure).await?);
+                }
+                Ok(ExtractedBatch { metadata, queue_flow: failure.queue_flow() })
+            }
         }
-        let request = prompt::build_metadata_request(&row.question, &row.answer);
+    }
+
+    /// Requests the metadata of all rows in one model call, which is charged to `turn`.
+    async fn request_metadata(
+        &self,
+        rows: &[IndexingJob],
+        turn: TurnId,
+        user: UserId,
+    ) -> Result<Result<Vec<Option<AnswerMetadata>>, MetadataFailure>, DbError> {
+        let exchanges: Vec<_> =
+            rows.iter().map(|row| Exchange { question: &row.question, answer: &row.answer }).collect();
+        let request = prompt::build_metadata_request(&exchanges);
         let estimate = CostEstimate::from_request(&request, self.settings.prices);
         let day = Day::from_timestamp(self.clock.now(), &self.settings.zone);
         let (call, budget) = (
@@ -102,42 +137,52 @@ impl MetadataExtractor {
             ReservationOutcome::BudgetReserved => return Ok(Err(MetadataFailure::BudgetReserved)),
             ReservationOutcome::Exhausted => return Ok(Err(MetadataFailure::BudgetSpent)),
         }
-        let call = ModelCall { model, request: &request, estimate, timeout: CALL_TIMEOUT };
+        let call = ModelCall {
+            purpose: CallPurpose::Notes,
+            responder: Responder::Model,
+            request: &request,
+            estimate,
+            timeout: CALL_TIMEOUT,
+        };
         let ModelCallOutcome { response, charge } = self.models.call_model(call, &mut |_| {}).await;
         self.db.write(move |conn| daily_budget::settle_call_cost(conn, turn, charge)).await?;
         Ok(match response {
             Ok(response) => {
                 self.pause.end();
-                let metadata = answer_metadata::parse_metadata(&response.text);
-                metadata.map(|metadata| (metadata, AnnotationSource::Model)).ok_or_else(|| {
-                    MetadataFailure::UnusableReply("the reply does not have the requested format".to_owned())
-                })
+                Ok(metadata_reply::parse_metadata(&response.text, &exchanges))
             }
             Err(error) => Err(MetadataFailure::from_error(error)),
         })
     }
 
-    /// Extracts the metadata of a row by code if the attempts or the budget are used up, and leaves the row in the queue
-    /// otherwise.
+    /// Halves the number of rows in a call after a call that was too large, and raises it by one after a full call with a
+    /// usable reply.
+    fn adapt_batch_limit(&self, batch: usize, reply: &Result<Vec<Option<AnswerMetadata>>, MetadataFailure>) {
+        let limit = self.batch_limit();
+        let adapted = match reply {
+            Ok(results) if results.iter().any(Option::is_some) => limit.max(batch + 1).min(MAX_BATCH),
+            Err(failure) if !failure.may_depend_on_size() => limit,
+            Ok(_) | Err(_) => (batch / 2).max(1),
+        };
+        self.batch_limit.store(adapted, Ordering::Relaxed);
+    }
+
+    /// Extracts the metadata of a row by code if the attempts or the budget are used up. Returns `None` and leaves the
+    /// row in the queue otherwise, for another attempt without the rest of its batch.
     async fn fall_back_to_code(
         &self,
         row: &IndexingJob,
-        failure: MetadataFailure,
-    ) -> Result<ControlFlow<QueueFlow, ExtractedMetadata>, DbError> {
-        let (id, now, queue_flow) = (row.id, self.clock.now(), failure.queue_flow());
-        if let MetadataFailure::ModelUnavailable(error) = &failure {
-            self.pause.extend(now, error.failure_class().retry_after);
-        }
-        if matches!(failure, MetadataFailure::BudgetSpent)
+        batch: usize,
+        failure: &MetadataFailure,
+    ) -> Result<Option<SourcedMetadata>, DbError> {
+        let (id, now) = (row.id, self.clock.now());
+        if (matches!(failure, MetadataFailure::BudgetSpent) && batch == 1)
             || (failure.counts_as_attempt() && row.attempt >= MAX_ATTEMPTS)
         {
-            let metadata = answer_metadata::extract_without_model(&row.question, &row.answer, row.effect);
-            return Ok(ControlFlow::Continue((metadata, AnnotationSource::Code, queue_flow)));
+            return Ok(Some(extract_by_code(row)));
         }
-        let reason = match &failure {
-            MetadataFailure::BudgetSpent | MetadataFailure::BudgetReserved => {
-                "the day's budget is reserved by running calls"
-            }
+        let reason = match failure {
+            MetadataFailure::BudgetSpent | MetadataFailure::BudgetReserved => "the day's budget has no room",
             MetadataFailure::UnusableReply(reason) => reason,
             MetadataFailure::ModelUnavailable(error) => &error.to_string(),
         };
@@ -150,6 +195,11 @@ impl MetadataExtractor {
         if !failure.counts_as_attempt() {
             self.db.write(move |conn| indexing_queue::release_indexing_job(conn, id, now)).await?;
         }
-        Ok(ControlFlow::Break(queue_flow))
+        Ok(None)
     }
+}
+
+fn extract_by_code(row: &IndexingJob) -> SourcedMetadata {
+    let metadata = answer_metadata::extract_without_model(&row.question, &row.answer, row.effect);
+    (metadata, AnnotationSource::Code)
 }

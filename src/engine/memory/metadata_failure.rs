@@ -43,6 +43,14 @@ impl MetadataFailure {
         }
     }
 
+    /// Returns whether a request for fewer rows may succeed.
+    pub(super) fn may_depend_on_size(&self) -> bool {
+        match self {
+            Self::BudgetSpent | Self::UnusableReply(_) | Self::ModelUnavailable(ModelError::Timeout) => true,
+            Self::BudgetReserved | Self::ModelUnavailable(_) => false,
+        }
+    }
+
     /// Returns whether to continue with the next row.
     pub(super) fn queue_flow(&self) -> QueueFlow {
         match self {

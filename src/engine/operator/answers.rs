@@ -60,8 +60,8 @@ impl AnswerActions {
             };
             let entry = NewAuditEntry { actor, kind: "memory_added", subject, detail: json!({}) };
             audit::record_change(conn, &entry, now)?;
-            let ManualAnswer { question, answer, .. } = manual;
-            responses::add_operator_answer(conn, owner, user, (question, answer), now)
+            let words = (manual.question.as_str(), manual.answer.as_str());
+            responses::add_operator_answer(conn, owner, user, words, now)
         };
         let id = self.db.write(add).await?;
         self.answer_stored.notify();

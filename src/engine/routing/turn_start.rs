@@ -20,7 +20,7 @@ use crate::conversation::routing::route::{
     self, EndedPrompt, LastListSource, OpenPrompt, RecentMessage, Route, RoutingContext,
 };
 use crate::conversation::transcript::{EventId, Responder, TurnId, User, UserId};
-use crate::engine::model_call::ModelCaller;
+use crate::engine::model_calls::caller::ModelCaller;
 use crate::engine::notifications::send_time::reschedule_notifications;
 use crate::engine::parts::EngineParts;
 use crate::engine::settings::HouseholdSettings;

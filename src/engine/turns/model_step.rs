@@ -11,13 +11,14 @@ use crate::clock::Clock;
 use crate::conversation::model_cost::{CostEstimate, ModelCharge};
 use crate::conversation::model_request::ModelRequest;
 use crate::conversation::prompt::{self, PromptContext, PromptMaterial};
-use crate::conversation::transcript::{Responder, StopReason};
+use crate::conversation::transcript::{Responder, StopReason, UserId};
 use crate::conversation::turn::{ModelCallPlan, StepFailure};
-use crate::engine::model_call::{ModelCall, ModelCallOutcome, ModelCaller};
+use crate::engine::model_calls::call_schedule::CallPurpose;
+use crate::engine::model_calls::caller::{ModelCall, ModelCallOutcome, ModelCaller};
 use crate::engine::parts::EngineParts;
 use crate::engine::settings::HouseholdSettings;
 use crate::failpoint;
-use crate::llm::{Model, ModelError, ModelResponse, RawCall};
+use crate::llm::{ModelError, ModelResponse, RawCall};
 use crate::metrics::Metrics;
 use crate::store::turns::daily_budget::ReservationOutcome;
 use crate::store::turns::model_steps::{AbandonedAttempt, AttemptId, NewCall, RecordedResponse};
@@ -26,11 +27,11 @@ use crate::tools::registry::ToolRegistry;
 /// Time limit of one model response.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Model request, with the model that it is sent to.
+/// Model request, with the responder that it is sent to.
 struct PreparedCall {
     attempt: AttemptId,
+    user: UserId,
     responder: Responder,
-    model: Arc<dyn Model>,
     request: ModelRequest,
     estimate: CostEstimate,
 }
@@ -77,8 +78,9 @@ impl ModelStepRunner {
         }
         let call = self.prepare_model_call(context, history, plan);
         let metrics = &self.metrics;
-        let (responder, model) = (call.responder, call.model.name().to_owned());
-        let attempt = NewAttempt { id: call.attempt, responder, model, estimate: call.estimate };
+        let (responder, model) = self.models.select_model(call.responder);
+        let (model, estimate) = (model.name().to_owned(), call.estimate);
+        let attempt = NewAttempt { id: call.attempt, responder, model, estimate };
         if log.start_attempt(attempt).await? != Some(ReservationOutcome::Granted) {
             return Ok(TurnProgress::Reload);
         }
@@ -104,7 +106,7 @@ impl ModelStepRunner {
         let progress = match result {
             Ok(response) => {
                 metrics.model_answered(call.responder, response.step.usage);
-                self.record_step(log, context, call.attempt, response).await?
+                self.record_step(log, context, (call.attempt, call.responder), response).await?
             }
             Err(failed) => {
                 metrics.model_failed(call.responder, &failed.error);
@@ -123,10 +125,10 @@ impl ModelStepRunner {
         plan: &ModelCallPlan,
     ) -> PreparedCall {
         let request = self.build_model_request(context, history, plan);
-        let (responder, model) = self.models.select_model(plan.responder);
+        let (responder, _) = self.models.select_model(plan.responder);
         let attempt = AttemptId { turn: context.active_turn.id, step: plan.step, attempt: plan.attempt };
         let estimate = CostEstimate::from_request(&request, self.settings.prices);
-        PreparedCall { attempt, responder, model, request, estimate }
+        PreparedCall { attempt, user: context.user.id, responder, request, estimate }
     }
 
     fn build_model_request(
@@ -160,8 +162,13 @@ impl ModelStepRunner {
         call: &PreparedCall,
     ) -> Result<CallResponse, FailedCall> {
         let mut recorder = log.delta_recorder(call.attempt);
-        let PreparedCall { model, request, estimate, .. } = call;
-        let model_call = ModelCall { model: &**model, request, estimate: *estimate, timeout: MODEL_TIMEOUT };
+        let model_call = ModelCall {
+            purpose: CallPurpose::Answer(call.user),
+            responder: call.responder,
+            request: &call.request,
+            estimate: call.estimate,
+            timeout: MODEL_TIMEOUT,
+        };
         let ModelCallOutcome { response, charge } =
             self.models.call_model(model_call, &mut |delta| recorder.queue_delta(delta)).await;
         recorder.finish().await;
@@ -175,7 +182,7 @@ impl ModelStepRunner {
         &self,
         log: &TurnLog,
         context: &TurnContext,
-        attempt: AttemptId,
+        attempt: (AttemptId, Responder),
         CallResponse { step, charge }: CallResponse,
     ) -> anyhow::Result<TurnProgress> {
         let ModelResponse { text, thinking, calls, stop, usage, response_id } = step;
@@ -187,7 +194,7 @@ impl ModelStepRunner {
             .map(|call| self.build_tool_call(context, call))
             .collect();
         let response = RecordedResponse { text, thinking, stop, calls, tokens: usage, charge, response_id };
-        log.complete_attempt(attempt, response).await
+        log.complete_attempt(context, attempt, response).await
     }
 
     /// Builds a tool call from the model's request, with the user's preferences applied. The call is stored in this

@@ -59,7 +59,7 @@ impl ToolRunner {
         &self,
         context: &TurnContext,
         level: EffectLevel,
-    ) -> impl FnOnce(&mut Conn) -> QueryResult<ToolRecords> + Send + 'static {
+    ) -> impl Fn(&mut Conn) -> QueryResult<ToolRecords> + Send + 'static {
         let (now, scope, user) = (self.clock.now(), (level, self.settings.quotas), context.user.clone());
         let last_message = context.events.last().map(|event| event.id);
         move |conn| ToolRecords::load_records(conn, &user, last_message, scope, now)

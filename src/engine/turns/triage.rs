@@ -8,9 +8,11 @@ use super::turn_context::{TurnContext, TurnHistory};
 use crate::conversation::grammar::triage;
 use crate::conversation::model_cost::{CostEstimate, ModelCharge, ModelPrices};
 use crate::conversation::prompt;
-use crate::engine::model_call::{ModelCall, ModelCallOutcome, ModelCaller};
+use crate::conversation::transcript::Responder;
+use crate::engine::model_calls::call_schedule::CallPurpose;
+use crate::engine::model_calls::caller::{ModelCall, ModelCallOutcome, ModelCaller};
 use crate::engine::parts::EngineParts;
-use crate::llm::{Model, ModelResponse};
+use crate::llm::ModelResponse;
 use crate::store::turns::daily_budget::ReservationOutcome;
 use crate::store::turns::turn_lifecycle::TriageState;
 
@@ -35,11 +37,9 @@ impl MessageTriage {
         context: &TurnContext,
         history: &TurnHistory,
     ) -> anyhow::Result<TurnProgress> {
-        let (decision, charge) = match (context.plan.triage, self.models.configured_model()) {
-            (TriageState::Open, Some(model)) => {
-                self.classify_small_talk(model, log, context, history).await?
-            }
-            (TriageState::Open, None) | (TriageState::Respond, _) => {
+        let (decision, charge) = match (context.plan.triage, self.models.has_model()) {
+            (TriageState::Open, true) => self.classify_small_talk(log, context, history).await?,
+            (TriageState::Open, false) | (TriageState::Respond, _) => {
                 (TriageState::Respond, ModelCharge::Nothing)
             }
             (TriageState::Skip, _) => (TriageState::Skip, ModelCharge::Nothing),
@@ -51,7 +51,6 @@ impl MessageTriage {
     /// as needing a reply.
     async fn classify_small_talk(
         &self,
-        model: &dyn Model,
         log: &TurnLog,
         context: &TurnContext,
         history: &TurnHistory,
@@ -61,7 +60,13 @@ impl MessageTriage {
         if log.reserve_triage_cost(estimate).await? != ReservationOutcome::Granted {
             return Ok((TriageState::Respond, ModelCharge::Nothing));
         }
-        let call = ModelCall { model, request: &request, estimate, timeout: TRIAGE_TIMEOUT };
+        let call = ModelCall {
+            purpose: CallPurpose::Triage(context.user.id),
+            responder: Responder::Model,
+            request: &request,
+            estimate,
+            timeout: TRIAGE_TIMEOUT,
+        };
         let mut ignore_deltas = |_| {};
         let ModelCallOutcome { response, charge } = tokio::select! {
             outcome = self.models.call_model(call, &mut ignore_deltas) => outcome,

@@ -14,6 +14,7 @@ use crate::store::turns::turn_lifecycle::{self, ActiveTurn, TurnPlan};
 use crate::store::{Conn, QueryResult};
 
 /// Loaded state of a turn, with the data that its steps need.
+#[derive(Clone)]
 pub(crate) struct TurnContext {
     pub(crate) active_turn: ActiveTurn,
     pub(super) turn: Turn,
@@ -33,6 +34,19 @@ impl TurnContext {
         let user = users::load_user(conn, user)?;
         let facts = facts::load_facts(conn, user.id)?;
         Ok(Self { active_turn, turn, plan, user, events, facts, run })
+    }
+
+    /// Loads the parts that others may change while the turn runs: its user, and the request to cancel it.
+    pub(super) fn refresh(&mut self, conn: &mut Conn) -> QueryResult<()> {
+        self.user = users::load_user(conn, self.user.id)?;
+        self.turn.cancel_requested = turn_lifecycle::is_cancel_requested(conn, self.active_turn.id)?;
+        Ok(())
+    }
+
+    /// Loads the facts about the user, which a call of the turn may have changed.
+    pub(super) fn reload_facts(&mut self, conn: &mut Conn) -> QueryResult<()> {
+        self.facts = facts::load_facts(conn, self.user.id)?;
+        Ok(())
     }
 
     /// Returns the same context with the reports of earlier turns.

@@ -18,7 +18,7 @@ use crate::conversation::memory::recall;
 use crate::conversation::transcript::{Responder, TurnId, UserId};
 use crate::conversation::turn::NextStep;
 use crate::engine::memory::recall::AnswerRecall;
-use crate::engine::model_call::ModelCaller;
+use crate::engine::model_calls::caller::ModelCaller;
 use crate::engine::parts::EngineParts;
 use crate::engine::settings::HouseholdSettings;
 use crate::store::conversation::history::ConversationWindow;

@@ -18,7 +18,7 @@ use url::Url;
 use super::{EmbedError, Embedder, vector_checks};
 use crate::llm::ModelError;
 use crate::llm::error_response::{self, AttemptError};
-use crate::llm::openai::ClientBuildError;
+use crate::llm::openai::InvalidKey;
 use crate::llm::transport::{self, ServerEndpoint};
 
 /// Maximum number of texts per request. Some servers accept no more.
@@ -36,8 +36,14 @@ pub struct OpenAiEmbedder {
 }
 
 impl OpenAiEmbedder {
-    pub fn new(base_url: &Url, key: Option<SecretString>, model: String) -> Result<Self, ClientBuildError> {
-        Ok(Self { client: transport::build_client(base_url, key)?, model, timeout: REQUEST_TIMEOUT })
+    /// Creates a client that uses the connections of `http`.
+    pub fn new(
+        http: &reqwest::Client,
+        base_url: &Url,
+        key: Option<SecretString>,
+        model: String,
+    ) -> Result<Self, InvalidKey> {
+        Ok(Self { client: transport::build_client(http, base_url, key)?, model, timeout: REQUEST_TIMEOUT })
     }
 
     /// Sends one request and returns the vectors as received, in the order of the texts.
@@ -183,12 +189,15 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::http::build_network_client;
     use crate::stub_server::{
         StubResponse, StubServer, empty_response, json_response, raw_response, with_retry_after,
     };
 
     fn embedder(base: &str) -> OpenAiEmbedder {
-        OpenAiEmbedder::new(&Url::parse(base).unwrap(), Some("secret-key".into()), "m".to_owned()).unwrap()
+        let http = build_network_client().unwrap();
+        let (base, key) = (Url::parse(base).unwrap(), Some("secret-key".into()));
+        OpenAiEmbedder::new(&http, &base, key, "m".to_owned()).unwrap()
     }
 
     /// Starts a server that computes each response from the request body.

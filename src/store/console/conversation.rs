@@ -13,7 +13,6 @@ use crate::store::confirmation::pending_action;
 use crate::store::conversation::record::conversations::{
     ConversationRecord, PendingActionRecord, load_conversation, load_pending_action,
 };
-use crate::store::conversation::record::delivery::{self, DeliveryFailures};
 use crate::store::conversation::record::pages::{self, ChangedEntries, PAGE_TURNS, PageContent};
 use crate::store::schema::{llm_steps, turns};
 use crate::store::stream::event_log::LogPosition;
@@ -43,7 +42,6 @@ pub struct ConversationHeader {
 #[derive(Debug, Clone)]
 pub struct ConversationEntries {
     pub content: PageContent,
-    pub failures: DeliveryFailures,
     /// Names of the API keys with which messages were sent, by their ids.
     pub key_names: HashMap<i64, String>,
 }
@@ -130,7 +128,6 @@ fn load_header(conn: &mut Conn, conversation: ConversationRecord) -> QueryResult
 
 impl ConversationEntries {
     fn from_content(conn: &mut Conn, content: PageContent) -> QueryResult<Self> {
-        let failures = delivery::load_delivery_failures(conn, content.outbound())?;
         let mut key_names = HashMap::new();
         for message in content.inbound() {
             if let MessageOrigin::ApiKey(key) = message.origin()
@@ -139,7 +136,7 @@ impl ConversationEntries {
                 key_names.insert(key, console_access::load_api_key_name(conn, key)?);
             }
         }
-        Ok(Self { content, failures, key_names })
+        Ok(Self { content, key_names })
     }
 }
 

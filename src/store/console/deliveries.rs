@@ -5,7 +5,6 @@ use diesel::prelude::*;
 use super::user_ref::{UserRef, UserRefRow};
 use super::{ResultPage, query_limit};
 use crate::conversation::transcript::{ConversationId, UserId};
-use crate::store::conversation::record::delivery::{self, DeliveryFailure};
 use crate::store::conversation::record::messages::OutboundRecord;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::queue::outbox::OPEN as OPEN_MESSAGE;
@@ -33,7 +32,6 @@ pub struct DeliverySummary {
     pub message: OutboundRecord,
     pub to: UserRef,
     pub conversation: Option<ConversationId>,
-    pub failure: DeliveryFailure,
     pub can_resend: bool,
 }
 
@@ -56,7 +54,6 @@ pub fn load_delivery_summaries(
         DeliveryFilter::Failed => query.filter(FAILED.and(is_below)).load(conn)?,
         DeliveryFilter::To(user) => query.filter(outbox::user_id.eq(user).and(is_below)).load(conn)?,
     };
-    let mut failures = delivery::load_delivery_failures(conn, rows.iter().map(|(message, _)| message))?;
     let load_summary = |(message, to): (OutboundRecord, UserRefRow)| {
         Ok(DeliverySummary {
             to: to.into(),
@@ -64,7 +61,6 @@ pub fn load_delivery_summaries(
                 Some(turn) => Some(turns::table.find(turn).select(turns::conversation_id).first(conn)?),
                 None => None,
             },
-            failure: failures.remove(&message.id).unwrap_or_default(),
             can_resend: message.status().has_failed() && resend::can_resend(conn, message.id.0)?,
             message,
         })

@@ -110,7 +110,7 @@ struct SearchMatchRow {
 
 /// Query for inbound messages. The order by id, which is the order of the index and of the table, avoids a sort. The
 /// conversation of a message is that of its turn or, without a turn, its own. A message outside any conversation is
-/// returned in full, because no page of a conversation shows it.
+/// returned in full, because no page of a conversation shows it. A message that waits for its turn is left out.
 const INBOUND_QUERY: &str = "SELECT `inbound_events`.id AS id, `inbound_events`.user_id AS user_id, turns.id AS turn_id, \
     conversations.id AS conversation_id, conversations.name AS name, `inbound_events`.received_at AS at, \
     CASE WHEN conversations.id IS NULL THEN highlight(words_in, 0, char(1), char(2)) \
@@ -118,7 +118,9 @@ const INBOUND_QUERY: &str = "SELECT `inbound_events`.id AS id, `inbound_events`.
     FROM words_in CROSS JOIN `inbound_events` ON `inbound_events`.id = words_in.rowid \
     LEFT JOIN turns ON turns.id = `inbound_events`.turn_id \
     LEFT JOIN conversations ON conversations.id = coalesce(turns.conversation_id, `inbound_events`.conversation_id) \
-    WHERE words_in MATCH ? AND words_in.rowid < ? ORDER BY words_in.rowid DESC LIMIT ?";
+    WHERE words_in MATCH ? AND words_in.rowid < ? \
+    AND (`inbound_events`.turn_id IS NOT NULL OR `inbound_events`.outcome IS NOT NULL) \
+    ORDER BY words_in.rowid DESC LIMIT ?";
 /// Query for outbound messages, with the same columns.
 const OUTBOUND_QUERY: &str = "SELECT `outbox`.id AS id, `outbox`.user_id AS user_id, turns.id AS turn_id, \
     conversations.id AS conversation_id, conversations.name AS name, `outbox`.created_at AS at, \
@@ -223,7 +225,7 @@ mod tests {
     use diesel::connection::SimpleConnection;
 
     use super::*;
-    use crate::store::scratch;
+    use crate::store::{scratch, text_index};
 
     const FIXTURE_SQL: &str = "PRAGMA foreign_keys=OFF;
         INSERT INTO users (id, phone, display_name, status, created_at, updated_at)
@@ -238,6 +240,15 @@ mod tests {
         INSERT INTO outbox (id, dedupe_key, user_id, turn_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at)
         VALUES (1, 'a', 1, 1, 'reply', '+1', '+1', 'Yes, Dune (2021) is here.', 1, 0, 2, 0);";
 
+    /// Searches after all messages were indexed.
+    fn search(conn: &mut Conn, input: &str) -> Vec<SearchMatch> {
+        text_index::index_new_text(conn).unwrap();
+        let query = SearchQuery::parse(input).unwrap();
+        let (matches, next) = search_messages(conn, &query, SearchCursor::NEWEST).unwrap();
+        assert_eq!(next, None);
+        matches
+    }
+
     /// Formats the excerpts with brackets around the matched words.
     fn format_excerpts(matches: &[SearchMatch]) -> Vec<String> {
         let format_span = |span: &MatchSpan| match span.is_match {
@@ -251,13 +262,8 @@ mod tests {
     fn check(input: &str, expected: &[&str]) {
         let mut conn = scratch();
         conn.batch_execute(FIXTURE_SQL).unwrap();
-        let query = SearchQuery::parse(input).unwrap();
-        let (matches, next) = search_messages(&mut conn, &query, SearchCursor::NEWEST).unwrap();
-        assert_eq!(
-            (format_excerpts(&matches), next),
-            (expected.iter().map(|&excerpt| excerpt.to_owned()).collect(), None),
-            "{input}"
-        );
+        let matches = search(&mut conn, input);
+        assert_eq!(format_excerpts(&matches), expected, "{input}");
     }
 
     #[test]
@@ -289,8 +295,7 @@ mod tests {
              VALUES (3, 'c', 1, 'notice', '+1', '+1', 'You get no texts of dune.', 1, 0, 9, 0);",
         )
         .unwrap();
-        let (matches, _) =
-            search_messages(&mut conn, &SearchQuery::parse("dune").unwrap(), SearchCursor::NEWEST).unwrap();
+        let matches = search(&mut conn, "dune");
         let is_without_turn = |found: &&SearchMatch| !matches!(found.location, MatchLocation::InTurn(..));
         let locations: Vec<_> = matches
             .iter()
@@ -326,13 +331,10 @@ mod tests {
              VALUES (3, 'twilio', 'c', 1, '+1', '{long}', 9, 9, 'webhook', 9);
              UPDATE inbound_events SET state = 'completed', outcome = 'skipped' WHERE id = 3;
              INSERT INTO outbox (id, dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at)
-             VALUES (2, 'b', 1, 'notice', '+1', '+1', '{long}', 1, 0, 9, 0);
-             INSERT INTO words_in(words_in) VALUES ('rebuild');"
+             VALUES (2, 'b', 1, 'notice', '+1', '+1', '{long}', 1, 0, 9, 0);"
         );
         conn.batch_execute(&sql).unwrap();
-        let (matches, _) =
-            search_messages(&mut conn, &SearchQuery::parse("dune sand").unwrap(), SearchCursor::NEWEST)
-                .unwrap();
+        let matches = search(&mut conn, "dune sand");
         let is_whole =
             |found: &SearchMatch| found.spans.iter().map(|span| &*span.text).collect::<String>() == long;
         let results: Vec<_> = matches.iter().map(|found| (found.author, found.id, is_whole(found))).collect();
@@ -346,20 +348,23 @@ mod tests {
         );
     }
 
+    /// Checks a message that is erased before it is indexed, beside messages that are in the index.
     #[test]
     fn erased_messages_are_not_found() {
         let mut conn = scratch();
         conn.batch_execute(FIXTURE_SQL).unwrap();
+        assert_eq!(search(&mut conn, "dun").len(), 3);
         conn.batch_execute(
             "INSERT INTO inbound_events (id, channel, external_id, user_id, to_addr, body, provider_at, received_at, via, updated_at)
              VALUES (3, 'twilio', 'c', 1, '+1', 'no dune', 5, 5, 'webhook', 5);
              UPDATE inbound_events SET state = 'completed', outcome = 'skipped' WHERE id = 3;
-             UPDATE inbound_events SET body = ''; UPDATE outbox SET body = '';
-             INSERT INTO words_in(words_in, rank) VALUES ('integrity-check', 1);",
+             UPDATE inbound_events SET body = ''; UPDATE outbox SET body = '';",
         )
         .unwrap();
         let query = SearchQuery::parse("dun").unwrap();
         assert_eq!(search_messages(&mut conn, &query, SearchCursor::NEWEST).unwrap(), (Vec::new(), None));
+        assert_eq!(search(&mut conn, "dun"), []);
+        conn.batch_execute("INSERT INTO words_in(words_in, rank) VALUES ('integrity-check', 1)").unwrap();
     }
 
     #[test]
@@ -369,8 +374,8 @@ mod tests {
         {
             let mut conn = scratch();
             conn.batch_execute(FIXTURE_SQL).unwrap();
-            if let Some(query) = SearchQuery::parse(input) {
-                search_messages(&mut conn, &query, SearchCursor::NEWEST).unwrap();
+            if SearchQuery::parse(input).is_some() {
+                search(&mut conn, input);
             }
         }
         assert_eq!(SearchQuery::parse(" \" !? "), None);
@@ -389,6 +394,7 @@ mod tests {
             );
             conn.batch_execute(&sql).unwrap();
         }
+        text_index::index_new_text(&mut conn).unwrap();
         let query = SearchQuery::parse("dune").unwrap();
         let (mut next_page, mut times) = (Some(SearchCursor::NEWEST), Vec::new());
         while let Some(cursor) = next_page {

@@ -105,8 +105,7 @@ pub fn record_activity(conn: &mut Conn, id: ConversationId, now: Timestamp) -> Q
     diesel::update(conversations::table.find(id))
         .set(conversations::last_activity_at.eq(ms(now)))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Reopens an ended conversation. Its idle period starts over.

@@ -1,7 +1,6 @@
 //! Open database: one writer thread with group commit, and a few readers. No task can await inside a transaction,
 //! because work is passed as synchronous closures.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -9,17 +8,19 @@ use std::thread::JoinHandle;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::result::Error as QueryError;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc};
 
 use super::database_lock::{DatabaseHandle, LockOutcome, LockedConnection};
 use super::file_watch::{DisplacedFile, FileWatch};
 use super::migration::{self, MigrationError};
 use super::simulated_queue::SimulatedQueue;
+use super::transaction;
+use super::write_job::{WriteJob, create_job};
 use crate::conversation::retry_policy::FailureClass;
 use crate::conversation::transcript::ConversationId;
 use crate::store::stream::event_log::{EventLog, LogPosition};
 use crate::store::stream::recording::Recording;
-use crate::store::{Conn, with_savepoint};
+use crate::store::Conn;
 
 /// Maximum number of jobs that share one commit, and therefore one disk sync.
 const MAX_JOBS_PER_COMMIT: usize = 256;
@@ -88,10 +89,6 @@ pub enum OpenError {
     Thread(#[source] std::io::Error),
 }
 
-/// Callback by which a job returns its result to its caller, after the commit has succeeded or failed.
-type JobCallback = Box<dyn FnOnce(Result<(), String>) + Send>;
-type WriteJob = Box<dyn FnOnce(&mut Conn) -> JobCallback + Send>;
-
 /// Handle to the open database. Clones share the database.
 #[derive(Clone)]
 pub struct Db {
@@ -106,7 +103,7 @@ pub struct Db {
 enum WriteExecutor {
     /// Dedicated thread, which commits all queued jobs in one transaction.
     Thread {
-        jobs: mpsc::Sender<WriteJob>,
+        jobs: mpsc::Sender<Box<dyn WriteJob>>,
         /// Flag that ends the thread once the queue is empty.
         closing: Arc<AtomicBool>,
         thread: Arc<Mutex<Option<JoinHandle<()>>>>,
@@ -178,13 +175,14 @@ impl Db {
         &self.event_log
     }
 
-    /// Runs `work` in its own savepoint. The changes are on disk when this function returns. An `Err` rolls back only
-    /// this work. The call waits for a free slot in the queue.
+    /// Runs `work` in a transaction, which other work may share. The changes are on disk when this function returns. An
+    /// `Err` rolls back only this work. The work runs a second time if other work of its transaction fails. The call
+    /// waits for a free slot in the queue.
     pub async fn write<R: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+        work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
-        let (job, result) = create_write_job(work);
+        let (job, result) = create_job(work);
         match &self.writer {
             WriteExecutor::Thread { jobs, .. } => jobs.send(job).await.map_err(|_| DbError::Closed)?,
             WriteExecutor::Caller { connection, queue } => {
@@ -200,23 +198,23 @@ impl Db {
 
     /// Runs `prepare` when `work` gets its slot in the queue: writes that were requested before `prepare` run before
     /// `work`, later writes after it.
-    pub async fn write_in_order<P: Send + 'static, R: Send + 'static>(
+    pub async fn write_in_order<P: Copy + Send + 'static, R: Send + 'static>(
         &self,
         prepare: impl FnOnce() -> P,
-        work: impl FnOnce(&mut Conn, P) -> QueryResult<R> + Send + 'static,
+        work: impl Fn(&mut Conn, P) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
         let result = match &self.writer {
             WriteExecutor::Thread { jobs, .. } => {
                 let slot = jobs.reserve().await.map_err(|_| DbError::Closed)?;
                 let prepared = prepare();
-                let (job, result) = create_write_job(|conn| work(conn, prepared));
+                let (job, result) = create_job(move |conn| work(conn, prepared));
                 slot.send(job);
                 result
             }
             WriteExecutor::Caller { connection, queue } => {
                 queue.wait_until_empty().await;
                 let prepared = prepare();
-                let (job, result) = create_write_job(|conn| work(conn, prepared));
+                let (job, result) = create_job(move |conn| work(conn, prepared));
                 connection.lock().unwrap_or_else(PoisonError::into_inner).commit_jobs(&mut vec![job]);
                 result
             }
@@ -229,7 +227,7 @@ impl Db {
     /// again after its commit, since a file may have been moved during the work.
     pub async fn write_or_busy<R: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+        work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
         self.check_files().map_err(DbError::Displaced)?;
         let value = self.try_write(work).await?;
@@ -239,10 +237,10 @@ impl Db {
 
     async fn try_write<R: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+        work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
         let WriteExecutor::Thread { jobs, .. } = &self.writer else { return self.write(work).await };
-        let (job, result) = create_write_job(work);
+        let (job, result) = create_job(work);
         jobs.try_send(job).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => DbError::Busy,
             mpsc::error::TrySendError::Closed(_) => DbError::Closed,
@@ -260,7 +258,7 @@ impl Db {
         let work = move || {
             let conn = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut conn = conn.ok_or(DbError::Closed)?;
-            let result = conn.transaction(|conn| roll_back_on_panic(conn, work));
+            let result = transaction::read_snapshot(&mut conn, work);
             free.lock().unwrap_or_else(PoisonError::into_inner).push(conn);
             drop(permit);
             result.map_err(DbError::from)
@@ -319,7 +317,7 @@ impl Db {
         drop((all_permits, readers));
         closing.store(true, Ordering::Release);
         // A client connection may hold a handle forever, so an empty job wakes the thread to check the flag.
-        let _ = jobs.send(create_write_job(|_| Ok(())).0).await;
+        let _ = jobs.send(create_job(|_| Ok(())).0).await;
         drop(jobs);
         let thread = thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
@@ -365,7 +363,7 @@ const READER_PRAGMAS: &str =
 
 fn write_until_closed(
     mut connection: WriteConnection,
-    mut queue: mpsc::Receiver<WriteJob>,
+    mut queue: mpsc::Receiver<Box<dyn WriteJob>>,
     closing: &AtomicBool,
 ) {
     let mut jobs = Vec::with_capacity(MAX_JOBS_PER_COMMIT);
@@ -392,66 +390,60 @@ impl WriteConnection {
         Ok(Self { conn, event_log, recording })
     }
 
-    /// Runs the jobs in one transaction, publishes their events, and returns each result to its caller.
-    fn commit_jobs(&mut self, jobs: &mut Vec<WriteJob>) {
-        let mut callbacks: Vec<JobCallback> = Vec::with_capacity(jobs.len());
-        let committed = self.commit_and_publish(|conn| {
-            callbacks.extend(jobs.drain(..).map(|job| job(conn)));
-        });
-        // If BEGIN failed, no job ran. Dropping the jobs notifies their callers.
-        jobs.clear();
-        for callback in callbacks {
-            callback(committed.clone());
+    /// Runs the jobs in one transaction, and returns each result to its caller.
+    fn commit_jobs(&mut self, jobs: &mut Vec<Box<dyn WriteJob>>) {
+        let committed = transaction::begin_write(&mut self.conn).and_then(|()| self.run_transaction(jobs));
+        for job in jobs.drain(..) {
+            job.answer(committed.as_ref().copied().map_err(ToString::to_string));
         }
     }
 
-    /// Runs `work` in one transaction, and publishes its events after the commit. No reader sees the commit without its
-    /// events.
-    fn commit_and_publish(&mut self, work: impl FnOnce(&mut Conn)) -> Result<(), String> {
+    /// Runs the jobs in the open transaction, and commits the changes of all jobs that succeed.
+    fn run_transaction(&mut self, jobs: &mut [Box<dyn WriteJob>]) -> QueryResult<()> {
+        let result = self.run_jobs(jobs).and_then(|()| self.commit_and_publish());
+        if result.is_err() {
+            transaction::roll_back(&mut self.conn);
+            self.recording.truncate(0);
+        }
+        result
+    }
+
+    fn run_jobs(&mut self, jobs: &mut [Box<dyn WriteJob>]) -> QueryResult<()> {
+        let Self { conn, recording, .. } = self;
+        let conn = &mut **conn;
+        if recording.record_during(|| jobs.iter_mut().all(|job| job.run(conn).is_ok())) {
+            return Ok(());
+        }
+        // Which changes belong to the failed job is unknown: the jobs share the transaction without savepoints.
+        transaction::roll_back(conn);
+        recording.truncate(0);
+        transaction::begin_write(conn)?;
+        // The error of a single job is known.
+        if jobs.len() == 1 {
+            return Ok(());
+        }
+        recording.record_during(|| run_with_savepoints(conn, jobs))
+    }
+
+    /// Commits the open transaction, and publishes its events. No reader sees the commit without its events.
+    fn commit_and_publish(&mut self) -> QueryResult<()> {
         let Self { conn, event_log, recording } = self;
-        let (mut entries, mut visibility) = (Vec::new(), None);
-        let committed = conn.immediate_transaction(|conn| {
-            recording.record_during(|| work(conn));
-            entries = recording.take_entries();
-            event_log.reserve_numbers(conn, &mut entries)?;
-            visibility = Some(event_log.lock_visibility());
-            Ok::<(), QueryError>(())
-        });
-        match committed {
-            Ok(()) => event_log.publish(entries),
-            Err(_) => recording.truncate(0),
-        }
-        drop(visibility);
-        committed.map_err(|error| error.to_string())
+        let mut entries = recording.take_entries();
+        event_log.reserve_numbers(conn, &mut entries)?;
+        let _visibility = event_log.lock_visibility();
+        transaction::commit(conn)?;
+        event_log.publish(entries);
+        Ok(())
     }
 }
 
-fn create_write_job<R: Send + 'static>(
-    work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
-) -> (WriteJob, oneshot::Receiver<Result<R, DbError>>) {
-    let (sender, receiver) = oneshot::channel();
-    let job: WriteJob = Box::new(move |conn| {
-        // The work has its own savepoint, because other jobs share the transaction.
-        let result = with_savepoint(conn, |conn| roll_back_on_panic(conn, work));
-        Box::new(move |committed| {
-            let result = match committed {
-                Ok(()) => result.map_err(DbError::from),
-                Err(message) => Err(DbError::Commit(message)),
-            };
-            // The caller may have stopped waiting for the result.
-            let _ = sender.send(result);
-        })
-    });
-    (job, receiver)
-}
-
-/// Turns a panic into a rollback. The panic must be caught inside the transaction: unwinding out of it would leave
-/// diesel counting one transaction too many, and the outer COMMIT would only release a savepoint.
-fn roll_back_on_panic<R>(conn: &mut Conn, work: impl FnOnce(&mut Conn) -> QueryResult<R>) -> QueryResult<R> {
-    catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(|_| {
-        tracing::error!("database work panicked and was rolled back");
-        Err(QueryError::RollbackTransaction)
-    })
+/// Runs each job in a savepoint of the open transaction, so that the jobs that succeed can be committed without the others.
+fn run_with_savepoints(conn: &mut Conn, jobs: &mut [Box<dyn WriteJob>]) -> QueryResult<()> {
+    for job in jobs {
+        // The job keeps its own error.
+        let _ = transaction::with_job_savepoint(conn, |conn| job.run(conn))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -464,6 +456,7 @@ mod tests {
     use super::super::migration::MIGRATIONS;
     use super::super::shell_access::{VisitError, visit_database};
     use super::*;
+    use crate::store::with_savepoint;
 
     #[derive(QueryableByName)]
     struct CountRow {
@@ -521,6 +514,41 @@ mod tests {
         assert!(matches!(panicked, Err(DbError::Query(QueryError::RollbackTransaction))), "{panicked:?}");
         assert_eq!(succeeded.unwrap(), 1);
         assert_eq!(count_rows(&db).await, 1);
+    }
+
+    #[tokio::test]
+    async fn failed_batch_commits_the_jobs_that_succeed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (conn, ..) = open_connections(dir.path().join("a.db").to_str().unwrap()).unwrap();
+        let mut connection = WriteConnection::new(conn, "a.db").unwrap();
+        let (first, mut inserted) = create_job(|conn| insert_epoch(conn, 1));
+        let (second, mut failed) = create_job(|conn| {
+            diesel::sql_query("UPDATE instance SET epoch = 2").execute(conn)?;
+            Err::<(), _>(QueryError::NotFound)
+        });
+        let (third, mut panicked) = create_job(|conn| {
+            with_savepoint(conn, |conn| {
+                diesel::sql_query("UPDATE instance SET epoch = 3").execute(conn)?;
+                assert!(conn.batch_execute("").is_err(), "the job panics in an inner savepoint");
+                Ok(())
+            })
+        });
+        let (fourth, mut counted) = create_job(|conn| {
+            let rows = diesel::sql_query("UPDATE instance SET started_at = epoch").execute(conn)?;
+            let epoch =
+                diesel::sql_query("SELECT started_at AS n FROM instance").get_result::<CountRow>(conn)?;
+            Ok((rows, epoch.n))
+        });
+        connection.commit_jobs(&mut vec![first, second, third, fourth]);
+        assert_eq!(inserted.try_recv().unwrap().unwrap(), 1);
+        assert!(matches!(failed.try_recv().unwrap(), Err(DbError::Query(QueryError::NotFound))));
+        assert!(matches!(panicked.try_recv().unwrap(), Err(DbError::Query(QueryError::RollbackTransaction))));
+        assert_eq!(counted.try_recv().unwrap().unwrap(), (1, 1));
+        // The connection is outside a transaction.
+        connection.commit_jobs(&mut vec![create_job(|conn| insert_epoch(conn, 9)).0]);
+        let epochs =
+            diesel::sql_query("SELECT epoch AS n FROM instance").load::<CountRow>(&mut *connection.conn);
+        assert_eq!(epochs.unwrap().into_iter().map(|row| row.n).collect::<Vec<_>>(), [1]);
     }
 
     #[tokio::test]
@@ -631,12 +659,9 @@ mod tests {
     async fn command_of_another_version_is_rejected_while_the_program_runs() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.db").to_str().unwrap().to_owned();
-        let db = Db::open(&path).unwrap();
-        db.write(|conn| {
-            conn.revert_last_migration(MIGRATIONS).map(drop).map_err(QueryError::QueryBuilderError)
-        })
-        .await
-        .unwrap();
+        let db = Db::open_simulated(&path, 1).unwrap();
+        let WriteExecutor::Caller { connection, .. } = &db.writer else { panic!("a simulated database") };
+        connection.lock().unwrap().conn.revert_last_migration(MIGRATIONS).unwrap();
         assert!(matches!(
             visit_database(&path, |conn| insert_epoch(conn, 1)),
             Err(VisitError::VersionMismatch(_))

@@ -12,6 +12,8 @@ const CONSOLE_MIGRATION: &str = "20261121180000";
 const ASIDES_MIGRATION: &str = "20261122180000";
 const AUDIT_MIGRATION: &str = "20261123120000";
 const EVENTS_MIGRATION: &str = "20261125000000";
+const DELIVERY_MIGRATION: &str = "20261125070000";
+const INDEXING_MIGRATION: &str = "20261125080000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
@@ -203,4 +205,60 @@ fn down_migration_of_audit_removes_four_digit_codes() {
     assert_eq!(load_lines(&mut conn, actions), "48 accepted 9\n4821 suppressed 0");
     let results = "SELECT result AS line FROM tool_call_items WHERE result IS NOT NULL";
     assert_eq!(load_lines(&mut conn, results), "\"failed\"\n\"stopped\"");
+}
+
+#[test]
+fn down_migration_of_delivery_reports_keeps_the_last_report() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    let undelivered = r#"UPDATE outbox SET delivery = 'undelivered', error = '{"code":30003,"meaning":null}', attempts = 2 WHERE id = 1"#;
+    conn.batch_execute(undelivered).unwrap();
+
+    revert_down_to(&mut conn, DELIVERY_MIGRATION);
+
+    let reports = "SELECT provider_sid || ' ' || status || ' ' || outbox_id || ' ' || attempt || ' ' || error_code || ' ' || received_at AS line
+                     FROM delivery_events";
+    assert_eq!(load_lines(&mut conn, reports), "SM1 undelivered 1 2 30003 2");
+    conn.batch_execute(
+        "INSERT INTO delivery_events (provider_sid, status, received_at) VALUES ('SM1', 'sent', 1);
+         UPDATE outbox SET error = NULL",
+    )
+    .unwrap();
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    let codes = "SELECT id || ' ' || error AS line FROM outbox WHERE error IS NOT NULL";
+    assert_eq!(load_lines(&mut conn, codes), r#"1 {"code":30003,"meaning":null}"#);
+}
+
+/// Checks settled and waiting messages that were indexed or not when the migration was reverted.
+#[test]
+fn down_migration_of_text_indexing_indexes_all_settled_messages() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    crate::store::text_index::index_new_text(&mut conn).unwrap();
+    conn.batch_execute(
+        "INSERT INTO inbound_events (id, channel, external_id, user_id, to_addr, body, provider_at, received_at, via, state, outcome, updated_at) VALUES
+           (10, 'twilio', 'j', 1, '+15550100000', 'and heat', 6, 6, 'webhook', 'completed', 'skipped', 6),
+           (11, 'twilio', 'k', 1, '+15550100000', 'and alien', 6, 6, 'webhook', 'pending', NULL, 6);
+         INSERT INTO outbox (id, dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at)
+         VALUES (8, 'later', 2, 'notice', '+1', '+1', 'heat and more', 1, 9, 6, 6)",
+    )
+    .unwrap();
+    let found = "SELECT 'in ' || rowid AS line FROM words_in WHERE words_in MATCH 'and OR add'
+                 UNION ALL SELECT 'out ' || rowid FROM words_out WHERE words_out MATCH 'ready OR heat' ORDER BY line";
+    assert_eq!(load_lines(&mut conn, found), "in 2\nin 3\nin 5\nout 3\nout 4");
+
+    revert_down_to(&mut conn, INDEXING_MIGRATION);
+    assert_eq!(load_lines(&mut conn, found), "in 10\nin 2\nin 5\nout 3\nout 4\nout 8");
+    conn.batch_execute("UPDATE inbound_events SET state = 'completed', outcome = 'skipped' WHERE id = 11")
+        .unwrap();
+    assert_eq!(load_lines(&mut conn, found), "in 10\nin 11\nin 2\nin 5\nout 3\nout 4\nout 8");
+
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    conn.batch_execute("UPDATE inbound_events SET body = ''; UPDATE outbox SET body = ''").unwrap();
+    assert_eq!(load_lines(&mut conn, found), "");
+    conn.batch_execute(
+        "INSERT INTO words_in(words_in, rank) VALUES ('integrity-check', 1);
+         INSERT INTO words_out(words_out, rank) VALUES ('integrity-check', 1)",
+    )
+    .unwrap();
 }

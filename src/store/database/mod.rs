@@ -10,6 +10,10 @@ pub(in crate::store) mod down_migration_tests;
 pub mod file_watch;
 pub(in crate::store) mod literal_sql;
 pub mod migration;
+#[cfg(test)]
+mod schema_condition_tests;
 pub mod shell_access;
 pub(in crate::store) mod simulated_queue;
 pub(in crate::store) mod statement_cache;
+pub mod transaction;
+mod write_job;

@@ -32,13 +32,19 @@ pub(in crate::store) trait CacheStatement: Sized {
 impl<S> CacheStatement for S where S: QueryFragment<Sqlite> {}
 
 impl<S: QueryFragment<Sqlite>> CachedStatement<S> {
-    /// Runs the statement and returns the number of changed rows.
-    pub(in crate::store) fn execute(self, conn: &mut Conn) -> QueryResult<usize> {
+    /// Runs the statement.
+    pub(in crate::store) fn run(self, conn: &mut Conn) -> QueryResult<()> {
         // The statement runs as a query without rows: diesel borrows a statement that is only executed, and then does
         // not recognize that it is cached.
         for row in LoadConnection::load(conn, CachedExecution(self))? {
             row?;
         }
+        Ok(())
+    }
+
+    /// Runs the statement and returns the number of changed rows, which takes another statement.
+    pub(in crate::store) fn execute(self, conn: &mut Conn) -> QueryResult<usize> {
+        self.run(conn)?;
         let changed: i64 = diesel::select(changes()).get_result(conn)?;
         usize::try_from(changed).map_err(|error| QueryError::DeserializationError(error.into()))
     }

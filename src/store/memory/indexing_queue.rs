@@ -19,6 +19,10 @@ use crate::store::{Conn, QueryResult};
 
 /// Delay before a row is retried after a failure or a crash.
 const RETRY_DELAY: SignedDuration = SignedDuration::from_mins(5);
+/// Maximum number of due rows from which a batch is selected.
+const MAX_DUE_ROWS: i64 = 32;
+/// Maximum length of the texts of a batch.
+const MAX_BATCH_BYTES: usize = 12 << 10;
 /// Maximum number of attempts to embed a row with one model.
 const MAX_EMBED_ATTEMPTS: i64 = 3;
 
@@ -83,17 +87,17 @@ struct IndexingJobRow {
     attempts: i64,
 }
 
-/// Claims the due rows, longest due first. The attempt is counted in advance, so that a row that crashes the program is
-/// not retried forever.
-pub fn claim_indexing_jobs(conn: &mut Conn, limit: i64, now: Timestamp) -> QueryResult<Vec<IndexingJob>> {
-    let rows: Vec<IndexingJobRow> = agent_responses::table
+/// Claims the row that is due for longest, and up to `limit` rows in total that may share a model call with it. The
+/// attempts are counted in advance, so that a row that crashes the program is not retried forever.
+pub fn claim_indexing_jobs(conn: &mut Conn, limit: usize, now: Timestamp) -> QueryResult<Vec<IndexingJob>> {
+    let due: Vec<IndexingJobRow> = agent_responses::table
         .filter(PENDING.and(agent_responses::not_before.le(ms(now))))
         .order((agent_responses::not_before, agent_responses::id))
-        .limit(limit)
+        .limit(MAX_DUE_ROWS)
         .select(IndexingJobRow::as_select())
         .load(conn)?;
     let mut jobs = Vec::new();
-    for row in rows {
+    for row in select_batch(due, limit) {
         let attempt = row.attempts + 1;
         diesel::update(agent_responses::table.find(row.id))
             .set((
@@ -101,7 +105,7 @@ pub fn claim_indexing_jobs(conn: &mut Conn, limit: i64, now: Timestamp) -> Query
                 agent_responses::not_before.eq(ms(now + RETRY_DELAY)),
             ))
             .cached()
-            .execute(conn)?;
+            .run(conn)?;
         jobs.push(IndexingJob {
             id: row.id,
             user: row.user_id,
@@ -113,6 +117,26 @@ pub fn claim_indexing_jobs(conn: &mut Conn, limit: i64, now: Timestamp) -> Query
         });
     }
     Ok(jobs)
+}
+
+/// Selects the first row, and the rows that may share a model call with it. These are rows of the same user, so that the
+/// text of one user cannot affect the metadata of another. A row that failed before is retried alone.
+fn select_batch(mut due: Vec<IndexingJobRow>, limit: usize) -> Vec<IndexingJobRow> {
+    let Some(first) = due.first() else { return due };
+    if first.attempts > 0 {
+        due.truncate(1);
+        return due;
+    }
+    let (user, is_from_turn) = (first.user_id, first.turn_id.is_some());
+    due.retain(|row| row.attempts == 0 && row.user_id == user && row.turn_id.is_some() == is_from_turn);
+    let mut bytes = 0;
+    let fits = |row: &&IndexingJobRow| {
+        bytes += row.trigger_text.len() + row.response_text.len();
+        bytes <= MAX_BATCH_BYTES
+    };
+    let count = due.iter().take(limit).take_while(fits).count();
+    due.truncate(count.max(1));
+    due
 }
 
 /// Returns the most significant effect of a turn's tools.
@@ -144,8 +168,7 @@ pub fn release_indexing_job(conn: &mut Conn, id: i64, now: Timestamp) -> QueryRe
             agent_responses::not_before.eq(ms(now + RETRY_DELAY)),
         ))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Excludes a row, such as a greeting or a bare reply, from search.
@@ -207,7 +230,7 @@ pub fn complete_indexing_job(
             ),
         ))
         .cached()
-        .execute(conn)?;
+        .run(conn)?;
     if result.is_shareable {
         shared_answers::suggest_answer(conn, id, &row.trigger_text, &row.response_text)?;
     }
@@ -249,7 +272,7 @@ fn retire_earlier_copies(
                 agent_responses::processed_at.eq(ms(now)),
             ))
             .cached()
-            .execute(conn)?;
+            .run(conn)?;
     }
     Ok(earlier_copies)
 }
@@ -332,6 +355,5 @@ pub fn count_failed_embedding(conn: &mut Conn, id: i64, model: &str) -> QueryRes
     diesel::update(agent_responses::table.find(id).filter(DONE))
         .set((agent_responses::embed_attempts.eq(attempts), agent_responses::embed_failed_by.eq(model)))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }

@@ -96,7 +96,7 @@ pub struct NewAnswer {
     pub answer: String,
 }
 
-/// Stores an exchange, to be indexed later. It can be found by its words immediately.
+/// Stores an exchange, to be indexed later.
 pub fn store_answer(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryResult<()> {
     let (question, answer) =
         (truncate_chars(&new.question, MAX_QUESTION_CHARS), truncate_chars(&new.answer, MAX_ANSWER_CHARS));
@@ -134,9 +134,10 @@ pub fn add_operator_answer(
     conn: &mut Conn,
     owner: AnswerOwner,
     user: Option<UserId>,
-    (question, answer): (String, String),
+    (question, answer): (&str, &str),
     now: Timestamp,
 ) -> QueryResult<i64> {
+    let (question, answer) = (question.to_owned(), answer.to_owned());
     let source = format!("added:{}", next_revision(conn)?);
     let agent = OPERATOR.to_owned();
     let new = NewAnswer { source: source.clone(), owner, user, turn: None, agent, question, answer };

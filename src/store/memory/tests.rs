@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::groups::{self, SharedMessage};
 use super::indexing_queue::{self, AnnotationSource, EmbeddedAnswer, IndexingOutcome, IndexingResult};
 use super::responses::{self, AnswerOwner, NewAnswer};
-use super::search::{self, VectorQuery};
+use super::search::{self, VectorQuery, VisibleOwners};
 use super::shared_answers;
 use crate::conversation::memory::answer_metadata::{self, TurnEffect};
 use crate::conversation::memory::recall::{RecallCandidate, rank_candidates};
@@ -23,7 +23,8 @@ use crate::store::people::users::{self, FirstContactRole};
 use crate::store::privacy::retention::{RetentionProgress, erase_expired_text};
 use crate::store::privacy::{erase_answer, erase_user_content};
 use crate::store::schema::agent_responses;
-use crate::store::{Conn, scratch};
+use crate::store::text_index::{self, TextIndexProgress};
+use crate::store::{Conn, QueryResult, scratch};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 const LATER: Timestamp = Timestamp::constant(3_600, 0);
@@ -100,6 +101,17 @@ fn store_user_answer(conn: &mut Conn, n: i64, user: UserId, exchange: (&str, &st
     store_indexed_answer(conn, &format!("turn:{n}"), AnswerOwner::User(user), Some(user), exchange)
 }
 
+/// Finds answers by words after all text was indexed.
+fn find_answers_by_words(
+    conn: &mut Conn,
+    owners: &VisibleOwners,
+    words: &[String],
+    limit: usize,
+) -> QueryResult<Vec<i64>> {
+    while text_index::index_new_text(conn)? == TextIndexProgress::More {}
+    search::find_answers_by_words(conn, owners, words, limit)
+}
+
 /// Returns all answers that a turn of the user finds, by words and by vectors.
 fn find_candidates(
     conn: &mut Conn,
@@ -115,7 +127,7 @@ fn find_candidates(
     }
     let query_vector = vector(query);
     let by_vector = index.find_candidates(owners.keys(), &query_vector, 1_000, -1.0);
-    let by_words = search::find_answers_by_words(conn, &owners, &content_words(query), 1_000).unwrap();
+    let by_words = find_answers_by_words(conn, &owners, &content_words(query), 1_000).unwrap();
     let ids: Vec<i64> = [by_vector.triggers, by_vector.responses, by_words].concat();
     let query_vector = Some(VectorQuery { model: MODEL, vector: &query_vector });
     search::load_candidates(conn, &owners, &ids, query_vector, None).unwrap()
@@ -206,6 +218,28 @@ fn claimed_row_is_leased_and_counts_attempts() {
     assert_eq!(claim_attempts(&mut conn, NOW), [1]);
     assert_eq!(claim_attempts(&mut conn, NOW), [0_u32; 0]);
     assert_eq!(claim_attempts(&mut conn, LATER), [2]);
+}
+
+#[test]
+fn batch_contains_only_first_attempts_for_one_user() {
+    let mut conn = scratch();
+    let [ann, bob] = [1, 2].map(|n| create_user(&mut conn, n));
+    let long_answer = "x".repeat(2_000);
+    let answers = [(ann, "One."), (bob, "Two."), (ann, "Three.")].into_iter();
+    for (n, (user, answer)) in answers.chain(std::iter::repeat_n((ann, long_answer.as_str()), 7)).enumerate()
+    {
+        let source = format!("turn:{n}");
+        store_answer(&mut conn, &source, AnswerOwner::User(user), Some(user), ("add heat", answer));
+    }
+    let mut claim_ids = |limit, now| {
+        let jobs = indexing_queue::claim_indexing_jobs(&mut conn, limit, now).unwrap();
+        jobs.into_iter().map(|job| job.id).collect::<Vec<_>>()
+    };
+    assert_eq!(claim_ids(2, NOW), [1, 3]);
+    assert_eq!(claim_ids(8, NOW), [2]);
+    assert_eq!(claim_ids(8, NOW), [4, 5, 6, 7, 8, 9], "the size of a batch is limited");
+    assert_eq!(claim_ids(8, LATER), [10]);
+    assert_eq!(claim_ids(8, LATER), [1], "a row that failed is alone");
 }
 
 #[test]
@@ -409,7 +443,7 @@ fn search_operators_are_plain_words() {
         "{owner}:u2",
         "",
     ] {
-        let found = search::find_answers_by_words(&mut conn, &owners, &[query.to_owned()], 9).unwrap();
+        let found = find_answers_by_words(&mut conn, &owners, &[query.to_owned()], 9).unwrap();
         assert_eq!(found, [0_i64; 0], "{query}");
     }
 }
@@ -433,10 +467,9 @@ fn rare_words_rank_higher_and_metadata_lower() {
 
     let owners = search::load_visible_owners(&mut conn, ann).unwrap();
     let (downloads, severance) = ("downloads".to_owned(), "severance".to_owned());
-    let found =
-        search::find_answers_by_words(&mut conn, &owners, &[downloads, severance.clone()], 3).unwrap();
+    let found = find_answers_by_words(&mut conn, &owners, &[downloads, severance.clone()], 3).unwrap();
     assert_eq!(found, [both, rare, common]);
-    let found = search::find_answers_by_words(&mut conn, &owners, &[severance], 3).unwrap();
+    let found = find_answers_by_words(&mut conn, &owners, &[severance], 3).unwrap();
     assert_eq!(found, [both, rare, annotated]);
 }
 
@@ -457,8 +490,7 @@ fn answers_of_others_do_not_affect_the_ranking() {
             store_user_answer(&mut conn, 100 + n as i64, bob, ("plumbing", &format!("It is {n}.")));
         }
         let owners = search::load_visible_owners(&mut conn, ann).unwrap();
-        search::find_answers_by_words(&mut conn, &owners, &["walrus".to_owned(), "plumbing".to_owned()], 9)
-            .unwrap()
+        find_answers_by_words(&mut conn, &owners, &["walrus".to_owned(), "plumbing".to_owned()], 9).unwrap()
     };
     assert_eq!(ranking(0), ranking(50));
 }
@@ -585,7 +617,7 @@ proptest! {
             let expected: BTreeSet<String> = private[index].iter().chain(received).chain(of_everyone).cloned().collect();
             prop_assert_eq!(&found, &expected, "{}", index);
             let owners = search::load_visible_owners(&mut conn, *viewer).unwrap();
-            let by_keyword = search::find_answers_by_words(&mut conn, &owners, &["marmot".to_owned()], 99).unwrap();
+            let by_keyword = find_answers_by_words(&mut conn, &owners, &["marmot".to_owned()], 99).unwrap();
             let by_keyword = search::load_candidates(&mut conn, &owners, &by_keyword, None, None).unwrap();
             let by_keyword: BTreeSet<String> = by_keyword.into_iter().map(|row| row.answer).collect();
             prop_assert_eq!(&by_keyword, &annotated[index].iter().cloned().collect::<BTreeSet<String>>(), "{}", index);
@@ -628,6 +660,7 @@ fn bulk_erasure_hides_words_at_once_and_overwrites_them_later() {
     for n in 0..400 {
         let words: Vec<String> = (0..28).map(|index| format!("qxwalrus{}", (n * 28 + index) * 7)).collect();
         store_user_answer(&mut conn, n, ann, ("qxwalrus", &words.join(" ")));
+        text_index::index_new_text(&mut conn).unwrap();
     }
     let bobs_answer = store_user_answer(&mut conn, 1_000, bob, ("qxzebra", "qxzebra"));
     assert!(count_pages_with(&mut conn, "walru") > 0);
@@ -667,6 +700,7 @@ fn page_terms_of_erased_text_are_removed_by_a_rebuild() {
                 Some(bob),
                 ("which", &words("w")),
             );
+            text_index::index_new_text(conn).unwrap();
         }
     };
     store_adjacent_rows(&mut conn, 0);
@@ -700,7 +734,7 @@ fn metadata_is_searchable_until_erased() {
     indexing_queue::complete_indexing_job(&mut conn, id, &result, NOW).unwrap();
     let find_word = |conn: &mut Conn, word: &str| {
         let owners = search::load_visible_owners(conn, ann).unwrap();
-        search::find_answers_by_words(conn, &owners, &[word.to_owned()], 9).unwrap()
+        find_answers_by_words(conn, &owners, &[word.to_owned()], 9).unwrap()
     };
     for word in ["television", "plex", "watch"] {
         assert_eq!(find_word(&mut conn, word), [id], "{word}");

@@ -7,7 +7,6 @@ use diesel::sqlite::Sqlite;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::text_index;
 use crate::conversation::stream_events::CallPhase;
 use crate::conversation::transcript::{CallResult, ToolArguments, UserId};
 use crate::store::confirmation::approvals::ApprovalState;
@@ -25,7 +24,7 @@ use crate::store::schema::{
 };
 use crate::store::stream::recording;
 use crate::store::turns::{model_steps, turn_lifecycle};
-use crate::store::{Conn, QueryResult, codec, column_types};
+use crate::store::{Conn, QueryResult, codec, column_types, text_index};
 
 /// Name of an erased conversation.
 const ERASED_NAME: &str = "Forgotten";

@@ -7,10 +7,8 @@ pub mod export;
 mod export_rows;
 pub mod forget;
 pub mod retention;
-mod text_index;
 
 pub use erase::{erase_answer, erase_user_content};
-pub use text_index::rebuild_due_index;
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,6 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::erase::{self, ErasureScope};
-use super::text_index;
 use crate::conversation::transcript::UserId;
 use crate::store::codec::ms;
 use crate::store::confirmation::pending_action::{self, CloseReason};
@@ -19,6 +18,7 @@ use crate::store::schema::{
     agent_responses, approvals, follows, inbound_events, notices, outbox, pending_actions, reactions,
     requests, sweeps, tool_calls, turns,
 };
+use crate::store::text_index::{self, TextIndexProgress};
 use crate::store::{Conn, QueryResult};
 
 /// Progress of erasure by batches.
@@ -37,7 +37,7 @@ pub fn erase_expired_text(
     now: Timestamp,
 ) -> QueryResult<RetentionProgress> {
     // Runs first, because the text in these indexes was erased earlier.
-    if text_index::rebuild_due_index(conn, now)? == RetentionProgress::More {
+    if text_index::rebuild_due_index(conn, now)? == TextIndexProgress::More {
         return Ok(RetentionProgress::More);
     }
     join_requests::erase_old_first_requests(conn, now)?;
@@ -287,18 +287,12 @@ fn load_answer_rows(conn: &mut Conn, after: i64, limit: i64) -> QueryResult<Vec<
         .load(conn)
 }
 
-/// Returns the cursor of a table: the id of the last row that was erased. For an index, the cursor is the time at which
-/// its rebuild is due.
-pub(super) fn load_sweep_cursor(conn: &mut Conn, name: &str) -> QueryResult<Option<i64>> {
+/// Returns the cursor of a table: the id of the last row that was erased.
+fn load_sweep_cursor(conn: &mut Conn, name: &str) -> QueryResult<Option<i64>> {
     sweeps::table.find(name).select(sweeps::last_id).first(conn).optional()
 }
 
-pub(super) fn store_sweep_cursor(
-    conn: &mut Conn,
-    name: &str,
-    cursor: i64,
-    now: Timestamp,
-) -> QueryResult<()> {
+fn store_sweep_cursor(conn: &mut Conn, name: &str, cursor: i64, now: Timestamp) -> QueryResult<()> {
     diesel::insert_into(sweeps::table)
         .values((sweeps::name.eq(name), sweeps::last_id.eq(cursor), sweeps::updated_at.eq(ms(now))))
         .on_conflict(sweeps::name)

@@ -179,7 +179,7 @@ fn record_step(conn: &mut Conn, turn: TurnId, now: Timestamp) {
     model_steps::abandon_attempt(
         conn,
         first,
-        AbandonedAttempt { failure, message, charge: ModelCharge::Nothing },
+        &AbandonedAttempt { failure, message, charge: ModelCharge::Nothing },
         now,
     )
     .unwrap();

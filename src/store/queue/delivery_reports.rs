@@ -1,21 +1,22 @@
 //! Delivery reports of the carrier about accepted messages. Reports may arrive late, twice and in any order, so the
-//! delivery status only advances.
+//! delivery status only advances. A report that does not advance the status changes nothing.
 
 use diesel::prelude::*;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::callbacks::{CallbackKey, CallbackToken};
-use super::outbox::{self, AcceptanceOutcome, AcceptedMessage};
-use super::outbox_events::{ChangedMessage, record_changed_messages};
+use super::outbox::{self, AcceptanceOutcome, AcceptedMessage, OutboxState, SETTLED};
+use super::outbox_events::ChangedMessage;
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::routing::verification::is_same_party;
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::store::Conn;
-use crate::store::codec::ms;
+use crate::store::codec::{ms, to_json};
+use crate::store::conversation::record::delivery::DeliveryFailure;
 use crate::store::database::statement_cache::CacheStatement;
-use crate::store::schema::{delivery_events, outbox as rows};
+use crate::store::schema::outbox as rows;
 
 /// Household settings that apply when messages are sent and accepted.
 #[derive(Debug, Clone)]
@@ -42,10 +43,9 @@ pub struct DeliveryReport {
 /// Outcome of recording a delivery report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportOutcome {
-    /// The report is new. The fields are the acceptance that the report proves, and the final status if this report is
-    /// the first one with a final status.
-    New(AcceptanceOutcome, Option<DeliveryStatus>),
-    Known,
+    /// The acceptance that the report proves, and the final status if this report is the first one with a final
+    /// status. A repeated or late report changes nothing.
+    Recorded(AcceptanceOutcome, Option<DeliveryStatus>),
     /// The report matches no outbound message: nothing was changed.
     Unbound,
 }
@@ -53,9 +53,11 @@ pub enum ReportOutcome {
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = rows)]
 struct ReportedMessageRow {
+    state: OutboxState,
     attempts: i64,
     to_addr: Address,
     provider_sid: Option<String>,
+    delivery: Option<DeliveryStatus>,
     callback_word: Option<String>,
 }
 
@@ -82,56 +84,51 @@ pub fn record_delivery_report(
     let Some(key) = &report.key else { return Ok(ReportOutcome::Unbound) };
     let row: Option<ReportedMessageRow> =
         rows::table.find(key.outbox).select(ReportedMessageRow::as_select()).first(conn).optional()?;
-    if !row.is_some_and(|row| row.matches_report(report, key)) {
+    let Some(row) = row.filter(|row| row.matches_report(report, key)) else {
         return Ok(ReportOutcome::Unbound);
-    }
-    let inserted = diesel::insert_into(delivery_events::table)
-        .values((
-            delivery_events::provider_sid.eq(&report.sid),
-            delivery_events::status.eq(&report.status),
-            delivery_events::outbox_id.eq(key.outbox),
-            delivery_events::attempt.eq(i64::from(key.attempt)),
-            delivery_events::error_code.eq(report.error_code.map(i64::from)),
-            delivery_events::received_at.eq(ms(now)),
-        ))
-        .on_conflict_do_nothing()
-        .execute(conn)?;
-    if inserted == 0 {
-        return Ok(ReportOutcome::Known);
-    }
-    // Any report proves that the message was accepted, whether or not the response to the request arrived.
-    let accepted = AcceptedMessage { sid: &report.sid, created_at: None };
-    let acceptance = outbox::record_reported_acceptance(conn, key.outbox, &accepted, policy, now)?;
-    let final_status = advance_delivery(conn, key.outbox, &report.sid, &report.status, now)?;
-    Ok(ReportOutcome::New(acceptance, final_status))
+    };
+    let acceptance = if row.provider_sid.is_some() {
+        AcceptanceOutcome::Known
+    } else if is_new_acceptance(conn, &row, &report.sid)? {
+        // Any report proves that the message was accepted, whether or not the response to the request arrived.
+        let accepted = AcceptedMessage { sid: &report.sid, created_at: None };
+        outbox::record_acceptance(conn, key.outbox, &accepted, policy, now)?
+    } else {
+        return Ok(ReportOutcome::Recorded(AcceptanceOutcome::Known, None));
+    };
+    let final_status = advance_delivery(conn, key.outbox, row.delivery, report, now)?;
+    Ok(ReportOutcome::Recorded(acceptance, final_status))
 }
 
-/// Advances the delivery status of the message with this carrier id, never backwards. Returns the status if it is the
-/// first final one.
-pub(in crate::store) fn advance_delivery(
+/// Returns whether the message is still to be accepted, and no other message has the carrier id.
+fn is_new_acceptance(conn: &mut Conn, row: &ReportedMessageRow, sid: &str) -> QueryResult<bool> {
+    Ok(!SETTLED.contains(&row.state) && outbox::find_first_unclaimed(conn, &[sid.to_owned()])?.is_some())
+}
+
+/// Advances the delivery status of an accepted message, never backwards, and stores the error code of the status.
+/// Returns the status if it is the first final one.
+fn advance_delivery(
     conn: &mut Conn,
     id: OutboxId,
-    sid: &str,
-    status: &str,
+    current: Option<DeliveryStatus>,
+    report: &DeliveryReport,
     now: Timestamp,
 ) -> QueryResult<Option<DeliveryStatus>> {
-    let Some(reported) = DeliveryStatus::from_carrier_status(status) else { return Ok(None) };
-    let current: Option<Option<DeliveryStatus>> = rows::table
-        .find(id)
-        .filter(rows::provider_sid.eq(sid))
-        .select(rows::delivery)
-        .first(conn)
-        .optional()?;
-    let Some(current) = current else { return Ok(None) };
+    let Some(reported) = DeliveryStatus::from_carrier_status(&report.status) else { return Ok(None) };
     if current.is_some_and(|current| current.carrier_progress() >= reported.carrier_progress()) {
         return Ok(None);
     }
-    let changed = diesel::update(rows::table.find(id))
-        .set((rows::delivery.eq(reported), rows::updated_at.eq(ms(now))))
+    let failure = report.error_code.map(DeliveryFailure::from_carrier_code);
+    let changed: ChangedMessage = diesel::update(rows::table.find(id))
+        .set((
+            rows::delivery.eq(reported),
+            rows::error.eq(failure.map(|failure| to_json(&failure)).transpose()?),
+            rows::updated_at.eq(ms(now)),
+        ))
         .returning(ChangedMessage::as_returning())
         .cached()
-        .get_results(conn)?;
-    record_changed_messages(conn, changed, now)?;
+        .get_result(conn)?;
+    changed.record_change(conn, now)?;
     let was_final = current.is_some_and(DeliveryStatus::is_final_report);
     Ok((reported.is_final_report() && !was_final).then_some(reported))
 }

@@ -156,11 +156,7 @@ fn debounce_messages(
     let received_at = received.received_at;
     let latest = first.unwrap_or(received_at) + SignedDuration::from_millis(debounce.max_delay_ms);
     let not_before = latest.min(received_at + SignedDuration::from_millis(debounce.quiet_ms));
-    diesel::update(waiting)
-        .set(inbound_events::not_before.eq(ms(not_before)))
-        .cached()
-        .execute(conn)
-        .map(drop)
+    diesel::update(waiting).set(inbound_events::not_before.eq(ms(not_before))).cached().run(conn)
 }
 
 /// Loads a user's messages that no turn has processed, in the order they were sent; at most `limit`.
@@ -350,8 +346,7 @@ pub fn mark_over_limit(conn: &mut Conn, event: EventId) -> QueryResult<()> {
     diesel::update(inbound_events::table.find(event))
         .set(inbound_events::over_limit.eq(true))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Returns whether the user was notified since `since` of exceeding the rate limit, from the address to which `event`
@@ -466,8 +461,7 @@ pub fn finish_turn_messages(
     diesel::update(inbound_events::table.filter(inbound_events::turn_id.eq(turn)))
         .set(columns)
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Loads the messages of a turn, in the order they were sent.

@@ -15,7 +15,7 @@ use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
-use crate::store::schema::{delivery_events, instance, outbox, turns};
+use crate::store::schema::{instance, outbox, turns};
 
 /// Maximum number of attempts to read the list for a message from before this start. After the last failed attempt the
 /// message is sent: a rare duplicate is better than a lost message, and a duplicate confirmation prompt does no harm.
@@ -93,12 +93,7 @@ pub fn start_lookup_before_sending(
         None => None,
     };
     let since = turn_started_at.map_or(created_at, |started_at| started_at.min(created_at));
-    Ok(Some(UnresolvedMessage {
-        due: due.into_due_message()?,
-        since,
-        reported: None,
-        unsuccessful_lookups: 0,
-    }))
+    Ok(Some(UnresolvedMessage { due: due.into_due_message()?, since, unsuccessful_lookups: 0 }))
 }
 
 /// Allows a message to be sent after the list was read and does not contain the message.
@@ -115,8 +110,6 @@ pub struct UnresolvedMessage {
     pub due: DueMessage,
     /// Time from which the carrier's list may contain the message.
     pub since: Timestamp,
-    /// Carrier id of the message, if a status callback reported it.
-    pub reported: Option<String>,
     /// Number of lookups that did not find the message.
     pub unsuccessful_lookups: i64,
 }
@@ -129,12 +122,7 @@ pub fn load_unresolved_message(conn: &mut Conn, id: OutboxId) -> QueryResult<Opt
         .first(conn)
         .optional()?;
     let Some((due, since, unsuccessful_lookups)) = row else { return Ok(None) };
-    let reported: Option<String> = delivery_events::table
-        .filter(delivery_events::outbox_id.eq(id))
-        .select(delivery_events::provider_sid)
-        .first(conn)
-        .optional()?;
-    Ok(Some(UnresolvedMessage { due: due.into_due_message()?, since, reported, unsuccessful_lookups }))
+    Ok(Some(UnresolvedMessage { due: due.into_due_message()?, since, unsuccessful_lookups }))
 }
 
 /// Outcome of recording an unsuccessful lookup.
@@ -207,6 +195,5 @@ pub fn postpone_lookup(
     diesel::update(unresolved)
         .set((outbox::not_before.eq(ms(not_before)), outbox::updated_at.eq(ms(now))))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }

@@ -11,22 +11,23 @@ use super::{lookups, notifications, outbox_schedule};
 use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::text::message_format;
 use crate::conversation::transcript::{Address, ConversationId, OutboxId, TurnId, UserId, UserStatus};
-use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms};
 use crate::store::column_types::stored_enum;
 use crate::store::confirmation::pending_action;
 use crate::store::conversation::conversations;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
-use crate::store::schema::{delivery_events, outbox, users};
+use crate::store::schema::{outbox, users};
 use crate::store::turns::daily_budget::Day;
 use crate::store::turns::{daily_budget, progress_message};
+use crate::store::{Conn, boot};
 
 /// Age after which an unsent message is too old to be sent.
 pub(in crate::store) const MAX_SEND_AGE: SignedDuration = SignedDuration::from_hours(6);
 
 /// Condition of open rows: neither accepted, failed nor suppressed.
-pub(in crate::store) const OPEN: LiteralSql = LiteralSql("outbox.state IN ('queued','attempting','unknown')");
+pub(in crate::store) const OPEN: LiteralSql =
+    LiteralSql("(outbox.state = 'queued' OR outbox.state = 'attempting' OR outbox.state = 'unknown')");
 
 stored_enum! {
     pub enum OutboundKind {
@@ -196,7 +197,6 @@ pub fn claim_message(
         notifications::postpone_notification(conn, id, quiet_end, now)?;
         return Ok(SendClaim::NotReady);
     }
-    let epoch = crate::store::boot::load_epoch(conn)?;
     let token = row.callback_word.unwrap_or_else(|| CallbackToken::random().as_str().to_owned());
     let (row, claimed): (DueMessageRow, ChangedMessage) = diesel::update(outbox::table.find(id))
         .set((
@@ -204,7 +204,7 @@ pub fn claim_message(
             outbox::attempts.eq(row.attempts + 1),
             outbox::callback_word.eq(token),
             outbox::attempt_at.eq(ms(now)),
-            outbox::epoch.eq(epoch),
+            outbox::epoch.eq(boot::current_epoch().nullable()),
             outbox::updated_at.eq(ms(now)),
         ))
         .returning((DueMessageRow::as_returning(), ChangedMessage::as_returning()))
@@ -290,12 +290,11 @@ pub fn record_acceptance(
     policy: &AcceptancePolicy,
     now: Timestamp,
 ) -> QueryResult<AcceptanceOutcome> {
-    let sid = accepted.sid;
     let row: Option<(AcceptedMessageRow, ChangedMessage)> =
         diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
             .set((
                 outbox::state.eq(OutboxState::Accepted),
-                outbox::provider_sid.eq(sid),
+                outbox::provider_sid.eq(accepted.sid),
                 outbox::provider_created_at.eq(accepted.created_at),
                 outbox::accepted_at.eq(ms(now)),
                 outbox::updated_at.eq(ms(now)),
@@ -315,13 +314,6 @@ pub fn record_acceptance(
         }
         MessageTransport::Terminal | MessageTransport::Console => {}
     }
-    let early_statuses: Vec<String> = delivery_events::table
-        .filter(delivery_events::provider_sid.eq(sid))
-        .select(delivery_events::status)
-        .load(conn)?;
-    for status in early_statuses {
-        super::delivery_reports::advance_delivery(conn, id, sid, &status, now)?;
-    }
     // A message that was found by the lookup before sending was sent by a run that is missing from this database. Its
     // confirmation prompt has been open since then.
     let opened_at = accepted.created_at.filter(|at| row.lookups_left > 0 && *at < now).unwrap_or(now);
@@ -329,29 +321,6 @@ pub fn record_acceptance(
         pending_action::arm_pending_action(conn, id, policy.confirm_for, opened_at)?;
     }
     Ok(AcceptanceOutcome::First { kind: row.kind, transport, segments: convert_integer(row.segments)? })
-}
-
-/// Records the acceptance of a row that a status report names. The row gets the id in the report, unless it already has
-/// another.
-pub(in crate::store) fn record_reported_acceptance(
-    conn: &mut Conn,
-    id: OutboxId,
-    accepted: &AcceptedMessage<'_>,
-    policy: &AcceptancePolicy,
-    now: Timestamp,
-) -> QueryResult<AcceptanceOutcome> {
-    let open: Option<i64> = outbox::table
-        .find(id)
-        .filter(OPEN.and(outbox::attempts.gt(0)))
-        .select(outbox::id)
-        .first(conn)
-        .optional()?;
-    match open {
-        Some(_) if find_first_unclaimed(conn, &[accepted.sid.to_owned()])?.is_some() => {
-            record_acceptance(conn, id, accepted, policy, now)
-        }
-        _ => Ok(AcceptanceOutcome::Known),
-    }
 }
 
 /// Postpones a message that was certainly not accepted. It is retried at `not_before`, unless a status report has
@@ -464,8 +433,7 @@ pub fn withdraw_messages_by_key(conn: &mut Conn, key_prefix: &str, now: Timestam
     diesel::update(outbox::table.filter(has_prefix.and(is_settled)))
         .set(outbox::body.eq(""))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 fn suppress_message(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {

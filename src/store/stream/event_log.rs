@@ -6,6 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use diesel::RunQueryDsl;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -16,6 +17,7 @@ use crate::conversation::stream_events::{EventSeq, StreamEvent, StreamEventKind}
 use crate::conversation::transcript::{ConversationId, TurnId};
 use crate::store::boot;
 use crate::store::conversation::record::steps::BlockRecord;
+use crate::store::database::statement_cache::CacheStatement;
 use crate::store::turns::model_steps::AttemptId;
 use crate::store::{Conn, QueryResult};
 
@@ -188,7 +190,7 @@ impl EventLog {
         conversation: ConversationId,
     ) -> QueryResult<LogPosition> {
         let _visibility = self.lock_visibility();
-        boot::load_epoch(conn)?;
+        diesel::select(boot::current_epoch()).cached().get_result::<i64>(conn)?;
         let state = self.lock_state();
         let of_conversation =
             state.attempts.iter().filter(|(_, running)| running.conversation == conversation);

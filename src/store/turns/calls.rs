@@ -9,13 +9,13 @@ use crate::conversation::stream_events::{CallPhase, StreamEventKind};
 use crate::conversation::transcript::{
     CallResult, CallRow, CallState, ConversationId, EffectLevel, MediaKind, MediaRef, NOT_RUN, TurnId,
 };
-use crate::store::Conn;
 use crate::store::codec::{
     call_failure_json, call_result_json, ms, none_if_unreadable, parse_call_result, to_json,
 };
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{tool_call_items, tool_calls, turns};
 use crate::store::stream::recording::record_event;
+use crate::store::{Conn, boot};
 
 /// Number of newest turns of a conversation that are searched for shown titles: more than any model receives.
 const SEARCHED_TURN_LIMIT: i64 = 50;
@@ -65,14 +65,13 @@ pub fn start_call(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult
     if super::turn_lifecycle::is_cancel_requested(conn, turn)? {
         return Ok(CallStartOutcome::NotStartable);
     }
-    let epoch = crate::store::boot::load_epoch(conn)?;
     let started: Vec<ChangedCall> =
         diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Created)))
             .set((
                 tool_calls::state.eq(CallPhase::Running),
                 tool_calls::attempts.eq(tool_calls::attempts + 1),
                 tool_calls::started_at.eq(ms(now)),
-                tool_calls::epoch.eq(epoch),
+                tool_calls::epoch.eq(boot::current_epoch().nullable()),
                 tool_calls::updated_at.eq(ms(now)),
             ))
             .returning(ChangedCall::as_returning())

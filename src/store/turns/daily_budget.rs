@@ -124,8 +124,7 @@ pub fn settle_call_cost(conn: &mut Conn, turn: TurnId, charge: ModelCharge) -> Q
             usage::cost_micros.eq(usage::cost_micros + cost),
         ))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Settles all reservations at the start of the program, with the cost of the input. Their calls were interrupted, and
@@ -148,8 +147,7 @@ pub(in crate::store) fn count_segments(
         .do_update()
         .set(usage::segments.eq(usage::segments + segments))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Loads the tokens and the cost of all calls of a day.

@@ -7,3 +7,5 @@ pub mod progress_message;
 pub mod turn_lifecycle;
 pub mod turn_resume;
 pub mod turn_stats;
+#[cfg(test)]
+mod turn_update_tests;

@@ -7,15 +7,13 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::calls::{self, ChangedCall};
 use super::{daily_budget, turn_lifecycle};
 use crate::conversation::model_cost::{ModelCharge, TokenUsage};
 use crate::conversation::stream_events::{BlockKind, CallPhase, StreamEventKind, StreamTurnState};
 use crate::conversation::transcript::{
-    CallId, CallRow, EffectLevel, Responder, StopReason, ToolArguments, TurnId,
+    CallId, CallRow, CallState, EffectLevel, Responder, StopReason, ToolArguments, ToolCall, TurnId,
 };
 use crate::conversation::turn::StepFailure;
-use crate::store::Conn;
 use crate::store::codec::{arguments_json, convert_integer, ms, saturating_i64, stop_reason_text, to_json};
 use crate::store::conversation::record::steps::AttemptState;
 use crate::store::database::literal_sql::LiteralSql;
@@ -23,6 +21,7 @@ use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{blocks, llm_steps, tool_calls, turns};
 use crate::store::stream::recording::record_event;
 use crate::store::stream::response_blocks;
+use crate::store::{Conn, boot};
 
 /// Condition of a running attempt.
 const RUNNING: LiteralSql = LiteralSql("llm_steps.state = 'started'");
@@ -42,19 +41,19 @@ pub fn start_attempt(
     model: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let epoch = crate::store::boot::load_epoch(conn)?;
     diesel::insert_into(llm_steps::table)
         .values((
             llm_steps::turn_id.eq(attempt.turn),
             llm_steps::step.eq(i64::from(attempt.step)),
             llm_steps::attempt.eq(i64::from(attempt.attempt)),
             llm_steps::state.eq(AttemptState::Started),
-            llm_steps::epoch.eq(epoch),
+            llm_steps::epoch.eq(boot::current_epoch()),
             llm_steps::brain.eq(responder),
             llm_steps::model.eq(model),
             llm_steps::started_at.eq(ms(now)),
         ))
-        .execute(conn)?;
+        .cached()
+        .run(conn)?;
     response_blocks::record_attempt_start(conn, attempt)?;
     turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::InProgress, now)
 }
@@ -80,12 +79,13 @@ pub struct NewCall {
     pub effect: EffectLevel,
 }
 
+/// Records a response with its calls, and returns the calls.
 pub fn complete_attempt(
     conn: &mut Conn,
     attempt: AttemptId,
     response: &RecordedResponse,
     now: Timestamp,
-) -> QueryResult<()> {
+) -> QueryResult<Vec<ToolCall>> {
     response_blocks::record_response(conn, attempt, response, now)?;
     diesel::update(llm_steps::table.find((
         attempt.turn,
@@ -102,33 +102,47 @@ pub fn complete_attempt(
         llm_steps::finished_at.eq(ms(now)),
     ))
     .cached()
-    .execute(conn)?;
+    .run(conn)?;
     daily_budget::settle_call_cost(conn, attempt.turn, response.charge)?;
     insert_blocks(conn, attempt, response)?;
-    for (ord, call) in (0_u32..).zip(&response.calls) {
-        let created = diesel::insert_into(tool_calls::table)
-            .values((
-                tool_calls::turn_id.eq(attempt.turn),
-                tool_calls::step.eq(i64::from(attempt.step)),
-                tool_calls::ord.eq(i64::from(ord)),
-                tool_calls::call_id.eq(CallId::from_position(attempt.turn, attempt.step, ord).as_str()),
-                tool_calls::tool_name.eq(&call.name),
-                tool_calls::effect.eq(call.effect),
-                tool_calls::state.eq(CallPhase::Created),
-                tool_calls::request.eq(arguments_json(&call.arguments)),
-                tool_calls::created_at.eq(ms(now)),
-                tool_calls::updated_at.eq(ms(now)),
-            ))
-            .returning(ChangedCall::as_returning())
-            .get_results(conn)?;
-        calls::record_changed_calls(conn, created, now)?;
-    }
+    let calls = (0_u32..).zip(&response.calls);
+    let calls =
+        calls.map(|(ord, call)| insert_call(conn, attempt, ord, call, now)).collect::<QueryResult<_>>()?;
     let state = if response.calls.is_empty() {
         StreamTurnState::InProgress
     } else {
         StreamTurnState::WaitingForTools
     };
-    turn_lifecycle::set_turn_state(conn, attempt.turn, state, now)
+    turn_lifecycle::set_turn_state(conn, attempt.turn, state, now)?;
+    Ok(calls)
+}
+
+fn insert_call(
+    conn: &mut Conn,
+    AttemptId { turn, step, .. }: AttemptId,
+    ord: u32,
+    call: &NewCall,
+    now: Timestamp,
+) -> QueryResult<ToolCall> {
+    let id = CallId::from_position(turn, step, ord);
+    let row = diesel::insert_into(tool_calls::table)
+        .values((
+            tool_calls::turn_id.eq(turn),
+            tool_calls::step.eq(i64::from(step)),
+            tool_calls::ord.eq(i64::from(ord)),
+            tool_calls::call_id.eq(id.as_str()),
+            tool_calls::tool_name.eq(&call.name),
+            tool_calls::effect.eq(call.effect),
+            tool_calls::state.eq(CallPhase::Created),
+            tool_calls::request.eq(arguments_json(&call.arguments)),
+            tool_calls::created_at.eq(ms(now)),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .returning(tool_calls::id)
+        .get_result(conn)?;
+    record_event(conn, turn, now, StreamEventKind::ToolCall(row, CallPhase::Created))?;
+    let NewCall { name, arguments, effect: effect_level } = call.clone();
+    Ok(ToolCall { row, id, step, name, arguments, effect_level, state: CallState::Created })
 }
 
 /// Adds the call of a deletion that code starts without a model step: a renewed confirmation prompt, or an approved
@@ -224,11 +238,11 @@ pub struct AbandonedAttempt {
 pub fn abandon_attempt(
     conn: &mut Conn,
     attempt: AttemptId,
-    abandoned: AbandonedAttempt,
+    abandoned: &AbandonedAttempt,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let AbandonedAttempt { failure, message, charge } = abandoned;
-    let stored = match failure {
+    let message = abandoned.message.clone();
+    let stored = match abandoned.failure {
         StepFailure::Transient { retry_after, .. } => StoredAttemptFailure::Transient {
             retry_after_ms: retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
             message,
@@ -247,9 +261,9 @@ pub fn abandon_attempt(
         llm_steps::finished_at.eq(ms(now)),
     ))
     .cached()
-    .execute(conn)?;
+    .run(conn)?;
     response_blocks::record_abandoned_attempt(conn, attempt, now)?;
-    daily_budget::settle_call_cost(conn, attempt.turn, charge)?;
+    daily_budget::settle_call_cost(conn, attempt.turn, abandoned.charge)?;
     turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::Error, now)
 }
 

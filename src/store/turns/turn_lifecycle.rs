@@ -122,8 +122,7 @@ pub fn set_triage_state(conn: &mut Conn, id: TurnId, triage: TriageState, now: T
     diesel::update(turns::table.find(id).filter(turns::finished_at.is_null()))
         .set((turns::triage.eq(triage), turns::updated_at.eq(ms(now))))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Parses the responder of a stored plan.
@@ -274,8 +273,7 @@ pub fn request_cancel(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryRes
     diesel::update(turns::table.filter(turns::user_id.eq(user).and(turns::finished_at.is_null())))
         .set((turns::cancel_requested_at.eq(ms(now)), turns::updated_at.eq(ms(now))))
         .cached()
-        .execute(conn)
-        .map(drop)
+        .run(conn)
 }
 
 /// Outcome of a request to cancel one turn.

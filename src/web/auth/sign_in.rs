@@ -60,8 +60,8 @@ pub(in crate::web) async fn sign_in_with_password(
                     json!({ "with": "password", "failed_before": failed_before }),
                     now,
                 )?;
-                if let Some(old) = old {
-                    end_session(conn, &streams, &old)?;
+                if let Some(old) = &old {
+                    end_session(conn, &streams, old)?;
                 }
                 console_access::open_session(conn, new, now, now + SESSION_LIFETIME)?;
                 Ok(true)
@@ -98,8 +98,8 @@ pub(in crate::web) async fn sign_in_with_link(
             SignInLinkOutcome::Redeemed => {}
         }
         record_audit(conn, "sign_in", json!({ "with": "link" }), now)?;
-        if let Some(old) = old {
-            end_session(conn, &streams, &old)?;
+        if let Some(old) = &old {
+            end_session(conn, &streams, old)?;
         }
         console_access::open_session(conn, new, now, now + SESSION_LIFETIME)?;
         Ok(SignInLinkOutcome::Redeemed)

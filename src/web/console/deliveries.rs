@@ -129,7 +129,7 @@ impl DeliveryLine {
             // A message that is only displayed uses no segments.
             segments: if message.status() == DeliveryStatus::Shown { 0 } else { message.segments },
             state: delivery_labels::delivery_label(message.status()),
-            reason: delivery_labels::delivery_reason(message.status(), &delivery.failure),
+            reason: delivery_labels::delivery_reason(message),
         }
     }
 }

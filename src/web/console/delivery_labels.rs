@@ -3,6 +3,8 @@
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::messaging::error_codes;
 use crate::store::conversation::record::delivery::DeliveryFailure;
+use crate::store::conversation::record::messages::OutboundRecord;
+use crate::store::skip_unreadable;
 
 /// Label with a sign and a color, which only supplement it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +37,12 @@ pub(super) fn delivery_label(status: DeliveryStatus) -> DeliveryLabel {
 }
 
 /// Explanation shown next to the label.
-pub(super) fn delivery_reason(status: DeliveryStatus, failure: &DeliveryFailure) -> Option<String> {
-    match status {
-        DeliveryStatus::Delayed => failure.meaning.clone(),
+pub(super) fn delivery_reason(message: &OutboundRecord) -> Option<String> {
+    let failure = || skip_unreadable(message.failure()).unwrap_or_default();
+    match message.status() {
+        DeliveryStatus::Delayed => failure().meaning,
         DeliveryStatus::Undelivered | DeliveryStatus::Failed | DeliveryStatus::Canceled => {
-            Some(failure_reason(failure))
+            Some(failure_reason(failure()))
         }
         DeliveryStatus::Unknown => Some("it may have been sent; Dialarr is checking".to_owned()),
         DeliveryStatus::Suppressed => Some("the recipient opted out, was blocked or was erased".to_owned()),
@@ -57,9 +60,9 @@ pub(super) fn delivery_reason(status: DeliveryStatus, failure: &DeliveryFailure)
 }
 
 /// Meaning of the error code, or else the recorded note.
-fn failure_reason(failure: &DeliveryFailure) -> String {
+fn failure_reason(failure: DeliveryFailure) -> String {
     let meaning = failure.code.and_then(error_codes::look_up_error_code).map(|code| code.meaning.to_owned());
-    let meaning = meaning.or_else(|| failure.meaning.clone());
+    let meaning = meaning.or(failure.meaning);
     match (meaning, failure.code) {
         (Some(meaning), Some(code)) => format!("{meaning} (code {code})"),
         (Some(meaning), None) => meaning,

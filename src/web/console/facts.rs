@@ -149,7 +149,7 @@ pub(in crate::web) async fn dismiss_suggestion(
 async fn change_facts(
     console: &ConsoleState,
     id: i64,
-    change: impl FnOnce(&mut Conn, UserId, Timestamp) -> QueryResult<FlashMessage> + Send + 'static,
+    change: impl Fn(&mut Conn, UserId, Timestamp) -> QueryResult<FlashMessage> + Send + 'static,
 ) -> PageResult {
     let (user, now) = (UserId(id), console.clock.now());
     let flash = console.db.write(move |conn| match user_admin::find_known_user(conn, user)? {

@@ -218,8 +218,7 @@ fn list_problems(
         headline: "A text was not delivered",
         user: Some(UserLink::from(&delivery.to)),
         about: delivery.message.body.clone(),
-        reason: delivery_labels::delivery_reason(delivery.message.status(), &delivery.failure)
-            .unwrap_or_default(),
+        reason: delivery_labels::delivery_reason(&delivery.message).unwrap_or_default(),
         at: Some(console.display_time(delivery.message.written_at)),
         path: "/deliveries?which=failed".to_owned(),
     });

@@ -1,4 +1,5 @@
--- The evening of 20261123120000.sql, without other rows. What has its default is left out.
+-- The evening of 20261123120000.sql. A message to the admin did not arrive, and Bob followed Alien until it was ready.
+-- Columns with their default are left out.
 -- Read by tests/it/upgrade.rs.
 PRAGMA application_id = 1147756908;
 INSERT INTO instance (id, epoch, started_at, seen_at) VALUES
@@ -97,3 +98,9 @@ INSERT INTO agent_responses (id, turn_id, source, scope, owner, user_id, agent, 
   (5, 7, 'turn:7', 'user', 'u2', 2, 'scripted', 'what is downloading?', 'Nothing is downloading.', '', '[]', '[]', NULL, NULL, 3502909230651752246, 'pending', 0, 0, 7, 1795208721064, NULL);
 INSERT INTO words_in (rowid, body) SELECT id, body FROM inbound_events WHERE turn_id IS NOT NULL OR outcome IS NOT NULL;
 UPDATE inbound_events SET conversation_id = 3 WHERE id = 11;
+UPDATE outbox SET delivery = 'undelivered' WHERE id = 5;
+INSERT INTO delivery_events (provider_sid, status, outbox_id, attempt, error_code, received_at) VALUES
+  ('SM00000000000000000000000000000015', 'sent', 5, 1, NULL, 1795208682000),
+  ('SM00000000000000000000000000000015', 'undelivered', 5, 1, 30003, 1795208683000);
+INSERT INTO follows (user_id, instance, kind, catalog_id, created_at, ended_at, explicit) VALUES
+  (2, 'radarr', 'movie', 348, 1795208700000, 1795208715000, 1);

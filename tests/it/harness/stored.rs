@@ -1,6 +1,7 @@
 //! Queries of the database, formatted as text for tests.
 
 use dialarr::store::database::db::Db;
+use dialarr::store::text_index;
 use diesel::sql_types::{Nullable, Text};
 use diesel::{QueryableByName, RunQueryDsl};
 
@@ -50,6 +51,11 @@ impl TestApp {
         .await
     }
 
+    /// Adds all messages to the full-text indexes, as the program does every minute.
+    pub(crate) async fn index_new_text(&self) {
+        self.app().db.write(text_index::index_new_text).await.unwrap();
+    }
+
     /// Returns the bodies of the received messages.
     pub(crate) async fn stored_texts(&self) -> Vec<String> {
         self.lines("SELECT body AS line FROM inbound_events ORDER BY id").await
@@ -65,15 +71,11 @@ impl TestApp {
         self.lines("SELECT instance || ' ' || (event ->> 'kind') AS line FROM arr_events ORDER BY id").await
     }
 
-    /// Returns the delivery status of each message, as the carrier reported it.
+    /// Returns the delivery status of each message, as the carrier reported it: `delivered`, `undelivered 30003`.
     pub(crate) async fn deliveries(&self) -> Vec<String> {
-        self.lines("SELECT coalesce(delivery, 'untold') AS line FROM outbox ORDER BY id").await
-    }
-
-    /// Returns every delivery report of the carrier, by message and status: `delivered`, `undelivered 30003`.
-    pub(crate) async fn reports(&self) -> Vec<String> {
         self.lines(
-            "SELECT status || coalesce(' ' || error_code, '') AS line FROM delivery_events ORDER BY provider_sid, status",
+            "SELECT coalesce(delivery, 'untold') || coalesce(' ' || (error ->> '$.code'), '') AS line
+             FROM outbox ORDER BY id",
         )
         .await
     }

@@ -297,7 +297,7 @@ impl World {
     /// Writes to the database on the connection of the program.
     pub(crate) async fn write_database<R: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+        work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> R {
         self.app.as_ref().unwrap().db.write(work).await.unwrap()
     }
@@ -404,6 +404,7 @@ impl World {
         let (key, body, kind) = (format!("notice:{body}"), body.to_owned(), OutboundKind::Reply);
         let queue = move |conn: &mut _| {
             let user = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
+            let (key, to, from, body) = (key.clone(), to.clone(), from.clone(), body.clone());
             let text =
                 NewOutboundMessage { key, user, turn: None, kind, to, from, body, media: None, segments: 1 };
             outbox::queue_message(conn, &text, now)

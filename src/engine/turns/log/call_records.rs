@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 
 use super::turn_log::{TurnLog, TurnProgress};
-use crate::conversation::transcript::{CallRow, CallState, MediaKind, MediaRef, TURN_CANCELED, ToolCall};
+use crate::conversation::transcript::{CallRow, CallState, MediaKind, MediaRef, TURN_CANCELED};
+use crate::conversation::turn::TurnUpdate;
 use crate::engine::turns::tool_effects::{self, EffectSource};
 use crate::engine::turns::turn_context::TurnContext;
 use crate::failpoint;
@@ -41,7 +42,7 @@ impl TurnLog {
         &self,
         call: CallRow,
         intent: Option<NewAuditEntry>,
-        records: impl FnOnce(&mut Conn) -> QueryResult<T> + Send + 'static,
+        records: impl Fn(&mut Conn) -> QueryResult<T> + Send + 'static,
     ) -> Result<Option<T>, DbError> {
         let now = self.now();
         let start = move |conn: &mut Conn| {
@@ -76,7 +77,9 @@ impl TurnLog {
         entry: Option<NewAuditEntry>,
     ) -> anyhow::Result<TurnProgress> {
         let now = self.now();
-        let record = move |conn: &mut Conn| finish_call(conn, call, (&state, entry.as_ref()), now);
+        let record = move |conn: &mut Conn, context: &mut TurnContext| {
+            finish_call(conn, context, call, (&state, entry.as_ref()), now)
+        };
         self.record_call(context, record).await
     }
 
@@ -95,11 +98,12 @@ impl TurnLog {
         }
         let (source, settings, now) =
             (EffectSource::from_call(context, call), self.logs.settings.clone(), self.now());
-        let record = move |conn: &mut Conn| {
-            finish_call(conn, call, (&state, entry.as_ref()), now)?;
-            effects
-                .iter()
-                .try_for_each(|effect| tool_effects::apply_tool_effect(conn, &source, effect, &settings, now))
+        let record = move |conn: &mut Conn, context: &mut TurnContext| {
+            finish_call(conn, context, call, (&state, entry.as_ref()), now)?;
+            for effect in &effects {
+                tool_effects::apply_tool_effect(conn, &source, effect, &settings, now)?;
+            }
+            context.reload_facts(conn)
         };
         let progress = self.record_call(context, record).await?;
         self.logs.outbox.notify();
@@ -111,15 +115,15 @@ impl TurnLog {
     async fn record_call(
         &self,
         context: &TurnContext,
-        record: impl FnOnce(&mut Conn) -> QueryResult<()> + Send + 'static,
+        record: impl Fn(&mut Conn, &mut TurnContext) -> QueryResult<()> + Send + 'static,
     ) -> anyhow::Result<TurnProgress> {
-        let is_open = |call: &&ToolCall| matches!(call.state, CallState::Created | CallState::Running);
         let calls = context.turn.steps.iter().flat_map(|step| &step.calls);
-        let progress = if calls.filter(is_open).count() > 1 {
-            self.write(record).await?;
+        let progress = if calls.filter(|call| call.state.is_open()).count() > 1 {
+            let before = context.clone();
+            self.write(move |conn| record(conn, &mut before.clone())).await?;
             TurnProgress::Reload
         } else {
-            self.record_and_continue(record).await?
+            self.record_and_continue(context, record).await?
         };
         failpoint::reached("call.recorded");
         Ok(progress)
@@ -147,6 +151,7 @@ impl TurnLog {
 
 fn finish_call(
     conn: &mut Conn,
+    context: &mut TurnContext,
     call: CallRow,
     (state, entry): (&CallState, Option<&NewAuditEntry>),
     now: Timestamp,
@@ -154,5 +159,7 @@ fn finish_call(
     if let Some(entry) = entry {
         audit::record_outcome(conn, entry, now);
     }
-    calls::finish_call(conn, call, state, now)
+    calls::finish_call(conn, call, state, now)?;
+    context.turn.apply_update(TurnUpdate::CallChanged(call, state.clone()));
+    Ok(())
 }

@@ -4,10 +4,11 @@ use jiff::Timestamp;
 
 use super::turn_log::{TurnLog, TurnProgress};
 use crate::conversation::model_cost::{CostEstimate, ModelCharge};
-use crate::conversation::transcript::Responder;
-use crate::conversation::turn::StepFailure;
+use crate::conversation::transcript::{ModelStep, Responder};
+use crate::conversation::turn::{StepFailure, TurnUpdate};
 use crate::engine::reply_address;
 use crate::engine::stream::recorder::DeltaRecorder;
+use crate::engine::turns::turn_context::TurnContext;
 use crate::store::Conn;
 use crate::store::database::db::DbError;
 use crate::store::queue::inbound_messages::MessageOutcome;
@@ -67,7 +68,7 @@ impl TurnLog {
                 message: message.to_owned(),
                 charge: ModelCharge::Nothing,
             };
-            model_steps::abandon_attempt(conn, id, abandoned, now)?;
+            model_steps::abandon_attempt(conn, id, &abandoned, now)?;
             Ok(Some(reservation))
         };
         let reservation = self.write(start).await?;
@@ -88,12 +89,18 @@ impl TurnLog {
     /// Records the response to an attempt.
     pub(crate) async fn complete_attempt(
         &self,
-        attempt: AttemptId,
+        context: &TurnContext,
+        (attempt, responder): (AttemptId, Responder),
         response: RecordedResponse,
     ) -> anyhow::Result<TurnProgress> {
         let now = self.now();
-        let record = move |conn: &mut Conn| model_steps::complete_attempt(conn, attempt, &response, now);
-        self.record_and_continue(record).await
+        let record = move |conn: &mut Conn, context: &mut TurnContext| {
+            let calls = model_steps::complete_attempt(conn, attempt, &response, now)?;
+            let (text, stop) = (response.text.clone(), response.stop.clone());
+            context.turn.apply_update(TurnUpdate::StepCompleted(ModelStep { text, stop, calls, responder }));
+            Ok(())
+        };
+        self.record_and_continue(context, record).await
     }
 
     pub(crate) async fn abandon_attempt(
@@ -102,7 +109,7 @@ impl TurnLog {
         abandoned: AbandonedAttempt,
     ) -> Result<(), DbError> {
         let now = self.now();
-        self.write(move |conn| model_steps::abandon_attempt(conn, attempt, abandoned, now)).await
+        self.write(move |conn| model_steps::abandon_attempt(conn, attempt, &abandoned, now)).await
     }
 
     /// Reserves the cost of the triage call.

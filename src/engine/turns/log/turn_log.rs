@@ -1,5 +1,5 @@
 //! Log of a running turn. Every record about a running turn is written through its log. The transaction of a record also
-//! ends the turn, or loads its new state.
+//! ends the turn, or returns its new state.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ pub(crate) struct TurnLog {
 pub(crate) enum TurnProgress {
     /// The turn continues, and its state has to be loaded.
     Reload,
-    /// The turn continues from this state, which was loaded with the last record.
+    /// The turn continues from this state.
     Loaded(Box<TurnContext>),
     Ended,
 }
@@ -92,20 +92,19 @@ impl TurnLog {
         Ok(context.with_earlier_reports(&self.earlier_reports))
     }
 
-    /// Records a result of the turn. In the same transaction, the turn ends if it has a reply, or its new state is
-    /// loaded.
+    /// Records a result of the turn, and applies it to the state before it. In the same transaction, the turn ends if
+    /// it has a reply.
     pub(super) async fn record_and_continue(
         &self,
-        record: impl FnOnce(&mut Conn) -> QueryResult<()> + Send + 'static,
+        context: &TurnContext,
+        record: impl Fn(&mut Conn, &mut TurnContext) -> QueryResult<()> + Send + 'static,
     ) -> anyhow::Result<TurnProgress> {
-        let (logs, user, active_turn, earlier_reports) =
-            (self.logs.clone(), self.user, self.active_turn, self.earlier_reports.clone());
+        let (logs, before) = (self.logs.clone(), context.clone());
         let write = move |conn: &mut Conn| {
-            record(conn)?;
+            let mut context = before.clone();
+            record(conn, &mut context)?;
             // The record is committed even if the rest fails. Then the next load of the turn returns the error.
-            Ok(logs
-                .end_or_load_turn(conn, user, active_turn, &earlier_reports)
-                .unwrap_or(TurnProgress::Reload))
+            Ok(logs.end_or_continue(conn, context).unwrap_or(TurnProgress::Reload))
         };
         let progress = self.write(write).await?;
         if let TurnProgress::Ended = progress {
@@ -153,7 +152,7 @@ impl TurnLog {
 
     pub(super) async fn write<R: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+        work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
         self.logs.db.write(work).await
     }
@@ -167,17 +166,9 @@ impl TurnLog {
 }
 
 impl TurnLogs {
-    fn end_or_load_turn(
-        &self,
-        conn: &mut Conn,
-        user: UserId,
-        active_turn: ActiveTurn,
-        earlier_reports: &Arc<[String]>,
-    ) -> QueryResult<TurnProgress> {
-        let (context, now) = (
-            TurnContext::load_turn(conn, user, active_turn)?.with_earlier_reports(earlier_reports),
-            self.clock.now(),
-        );
+    fn end_or_continue(&self, conn: &mut Conn, mut context: TurnContext) -> QueryResult<TurnProgress> {
+        context.refresh(conn)?;
+        let now = self.clock.now();
         let step = context.turn.next_step(now, &self.settings.limits);
         match turn_end::final_turn_end(&context, &step, self.settings.reactions) {
             Some(end) => {

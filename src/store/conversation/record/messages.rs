@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::delivery::DeliveryColumns;
+use super::delivery::{DeliveryColumns, DeliveryFailure};
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource};
 use crate::conversation::routing::message_origin::MessageOrigin;
@@ -74,7 +74,7 @@ pub struct OutboundRecord {
     pub turn: Option<TurnId>,
     kind: OutboundKind,
     #[diesel(column_name = provider_sid)]
-    pub(super) carrier_id: Option<String>,
+    carrier_id: Option<String>,
     #[diesel(column_name = to_addr)]
     to: String,
     #[diesel(column_name = from_addr)]
@@ -86,7 +86,7 @@ pub struct OutboundRecord {
     pub segments: u32,
     #[serde(flatten)]
     #[diesel(embed)]
-    pub(super) delivery: DeliveryColumns,
+    delivery: DeliveryColumns,
     #[diesel(column_name = created_at)]
     pub written_at: Timestamp,
     accepted_at: Option<Timestamp>,
@@ -99,6 +99,11 @@ impl OutboundRecord {
 
     pub fn status(&self) -> DeliveryStatus {
         self.delivery.status(self.transport())
+    }
+
+    /// Returns the reason why the message has failed or is delayed.
+    pub fn failure(&self) -> QueryResult<DeliveryFailure> {
+        self.delivery.failure()
     }
 }
 

@@ -251,12 +251,11 @@ pub(super) fn received_view(
 }
 
 fn sent_view(console: &ConsoleState, entries: &ConversationEntries, message: &OutboundRecord) -> SentView {
-    let failure = entries.failures.get(&message.id).cloned().unwrap_or_default();
     SentView {
         body: message.body.clone(),
         when: console.display_time(message.written_at),
         state: delivery_labels::delivery_label(message.status()),
-        reason: delivery_labels::delivery_reason(message.status(), &failure),
+        reason: delivery_labels::delivery_reason(message),
         segments: match message.transport() {
             MessageTransport::Console | MessageTransport::Terminal => String::new(),
             MessageTransport::Carrier if message.segments == 1 => "1 segment".to_owned(),

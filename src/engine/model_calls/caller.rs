@@ -4,13 +4,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
-use super::parts::EngineParts;
+use super::call_schedule::CallPurpose;
+use super::concurrency_limit::CallOutcome;
+use super::model_queue::ModelQueue;
 use crate::clock::Clock;
 use crate::conversation::model_cost::{CostEstimate, ModelCharge, ModelPrices, TokenUsage, estimate_tokens};
 use crate::conversation::model_request::ModelRequest;
 use crate::conversation::transcript::{Responder, ToolArguments};
+use crate::engine::parts::EngineParts;
 use crate::llm::{DeltaSink, Model, ModelError, ModelResponse};
 
 /// Pause of model calls after an error that only an operator can fix.
@@ -18,7 +21,8 @@ const OPERATOR_ERROR_PAUSE: SignedDuration = SignedDuration::from_mins(5);
 
 /// Model request, whose estimated cost fits into the day's budget.
 pub(crate) struct ModelCall<'a> {
-    pub(crate) model: &'a dyn Model,
+    pub(crate) purpose: CallPurpose,
+    pub(crate) responder: Responder,
     pub(crate) request: &'a ModelRequest,
     pub(crate) estimate: CostEstimate,
     /// Time limit of the response.
@@ -31,41 +35,42 @@ pub(crate) struct ModelCallOutcome {
     pub(crate) charge: ModelCharge,
 }
 
-/// Caller of the models, which limits concurrent calls, and pauses calls after errors that only an operator can fix.
+/// Caller of the models, which adapts the number of concurrent calls to the model server, and pauses calls after errors
+/// that only an operator can fix.
 pub(crate) struct ModelCaller {
     /// `None` if none is configured: the keyword responder answers.
     model: Option<Arc<dyn Model>>,
     keyword: Arc<dyn Model>,
     prices: ModelPrices,
     clock: Clock,
-    permits: Semaphore,
+    queue: ModelQueue,
     /// End of the pause after an error that only an operator can fix.
     paused_until: Mutex<Option<Timestamp>>,
 }
 
 impl ModelCaller {
     pub(crate) fn new(parts: &EngineParts) -> Self {
-        let EngineParts { model, keyword, clock, .. } = parts.clone();
+        let EngineParts { model, keyword, clock, metrics, .. } = parts.clone();
         Self {
             model,
             keyword,
             prices: parts.settings.prices,
             clock,
-            permits: Semaphore::new(parts.settings.max_model_calls),
+            queue: ModelQueue::new(parts.settings.max_model_calls, metrics),
             paused_until: Mutex::new(None),
         }
     }
 
-    /// Returns the configured model, without the keyword responder.
-    pub(crate) fn configured_model(&self) -> Option<&dyn Model> {
-        self.model.as_deref()
+    /// Returns whether a model is configured, besides the keyword responder.
+    pub(crate) fn has_model(&self) -> bool {
+        self.model.is_some()
     }
 
     /// Returns the requested responder with its model, or the keyword responder if no model is configured.
-    pub(crate) fn select_model(&self, requested: Responder) -> (Responder, Arc<dyn Model>) {
+    pub(crate) fn select_model(&self, requested: Responder) -> (Responder, &dyn Model) {
         match (requested, &self.model) {
-            (Responder::Model, Some(model)) => (Responder::Model, model.clone()),
-            (Responder::Model, None) | (Responder::Keyword, _) => (Responder::Keyword, self.keyword.clone()),
+            (Responder::Model, Some(model)) => (Responder::Model, &**model),
+            (Responder::Model, None) | (Responder::Keyword, _) => (Responder::Keyword, &*self.keyword),
         }
     }
 
@@ -82,21 +87,30 @@ impl ModelCaller {
         }
     }
 
+    /// Calls the model when its turn comes. The time limit does not include the wait.
     pub(crate) async fn call_model(&self, call: ModelCall<'_>, sink: DeltaSink<'_>) -> ModelCallOutcome {
-        // The permit is held only during the call, so that no call waits for the tools of another turn.
-        let permit = self.permits.acquire().await;
-        let mut streamed = StreamedOutput::Nothing;
+        let (responder, model) = self.select_model(call.responder);
+        // A slot is held only during the call, so that no call waits for the tools of another turn.
+        let slot = match responder {
+            Responder::Model => Some(self.queue.wait_for_slot(call.purpose).await),
+            Responder::Keyword => None,
+        };
+        let (started_at, mut first_output_at) = (Instant::now(), None);
         let mut on_delta = |delta| {
-            streamed = StreamedOutput::Something;
+            first_output_at.get_or_insert_with(Instant::now);
             sink(delta);
         };
         let response =
-            tokio::time::timeout(call.timeout, call.model.next_response(call.request, &mut on_delta)).await;
-        drop(permit);
+            tokio::time::timeout(call.timeout, model.next_response(call.request, &mut on_delta)).await;
         let response = response.unwrap_or(Err(ModelError::Timeout));
+        if let Some(slot) = slot {
+            let latency = first_output_at.unwrap_or_else(Instant::now) - started_at;
+            slot.end_call(call_outcome(call.purpose, &response, latency));
+        }
         let charge = match &response {
             Ok(step) => self.charge_of_response(step, call.estimate),
-            Err(error) => charge_of_failure(error, streamed),
+            Err(error) if first_output_at.is_none() => charge_of_failure(error),
+            Err(_) => ModelCharge::Input,
         };
         if matches!(response, Err(ModelError::Unauthorized(_) | ModelError::QuotaSpent(_))) {
             *self.lock_paused_until() = Some(self.clock.now() + OPERATOR_ERROR_PAUSE);
@@ -119,27 +133,41 @@ impl ModelCaller {
     }
 }
 
-/// Part of a response that arrived before the call failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StreamedOutput {
-    Nothing,
-    Something,
+/// Returns the outcome of a call for the limit of concurrent calls.
+fn call_outcome(
+    purpose: CallPurpose,
+    response: &Result<ModelResponse, ModelError>,
+    latency: Duration,
+) -> CallOutcome {
+    match (response, purpose) {
+        (Ok(_), CallPurpose::Answer(_)) => CallOutcome::Answered(latency),
+        (Err(ModelError::RateLimited { .. } | ModelError::Unavailable(_) | ModelError::Timeout), _) => {
+            CallOutcome::Overloaded
+        }
+        (Ok(_), CallPurpose::Triage(_) | CallPurpose::Notes) => CallOutcome::Unmeasured,
+        (
+            Err(
+                ModelError::Malformed(_)
+                | ModelError::ContextTooLong
+                | ModelError::Unauthorized(_)
+                | ModelError::QuotaSpent(_)
+                | ModelError::Rejected(_),
+            ),
+            _,
+        ) => CallOutcome::Unmeasured,
+    }
 }
 
-/// Returns the charge of a failed call. A call that the server rejects costs nothing.
-fn charge_of_failure(error: &ModelError, streamed: StreamedOutput) -> ModelCharge {
-    match (error, streamed) {
-        (_, StreamedOutput::Something)
-        | (ModelError::Timeout | ModelError::Malformed(_), StreamedOutput::Nothing) => ModelCharge::Input,
-        (
-            ModelError::RateLimited { .. }
-            | ModelError::Unavailable(_)
-            | ModelError::ContextTooLong
-            | ModelError::Unauthorized(_)
-            | ModelError::QuotaSpent(_)
-            | ModelError::Rejected(_),
-            StreamedOutput::Nothing,
-        ) => ModelCharge::Nothing,
+/// Returns the charge of a call that failed without output. A call that the server rejects costs nothing.
+fn charge_of_failure(error: &ModelError) -> ModelCharge {
+    match error {
+        ModelError::Timeout | ModelError::Malformed(_) => ModelCharge::Input,
+        ModelError::RateLimited { .. }
+        | ModelError::Unavailable(_)
+        | ModelError::ContextTooLong
+        | ModelError::Unauthorized(_)
+        | ModelError::QuotaSpent(_)
+        | ModelError::Rejected(_) => ModelCharge::Nothing,
     }
 }
 

@@ -1,0 +1,58 @@
+//! Job of the writer: repeatable work, and its result for the caller.
+
+use diesel::result::Error as QueryError;
+use tokio::sync::oneshot;
+
+use super::db::DbError;
+use super::transaction;
+use crate::store::{Conn, QueryResult};
+
+/// Work of a caller in the queue of the writer. The work may run twice, if another job of its transaction fails.
+pub(super) trait WriteJob: Send {
+    /// Runs the work, and keeps its result. An error means that its changes must be rolled back.
+    fn run(&mut self, conn: &mut Conn) -> Result<(), JobFailed>;
+
+    /// Returns the result to the caller. `committed` is the outcome of the transaction.
+    fn answer(self: Box<Self>, committed: Result<(), String>);
+}
+
+/// Failure of the work of a job, whose error is kept for its caller.
+pub(super) struct JobFailed;
+
+/// A job whose caller waits for the result.
+struct WaitedJob<R, W> {
+    work: W,
+    result: Option<QueryResult<R>>,
+    caller: oneshot::Sender<Result<R, DbError>>,
+}
+
+/// Creates a job for `work`, and the receiver of its result.
+pub(super) fn create_job<R: Send + 'static>(
+    work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
+) -> (Box<dyn WriteJob>, oneshot::Receiver<Result<R, DbError>>) {
+    let (caller, result) = oneshot::channel();
+    (Box::new(WaitedJob { work, result: None, caller }), result)
+}
+
+impl<R, W> WriteJob for WaitedJob<R, W>
+where
+    R: Send,
+    W: Fn(&mut Conn) -> QueryResult<R> + Send,
+{
+    fn run(&mut self, conn: &mut Conn) -> Result<(), JobFailed> {
+        let result = transaction::fail_on_panic(conn, &self.work);
+        let outcome = result.as_ref().map(drop).map_err(|_| JobFailed);
+        self.result = Some(result);
+        outcome
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), String>) {
+        let result = match (committed, self.result) {
+            (Ok(()), Some(result)) => result.map_err(DbError::Query),
+            (Ok(()), None) => Err(DbError::Query(QueryError::RollbackTransaction)),
+            (Err(message), _) => Err(DbError::Commit(message)),
+        };
+        // The caller may have stopped waiting for the result.
+        let _ = self.caller.send(result);
+    }
+}
