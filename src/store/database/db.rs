@@ -18,9 +18,9 @@ use super::transaction;
 use super::write_job::{WriteJob, create_job};
 use crate::conversation::retry_policy::FailureClass;
 use crate::conversation::transcript::ConversationId;
+use crate::store::Conn;
 use crate::store::stream::event_log::{EventLog, LogPosition};
 use crate::store::stream::recording::Recording;
-use crate::store::Conn;
 
 /// Maximum number of jobs that share one commit, and therefore one disk sync.
 const MAX_JOBS_PER_COMMIT: usize = 256;
