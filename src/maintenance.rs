@@ -8,7 +8,6 @@ use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::conversation::stream_events::EventSeq;
 use crate::engine::approvals::expiry::DueExpiry;
 use crate::store::console_access;
 use crate::store::database::db::{Db, DbError};
@@ -16,9 +15,8 @@ use crate::store::database::migration;
 use crate::store::library::arr_events;
 use crate::store::privacy::retention::{RetentionProgress, erase_expired_text};
 use crate::store::queue::notifications;
-use crate::store::stream::pruning::{self, PruneProgress};
 
-/// Retention period of stream events whose turn has ended.
+/// Retention period of events in the event log.
 const EVENT_RETENTION: SignedDuration = SignedDuration::from_hours(1);
 /// Retention period of arr events whose notifications were sent. The history of an instance is not read further back.
 const ARR_EVENT_RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -41,10 +39,6 @@ pub struct Maintenance {
 
 impl Maintenance {
     pub async fn run(self) {
-        // Runs before the first interval, so that it also runs if the program restarts often.
-        if let Err(error) = self.delete_old_events().await {
-            tracing::warn!(%error, "failed to delete old events");
-        }
         loop {
             tokio::select! {
                 () = tokio::time::sleep(INTERVAL) => {}
@@ -59,9 +53,7 @@ impl Maintenance {
         if let Err(error) = self.expiry.expire_due().await {
             tracing::warn!(%error, "failed to expire conversations and requests");
         }
-        if let Err(error) = self.delete_old_events().await {
-            tracing::warn!(%error, "failed to delete old events");
-        }
+        self.db.event_log().drop_events_before(self.clock.now() - EVENT_RETENTION);
         if let Err(error) = self.delete_expired_sessions().await {
             tracing::warn!(%error, "failed to expire console sessions");
         }
@@ -74,19 +66,6 @@ impl Maintenance {
         if let Err(error) = self.delete_old_upgrade_copies().await {
             tracing::warn!(%error, "failed to delete old upgrade copies");
         }
-    }
-
-    /// Deletes old stream events in batches, until none are left or the program stops.
-    async fn delete_old_events(&self) -> Result<(), DbError> {
-        let before = self.clock.now() - EVENT_RETENTION;
-        let mut after = EventSeq(0);
-        while !self.stop.is_cancelled() {
-            match self.db.write(move |conn| pruning::prune_events(conn, after, before)).await? {
-                PruneProgress::UpTo(seq) => after = seq,
-                PruneProgress::Complete => return Ok(()),
-            }
-        }
-        Ok(())
     }
 
     async fn delete_expired_sessions(&self) -> Result<(), DbError> {

@@ -9,7 +9,7 @@ use super::transcript::{CallRow, EventId, OutboxId, TurnId};
 
 /// Sequence number of an event in the log. All conversations share one sequence, in commit order; numbers are never
 /// reused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EventSeq(pub i64);
 
 impl fmt::Display for EventSeq {

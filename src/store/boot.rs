@@ -9,7 +9,9 @@ use super::codec::ms;
 use super::confirmation::deletion_items::DeletionItemPhase;
 use super::queue::lookups;
 use super::queue::outbox::{OPEN as OPEN_MESSAGE, OutboxState};
+use super::queue::outbox_events::{ChangedMessage, record_changed_messages};
 use super::schema::{instance, outbox, tool_call_items, tool_calls, turns};
+use super::turns::calls::{self, ChangedCall};
 use super::turns::{daily_budget, model_steps};
 use super::{Conn, clock_step};
 use crate::clock::MIN_STEP;
@@ -59,35 +61,8 @@ pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<
         .execute(conn)?;
     model_steps::abandon_interrupted_attempts(conn, now)?;
     daily_budget::settle_all_calls(conn)?;
-    let unfinished = || turns::table.filter(turns::finished_at.is_null()).select(turns::id);
-    let running = tool_calls::table
-        .filter(tool_calls::turn_id.eq_any(unfinished()).and(tool_calls::state.eq(CallPhase::Running)));
-    diesel::update(running.filter(tool_calls::effect.eq(EffectLevel::Read)))
-        .set((tool_calls::state.eq(CallPhase::Created), tool_calls::updated_at.eq(ms(now))))
-        .execute(conn)?;
-    diesel::update(running)
-        .set((
-            tool_calls::state.eq(CallPhase::Unknown),
-            tool_calls::unknown_at.eq(ms(now)),
-            tool_calls::updated_at.eq(ms(now)),
-        ))
-        .execute(conn)?;
-    let confirmed = tool_calls::table
-        .filter(tool_calls::run_turn_id.eq_any(unfinished().nullable()))
-        .select(tool_calls::id);
-    let deletions = tool_call_items::tool_call_id.eq_any(confirmed);
-    diesel::update(
-        tool_call_items::table.filter(deletions.and(tool_call_items::state.eq(DeletionItemPhase::Running))),
-    )
-    .set(tool_call_items::state.eq(DeletionItemPhase::Unknown))
-    .execute(conn)?;
-    diesel::update(outbox::table.filter(OPEN_MESSAGE.and(outbox::state.eq(OutboxState::Attempting))))
-        .set((
-            outbox::state.eq(OutboxState::Unknown),
-            outbox::unknown_at.eq(ms(now)),
-            outbox::updated_at.eq(ms(now)),
-        ))
-        .execute(conn)?;
+    recover_interrupted_calls(conn, now)?;
+    recover_interrupted_messages(conn, now)?;
     lookups::require_lookup_for_queued(conn)?;
     if let Some(stopped_at) = stopped_at {
         // Downtime does not count against the deadline of the turn.
@@ -103,6 +78,51 @@ pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<
         diesel::update(instance::table).set(instance::counted_start_at.eq(ms(now))).execute(conn)?;
     }
     Ok(downtime)
+}
+
+/// Sets the state of interrupted calls and deletions.
+fn recover_interrupted_calls(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    let unfinished = || turns::table.filter(turns::finished_at.is_null()).select(turns::id);
+    let running = tool_calls::table
+        .filter(tool_calls::turn_id.eq_any(unfinished()).and(tool_calls::state.eq(CallPhase::Running)));
+    let reset_reads = diesel::update(running.filter(tool_calls::effect.eq(EffectLevel::Read)))
+        .set((tool_calls::state.eq(CallPhase::Created), tool_calls::updated_at.eq(ms(now))))
+        .returning(ChangedCall::as_returning())
+        .get_results(conn)?;
+    calls::record_changed_calls(conn, reset_reads, now)?;
+    let unknown_calls = diesel::update(running)
+        .set((
+            tool_calls::state.eq(CallPhase::Unknown),
+            tool_calls::unknown_at.eq(ms(now)),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .returning(ChangedCall::as_returning())
+        .get_results(conn)?;
+    calls::record_changed_calls(conn, unknown_calls, now)?;
+    let confirmed = tool_calls::table
+        .filter(tool_calls::run_turn_id.eq_any(unfinished().nullable()))
+        .select(tool_calls::id);
+    let deletions = tool_call_items::tool_call_id.eq_any(confirmed);
+    diesel::update(
+        tool_call_items::table.filter(deletions.and(tool_call_items::state.eq(DeletionItemPhase::Running))),
+    )
+    .set(tool_call_items::state.eq(DeletionItemPhase::Unknown))
+    .execute(conn)
+    .map(drop)
+}
+
+/// Sets the state of the messages that were being sent.
+fn recover_interrupted_messages(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    let attempting = OPEN_MESSAGE.and(outbox::state.eq(OutboxState::Attempting));
+    let unknown_messages = diesel::update(outbox::table.filter(attempting))
+        .set((
+            outbox::state.eq(OutboxState::Unknown),
+            outbox::unknown_at.eq(ms(now)),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .returning(ChangedMessage::as_returning())
+        .get_results(conn)?;
+    record_changed_messages(conn, unknown_messages, now)
 }
 
 /// Records that the program is running. A later start before this time means that the clock was set back.

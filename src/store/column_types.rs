@@ -36,10 +36,8 @@ pub use crate::conversation::memory::recall::RecallScope;
 pub use crate::conversation::people::facts::FactKind;
 pub use crate::conversation::routing::inbound_message::MessageSource;
 pub use crate::conversation::routing::verification::FieldAuthority;
+use crate::conversation::stream_events::EventSeq;
 pub use crate::conversation::stream_events::{BlockKind, CallPhase, StreamTurnState};
-use crate::conversation::stream_events::{
-    ConversationChange, EventSeq, InboundStatus, PromptState, ReactionState,
-};
 use crate::conversation::transcript::{
     Address, CallRow, ConversationId, EventId, OutboxId, PhoneNumber, TurnId, UserId,
 };
@@ -333,12 +331,6 @@ stored_enum!(impl StreamTurnState {
 });
 stored_enum!(impl UserRole { Admin = "admin", Member = "member" });
 stored_enum!(impl UserStatus { Pending = "pending", Active = "active", Blocked = "blocked" });
-
-// States in the event log. Each kind of event has its own set of states.
-enum_texts!(ConversationChange { Begun = "begun", Ended = "ended", Reopened = "reopened" });
-enum_texts!(InboundStatus { Waiting = "waiting", Claimed = "received", NoTurn = "skipped" });
-enum_texts!(PromptState { Sending = "asked", Open = "open", Closed = "closed" });
-enum_texts!(ReactionState { Given = "given", Removed = "removed" });
 
 enum_texts!(ItemOutcome {
     Deleted = "deleted", AlreadyGone = "already_gone", Changed = "changed", Failed = "failed",

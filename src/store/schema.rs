@@ -158,7 +158,6 @@ diesel::table! {
         last_activity_at -> Timestamp,
         ended_at -> Nullable<Timestamp>,
         end_reason -> Nullable<EndReason>,
-        stream_floor -> BigInt,
     }
 }
 
@@ -217,6 +216,8 @@ diesel::table! {
         clean_shutdown_at -> Nullable<Timestamp>,
         seen_at -> Nullable<Timestamp>,
         counted_start_at -> Nullable<Timestamp>,
+        reserved_events -> BigInt,
+        command_changes -> BigInt,
     }
 }
 
@@ -419,25 +420,6 @@ diesel::table! {
         created_at -> Timestamp,
         expires_at -> Timestamp,
         used_at -> Nullable<Timestamp>,
-    }
-}
-
-diesel::table! {
-    use crate::store::column_types::*;
-
-    stream_events (seq) {
-        seq -> BigInt,
-        conversation_id -> BigInt,
-        turn_id -> Nullable<BigInt>,
-        kind -> Text,
-        subject_id -> Nullable<BigInt>,
-        state -> Nullable<Text>,
-        step -> Nullable<BigInt>,
-        attempt -> Nullable<BigInt>,
-        block_type -> Nullable<BlockKind>,
-        ord -> Nullable<BigInt>,
-        delta -> Nullable<Text>,
-        created_at -> Timestamp,
     }
 }
 
@@ -665,7 +647,6 @@ diesel::allow_tables_to_appear_in_same_query!(
     reservations,
     sessions,
     sign_in_links,
-    stream_events,
     sweeps,
     text_indexes,
     tool_call_items,

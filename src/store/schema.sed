@@ -69,7 +69,6 @@ s/^diesel::table! {$/&\n    use crate::store::column_types::*;\n/
   s/ brain -> Text/ brain -> Responder/
 }
 /^    blocks (/,/^    }/ s/ type_ -> Text/ type_ -> BlockKind/
-/^    stream_events (/,/^    }/ s/ block_type -> Nullable<Text>/ block_type -> Nullable<BlockKind>/
 /^    tool_calls (/,/^    }/ {
   s/ effect -> Text/ effect -> EffectLevel/
   s/ state -> Text/ state -> CallPhase/

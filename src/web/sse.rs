@@ -31,6 +31,7 @@ use crate::store::conversation::record::conversations::conversation_exists;
 use crate::store::conversation::record::pages::{self, ConversationPage};
 use crate::store::database::db::{Db, DbError};
 use crate::store::stream::details::{self, EventDetails};
+use crate::store::stream::event_log::LogPosition;
 
 /// Delay before a client reconnects, instead of the browser's default.
 pub(in crate::web) const RETRY: Duration = Duration::from_secs(2);
@@ -86,10 +87,10 @@ pub(super) async fn follow_conversation(
     }
     let lease = console.streams.acquire_lease(owner).into_lease();
     let lease = lease.map_err(|(status, detail)| ProblemDetails::new(status, detail))?;
-    let reader = console
-        .engine
-        .streams
-        .connect(conversation, after, move |conn| pages::load_newest_page(conn, conversation));
+    let snapshot = move |conn: &mut _, position: &LogPosition| {
+        pages::load_newest_page(conn, conversation, &position.streamed)
+    };
+    let reader = console.engine.streams.connect(conversation, after, snapshot);
     let queue = VecDeque::from([Event::default().retry(RETRY)]);
     let stream = ConversationEventStream { db: console.db, reader, queue };
     Ok(event_stream_response(lease, stream.into_event_stream().take_until(console.stop.cancelled_owned())))

@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dialarr::conversation::stream_events::EventSeq;
+use dialarr::conversation::transcript::ConversationId;
 use dialarr::web;
 use dialarr::web::http_server::{ListenerLimits, raise_file_limit, serve_sockets};
 use futures_util::future::join_all;
@@ -45,9 +47,16 @@ impl Watched {
         join_all((0..READERS).map(|_| Reader::open(self.address, path))).await
     }
 
+    /// Returns the numbers of the events in the log.
+    fn log(&self) -> BTreeSet<String> {
+        let log = self.app.app().db.event_log();
+        let since = log.events_since(ConversationId(1), EventSeq(0), usize::MAX).unwrap();
+        since.events.iter().map(|event| event.seq.to_string()).collect()
+    }
+
     /// Returns the number of the last event in the log.
-    async fn end(&self) -> String {
-        self.app.lines("SELECT max(seq) AS line FROM stream_events").await.remove(0)
+    fn end(&self) -> i64 {
+        self.log().iter().map(|number| number.parse().unwrap()).max().unwrap()
     }
 
     /// Starts a reply, and returns in the middle of it.
@@ -123,10 +132,9 @@ async fn five_hundred_readers_of_a_stream_get_the_same_reply() {
     watched.begins_to_answer().await;
     all_read_up_to(&mut crowd, "\"Fi\"").await;
     watched.answers().await;
-    all_read_up_to(&mut crowd, &format!("id: {}", watched.end().await)).await;
+    all_read_up_to(&mut crowd, &format!("id: {}", watched.end())).await;
     let numbers = common_lines(&crowd).iter().filter_map(|line| line.strip_prefix("id: "));
-    let log = watched.app.lines("SELECT seq AS line FROM stream_events ORDER BY seq").await;
-    assert_eq!(BTreeSet::from_iter(numbers), log.iter().map(String::as_str).collect());
+    assert_eq!(numbers.map(str::to_owned).collect::<BTreeSet<_>>(), watched.log());
 
     drop(crowd);
     let mut crowd = watched.crowd("/api/v1/conversations/1/events").await;
@@ -137,11 +145,11 @@ async fn five_hundred_readers_of_a_stream_get_the_same_reply() {
 #[tokio::test]
 async fn five_hundred_pages_of_a_conversation_show_the_same_reply() {
     let watched = Watched::start().await;
-    let mut crowd = watched.crowd(&format!("/conversations/1/live?after={}", watched.end().await)).await;
+    let mut crowd = watched.crowd(&format!("/conversations/1/live?after={}", watched.end())).await;
     watched.begins_to_answer().await;
     all_read_up_to(&mut crowd, "<p class=\"message-text\">Fi</p>").await;
     watched.answers().await;
-    all_read_up_to(&mut crowd, &format!("id: {}", watched.end().await)).await;
+    all_read_up_to(&mut crowd, &format!("id: {}", watched.end())).await;
     for reader in &crowd {
         let last = reader.lines.iter().rposition(|line| line.contains("<article id=\"turn-2\"")).unwrap();
         let article = reader.lines[last..].join("\n");

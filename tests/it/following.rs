@@ -17,12 +17,11 @@ use dialarr::engine::stream::reader::{ReadError, StreamBatch};
 use dialarr::store::boot;
 use dialarr::store::conversation::conversations::{self, EndReason};
 use dialarr::store::conversation::record::pages::{self, ConversationPage};
+use dialarr::store::conversation::record::steps::BlockRecord;
 use dialarr::store::database::db::Db;
 use dialarr::store::people::users::{self, FirstContactRole};
 use dialarr::store::queue::inbound_messages::MessageOutcome;
-use dialarr::store::stream::delta_writer::{self, BlockChunk};
-use dialarr::store::stream::event_reader::{self, EventsSince};
-use dialarr::store::stream::pruning;
+use dialarr::store::stream::event_log::LogPosition;
 use dialarr::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, RecordedResponse};
 use dialarr::store::turns::turn_lifecycle::{self, NewTurn, TurnEnd, TurnKind, TurnPlan};
 use jiff::{SignedDuration, Timestamp};
@@ -133,8 +132,9 @@ async fn follow(stage: Arc<Stage>, number: usize) -> Vec<Life> {
             panic!()
         };
         let conversation = stage.conversation;
-        let mut reader =
-            running.connect(conversation, cursor, move |conn| pages::load_newest_page(conn, conversation));
+        let mut reader = running.connect(conversation, cursor, move |conn, position| {
+            pages::load_newest_page(conn, conversation, &position.streamed)
+        });
         drop(running);
         if rng.random_bool(0.25) {
             // The reader leaves at an arbitrary point.
@@ -222,6 +222,8 @@ struct Author {
     running: Option<Running>,
     /// All events that were ever in the log.
     log: Vec<StreamEvent>,
+    /// Position in the log of the running program up to which its events are in `log`.
+    kept: EventSeq,
 }
 
 /// Running attempt, and the text that was streamed of it.
@@ -245,18 +247,23 @@ impl Author {
         self.now += SignedDuration::from_secs(1);
         let now = self.now;
         let done = self.db.as_ref().unwrap().write(move |conn| work(conn, now)).await.unwrap();
-        self.written.send_modify(|count| *count += 1);
-        self.keeps_the_log().await;
+        self.keeps_the_log();
         done
     }
 
-    async fn keeps_the_log(&mut self) {
-        let (conversation, after) = (self.conversation, self.last());
-        let read = move |conn: &mut _| event_reader::load_events_since(conn, conversation, after, 100_000);
-        let EventsSince::Events { events, .. } = self.db.as_ref().unwrap().read(read).await.unwrap() else {
-            panic!("the author's own place is gone")
-        };
-        self.log.extend(events);
+    fn streams(&mut self, attempt: AttemptId, pieces: &[BlockRecord]) {
+        self.now += SignedDuration::from_secs(1);
+        self.db.as_ref().unwrap().event_log().append_chunks(attempt, pieces, self.now);
+        self.keeps_the_log();
+    }
+
+    fn keeps_the_log(&mut self) {
+        let log = self.db.as_ref().unwrap().event_log();
+        let since = log.events_since(self.conversation, self.kept, 100_000);
+        let since = since.expect("the author keeps up with the log");
+        self.log.extend(since.events.iter().map(|event| (**event).clone()));
+        self.kept = since.up_to;
+        self.written.send_modify(|count| *count += 1);
     }
 
     fn last(&self) -> EventSeq {
@@ -270,7 +277,7 @@ impl Author {
         match self.rng.random_range(0..100) {
             0..78 => {
                 let pieces = self.pieces(&mut running);
-                self.write(move |conn, now| delta_writer::append_chunks(conn, attempt, &pieces, now)).await;
+                self.streams(attempt, &pieces);
                 self.running = Some(running);
             }
             78..86 => {
@@ -326,14 +333,14 @@ impl Author {
         self.running = Some(Running::start(self.write(begin).await));
     }
 
-    fn pieces(&mut self, running: &mut Running) -> Vec<BlockChunk> {
+    fn pieces(&mut self, running: &mut Running) -> Vec<BlockRecord> {
         let count = self.rng.random_range(1..8);
         let piece = |rng: &mut StdRng| {
             let part = if rng.random_bool(0.8) { BlockKind::Text } else { BlockKind::Thinking };
             let text = format!("{} ", rng.random_range(0..1_000_000));
-            BlockChunk { kind: part, ord: 0, text }
+            BlockRecord { kind: part, ord: 0, text }
         };
-        let pieces: Vec<BlockChunk> = (0..count).map(|_| piece(&mut self.rng)).collect();
+        let pieces: Vec<BlockRecord> = (0..count).map(|_| piece(&mut self.rng)).collect();
         for piece in &pieces {
             match piece.kind {
                 BlockKind::Text => running.text.push_str(&piece.text),
@@ -344,9 +351,8 @@ impl Author {
         pieces
     }
 
-    async fn prune_events(&mut self) {
-        let before = self.now - EVENT_RETENTION;
-        self.write(move |conn, _| pruning::prune_events(conn, EventSeq(0), before)).await;
+    fn drops_events(&self) {
+        self.db.as_ref().unwrap().event_log().drop_events_before(self.now - EVENT_RETENTION);
     }
 
     /// Stops the program, possibly in the middle of a reply, and starts it again.
@@ -355,8 +361,7 @@ impl Author {
         hub.close().await;
         drop(hub);
         self.db.take().unwrap().close().await;
-        self.starts();
-        self.write(boot::recover_interrupted_work).await;
+        self.starts().await;
         if let Some(running) = self.running.take() {
             let next = AttemptId { attempt: running.attempt.attempt + 1, ..running.attempt };
             self.write(move |conn, now| {
@@ -367,10 +372,13 @@ impl Author {
         }
     }
 
-    fn starts(&mut self) {
+    async fn starts(&mut self) {
         let db = Db::open(&self.path).unwrap();
-        self.hub.send_replace(Some(Hub::new(db.clone())));
-        self.db = Some(db);
+        self.kept =
+            db.read_with_position(self.conversation, |_, position| Ok(position.cursor)).await.unwrap();
+        self.db = Some(db.clone());
+        self.write(boot::recover_interrupted_work).await;
+        self.hub.send_replace(Some(Hub::new(db)));
     }
 }
 
@@ -391,10 +399,10 @@ async fn an_author(folder: &tempfile::TempDir) -> Author {
     db.close().await;
     let (hub, written) = (watch::Sender::new(None), watch::Sender::new(0));
     let rng = StdRng::seed_from_u64(7);
-    let (log, running) = (Vec::new(), None);
-    let mut author = Author { path, db: None, hub, written, rng, now, user, conversation, running, log };
-    author.starts();
-    author.keeps_the_log().await;
+    let (log, kept, running) = (Vec::new(), EventSeq(0), None);
+    let mut author =
+        Author { path, db: None, hub, written, rng, now, user, conversation, running, log, kept };
+    author.starts().await;
     author
 }
 
@@ -418,7 +426,7 @@ async fn reader_that_lags_or_reconnects_sees_every_event_once() {
     while stage.came_back.load(Ordering::SeqCst) < RECONNECTS {
         author.goes_on().await;
         match author.rng.random_range(0..100) {
-            0..3 => author.prune_events().await,
+            0..3 => author.drops_events(),
             3 => author.is_restarted().await,
             4..40 => {
                 let waiting = stage.all_reach(author.last());
@@ -436,7 +444,10 @@ async fn reader_that_lags_or_reconnects_sees_every_event_once() {
         tokio::time::timeout(A_WAKE_UP, readers.join_all()).await.expect("every reader comes to the end");
 
     let db = author.db.take().unwrap();
-    let stored = db.read(move |conn| pages::load_newest_page(conn, conversation)).await.unwrap();
+    let load = move |conn: &mut _, position: &LogPosition| {
+        pages::load_newest_page(conn, conversation, &position.streamed)
+    };
+    let stored = db.read_with_position(conversation, load).await.unwrap();
     let stored = Life::of(EventSeq(0), &stored);
     let mut lives: Vec<Life> = all.into_iter().flatten().collect();
     lives.sort_by_key(Life::last);

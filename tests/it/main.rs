@@ -26,6 +26,7 @@ mod details;
 mod doctor;
 mod documents;
 mod eval;
+mod events;
 mod facts;
 mod fake_arr;
 mod fake_twilio;

@@ -185,16 +185,6 @@ async fn yes_after_a_notification_repeats_the_prompt() {
     assert_eq!(world.radarr().removed_ids(), [dune]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn response_deltas_are_deleted_after_an_hour() {
-    let world = World::start().await;
-    world.model_plays([says("One.")]);
-    world.sms("one").await;
-    assert_eq!(world.stored_deltas().await, ["One."]);
-    world.pass(2 * 60 * 60).await;
-    assert_eq!(world.stored_deltas().await, Vec::<String>::new());
-}
-
 /// Model that panics on one word, every time.
 struct Fragile;
 

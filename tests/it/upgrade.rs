@@ -210,6 +210,9 @@ async fn database_of_the_latest_release_keeps_explicit_follows() {
     assert_eq!(world.lines("SELECT catalog_id || '' AS line FROM follows WHERE explicit = 1").await, ["348"]);
     let codes = "SELECT id || ' ' || (error ->> '$.code') AS line FROM outbox WHERE delivery = 'undelivered'";
     assert_eq!(world.lines(codes).await, ["5 30003"]);
+    // A block of event numbers was reserved after those of the stored events.
+    let numbers = "SELECT iif(reserved_events > 1 << 20, 'later', 'reused') AS line FROM instance";
+    assert_eq!(world.lines(numbers).await, ["later"]);
 }
 
 #[tokio::test(start_paused = true)]

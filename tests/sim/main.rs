@@ -7,6 +7,8 @@
 #![cfg(test)]
 
 mod checker;
+#[path = "../it/harness/expected_events.rs"]
+mod expected_events;
 mod forgeries;
 mod network_faults;
 mod people;

@@ -58,10 +58,8 @@ struct Line {
 }
 
 fn rows(conn: &mut SqliteConnection, table: &str) -> Vec<Value> {
-    // Deleted rows of the log depend on time alone.
     let columns = format!(
-        "SELECT group_concat(quote(name) || ',\"' || name || '\"') AS line FROM pragma_table_info('{table}')
-         WHERE name <> 'stream_floor'"
+        "SELECT group_concat(quote(name) || ',\"' || name || '\"') AS line FROM pragma_table_info('{table}')"
     );
     let columns: Line = diesel::sql_query(columns).get_result(conn).unwrap();
     let lines = format!("SELECT json_object({}) AS line FROM {table} ORDER BY 1", columns.line);

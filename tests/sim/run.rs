@@ -10,6 +10,7 @@ use dialarr::store::audit::Actor;
 use dialarr::store::people::pauses;
 
 use crate::checker;
+use crate::expected_events::ExpectedEvents;
 use crate::forgeries;
 use crate::people;
 use crate::plan::{ANN, Act, BRAZIL, DeliveryMode, FAY, Plan, Stop};
@@ -61,7 +62,14 @@ async fn play(plan: &Plan, database: &Path) -> Verdict {
     people::react(&world, plan);
     let app = world.start().await;
     world.introduce_people(&app).await;
-    let mut stage = Stage { world: world.clone(), app: Some(app), seed: plan.seed, lost_rights: Vec::new() };
+    let expected_events = ExpectedEvents::begin(&app.db).await;
+    let mut stage = Stage {
+        world: world.clone(),
+        app: Some(app),
+        seed: plan.seed,
+        lost_rights: Vec::new(),
+        expected_events,
+    };
     let (start, begun) = (tokio::time::Instant::now(), world.true_clock.now());
     for (at, act) in &plan.acts {
         tokio::time::sleep_until(start + Duration::from_millis(*at)).await;
@@ -97,6 +105,8 @@ struct Stage {
     seed: u64,
     /// Users who may no longer delete, and the time when they lost the right, in milliseconds.
     lost_rights: Vec<(&'static str, i64)>,
+    /// Events that are expected of the last run of the program.
+    expected_events: ExpectedEvents,
 }
 
 impl Stage {
@@ -117,7 +127,7 @@ impl Stage {
                         let wait = Rng::of(self.seed, "start").ms(0, 12);
                         self.world.start_in_vain(wait).await;
                     }
-                    self.app = Some(self.world.start().await);
+                    self.start().await;
                 }
             }
             Act::LibrariesDown(down) => {
@@ -144,12 +154,18 @@ impl Stage {
         }
     }
 
+    async fn start(&mut self) {
+        let app = self.world.start().await;
+        self.expected_events = ExpectedEvents::begin(&app.db).await;
+        self.app = Some(app);
+    }
+
     /// Stops all failures, and waits until all work ends.
     async fn come_to_rest(&mut self) -> Vec<String> {
         self.world.calm_down();
         self.world.journal.note("nothing goes wrong from here on");
         if self.app.is_none() {
-            self.app = Some(self.world.start().await);
+            self.start().await;
         }
         // Late effects and lost responses are still in progress.
         pass(Duration::from_secs(60)).await;
@@ -198,9 +214,13 @@ impl Stage {
         }
     }
 
-    /// Checks that a start on a database at rest changes nothing.
+    /// Checks that all events were published, and that a start on a database at rest changes nothing.
     async fn start_once_more(&mut self, before: &Records) -> Vec<String> {
+        let mut violations = Vec::new();
         if let Some(app) = self.app.take() {
+            let report = self.expected_events.compare(&app.db).await;
+            let states = report.states;
+            violations.extend(report.differences.iter().map(|what| format!("I19 {what}; all: {states:?}")));
             self.world.kill(app).await;
         }
         pass(Duration::from_secs(1)).await;
@@ -209,11 +229,12 @@ impl Stage {
         self.world.kill(app).await;
         let after = Records::of(&self.world.database);
         if *before == after {
-            return Vec::new();
+            return violations;
         }
         let (before, after) = (format!("{before:#?}"), format!("{after:#?}"));
         let differs = before.lines().zip(after.lines()).find(|(before, after)| before != after);
-        vec![format!("I14 a start at rest changed something: {differs:?}")]
+        violations.push(format!("I14 a start at rest changed something: {differs:?}"));
+        violations
     }
 }
 

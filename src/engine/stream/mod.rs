@@ -1,8 +1,7 @@
-//! Live events of conversations, written by the [`recorder`] and followed by [`reader`]s. The log in the database is the
-//! only source of events; wake-ups and buffered events only save reads of the log.
+//! Live events of conversations, followed by [`reader`]s. The [`recorder`] publishes the output of a model while it
+//! arrives; all other events are published by the database writer.
 
-mod event_buffer;
-mod feed;
+mod command_changes;
 pub mod hub;
 pub mod reader;
 pub(super) mod recorder;

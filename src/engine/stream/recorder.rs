@@ -1,4 +1,4 @@
-//! Recorder of streamed deltas, which writes them to the log in order and in small batches while the response arrives.
+//! Recorder of streamed deltas, which publishes them in order and in small batches while the response arrives.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::clock::Clock;
 use crate::conversation::stream_events::BlockKind;
 use crate::llm::ResponseDelta;
-use crate::store::database::db::Db;
-use crate::store::stream::delta_writer::{self, BlockChunk};
+use crate::store::conversation::record::steps::BlockRecord;
+use crate::store::stream::event_log::EventLog;
 use crate::store::turns::model_steps::AttemptId;
 
 /// Limits of a batch, as a number of deltas and as bytes of text.
@@ -19,73 +19,61 @@ const MAX_BATCH_BYTES: usize = 4 << 10;
 /// Time for which the deltas of a batch are collected.
 const BATCH_TIME: Duration = Duration::from_millis(50);
 
-/// Recorder of the deltas of one attempt. A dropped recorder writes nothing more, because its attempt is abandoned.
+/// Recorder of the deltas of one attempt. A dropped recorder publishes nothing more, because its attempt is abandoned.
 pub(crate) struct DeltaRecorder {
-    chunks: mpsc::UnboundedSender<BlockChunk>,
-    writer: AbortOnDropHandle<Vec<BlockChunk>>,
+    chunks: mpsc::UnboundedSender<BlockRecord>,
+    publisher: AbortOnDropHandle<()>,
 }
 
 impl DeltaRecorder {
-    pub(crate) fn new(db: &Db, clock: &Clock, attempt: AttemptId) -> Self {
+    pub(crate) fn new(log: EventLog, clock: Clock, attempt: AttemptId) -> Self {
         let (chunks, queue) = mpsc::unbounded_channel();
-        let writer = BatchWriter { db: db.clone(), clock: clock.clone(), attempt, queue };
-        Self { chunks, writer: AbortOnDropHandle::new(tokio::spawn(writer.run())) }
+        let publisher = BatchPublisher { log, clock, attempt, queue };
+        Self { chunks, publisher: AbortOnDropHandle::new(tokio::spawn(publisher.run())) }
     }
 
     /// Queues a delta without waiting. The queue is unbounded, because the model's output limit bounds the response.
     pub(crate) fn queue_delta(&mut self, delta: ResponseDelta) {
         let chunk = match delta {
-            ResponseDelta::Text(text) => BlockChunk { kind: BlockKind::Text, ord: 0, text },
-            ResponseDelta::Thinking(text) => BlockChunk { kind: BlockKind::Thinking, ord: 0, text },
+            ResponseDelta::Text(text) => BlockRecord { kind: BlockKind::Text, ord: 0, text },
+            ResponseDelta::Thinking(text) => BlockRecord { kind: BlockKind::Thinking, ord: 0, text },
             ResponseDelta::ToolCall { ord, name, arguments } => {
-                BlockChunk { kind: BlockKind::ToolCall, ord, text: name.unwrap_or_default() + &arguments }
+                BlockRecord { kind: BlockKind::ToolCall, ord, text: name.unwrap_or_default() + &arguments }
             }
         };
-        // Sending fails only if the writer has ended with the program.
+        // Sending fails only if the publisher has ended with the program.
         let _ = self.chunks.send(chunk);
     }
 
-    /// Waits until the queued chunks are on disk, except the last batch, which is returned for the commit that records
-    /// the response. The batch is empty if no chunk is in the log yet: then the response is logged as a whole.
-    pub(crate) async fn finish(self) -> Vec<BlockChunk> {
+    /// Publishes the queued chunks.
+    pub(crate) async fn finish(self) {
         drop(self.chunks);
-        self.writer.await.unwrap_or_else(|error| {
-            tracing::error!(%error, "stream writer ended early");
-            Vec::new()
-        })
+        if let Err(error) = self.publisher.await {
+            // Only the live view is affected, because the response is recorded at its end.
+            tracing::error!(%error, "publisher of deltas ended early");
+        }
     }
 }
 
-struct BatchWriter {
-    db: Db,
+struct BatchPublisher {
+    log: EventLog,
     clock: Clock,
     attempt: AttemptId,
-    queue: mpsc::UnboundedReceiver<BlockChunk>,
+    queue: mpsc::UnboundedReceiver<BlockRecord>,
 }
 
-impl BatchWriter {
-    /// Writes batches until the queue is closed, and returns the last batch.
-    async fn run(mut self) -> Vec<BlockChunk> {
-        let mut has_written = false;
+impl BatchPublisher {
+    /// Publishes batches until the queue is closed.
+    async fn run(mut self) {
         while let Some(first) = self.queue.recv().await {
             let batch = self.gather_batch(first).await;
-            if self.queue.is_closed() && self.queue.is_empty() {
-                return if has_written { batch } else { Vec::new() };
-            }
-            has_written = true;
-            let (attempt, now) = (self.attempt, self.clock.now());
-            let write = move |conn: &mut _| delta_writer::append_chunks(conn, attempt, &batch, now);
-            if let Err(error) = self.db.write(write).await {
-                // Only the live view is affected, because the response is recorded at its end.
-                tracing::warn!(turn = %attempt.turn, %error, "failed to record deltas");
-            }
+            self.log.append_chunks(self.attempt, &batch, self.clock.now());
         }
-        Vec::new()
     }
 
     /// Collects the chunks that arrive shortly after `first`, and joins chunks of the same block. Returns at once when no
     /// more chunks can arrive.
-    async fn gather_batch(&mut self, first: BlockChunk) -> Vec<BlockChunk> {
+    async fn gather_batch(&mut self, first: BlockRecord) -> Vec<BlockRecord> {
         let end = Instant::now() + BATCH_TIME;
         let (mut count, mut bytes) = (1, first.text.len());
         let mut batch = vec![first];
@@ -112,8 +100,8 @@ mod tests {
     use crate::conversation::stream_events::{EventSeq, StreamEventKind};
     use crate::conversation::transcript::{ConversationId, PhoneNumber, Responder};
     use crate::store::conversation::conversations;
+    use crate::store::database::db::Db;
     use crate::store::people::users::{self, FirstContactRole};
-    use crate::store::stream::event_reader::{self, EventsSince};
     use crate::store::turns::model_steps;
     use crate::store::turns::turn_lifecycle::{self, NewTurn, TurnKind, TurnPlan};
     use crate::store::{Conn, QueryResult};
@@ -148,18 +136,14 @@ mod tests {
         let clock = Clock::from_runtime(Timestamp::UNIX_EPOCH);
         let now = clock.now();
         let (conversation, attempt) = db.write(move |conn| create_attempt(conn, now)).await.unwrap();
-        let recorder = DeltaRecorder::new(&db, &clock, attempt);
+        let recorder = DeltaRecorder::new(db.event_log().clone(), clock, attempt);
         RecorderFixture { _folder: folder, db, conversation, attempt, recorder }
     }
 
     /// Returns the length of each delta in the log, and the start and end of each block.
-    async fn logged_events(db: &Db, conversation: ConversationId) -> Vec<String> {
-        let read =
-            move |conn: &mut _| event_reader::load_events_since(conn, conversation, EventSeq(0), 1_000);
-        let EventsSince::Events { events, .. } = db.read(read).await.unwrap() else {
-            panic!("the log was pruned")
-        };
-        let lines = events.iter().filter_map(|event| match &event.kind {
+    fn logged_blocks(db: &Db, conversation: ConversationId) -> Vec<String> {
+        let since = db.event_log().events_since(conversation, EventSeq(0), 1_000).unwrap();
+        let lines = since.events.iter().filter_map(|event| match &event.kind {
             StreamEventKind::BlockStart(block) => Some(format!("{:?} begins", block.kind)),
             StreamEventKind::BlockDelta(block, text) => Some(format!("{:?} {}", block.kind, text.len())),
             StreamEventKind::BlockEnd(block) => Some(format!("{:?} ends", block.kind)),
@@ -169,26 +153,24 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn batched_deltas_share_a_row_per_block() {
+    async fn batched_deltas_share_an_event_per_block() {
         let RecorderFixture { _folder, db, conversation, mut recorder, .. } = create_recorder().await;
         (0..3).for_each(|_| recorder.queue_delta(ResponseDelta::Thinking("1234".to_owned())));
         (0..100).for_each(|_| recorder.queue_delta(ResponseDelta::Text("12".to_owned())));
         tokio::time::advance(BATCH_TIME).await;
         recorder.queue_delta(ResponseDelta::Text("x".repeat(MAX_BATCH_BYTES)));
         recorder.queue_delta(ResponseDelta::Text("12".to_owned()));
-        let rest = recorder.finish().await;
-        let expected =
-            ["Thinking begins", "Thinking 12", "Thinking ends", "Text begins", "Text 122", "Text 4174"];
-        assert_eq!(logged_events(&db, conversation).await, expected);
-        assert_eq!(rest, [BlockChunk { kind: BlockKind::Text, ord: 0, text: "12".to_owned() }]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn response_within_one_batch_is_not_streamed() {
-        let RecorderFixture { _folder, db, conversation, mut recorder, .. } = create_recorder().await;
-        recorder.queue_delta(ResponseDelta::Text("Six downloads are running.".to_owned()));
-        assert_eq!(recorder.finish().await, []);
-        assert_eq!(logged_events(&db, conversation).await, Vec::<String>::new());
+        recorder.finish().await;
+        let expected = [
+            "Thinking begins",
+            "Thinking 12",
+            "Thinking ends",
+            "Text begins",
+            "Text 122",
+            "Text 4174",
+            "Text 2",
+        ];
+        assert_eq!(logged_blocks(&db, conversation), expected);
     }
 
     #[tokio::test(start_paused = true)]
@@ -201,6 +183,6 @@ mod tests {
         .unwrap();
         recorder.queue_delta(ResponseDelta::Text("x".repeat(MAX_BATCH_BYTES)));
         recorder.finish().await;
-        assert_eq!(logged_events(&db, conversation).await, Vec::<String>::new());
+        assert_eq!(logged_blocks(&db, conversation), Vec::<String>::new());
     }
 }

@@ -20,7 +20,6 @@ use crate::engine::settings::HouseholdSettings;
 use crate::failpoint;
 use crate::llm::{ModelError, ModelResponse, RawCall};
 use crate::metrics::Metrics;
-use crate::store::stream::delta_writer::BlockChunk;
 use crate::store::turns::daily_budget::ReservationOutcome;
 use crate::store::turns::model_steps::{AbandonedAttempt, AttemptId, NewCall, RecordedResponse};
 use crate::tools::registry::ToolRegistry;
@@ -37,11 +36,10 @@ struct PreparedCall {
     estimate: CostEstimate,
 }
 
-/// Response to a call, and its last streamed chunks, which are not in the log yet.
+/// Response to a call.
 struct CallResponse {
     step: ModelResponse,
     charge: ModelCharge,
-    last_chunks: Vec<BlockChunk>,
 }
 
 /// Failure of a call without a response.
@@ -173,9 +171,9 @@ impl ModelStepRunner {
         };
         let ModelCallOutcome { response, charge } =
             self.models.call_model(model_call, &mut |delta| recorder.queue_delta(delta)).await;
-        let last_chunks = recorder.finish().await;
+        recorder.finish().await;
         match response {
-            Ok(step) => Ok(CallResponse { step, charge, last_chunks }),
+            Ok(step) => Ok(CallResponse { step, charge }),
             Err(error) => Err(FailedCall { error, charge }),
         }
     }
@@ -185,7 +183,7 @@ impl ModelStepRunner {
         log: &TurnLog,
         context: &TurnContext,
         attempt: (AttemptId, Responder),
-        CallResponse { step, charge, last_chunks }: CallResponse,
+        CallResponse { step, charge }: CallResponse,
     ) -> anyhow::Result<TurnProgress> {
         let ModelResponse { text, thinking, calls, stop, usage, response_id } = step;
         // A response that was cut off or stopped may contain an incomplete call, so none of its calls run.
@@ -196,7 +194,7 @@ impl ModelStepRunner {
             .map(|call| self.build_tool_call(context, call))
             .collect();
         let response = RecordedResponse { text, thinking, stop, calls, tokens: usage, charge, response_id };
-        log.complete_attempt(context, attempt, last_chunks, response).await
+        log.complete_attempt(context, attempt, response).await
     }
 
     /// Builds a tool call from the model's request, with the user's preferences applied. The call is stored in this

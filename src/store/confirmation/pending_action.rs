@@ -1,7 +1,7 @@
 //! Pending actions, at most one per user: creation, repeats of the prompt, the single claim by a yes, and closing.
 
 use diesel::prelude::*;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::deletion_items::DeletionItemPhase;
@@ -10,7 +10,7 @@ use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
 use crate::conversation::routing::transport::MessageTransport;
-use crate::conversation::stream_events::CallPhase;
+use crate::conversation::stream_events::{CallPhase, PromptState, StreamEventKind};
 use crate::conversation::transcript::{
     Address, CallFailure, CallResult, CallRow, ConversationId, EventId, FailureCode, MediaKind, OutboxId,
     TurnId, UserId,
@@ -21,9 +21,12 @@ use crate::store::codec::{
     parse_scope, scope_json, to_json,
 };
 use crate::store::column_types::StoredEnum;
+use crate::store::database::statement_cache::CacheStatement;
 use crate::store::queue::inbound_messages::MessageOutcome;
 use crate::store::queue::outbox::{self, NewOutboundMessage, OutboundKind, OutboxState};
 use crate::store::schema::{outbox as outbox_rows, pending_actions, tool_call_items, tool_calls};
+use crate::store::stream::recording::{EventOwner, record_event};
+use crate::store::turns::calls::{self, ChangedCall};
 use crate::store::turns::model_steps;
 use crate::store::turns::turn_lifecycle::{self as turn_rows, TurnEnd};
 
@@ -60,12 +63,14 @@ pub fn hold_deletion(
         return Ok(HoldOutcome::Canceled);
     }
     close_pending_action(conn, action.user, CloseReason::Replaced, now)?;
-    diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Created)))
+    let held = diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Created)))
         .set((tool_calls::state.eq(CallPhase::Held), tool_calls::updated_at.eq(ms(now))))
-        .execute(conn)?;
+        .returning(ChangedCall::as_returning())
+        .get_results(conn)?;
+    calls::record_changed_calls(conn, held, now)?;
     insert_items(conn, call, &action.items)?;
     let prompt = outbox::queue_message(conn, &action.prompt, now)?;
-    diesel::insert_into(pending_actions::table)
+    let asked: ChangedPrompt = diesel::insert_into(pending_actions::table)
         .values((
             pending_actions::user_id.eq(action.user),
             pending_actions::tool_call_id.eq(call),
@@ -75,11 +80,31 @@ pub fn hold_deletion(
             pending_actions::prompt_outbox_id.eq(prompt),
             pending_actions::created_at.eq(ms(now)),
         ))
-        .execute(conn)?;
+        .returning(ChangedPrompt::as_returning())
+        .get_result(conn)?;
+    asked.record_state(conn, PromptState::Sending, now)?;
     let answer = Some(action.prompt.body.clone());
     let end = TurnEnd { turn: action.turn, outcome: MessageOutcome::Replied, answer, messages: Vec::new() };
     turn_rows::finish_turn(conn, &end, now)?;
     Ok(HoldOutcome::Held)
+}
+
+/// Columns of a pending action whose state changed.
+#[derive(Debug, Clone, Copy, Queryable, Selectable)]
+#[diesel(table_name = pending_actions)]
+struct ChangedPrompt {
+    id: i64,
+    tool_call_id: CallRow,
+    conversation_id: ConversationId,
+}
+
+impl ChangedPrompt {
+    /// Records the event of the change.
+    fn record_state(self, conn: &mut Conn, state: PromptState, now: Timestamp) -> QueryResult<()> {
+        let turn = tool_calls::table.find(self.tool_call_id).select(tool_calls::turn_id).first(conn)?;
+        let owner = EventOwner { turn: Some(turn), conversation: Some(self.conversation_id) };
+        record_event(conn, owner, now, StreamEventKind::Prompt(self.id, state))
+    }
 }
 
 fn insert_items(conn: &mut Conn, call: CallRow, items: &[DeletionTarget]) -> QueryResult<()> {
@@ -171,6 +196,36 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
     }))
 }
 
+/// Arms the pending action of a confirmation prompt. The action expires `confirm_for` after a prompt of its turn was
+/// first accepted. A repeated prompt does not change the expiry, but only a reply after the repeat counts.
+pub(in crate::store) fn arm_pending_action(
+    conn: &mut Conn,
+    prompt: OutboxId,
+    confirm_for: SignedDuration,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let prompting_turn: Option<TurnId> =
+        outbox_rows::table.find(prompt).select(outbox_rows::turn_id).first(conn)?;
+    let calls =
+        tool_calls::table.filter(tool_calls::turn_id.nullable().eq(prompting_turn)).select(tool_calls::id);
+    let is_of_turn = pending_actions::tool_call_id.eq_any(calls);
+    let has_this_prompt = pending_actions::prompt_outbox_id.eq(prompt);
+    let without_expiry = pending_actions::table.filter(pending_actions::expires_at.is_null());
+    let mut armed: Vec<ChangedPrompt> = diesel::update(without_expiry.filter(has_this_prompt.or(is_of_turn)))
+        .set((pending_actions::armed_at.eq(ms(now)), pending_actions::expires_at.eq(ms(now + confirm_for))))
+        .returning(ChangedPrompt::as_returning())
+        .get_results(conn)?;
+    let has_other_time = pending_actions::armed_at.is_null().or(pending_actions::armed_at.ne(ms(now)));
+    let repeated: Vec<ChangedPrompt> =
+        diesel::update(pending_actions::table.filter(has_this_prompt.and(has_other_time)))
+            .set(pending_actions::armed_at.eq(ms(now)))
+            .returning(ChangedPrompt::as_returning())
+            .cached()
+            .get_results(conn)?;
+    armed.extend(repeated);
+    armed.into_iter().try_for_each(|prompt| prompt.record_state(conn, PromptState::Open, now))
+}
+
 /// Closes the user's pending action if it has expired, with the time of expiry as the end.
 pub fn expire_pending_action(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     let expired: Option<Option<Timestamp>> = pending_actions::table
@@ -219,24 +274,27 @@ pub fn close_pending_action(
     reason: CloseReason,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let call: Option<CallRow> =
+    let closed: Option<ChangedPrompt> =
         diesel::delete(pending_actions::table.filter(pending_actions::user_id.eq(user)))
-            .returning(pending_actions::tool_call_id)
+            .returning(ChangedPrompt::as_returning())
             .get_result(conn)
             .optional()?;
-    let Some(call) = call else { return Ok(()) };
+    let Some(closed) = closed else { return Ok(()) };
+    closed.record_state(conn, PromptState::Closed, now)?;
+    let call = closed.tool_call_id;
     diesel::update(tool_call_items::table.filter(tool_call_items::tool_call_id.eq(call)))
         .set(tool_call_items::state.eq(DeletionItemPhase::Canceled))
         .execute(conn)?;
-    diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Held)))
+    let canceled = diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Held)))
         .set((
             tool_calls::state.eq(CallPhase::Canceled),
             tool_calls::error.eq(to_json(&reason)?),
             tool_calls::finished_at.eq(ms(now)),
             tool_calls::updated_at.eq(ms(now)),
         ))
-        .execute(conn)
-        .map(drop)
+        .returning(ChangedCall::as_returning())
+        .get_results(conn)?;
+    calls::record_changed_calls(conn, canceled, now)
 }
 
 /// Outcome of claiming a pending action with a yes.
@@ -263,17 +321,21 @@ pub fn claim_pending_action(
         .filter(pending_actions::user_id.eq(user))
         .filter(diesel::dsl::exists(accepted))
         .filter(pending_actions::armed_at.is_not_null().and(pending_actions::expires_at.gt(ms(now))));
-    let call: Option<CallRow> =
-        diesel::delete(open).returning(pending_actions::tool_call_id).get_result(conn).optional()?;
-    let Some(call) = call else { return Ok(ActionClaimOutcome::NotClaimable) };
-    diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Held)))
+    let claimed: Option<ChangedPrompt> =
+        diesel::delete(open).returning(ChangedPrompt::as_returning()).get_result(conn).optional()?;
+    let Some(claimed) = claimed else { return Ok(ActionClaimOutcome::NotClaimable) };
+    claimed.record_state(conn, PromptState::Closed, now)?;
+    let call = claimed.tool_call_id;
+    let created = diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Held)))
         .set((
             tool_calls::state.eq(CallPhase::Created),
             tool_calls::confirmed_by.eq(confirmed_by),
             tool_calls::run_turn_id.eq(turn),
             tool_calls::updated_at.eq(ms(now)),
         ))
-        .execute(conn)?;
+        .returning(ChangedCall::as_returning())
+        .get_results(conn)?;
+    calls::record_changed_calls(conn, created, now)?;
     Ok(ActionClaimOutcome::Claimed)
 }
 
@@ -381,29 +443,31 @@ pub fn finish_claimed_deletion(
     }
     let for_model = serde_json::json!({ "told_the_user": report });
     let result = CallResult { for_model, for_user: report.to_owned(), shown: Vec::new() };
-    diesel::update(tool_calls::table.find(claimed.call()))
+    let finished = diesel::update(tool_calls::table.find(claimed.call()))
         .set((
             tool_calls::state.eq(CallPhase::Complete),
             tool_calls::response.eq(call_result_json(&result)?),
             tool_calls::finished_at.eq(ms(now)),
             tool_calls::updated_at.eq(ms(now)),
         ))
-        .execute(conn)
-        .map(drop)
+        .returning(ChangedCall::as_returning())
+        .get_results(conn)?;
+    calls::record_changed_calls(conn, finished, now)
 }
 
 fn fail_claimed_call(conn: &mut Conn, call: CallRow, report: &str, now: Timestamp) -> QueryResult<()> {
     let for_model = serde_json::json!({ "told_the_user": report });
     let failure = CallFailure { code: FailureCode::NotDeleted, for_model, for_user: Some(report.to_owned()) };
-    diesel::update(tool_calls::table.find(call))
+    let failed = diesel::update(tool_calls::table.find(call))
         .set((
             tool_calls::state.eq(CallPhase::Error),
             tool_calls::error.eq(call_failure_json(&failure)?),
             tool_calls::finished_at.eq(ms(now)),
             tool_calls::updated_at.eq(ms(now)),
         ))
-        .execute(conn)
-        .map(drop)
+        .returning(ChangedCall::as_returning())
+        .get_results(conn)?;
+    calls::record_changed_calls(conn, failed, now)
 }
 
 /// Fails the claimed call of a turn that cannot continue, and returns the call. The states of its items do not change.

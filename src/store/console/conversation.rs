@@ -15,7 +15,7 @@ use crate::store::conversation::record::conversations::{
 };
 use crate::store::conversation::record::pages::{self, ChangedEntries, PAGE_TURNS, PageContent};
 use crate::store::schema::{llm_steps, turns};
-use crate::store::stream::event_reader;
+use crate::store::stream::event_log::LogPosition;
 use crate::store::{Conn, QueryResult, console_access};
 
 /// Number of newest turns that are searched for the last model step.
@@ -71,14 +71,16 @@ pub struct ConversationUpdate {
     pub footer: Option<ConversationFooter>,
 }
 
-/// Loads the newest turns below `before` and the messages between them; `None` if the conversation does not exist.
+/// Loads the newest turns below `before` and the messages between them; `None` if the conversation does not exist. The
+/// view corresponds to `position`.
 pub fn load_conversation_view(
     conn: &mut Conn,
     id: ConversationId,
     before: i64,
+    position: &LogPosition,
 ) -> QueryResult<Option<ConversationView>> {
-    let seq = event_reader::load_last_seq(conn)?;
-    let Some(page) = pages::load_page(conn, id, before, PAGE_TURNS)? else { return Ok(None) };
+    let page = pages::load_page(conn, id, (before, PAGE_TURNS), &position.streamed)?;
+    let Some(page) = page else { return Ok(None) };
     let oldest = page.content.turns.first().map(|turn| turn.row.id.0);
     let mut content = page.content;
     // Of messages with the same time, the page shows the newest first.
@@ -89,7 +91,7 @@ pub fn load_conversation_view(
         entries: ConversationEntries::from_content(conn, content)?,
         footer: load_footer(conn, id, page.pending_action)?,
         older: oldest.filter(|_| page.truncated),
-        seq,
+        seq: position.cursor,
     }))
 }
 
@@ -98,12 +100,13 @@ pub fn load_conversation_update(
     conn: &mut Conn,
     id: ConversationId,
     changed: ChangedEntries,
+    position: &LogPosition,
     has_footer_changed: bool,
 ) -> QueryResult<ConversationUpdate> {
     let conversation = load_conversation(conn, id)?.ok_or(diesel::NotFound)?;
     let is_open = conversation.ended_at.is_none();
     let waiting_user = (has_footer_changed && is_open).then_some(conversation.user);
-    let content = PageContent::load_changed(conn, id, changed, waiting_user)?;
+    let content = PageContent::load_changed(conn, id, changed, &position.streamed, waiting_user)?;
     let footer = match has_footer_changed {
         true => {
             let pending_action = load_pending_action(conn, id)?;

@@ -286,9 +286,9 @@ mod tests {
              VALUES (3, 'twilio', 'c', 1, '+1', 'Liked \u{201c}dune\u{201d}', 5, 5, 'webhook', 5),
                     (4, 'twilio', 'd', 1, '+1', 'stop, dune', 9, 9, 'webhook', 9),
                     (5, 'twilio', 'e', 1, '+1', 'dune waits', 9, 9, 'webhook', 9);
-             UPDATE inbound_events SET state = 'completed', outcome = 'skipped' WHERE id = 3;
-             INSERT INTO outbox (id, dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at)
-             VALUES (2, 'b', 1, 'notice', '+1', '+1', 'Dune is there now.', 1, 0, 2, 0);
+             UPDATE inbound_events SET state = 'completed', outcome = 'skipped', conversation_id = 1 WHERE id = 3;
+             INSERT INTO outbox (id, dedupe_key, user_id, conversation_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at)
+             VALUES (2, 'b', 1, 1, 'notice', '+1', '+1', 'Dune is there now.', 1, 0, 2, 0);
              UPDATE conversations SET ended_at = 8, end_reason = 'idle' WHERE id = 1;
              UPDATE inbound_events SET state = 'completed', outcome = 'skipped' WHERE id = 4;
              INSERT INTO outbox (id, dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at)

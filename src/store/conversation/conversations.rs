@@ -4,13 +4,16 @@ use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::conversation::lifecycle::{self, ConversationLifecycle, OpenConversation};
-use crate::conversation::transcript::{ConversationId, TurnId, UserId};
+use crate::conversation::stream_events::{ConversationChange, InboundStatus, StreamEventKind};
+use crate::conversation::transcript::{ConversationId, EventId, TurnId, UserId};
 use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::column_types::stored_enum;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
+use crate::store::queue::inbound_messages::PENDING;
 use crate::store::schema::{conversations, inbound_events, turns};
+use crate::store::stream::recording::record_event;
 use crate::store::turns::turn_lifecycle::TurnKind;
 
 /// Maximum number of idle conversations that one maintenance run ends.
@@ -30,6 +33,14 @@ stored_enum! {
         /// The operator reopened another conversation of the user.
         Superseded = "admin",
     }
+}
+
+/// Returns the query for the open conversation of a user.
+#[diesel::dsl::auto_type(no_type_alias)]
+pub(in crate::store) fn select_open_conversation(user: UserId) -> _ {
+    conversations::table
+        .filter(conversations::user_id.eq(user).and(conversations::ended_at.is_null()))
+        .select(conversations::id)
 }
 
 pub fn load_open_conversation(conn: &mut Conn, user: UserId) -> QueryResult<Option<OpenConversation>> {
@@ -63,7 +74,7 @@ pub fn start_conversation(
     name: &str,
     now: Timestamp,
 ) -> QueryResult<ConversationId> {
-    diesel::insert_into(conversations::table)
+    let id = diesel::insert_into(conversations::table)
         .values((
             conversations::user_id.eq(user),
             conversations::name.eq(name),
@@ -71,7 +82,23 @@ pub fn start_conversation(
             conversations::last_activity_at.eq(ms(now)),
         ))
         .returning(conversations::id)
-        .get_result(conn)
+        .get_result(conn)?;
+    record_event(conn, id, now, StreamEventKind::Conversation(ConversationChange::Begun))?;
+    record_waiting_messages(conn, user, id)?;
+    Ok(id)
+}
+
+/// Records the waiting messages of a user in the conversation that is open from now on.
+fn record_waiting_messages(conn: &mut Conn, user: UserId, conversation: ConversationId) -> QueryResult<()> {
+    let waiting: Vec<(EventId, Timestamp)> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user).and(PENDING))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .select((inbound_events::id, inbound_events::received_at))
+        .load(conn)?;
+    waiting.into_iter().try_for_each(|(message, received_at)| {
+        let waits = StreamEventKind::InboundMessage(message, InboundStatus::Waiting);
+        record_event(conn, conversation, received_at, waits)
+    })
 }
 
 pub fn record_activity(conn: &mut Conn, id: ConversationId, now: Timestamp) -> QueryResult<()> {
@@ -83,14 +110,17 @@ pub fn record_activity(conn: &mut Conn, id: ConversationId, now: Timestamp) -> Q
 
 /// Reopens an ended conversation. Its idle period starts over.
 pub fn reopen_conversation(conn: &mut Conn, id: ConversationId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(conversations::table.find(id))
+    let user = diesel::update(conversations::table.find(id))
         .set((
             conversations::ended_at.eq(None::<Timestamp>),
             conversations::end_reason.eq(None::<EndReason>),
             conversations::last_activity_at.eq(ms(now)),
         ))
+        .returning(conversations::user_id)
         .cached()
-        .run(conn)
+        .get_result(conn)?;
+    record_event(conn, id, now, StreamEventKind::Conversation(ConversationChange::Reopened))?;
+    record_waiting_messages(conn, user, id)
 }
 
 /// Ends a conversation, and names it after the topic of its first message, if it has one.
@@ -109,7 +139,8 @@ pub fn end_conversation(
             conversations::end_reason.eq(reason),
         ))
         .cached()
-        .run(conn)
+        .execute(conn)?;
+    record_event(conn, id, now, StreamEventKind::Conversation(ConversationChange::Ended))
 }
 
 /// Loads the first message of the first chat turn of a conversation, if there is such a turn.

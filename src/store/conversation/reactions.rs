@@ -6,12 +6,14 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use crate::conversation::routing::route::MessageRef;
+use crate::conversation::stream_events::{ReactionState, StreamEventKind};
 use crate::conversation::transcript::{EventId, OutboxId, UserId};
 use crate::conversation::turn::model_action::Emoji;
 use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::column_types::stored_enum;
-use crate::store::schema::reactions;
+use crate::store::schema::{inbound_events, outbox, reactions};
+use crate::store::stream::recording::{EventOwner, record_event};
 
 stored_enum! {
     /// Author of a reaction.
@@ -47,20 +49,11 @@ pub fn store_user_reaction(
         Some(MessageRef::Outbound(outbox)) => (None, Some(outbox)),
         None => (None, None),
     };
-    // A user has at most one reaction to a message: the last one.
-    let active = reactions::author.eq(ReactionAuthor::User).and(reactions::removed_at.is_null());
-    match received.target {
-        Some(MessageRef::Inbound(event)) => {
-            let earlier = reactions::table.filter(reactions::event_id.eq(event).and(active));
-            diesel::update(earlier).set(reactions::removed_at.eq(ms(now))).execute(conn)?;
-        }
-        Some(MessageRef::Outbound(outbox)) => {
-            let earlier = reactions::table.filter(reactions::outbox_id.eq(outbox).and(active));
-            diesel::update(earlier).set(reactions::removed_at.eq(ms(now))).execute(conn)?;
-        }
-        None => {}
+    if let Some(target) = received.target {
+        // A user has at most one reaction to a message: the last one.
+        remove_reactions(conn, target, ReactionAuthor::User, now)?;
     }
-    diesel::insert_into(reactions::table)
+    let stored = diesel::insert_into(reactions::table)
         .values((
             reactions::user_id.eq(received.user),
             reactions::author.eq(ReactionAuthor::User),
@@ -72,8 +65,60 @@ pub fn store_user_reaction(
             reactions::removed_at.eq(received.is_removal.then_some(now)),
         ))
         .on_conflict_do_nothing()
-        .execute(conn)
-        .map(drop)
+        .returning(reactions::id)
+        .get_result(conn)
+        .optional()?;
+    let state = if received.is_removal { ReactionState::Removed } else { ReactionState::Given };
+    match (received.target, stored) {
+        (Some(target), Some(id)) => record_reactions(conn, target, &[id], state, now),
+        (Some(_), None) | (None, _) => Ok(()),
+    }
+}
+
+/// Removes the reactions of an author to a message.
+fn remove_reactions(
+    conn: &mut Conn,
+    target: MessageRef,
+    author: ReactionAuthor,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let active = reactions::table.filter(reactions::author.eq(author).and(reactions::removed_at.is_null()));
+    let removal = reactions::removed_at.eq(ms(now));
+    let removed: Vec<i64> = match target {
+        MessageRef::Inbound(event) => {
+            let earlier = active.filter(reactions::event_id.eq(event));
+            diesel::update(earlier).set(removal).returning(reactions::id).get_results(conn)?
+        }
+        MessageRef::Outbound(outbox) => {
+            let earlier = active.filter(reactions::outbox_id.eq(outbox));
+            diesel::update(earlier).set(removal).returning(reactions::id).get_results(conn)?
+        }
+    };
+    record_reactions(conn, target, &removed, ReactionState::Removed, now)
+}
+
+/// Records the state of reactions in the conversation of their message.
+fn record_reactions(
+    conn: &mut Conn,
+    target: MessageRef,
+    reactions: &[i64],
+    state: ReactionState,
+    now: Timestamp,
+) -> QueryResult<()> {
+    if reactions.is_empty() {
+        return Ok(());
+    }
+    let (turn, conversation) = match target {
+        MessageRef::Inbound(event) => inbound_events::table
+            .find(event)
+            .select((inbound_events::turn_id, inbound_events::conversation_id))
+            .first(conn)?,
+        MessageRef::Outbound(message) => {
+            outbox::table.find(message).select((outbox::turn_id, outbox::conversation_id)).first(conn)?
+        }
+    };
+    let owner = EventOwner { turn, conversation };
+    reactions.iter().try_for_each(|id| record_event(conn, owner, now, StreamEventKind::Reaction(*id, state)))
 }
 
 /// Stores Dialarr's reaction to a message of the user, and removes an earlier one.
@@ -84,11 +129,9 @@ pub fn store_own_reaction(
     emoji: &Emoji,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let own = reactions::event_id.eq(message).and(reactions::author.eq(ReactionAuthor::Assistant));
-    diesel::update(reactions::table.filter(own.and(reactions::removed_at.is_null())))
-        .set(reactions::removed_at.eq(ms(now)))
-        .execute(conn)?;
-    diesel::insert_into(reactions::table)
+    let target = MessageRef::Inbound(message);
+    remove_reactions(conn, target, ReactionAuthor::Assistant, now)?;
+    let id = diesel::insert_into(reactions::table)
         .values((
             reactions::user_id.eq(user),
             reactions::author.eq(ReactionAuthor::Assistant),
@@ -96,8 +139,9 @@ pub fn store_own_reaction(
             reactions::emoji.eq(emoji.as_str()),
             reactions::created_at.eq(ms(now)),
         ))
-        .execute(conn)
-        .map(drop)
+        .returning(reactions::id)
+        .get_result(conn)?;
+    record_reactions(conn, target, &[id], ReactionState::Given, now)
 }
 
 /// Reaction that was not removed.

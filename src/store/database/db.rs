@@ -19,7 +19,8 @@ use super::write_job::{WriteJob, create_job};
 use crate::conversation::retry_policy::FailureClass;
 use crate::conversation::transcript::ConversationId;
 use crate::store::Conn;
-use crate::store::stream::subscriptions::{CommitAnnouncer, Subscription, SubscriptionRegistry};
+use crate::store::stream::event_log::{EventLog, LogPosition};
+use crate::store::stream::recording::Recording;
 
 /// Maximum number of jobs that share one commit, and therefore one disk sync.
 const MAX_JOBS_PER_COMMIT: usize = 256;
@@ -93,7 +94,7 @@ pub enum OpenError {
 pub struct Db {
     writer: WriteExecutor,
     readers: ReaderPool,
-    subscriptions: SubscriptionRegistry,
+    event_log: EventLog,
     file_watch: Arc<FileWatch>,
 }
 
@@ -111,10 +112,11 @@ enum WriteExecutor {
     Caller { connection: Arc<Mutex<WriteConnection>>, queue: Arc<SimulatedQueue> },
 }
 
-/// Connection for writes, and the announcer of their commits.
+/// Connection for writes, and the log in which their events are published.
 struct WriteConnection {
     conn: LockedConnection,
-    announcer: CommitAnnouncer,
+    event_log: EventLog,
+    recording: Recording,
 }
 
 #[derive(Clone)]
@@ -137,8 +139,8 @@ impl Db {
     /// Opens and migrates the file, and locks it against every other process.
     pub fn open(path: &str) -> Result<Self, OpenError> {
         let (conn, readers, file_watch) = open_connections(path)?;
-        let subscriptions = SubscriptionRegistry::default();
-        let connection = WriteConnection { conn, announcer: CommitAnnouncer::new(subscriptions.clone()) };
+        let connection = WriteConnection::new(conn, path)?;
+        let event_log = connection.event_log.clone();
         let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
         let closing = Arc::new(AtomicBool::new(false));
         let thread = std::thread::Builder::new()
@@ -149,18 +151,18 @@ impl Db {
             })
             .map_err(OpenError::Thread)?;
         let writer = WriteExecutor::Thread { jobs, closing, thread: Arc::new(Mutex::new(Some(thread))) };
-        Ok(Self { writer, readers, subscriptions, file_watch })
+        Ok(Self { writer, readers, event_log, file_watch })
     }
 
     /// Opens the database for a simulation with a paused clock: the caller runs the work, after a delay that depends on
     /// `seed`.
     pub fn open_simulated(path: &str, seed: u64) -> Result<Self, OpenError> {
         let (conn, readers, file_watch) = open_connections(path)?;
-        let subscriptions = SubscriptionRegistry::default();
-        let connection = WriteConnection { conn, announcer: CommitAnnouncer::new(subscriptions.clone()) };
+        let connection = WriteConnection::new(conn, path)?;
+        let event_log = connection.event_log.clone();
         let connection = Arc::new(Mutex::new(connection));
         let queue = Arc::new(SimulatedQueue::new(seed));
-        Ok(Self { writer: WriteExecutor::Caller { connection, queue }, readers, subscriptions, file_watch })
+        Ok(Self { writer: WriteExecutor::Caller { connection, queue }, readers, event_log, file_watch })
     }
 
     /// Checks that the files are still at their paths, with two system calls.
@@ -168,10 +170,9 @@ impl Db {
         self.file_watch.check_paths()
     }
 
-    /// Subscribes to a conversation: the subscriber is notified when this process logs an event of the conversation.
-    /// Events that a shell command logs are announced with the next commit of this process.
-    pub fn subscribe(&self, conversation: ConversationId) -> Subscription {
-        self.subscriptions.subscribe(conversation)
+    /// Returns the log of the events that this process has committed.
+    pub fn event_log(&self) -> &EventLog {
+        &self.event_log
     }
 
     /// Runs `work` in a transaction, which other work may share. The changes are on disk when this function returns. An
@@ -290,6 +291,21 @@ impl Db {
         self.read(work).await
     }
 
+    /// Like [`Db::read_in_background`], with the position in the event log that fits the state of the database that
+    /// `work` reads: exactly the events up to its cursor have happened.
+    pub async fn read_with_position<R: Send + 'static>(
+        &self,
+        conversation: ConversationId,
+        work: impl FnOnce(&mut Conn, &LogPosition) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let event_log = self.event_log.clone();
+        let work = move |conn: &mut Conn| {
+            let position = event_log.load_position(conn, conversation)?;
+            work(conn, &position)
+        };
+        self.read_in_background(work).await
+    }
+
     /// Waits until all queued work is on disk and the write-ahead log is merged into the file. Remaining handles are
     /// unusable afterwards.
     pub async fn close(self) {
@@ -367,46 +383,67 @@ fn write_until_closed(
 }
 
 impl WriteConnection {
-    /// Runs the jobs in one transaction, returns each result to its caller, then notifies the subscribers.
+    fn new(mut conn: LockedConnection, path: &str) -> Result<Self, OpenError> {
+        let event_log = EventLog::load(&mut conn)
+            .map_err(|source| OpenError::Configure { path: path.to_owned(), source })?;
+        let recording = Recording::new(event_log.clone());
+        Ok(Self { conn, event_log, recording })
+    }
+
+    /// Runs the jobs in one transaction, and returns each result to its caller.
     fn commit_jobs(&mut self, jobs: &mut Vec<Box<dyn WriteJob>>) {
-        let committed = self.run_transaction(jobs).map_err(|error| error.to_string());
+        let committed = transaction::begin_write(&mut self.conn).and_then(|()| self.run_transaction(jobs));
         for job in jobs.drain(..) {
-            job.answer(committed.clone());
-        }
-        if committed.is_ok() {
-            self.announcer.announce_commit(&mut self.conn);
+            job.answer(committed.as_ref().copied().map_err(ToString::to_string));
         }
     }
 
-    /// Commits the changes of all jobs that succeed.
+    /// Runs the jobs in the open transaction, and commits the changes of all jobs that succeed.
     fn run_transaction(&mut self, jobs: &mut [Box<dyn WriteJob>]) -> QueryResult<()> {
-        let conn = &mut *self.conn;
-        transaction::begin_write(conn)?;
-        let result = if jobs.iter_mut().all(|job| job.run(conn).is_ok()) {
-            transaction::commit(conn)
-        } else {
-            // Which changes belong to the failed job is unknown: the jobs share the transaction without savepoints.
-            transaction::roll_back(conn);
-            match jobs {
-                [_] => return Ok(()),
-                _ => run_with_savepoints(conn, jobs),
-            }
-        };
+        let result = self.run_jobs(jobs).and_then(|()| self.commit_and_publish());
         if result.is_err() {
-            transaction::roll_back(conn);
+            transaction::roll_back(&mut self.conn);
+            self.recording.truncate(0);
         }
         result
     }
+
+    fn run_jobs(&mut self, jobs: &mut [Box<dyn WriteJob>]) -> QueryResult<()> {
+        let Self { conn, recording, .. } = self;
+        let conn = &mut **conn;
+        if recording.record_during(|| jobs.iter_mut().all(|job| job.run(conn).is_ok())) {
+            return Ok(());
+        }
+        // Which changes belong to the failed job is unknown: the jobs share the transaction without savepoints.
+        transaction::roll_back(conn);
+        recording.truncate(0);
+        transaction::begin_write(conn)?;
+        // The error of a single job is known.
+        if jobs.len() == 1 {
+            return Ok(());
+        }
+        recording.record_during(|| run_with_savepoints(conn, jobs))
+    }
+
+    /// Commits the open transaction, and publishes its events. No reader sees the commit without its events.
+    fn commit_and_publish(&mut self) -> QueryResult<()> {
+        let Self { conn, event_log, recording } = self;
+        let mut entries = recording.take_entries();
+        event_log.reserve_numbers(conn, &mut entries)?;
+        let _visibility = event_log.lock_visibility();
+        transaction::commit(conn)?;
+        event_log.publish(entries);
+        Ok(())
+    }
 }
 
-/// Runs each job in a savepoint of one transaction, so that the jobs that succeed can be committed without the others.
+/// Runs each job in a savepoint of the open transaction, so that the jobs that succeed can be committed without the others.
 fn run_with_savepoints(conn: &mut Conn, jobs: &mut [Box<dyn WriteJob>]) -> QueryResult<()> {
-    transaction::begin_write(conn)?;
     for job in jobs {
         // The job keeps its own error.
         let _ = transaction::with_job_savepoint(conn, |conn| job.run(conn))?;
     }
-    transaction::commit(conn)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -483,8 +520,7 @@ mod tests {
     async fn failed_batch_commits_the_jobs_that_succeed() {
         let dir = tempfile::tempdir().unwrap();
         let (conn, ..) = open_connections(dir.path().join("a.db").to_str().unwrap()).unwrap();
-        let announcer = CommitAnnouncer::new(SubscriptionRegistry::default());
-        let mut connection = WriteConnection { conn, announcer };
+        let mut connection = WriteConnection::new(conn, "a.db").unwrap();
         let (first, mut inserted) = create_job(|conn| insert_epoch(conn, 1));
         let (second, mut failed) = create_job(|conn| {
             diesel::sql_query("UPDATE instance SET epoch = 2").execute(conn)?;

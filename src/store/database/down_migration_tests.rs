@@ -11,6 +11,7 @@ use crate::store::Conn;
 const CONSOLE_MIGRATION: &str = "20261121180000";
 const ASIDES_MIGRATION: &str = "20261122180000";
 const AUDIT_MIGRATION: &str = "20261123120000";
+const EVENTS_MIGRATION: &str = "20261125000000";
 const DELIVERY_MIGRATION: &str = "20261125070000";
 const INDEXING_MIGRATION: &str = "20261125080000";
 
@@ -49,14 +50,14 @@ INSERT INTO tool_calls (id, turn_id, step, ord, call_id, tool_name, effect, stat
 INSERT INTO tool_call_items (tool_call_id, ord, instance, kind, item_id, delete_files, fingerprint, state, result) VALUES
   (1, 0, 'radarr', 'movie', 1, 1, '{}', 'complete', '"deleted"'), (1, 1, 'radarr', 'movie', 2, 1, '{}', 'error', '"stopped"'),
   (2, 0, 'radarr', 'movie', 3, 1, '{}', 'held', NULL), (5, 0, 'radarr', 'movie', 4, 1, '{}', 'held', NULL);
-INSERT INTO outbox (id, dedupe_key, user_id, turn_id, kind, to_addr, from_addr, body, segments, state, deadline_at, provider_sid, created_at, updated_at) VALUES
-  (1, 'turn:2:reply', 1, 2, 'reply', '+15550100001', '+15550100000', 'sorry', 1, 'accepted', 9, 'SM1', 2, 2),
-  (2, 'turn:3:question', 2, 3, 'confirm_prompt', '+15550100002', 'console', 'Delete?', 1, 'accepted', 9, 'CO1', 2, 2),
-  (3, 'note', 2, NULL, 'notice', '+15550100002', 'console', 'ready', 1, 'queued', 9, NULL, 2, 2),
-  (4, 'ready', 2, NULL, 'notice', '+15550100002', '+15550100000', 'ready', 1, 'queued', 9, NULL, 2, 2),
-  (5, 'turn:5:reply', 3, 5, 'reply', '+15550100110', 'console', 'hi', 1, 'queued', 9, NULL, 2, 2),
-  (6, 'approval:7:user:1', 1, NULL, 'notice', '+15550100001', '+15550100000', 'approve 4821', 1, 'queued', 9, NULL, 2, 2),
-  (7, 'approval:77:user:1', 1, NULL, 'notice', '+15550100001', '+15550100000', 'approve 1234', 1, 'queued', 9, NULL, 2, 2);
+INSERT INTO outbox (id, dedupe_key, user_id, turn_id, conversation_id, kind, to_addr, from_addr, body, segments, state, deadline_at, provider_sid, created_at, updated_at) VALUES
+  (1, 'turn:2:reply', 1, 2, NULL, 'reply', '+15550100001', '+15550100000', 'sorry', 1, 'accepted', 9, 'SM1', 2, 2),
+  (2, 'turn:3:question', 2, 3, NULL, 'confirm_prompt', '+15550100002', 'console', 'Delete?', 1, 'accepted', 9, 'CO1', 2, 2),
+  (3, 'note', 2, NULL, 2, 'notice', '+15550100002', 'console', 'ready', 1, 'queued', 9, NULL, 2, 2),
+  (4, 'ready', 2, NULL, 2, 'notice', '+15550100002', '+15550100000', 'ready', 1, 'queued', 9, NULL, 2, 2),
+  (5, 'turn:5:reply', 3, 5, NULL, 'reply', '+15550100110', 'console', 'hi', 1, 'queued', 9, NULL, 2, 2),
+  (6, 'approval:7:user:1', 1, NULL, 1, 'notice', '+15550100001', '+15550100000', 'approve 4821', 1, 'queued', 9, NULL, 2, 2),
+  (7, 'approval:77:user:1', 1, NULL, 1, 'notice', '+15550100001', '+15550100000', 'approve 1234', 1, 'queued', 9, NULL, 2, 2);
 INSERT INTO pending_actions (id, user_id, tool_call_id, conversation_id, summary, prompt_outbox_id, created_at, armed_at, expires_at) VALUES
   (1, 2, 2, 2, 'Delete?', 2, 2, 2, 9), (2, 3, 5, 3, 'Delete?', 5, 2, 2, 9);
 INSERT INTO approvals (id, kind, user_id, code, state, created_at, expires_at, tool_call_id, instance, item_kind, item_id, fingerprint) VALUES
@@ -158,21 +159,35 @@ fn down_migration_of_console_leaves_only_older_values() {
 }
 
 #[test]
-fn down_migration_of_asides_removes_waiting_message_events() {
+fn down_migration_of_asides_keeps_the_conversations_of_notifications() {
     let mut conn = crate::store::scratch();
     conn.batch_execute(FIXTURE_SQL).unwrap();
-    let waiting = "SELECT 'text ' || subject_id AS line FROM stream_events WHERE kind = 'text_in' AND state = 'waiting'";
-    assert_eq!(load_lines(&mut conn, waiting), "text 3\ntext 4\ntext 6\ntext 7\ntext 9");
 
     revert_down_to(&mut conn, ASIDES_MIGRATION);
 
-    assert_eq!(load_lines(&mut conn, waiting), "");
     conn.run_pending_migrations(MIGRATIONS).unwrap();
     let notifications = "SELECT 'text out ' || id || ' in ' || conversation_id AS line FROM outbox WHERE conversation_id IS NOT NULL ORDER BY id";
     assert_eq!(
         load_lines(&mut conn, notifications),
         "text out 3 in 2\ntext out 4 in 2\ntext out 6 in 1\ntext out 7 in 1"
     );
+}
+
+#[test]
+fn down_migration_of_events_logs_after_all_reserved_numbers() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    let start = "INSERT INTO instance (id, epoch, started_at, reserved_events) VALUES (1, 1, 1, 4000)";
+    conn.batch_execute(start).unwrap();
+
+    revert_down_to(&mut conn, EVENTS_MIGRATION);
+
+    conn.batch_execute("UPDATE turns SET state = 'CREATED', updated_at = 9 WHERE id = 2").unwrap();
+    let events = "SELECT seq || ' turn ' || turn_id || ' ' || state AS line FROM stream_events
+                  UNION ALL SELECT 'floor ' || stream_floor FROM conversations WHERE id = 1";
+    assert_eq!(load_lines(&mut conn, events), "4002 turn 2 CREATED\nfloor 4001");
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    assert_eq!(load_lines(&mut conn, "SELECT '' || reserved_events AS line FROM instance"), "4002");
 }
 
 #[test]

@@ -9,6 +9,8 @@ use super::database_inspection;
 use super::database_lock::{DatabaseHandle, LockOutcome, LockedConnection, companion_path};
 use super::db::{INSPECTION_PRAGMAS, OpenError, WRITER_PRAGMAS};
 use super::migration::{self, MigrationError};
+use crate::store::stream::event_numbers;
+use crate::store::stream::recording::Recording;
 use crate::store::{Conn, QueryResult};
 
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +58,16 @@ pub fn visit_with_service_state<R>(
     work: impl FnOnce(&mut Conn) -> QueryResult<R>,
 ) -> Result<(R, ServiceState), VisitError> {
     let (mut conn, service) = open_for_visit(path)?;
-    Ok((conn.immediate_transaction(work)?, service))
+    let mut recording = Recording::default();
+    let value = conn.immediate_transaction(|conn| {
+        let value = recording.record_during(|| work(conn))?;
+        // The events are not published in this process. A running service resets its readers instead.
+        if !recording.take_entries().is_empty() {
+            event_numbers::count_command_change(conn)?;
+        }
+        Ok::<R, QueryError>(value)
+    })?;
+    Ok((value, service))
 }
 
 /// Like [`visit_database`], for work that would block a running service; returns `None` if a service is running.

@@ -97,12 +97,11 @@ impl<S: QueryFragment<Sqlite>> QueryFragment<Sqlite> for CachedExecution<S> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use diesel::connection::{InstrumentationEvent, SimpleConnection};
+    use diesel::connection::InstrumentationEvent;
     use diesel::prelude::*;
     use diesel::sql_query;
 
     use super::*;
-    use crate::store::conversation::conversations::EndReason;
     use crate::store::schema::conversations;
     use crate::store::scratch;
 
@@ -140,20 +139,5 @@ mod tests {
         }
         let names = |conn: &mut Conn| sql_query("SELECT name FROM conversations").cached().load::<Name>(conn);
         assert_eq!(count_cached(|conn| assert_eq!(names(conn), Ok(Vec::new()))), 1);
-    }
-
-    #[test]
-    fn changed_rows_exclude_those_of_triggers() {
-        let mut conn = scratch();
-        conn.batch_execute(
-            "INSERT INTO users(id, phone, status, created_at, updated_at) VALUES (1, '+15550100001', 'active', 0, 0);
-             INSERT INTO conversations(id, user_id, name, started_at, last_activity_at) VALUES (1, 1, 'A', 0, 0);",
-        )
-        .unwrap();
-        let end = diesel::update(conversations::table).set((
-            conversations::ended_at.eq(Some(jiff::Timestamp::UNIX_EPOCH)),
-            conversations::end_reason.eq(EndReason::Cleared),
-        ));
-        assert_eq!(end.cached().execute(&mut conn), Ok(1));
     }
 }

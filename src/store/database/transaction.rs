@@ -8,6 +8,7 @@ use diesel::result::Error as QueryError;
 use diesel::sql_query;
 
 use super::statement_cache::CacheStatement;
+use crate::store::stream::recording;
 use crate::store::{Conn, QueryResult};
 
 /// Name of the savepoint of a job. Work inside the job uses other savepoints, which a rollback to this one discards.
@@ -53,7 +54,8 @@ pub(super) fn read_snapshot<R>(
     result
 }
 
-/// Runs `work` in a savepoint, so that a failure rolls back its changes, not those of the whole transaction.
+/// Runs `work` in a savepoint, so that a failure rolls back its changes and discards its events, not those of the whole
+/// transaction.
 pub fn with_savepoint<R>(conn: &mut Conn, work: impl FnOnce(&mut Conn) -> QueryResult<R>) -> QueryResult<R> {
     run_in_savepoint(conn, &INNER_SAVEPOINT, work)?
 }
@@ -73,9 +75,11 @@ fn run_in_savepoint<R, E>(
     savepoint: &SavepointStatements,
     work: impl FnOnce(&mut Conn) -> Result<R, E>,
 ) -> QueryResult<Result<R, E>> {
+    let position = recording::entry_count();
     sql_query(savepoint.begin).cached().run(conn)?;
     let result = work(conn);
     if result.is_err() {
+        recording::discard_from(position);
         sql_query(savepoint.rollback).cached().run(conn)?;
     }
     sql_query(savepoint.release).cached().run(conn)?;

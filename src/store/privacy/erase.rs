@@ -20,9 +20,9 @@ use crate::store::queue::notifications as notification_rows;
 use crate::store::queue::outbox::SETTLED;
 use crate::store::schema::{
     agent_responses, approvals, blocks, conversations, follows, inbound_events, llm_steps, notices, outbox,
-    reactions, requests as title_requests, stream_events, tool_call_items, tool_calls, turns,
+    reactions, requests as title_requests, tool_call_items, tool_calls, turns,
 };
-use crate::store::stream::pruning;
+use crate::store::stream::recording;
 use crate::store::turns::{model_steps, turn_lifecycle};
 use crate::store::{Conn, QueryResult, codec, column_types, text_index};
 
@@ -68,7 +68,8 @@ pub fn erase_user_content(conn: &mut Conn, user: UserId, now: Timestamp) -> Quer
         erase_stored_answers(conn, scope)
     })?;
     erase_turns(conn, scope)?;
-    pruning::force_reload(conn, user, now)?;
+    // Readers have received the erased content.
+    recording::record_reset();
     erase_reactions(conn, scope)?;
     erase_approval_titles(conn, scope)?;
     delete_title_requests(conn, scope)?;
@@ -216,11 +217,6 @@ pub(super) fn erase_turns(conn: &mut Conn, scope: ErasureScope) -> QueryResult<(
     diesel::update(blocks::table.filter(blocks::turn_id.eq_any(select_turn_ids(scope))))
         .set(blocks::content.eq(""))
         .execute(conn)?;
-    let in_scope = stream_events::turn_id.assume_not_null().eq_any(select_turn_ids(scope));
-    let deleted = diesel::delete(stream_events::table.filter(in_scope))
-        .returning((stream_events::conversation_id, stream_events::seq))
-        .get_results(conn)?;
-    pruning::raise_floors(conn, deleted)?;
     let has_error = llm_steps::turn_id.eq_any(select_turn_ids(scope)).and(llm_steps::error.is_not_null());
     diesel::update(llm_steps::table.filter(has_error))
         .set(llm_steps::error.eq(sql::<Nullable<Text>>(model_steps::FAILURE_WITHOUT_TEXT)))

@@ -14,6 +14,7 @@ use crate::store::people::users as user_rows;
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
 use crate::store::queue::outbox as outbox_rows;
 use crate::store::queue::outbox::{OPEN, OutboxState};
+use crate::store::queue::outbox_events::{ChangedMessage, record_changed_messages};
 use crate::store::schema::{audit_log, outbox, users};
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult};
@@ -68,9 +69,11 @@ pub fn forget_user(
 /// Replaces the recipient of the user's outbound messages by a placeholder, and suppresses the open ones, including
 /// those being sent. A suppressed message is neither looked up nor resent.
 fn anonymize_outbound_messages(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(outbox::table.filter(OPEN.and(outbox::user_id.eq(user))))
+    let changed = diesel::update(outbox::table.filter(OPEN.and(outbox::user_id.eq(user))))
         .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
-        .execute(conn)?;
+        .returning(ChangedMessage::as_returning())
+        .get_results(conn)?;
+    record_changed_messages(conn, changed, now)?;
     diesel::update(outbox::table.filter(outbox::user_id.eq(user)))
         .set(outbox::to_addr.eq(placeholder_number(user)))
         .execute(conn)

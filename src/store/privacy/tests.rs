@@ -15,7 +15,6 @@ use crate::conversation::deletion::target::{DeletionScope, DeletionTarget, Targe
 use crate::conversation::model_cost::{ModelCharge, TokenUsage};
 use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource, ReceivedMessage};
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::stream_events::BlockKind;
 use crate::conversation::transcript::{
     Address, CallFailure, CallResult, CallState, ChannelKind, ConversationId, EffectLevel, FailureCode,
     MediaKind, PhoneNumber, Responder, StopReason, ToolArguments, TurnId, UserId,
@@ -31,7 +30,6 @@ use crate::store::queue::delivery_reports::AcceptancePolicy;
 use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy, MessageOutcome};
 use crate::store::queue::outbox::{self, AcceptedMessage, NewOutboundMessage, OutboundKind};
 use crate::store::queue::outbox_schedule::{self, OutboxTask};
-use crate::store::stream::delta_writer::{self, BlockChunk};
 use crate::store::turns::calls;
 use crate::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, NewCall, RecordedResponse};
 use crate::store::turns::turn_lifecycle::{
@@ -41,7 +39,7 @@ use crate::store::{Conn, scratch};
 
 const SAM: &str = "+15550100077";
 const ANN: &str = "+15550100002";
-const ALL_TEXT_COLUMNS: [&str; 30] = [
+const ALL_TEXT_COLUMNS: [&str; 29] = [
     "agent_responses.keywords",
     "agent_responses.response_text",
     "agent_responses.summary",
@@ -61,7 +59,6 @@ const ALL_TEXT_COLUMNS: [&str; 30] = [
     "reactions.emoji",
     "requests.arguments",
     "requests.title",
-    "stream_events.delta",
     "tool_call_items.fingerprint",
     "tool_calls.error",
     "tool_calls.request",
@@ -178,8 +175,6 @@ fn new_call(name: &str, effect: EffectLevel) -> NewCall {
 fn record_step(conn: &mut Conn, turn: TurnId, now: Timestamp) {
     let first = AttemptId { turn, step: 0, attempt: 1 };
     model_steps::start_attempt(conn, first, Responder::Model, "a-model", now).unwrap();
-    let chunk = BlockChunk { kind: BlockKind::Text, ord: 0, text: "A walrus".into() };
-    delta_writer::append_chunks(conn, first, &[chunk], now).unwrap();
     let (failure, message) = (StepFailure::Permanent, "no walrus served".to_owned());
     model_steps::abandon_attempt(
         conn,

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::callbacks::{CallbackKey, CallbackToken};
 use super::outbox::{self, AcceptanceOutcome, AcceptedMessage, OutboxState, SETTLED};
+use super::outbox_events::ChangedMessage;
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::routing::verification::is_same_party;
@@ -118,14 +119,16 @@ fn advance_delivery(
         return Ok(None);
     }
     let failure = report.error_code.map(DeliveryFailure::from_carrier_code);
-    diesel::update(rows::table.find(id))
+    let changed: ChangedMessage = diesel::update(rows::table.find(id))
         .set((
             rows::delivery.eq(reported),
             rows::error.eq(failure.map(|failure| to_json(&failure)).transpose()?),
             rows::updated_at.eq(ms(now)),
         ))
+        .returning(ChangedMessage::as_returning())
         .cached()
-        .run(conn)?;
+        .get_result(conn)?;
+    changed.record_change(conn, now)?;
     let was_final = current.is_some_and(DeliveryStatus::is_final_report);
     Ok((reported.is_final_report() && !was_final).then_some(reported))
 }

@@ -11,14 +11,17 @@ use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::{InboundEvent, ReceivedMessage};
 use crate::conversation::routing::message_origin::BUTTON_PREFIX;
 use crate::conversation::routing::verification::{FieldAuthority, MessageFields, VerificationOutcome};
-use crate::conversation::transcript::{Address, ChannelKind, EventId, TurnId, UserId};
+use crate::conversation::stream_events::{InboundStatus, StreamEventKind};
+use crate::conversation::transcript::{Address, ChannelKind, ConversationId, EventId, TurnId, UserId};
 use crate::store::Conn;
 use crate::store::codec::{media_json, ms, parse_media};
 use crate::store::column_types::{Millis, stored_enum};
+use crate::store::conversation::conversations;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::people::users::{self, FirstContactRole};
-use crate::store::schema::{inbound_events, turns, users as people};
+use crate::store::schema::{conversations as conversation_rows, inbound_events, turns, users as people};
+use crate::store::stream::recording::{EventOwner, record_event};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdmissionOutcome {
@@ -78,7 +81,7 @@ fn insert_inbound_message(
     };
     let Some(user) = user else { return Ok(AdmissionOutcome::NoUser) };
     let received_at = ms(received.received_at);
-    let event: Option<EventId> = diesel::insert_into(inbound_events::table)
+    let inserted: Option<(EventId, Option<ConversationId>)> = diesel::insert_into(inbound_events::table)
         .values((
             inbound_events::channel.eq(received.channel),
             inbound_events::external_id.eq(&received.external_id),
@@ -97,10 +100,14 @@ fn insert_inbound_message(
             inbound_events::updated_at.eq(received_at),
         ))
         .on_conflict_do_nothing()
-        .returning(inbound_events::id)
+        .returning((inbound_events::id, conversations::select_open_conversation(user).single_value()))
         .get_result(conn)
         .optional()?;
-    Ok(event.map_or(AdmissionOutcome::Duplicate, |event| AdmissionOutcome::New { user, event }))
+    let Some((event, conversation)) = inserted else { return Ok(AdmissionOutcome::Duplicate) };
+    let owner = EventOwner { turn: None, conversation };
+    let waits = StreamEventKind::InboundMessage(event, InboundStatus::Waiting);
+    record_event(conn, owner, received.received_at, waits)?;
+    Ok(AdmissionOutcome::New { user, event })
 }
 
 /// Returns the messages of `received` that were never admitted, in the same order.
@@ -273,7 +280,9 @@ pub fn assign_to_turn(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Ti
                 inbound_events::updated_at.eq(ms(now)),
             ))
             .cached()
-            .run(conn)
+            .execute(conn)?;
+        let claimed = StreamEventKind::InboundMessage(*event, InboundStatus::Claimed);
+        record_event(conn, turn, now, claimed)
     })
 }
 
@@ -419,7 +428,7 @@ impl MessageOutcomeColumns {
     }
 }
 
-/// Finishes a message that was not assigned to a turn.
+/// Finishes a message that was not assigned to a turn. From now on, the message belongs to the conversation that is open.
 pub fn finish_message(
     conn: &mut Conn,
     event: EventId,
@@ -427,7 +436,18 @@ pub fn finish_message(
     now: Timestamp,
 ) -> QueryResult<()> {
     let columns = MessageOutcomeColumns::from_outcome(outcome, now);
-    diesel::update(inbound_events::table.find(event)).set(columns).cached().run(conn)
+    let open_conversation = conversation_rows::table
+        .filter(conversation_rows::user_id.eq(inbound_events::user_id))
+        .filter(conversation_rows::ended_at.is_null())
+        .select(conversation_rows::id)
+        .single_value();
+    let conversation = diesel::update(inbound_events::table.find(event))
+        .set((columns, inbound_events::conversation_id.eq(open_conversation)))
+        .returning(inbound_events::conversation_id)
+        .cached()
+        .get_result(conn)?;
+    let owner = EventOwner { turn: None, conversation };
+    record_event(conn, owner, now, StreamEventKind::InboundMessage(event, InboundStatus::NoTurn))
 }
 
 /// Finishes the messages of a turn.

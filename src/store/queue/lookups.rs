@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::outbox::{
     DueMessage, DueMessageRow, NewOutboundMessage, OPEN, OutboxState, SendFailure, fail_message,
 };
+use super::outbox_events::{ChangedMessage, record_changed_messages};
 use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::transcript::{OutboxId, TurnId};
 use crate::store::Conn;
@@ -159,15 +160,17 @@ pub fn record_unsuccessful_lookup(
     if usize::try_from(lookup_count).is_ok_and(|lookup_count| lookup_count < count.required) {
         return Ok(LookupOutcome::LookAgain);
     }
-    diesel::update(outbox::table.find(id))
+    let changed = diesel::update(outbox::table.find(id))
         .set((
             outbox::state.eq(OutboxState::Queued),
             outbox::looks.eq(0),
             outbox::not_before.eq(ms(now)),
             outbox::updated_at.eq(ms(now)),
         ))
+        .returning(ChangedMessage::as_returning())
         .cached()
-        .run(conn)?;
+        .get_results(conn)?;
+    record_changed_messages(conn, changed, now)?;
     Ok(LookupOutcome::SendAgain)
 }
 

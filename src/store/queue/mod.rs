@@ -9,5 +9,6 @@ pub mod inbound_messages;
 pub mod lookups;
 pub mod notifications;
 pub mod outbox;
+pub(in crate::store) mod outbox_events;
 pub mod outbox_schedule;
 pub mod resend;

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::delivery_reports::AcceptancePolicy;
 use super::lookups;
 use super::outbox::{self, NewOutboundMessage, OutboundKind, OutboxState};
+use super::outbox_events::{ChangedMessage, record_changed_messages};
 use crate::conversation::notifications::arr_events::NotificationTopic;
 use crate::conversation::notifications::quiet_hours::{NotificationPreference, QuietHours};
 use crate::conversation::transcript::{OutboxId, UserId};
@@ -236,13 +237,15 @@ pub fn append_phrase(
     (ids, phrase): (&[i64], &str),
     now: Timestamp,
 ) -> QueryResult<()> {
-    diesel::update(messages::table.find(message))
+    let changed = diesel::update(messages::table.find(message))
         .set((
             messages::body.eq(body),
             messages::segments.eq(i64::from(segments)),
             messages::updated_at.eq(ms(now)),
         ))
-        .execute(conn)?;
+        .returning(ChangedMessage::as_returning())
+        .get_results(conn)?;
+    record_changed_messages(conn, changed, now)?;
     link_notifications(conn, message, ids, phrase)
 }
 
@@ -261,20 +264,21 @@ fn link_notifications(conn: &mut Conn, message: OutboxId, ids: &[i64], phrase: &
 /// notification with an unknown delivery status is neither looked up nor sent again.
 pub fn suppress_notifications(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     let is_about_approval = messages::dedupe_key.ge("approval:").and(messages::dedupe_key.lt("approval;"));
-    diesel::update(
+    let changed = diesel::update(
         messages::table
             .filter(outbox::OPEN.and(messages::user_id.eq(user)))
             .filter(messages::kind.eq(OutboundKind::Notice).and(diesel::dsl::not(is_about_approval))),
     )
     .set((messages::state.eq(OutboxState::Suppressed), messages::updated_at.eq(ms(now))))
-    .execute(conn)
-    .map(drop)
+    .returning(ChangedMessage::as_returning())
+    .get_results(conn)?;
+    record_changed_messages(conn, changed, now)
 }
 
 /// Suppresses a user's waiting notifications of ready titles and of problems.
 pub fn suppress_topic_notifications(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     for topic in [NotificationTopic::Ready, NotificationTopic::Problem] {
-        diesel::update(
+        let changed = diesel::update(
             messages::table
                 .filter(
                     outbox::OPEN.and(messages::user_id.eq(user)).and(messages::state.eq(OutboxState::Queued)),
@@ -283,7 +287,9 @@ pub fn suppress_topic_notifications(conn: &mut Conn, user: UserId, now: Timestam
                 .filter(messages::dedupe_key.lt(format!("{};", topic_key(topic)))),
         )
         .set((messages::state.eq(OutboxState::Suppressed), messages::updated_at.eq(ms(now))))
-        .execute(conn)?;
+        .returning(ChangedMessage::as_returning())
+        .get_results(conn)?;
+        record_changed_messages(conn, changed, now)?;
     }
     Ok(())
 }

@@ -6,15 +6,18 @@ use serde_json::json;
 
 use super::callbacks::CallbackToken;
 use super::delivery_reports::AcceptancePolicy;
+use super::outbox_events::{ChangedMessage, record_changed_messages};
 use super::{lookups, notifications, outbox_schedule};
 use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::text::message_format;
-use crate::conversation::transcript::{Address, OutboxId, TurnId, UserId, UserStatus};
+use crate::conversation::transcript::{Address, ConversationId, OutboxId, TurnId, UserId, UserStatus};
 use crate::store::codec::{convert_integer, ms};
 use crate::store::column_types::stored_enum;
+use crate::store::confirmation::pending_action;
+use crate::store::conversation::conversations;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
-use crate::store::schema::{outbox, pending_actions, tool_calls, users};
+use crate::store::schema::{outbox, users};
 use crate::store::turns::daily_budget::Day;
 use crate::store::turns::{daily_budget, progress_message};
 use crate::store::{Conn, boot};
@@ -82,11 +85,16 @@ pub fn queue_message_at(
     send_at: Timestamp,
     now: Timestamp,
 ) -> QueryResult<OutboxId> {
-    diesel::insert_into(outbox::table)
+    let conversation: Option<ConversationId> = match message.turn {
+        Some(_) => None,
+        None => conversations::select_open_conversation(message.user).first(conn).optional()?,
+    };
+    let queued: ChangedMessage = diesel::insert_into(outbox::table)
         .values((
             outbox::dedupe_key.eq(&message.key),
             outbox::user_id.eq(message.user),
             outbox::turn_id.eq(message.turn),
+            outbox::conversation_id.eq(conversation),
             outbox::kind.eq(message.kind),
             outbox::to_addr.eq(message.to.as_str()),
             outbox::from_addr.eq(message.from.as_str()),
@@ -100,8 +108,10 @@ pub fn queue_message_at(
             outbox::created_at.eq(ms(now)),
             outbox::updated_at.eq(ms(now)),
         ))
-        .returning(outbox::id)
-        .get_result(conn)
+        .returning(ChangedMessage::as_returning())
+        .get_result(conn)?;
+    queued.record_change(conn, now)?;
+    Ok(queued.id)
 }
 
 /// Queues a message unless a message with the same key was ever queued.
@@ -188,7 +198,7 @@ pub fn claim_message(
         return Ok(SendClaim::NotReady);
     }
     let token = row.callback_word.unwrap_or_else(|| CallbackToken::random().as_str().to_owned());
-    let row: DueMessageRow = diesel::update(outbox::table.find(id))
+    let (row, claimed): (DueMessageRow, ChangedMessage) = diesel::update(outbox::table.find(id))
         .set((
             outbox::state.eq(OutboxState::Attempting),
             outbox::attempts.eq(row.attempts + 1),
@@ -197,9 +207,10 @@ pub fn claim_message(
             outbox::epoch.eq(boot::current_epoch().nullable()),
             outbox::updated_at.eq(ms(now)),
         ))
-        .returning(DueMessageRow::as_returning())
+        .returning((DueMessageRow::as_returning(), ChangedMessage::as_returning()))
         .cached()
         .get_result(conn)?;
+    claimed.record_change(conn, now)?;
     Ok(SendClaim::Send(row.into_due_message()?))
 }
 
@@ -279,7 +290,7 @@ pub fn record_acceptance(
     policy: &AcceptancePolicy,
     now: Timestamp,
 ) -> QueryResult<AcceptanceOutcome> {
-    let row: Option<AcceptedMessageRow> =
+    let row: Option<(AcceptedMessageRow, ChangedMessage)> =
         diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
             .set((
                 outbox::state.eq(OutboxState::Accepted),
@@ -288,12 +299,13 @@ pub fn record_acceptance(
                 outbox::accepted_at.eq(ms(now)),
                 outbox::updated_at.eq(ms(now)),
             ))
-            .returning(AcceptedMessageRow::as_returning())
+            .returning((AcceptedMessageRow::as_returning(), ChangedMessage::as_returning()))
             .cached()
             .get_result(conn)
             .optional()?;
     // `None` if a status callback has already recorded the acceptance.
-    let Some(row) = row else { return Ok(AcceptanceOutcome::Known) };
+    let Some((row, changed)) = row else { return Ok(AcceptanceOutcome::Known) };
+    changed.record_change(conn, now)?;
     let transport = row.from_addr.transport();
     match transport {
         MessageTransport::Carrier => {
@@ -306,32 +318,9 @@ pub fn record_acceptance(
     // confirmation prompt has been open since then.
     let opened_at = accepted.created_at.filter(|at| row.lookups_left > 0 && *at < now).unwrap_or(now);
     if row.kind == OutboundKind::ConfirmPrompt {
-        arm_pending_action(conn, id, policy.confirm_for, opened_at)?;
+        pending_action::arm_pending_action(conn, id, policy.confirm_for, opened_at)?;
     }
     Ok(AcceptanceOutcome::First { kind: row.kind, transport, segments: convert_integer(row.segments)? })
-}
-
-/// Arms the pending action of a confirmation prompt. The action expires `confirm_for` after a prompt of its turn was
-/// first accepted. A repeated prompt does not change the expiry, but only a reply after the repeat counts.
-fn arm_pending_action(
-    conn: &mut Conn,
-    id: OutboxId,
-    confirm_for: SignedDuration,
-    now: Timestamp,
-) -> QueryResult<()> {
-    let prompting_turn: Option<TurnId> = outbox::table.find(id).select(outbox::turn_id).first(conn)?;
-    let calls =
-        tool_calls::table.filter(tool_calls::turn_id.nullable().eq(prompting_turn)).select(tool_calls::id);
-    let is_of_turn = pending_actions::tool_call_id.eq_any(calls);
-    let has_this_prompt = pending_actions::prompt_outbox_id.eq(id);
-    let without_expiry = pending_actions::table.filter(pending_actions::expires_at.is_null());
-    diesel::update(without_expiry.filter(has_this_prompt.or(is_of_turn)))
-        .set((pending_actions::armed_at.eq(ms(now)), pending_actions::expires_at.eq(ms(now + confirm_for))))
-        .execute(conn)?;
-    diesel::update(pending_actions::table.filter(has_this_prompt))
-        .set(pending_actions::armed_at.eq(ms(now)))
-        .cached()
-        .run(conn)
 }
 
 /// Postpones a message that was certainly not accepted. It is retried at `not_before`, unless a status report has
@@ -343,20 +332,22 @@ pub fn postpone_message(
     reason: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
-    diesel::update(outbox::table.find(id).filter(outbox::state.eq(OutboxState::Attempting)))
+    let changed = diesel::update(outbox::table.find(id).filter(outbox::state.eq(OutboxState::Attempting)))
         .set((
             outbox::state.eq(OutboxState::Queued),
             outbox::not_before.eq(ms(not_before)),
             outbox::error.eq(json!({ "meaning": reason }).to_string()),
             outbox::updated_at.eq(ms(now)),
         ))
+        .returning(ChangedMessage::as_returning())
         .cached()
-        .run(conn)
+        .get_results(conn)?;
+    record_changed_messages(conn, changed, now)
 }
 
 /// Marks the delivery status of a message as unknown. The message is not sent again until a lookup resolves the status.
 pub fn mark_message_unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Timestamp) -> QueryResult<()> {
-    diesel::update(outbox::table.find(id).filter(outbox::state.eq(OutboxState::Attempting)))
+    let changed = diesel::update(outbox::table.find(id).filter(outbox::state.eq(OutboxState::Attempting)))
         .set((
             outbox::state.eq(OutboxState::Unknown),
             outbox::not_before.eq(ms(now)),
@@ -365,8 +356,10 @@ pub fn mark_message_unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Ti
             outbox::error.eq(json!({ "meaning": reason }).to_string()),
             outbox::updated_at.eq(ms(now)),
         ))
+        .returning(ChangedMessage::as_returning())
         .cached()
-        .run(conn)
+        .get_results(conn)?;
+    record_changed_messages(conn, changed, now)
 }
 
 /// Returns the index of the first of these carrier ids that belongs to no other message.
@@ -395,34 +388,40 @@ pub fn fail_message(
     failure: &SendFailure<'_>,
     now: Timestamp,
 ) -> QueryResult<()> {
-    diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
+    let changed = diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
         .set((
             outbox::state.eq(OutboxState::Failed),
             outbox::error.eq(json!({ "code": failure.code, "meaning": failure.meaning }).to_string()),
             outbox::updated_at.eq(ms(now)),
         ))
+        .returning(ChangedMessage::as_returning())
         .cached()
-        .run(conn)
+        .get_results(conn)?;
+    record_changed_messages(conn, changed, now)
 }
 
 /// Suppresses all queued messages of a user who opted out.
 pub fn suppress_user_messages(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(
+    let changed = diesel::update(
         outbox::table.filter(OPEN.and(outbox::user_id.eq(user)).and(outbox::state.eq(OutboxState::Queued))),
     )
     .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
+    .returning(ChangedMessage::as_returning())
     .cached()
-    .run(conn)
+    .get_results(conn)?;
+    record_changed_messages(conn, changed, now)
 }
 
 /// Suppresses queued messages whose key has this prefix before a colon.
 pub fn suppress_messages_by_key(conn: &mut Conn, key_prefix: &str, now: Timestamp) -> QueryResult<()> {
     let (from, to) = (format!("{key_prefix}:"), format!("{key_prefix};"));
     let has_prefix = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
-    diesel::update(outbox::table.filter(has_prefix.and(outbox::state.eq(OutboxState::Queued))))
+    let changed = diesel::update(outbox::table.filter(has_prefix.and(outbox::state.eq(OutboxState::Queued))))
         .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
+        .returning(ChangedMessage::as_returning())
         .cached()
-        .run(conn)
+        .get_results(conn)?;
+    record_changed_messages(conn, changed, now)
 }
 
 /// Suppresses messages like [`suppress_messages_by_key`], and erases their text, including the text of sent messages.
@@ -438,10 +437,12 @@ pub fn withdraw_messages_by_key(conn: &mut Conn, key_prefix: &str, now: Timestam
 }
 
 fn suppress_message(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
+    let changed = diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
         .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
+        .returning(ChangedMessage::as_returning())
         .cached()
-        .run(conn)
+        .get_results(conn)?;
+    record_changed_messages(conn, changed, now)
 }
 
 /// Records the carrier's report that the recipient has opted out.

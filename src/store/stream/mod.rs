@@ -1,8 +1,9 @@
-//! Event log of conversations. Database triggers write most events, in the transaction of the change; this module
-//! writes the events of streamed responses.
+//! Event log of conversations, in memory. Store functions record events in their transaction, and the writer publishes
+//! them after the commit.
 
-pub mod delta_writer;
 pub mod details;
-pub mod event_reader;
-pub mod pruning;
-pub mod subscriptions;
+pub mod event_log;
+pub mod event_numbers;
+pub(in crate::store) mod recording;
+pub mod response_blocks;
+pub mod subscription;

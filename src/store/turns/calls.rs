@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::conversation::stream_events::CallPhase;
+use crate::conversation::stream_events::{CallPhase, StreamEventKind};
 use crate::conversation::transcript::{
     CallResult, CallRow, CallState, ConversationId, EffectLevel, MediaKind, MediaRef, NOT_RUN, TurnId,
 };
@@ -14,6 +14,7 @@ use crate::store::codec::{
 };
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{tool_call_items, tool_calls, turns};
+use crate::store::stream::recording::record_event;
 use crate::store::{Conn, boot};
 
 /// Number of newest turns of a conversation that are searched for shown titles: more than any model receives.
@@ -38,13 +39,33 @@ pub enum CallStatus {
     Failed,
 }
 
+/// Columns of a call whose state changed.
+#[derive(Debug, Clone, Copy, Queryable, Selectable)]
+#[diesel(table_name = tool_calls)]
+pub(in crate::store) struct ChangedCall {
+    id: CallRow,
+    turn_id: TurnId,
+    state: CallPhase,
+}
+
+/// Records the events of calls whose state changed.
+pub(in crate::store) fn record_changed_calls(
+    conn: &mut Conn,
+    changed: Vec<ChangedCall>,
+    now: Timestamp,
+) -> QueryResult<()> {
+    changed.into_iter().try_for_each(|ChangedCall { id, turn_id, state }| {
+        record_event(conn, turn_id, now, StreamEventKind::ToolCall(id, state))
+    })
+}
+
 pub fn start_call(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<CallStartOutcome> {
     // The cancellation of the turn may have been requested since the call was loaded.
     let turn = tool_calls::table.find(call).select(tool_calls::turn_id).first(conn)?;
     if super::turn_lifecycle::is_cancel_requested(conn, turn)? {
         return Ok(CallStartOutcome::NotStartable);
     }
-    let started =
+    let started: Vec<ChangedCall> =
         diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Created)))
             .set((
                 tool_calls::state.eq(CallPhase::Running),
@@ -53,9 +74,14 @@ pub fn start_call(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult
                 tool_calls::epoch.eq(boot::current_epoch().nullable()),
                 tool_calls::updated_at.eq(ms(now)),
             ))
+            .returning(ChangedCall::as_returning())
             .cached()
-            .execute(conn)?;
-    Ok(if started == 1 { CallStartOutcome::Started } else { CallStartOutcome::NotStartable })
+            .get_results(conn)?;
+    if started.is_empty() {
+        return Ok(CallStartOutcome::NotStartable);
+    }
+    record_changed_calls(conn, started, now)?;
+    Ok(CallStartOutcome::Started)
 }
 
 /// Records the outcome of a call. An existing result is not replaced.
@@ -72,7 +98,7 @@ pub fn finish_call(conn: &mut Conn, call: CallRow, state: &CallState, now: Times
     let state = tool_calls::state;
     let is_unfinished =
         state.eq(CallPhase::Created).or(state.eq(CallPhase::Running)).or(state.eq(CallPhase::Unknown));
-    diesel::update(tool_calls::table.find(call).filter(is_unfinished))
+    let changed = diesel::update(tool_calls::table.find(call).filter(is_unfinished.and(state.ne(phase))))
         .set((
             tool_calls::state.eq(phase),
             tool_calls::response.eq(response),
@@ -80,8 +106,10 @@ pub fn finish_call(conn: &mut Conn, call: CallRow, state: &CallState, now: Times
             tool_calls::finished_at.eq(finished_at),
             tool_calls::updated_at.eq(ms(now)),
         ))
+        .returning(ChangedCall::as_returning())
         .cached()
-        .run(conn)
+        .get_results(conn)?;
+    record_changed_calls(conn, changed, now)
 }
 
 /// Cancels the calls that a turn requested but never started.
@@ -91,15 +119,17 @@ pub(in crate::store) fn cancel_unstarted_calls(
     now: Timestamp,
 ) -> QueryResult<()> {
     let is_unstarted = tool_calls::turn_id.eq(turn).and(tool_calls::state.eq(CallPhase::Created));
-    diesel::update(tool_calls::table.filter(is_unstarted))
+    let canceled = diesel::update(tool_calls::table.filter(is_unstarted))
         .set((
             tool_calls::state.eq(CallPhase::Canceled),
             tool_calls::error.eq(to_json(&NOT_RUN)?),
             tool_calls::finished_at.eq(ms(now)),
             tool_calls::updated_at.eq(ms(now)),
         ))
+        .returning(ChangedCall::as_returning())
         .cached()
-        .run(conn)
+        .get_results(conn)?;
+    record_changed_calls(conn, canceled, now)
 }
 
 /// Number of starts of a call, and the time of the last one.

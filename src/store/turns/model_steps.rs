@@ -9,17 +9,19 @@ use serde::{Deserialize, Serialize};
 
 use super::{daily_budget, turn_lifecycle};
 use crate::conversation::model_cost::{ModelCharge, TokenUsage};
-use crate::conversation::stream_events::{BlockKind, CallPhase, StreamTurnState};
+use crate::conversation::stream_events::{BlockKind, CallPhase, StreamEventKind, StreamTurnState};
 use crate::conversation::transcript::{
     CallId, CallRow, CallState, EffectLevel, Responder, StopReason, ToolArguments, ToolCall, TurnId,
 };
 use crate::conversation::turn::StepFailure;
-use crate::store::codec::{arguments_json, ms, saturating_i64, stop_reason_text, to_json};
+use crate::store::codec::{arguments_json, convert_integer, ms, saturating_i64, stop_reason_text, to_json};
 use crate::store::conversation::record::steps::AttemptState;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{blocks, llm_steps, tool_calls, turns};
-use crate::store::{Conn, boot, stream};
+use crate::store::stream::recording::record_event;
+use crate::store::stream::response_blocks;
+use crate::store::{Conn, boot};
 
 /// Condition of a running attempt.
 const RUNNING: LiteralSql = LiteralSql("llm_steps.state = 'started'");
@@ -52,6 +54,7 @@ pub fn start_attempt(
         ))
         .cached()
         .run(conn)?;
+    response_blocks::record_attempt_start(conn, attempt)?;
     turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::InProgress, now)
 }
 
@@ -83,7 +86,7 @@ pub fn complete_attempt(
     response: &RecordedResponse,
     now: Timestamp,
 ) -> QueryResult<Vec<ToolCall>> {
-    stream::delta_writer::complete_blocks(conn, attempt, response, now)?;
+    response_blocks::record_response(conn, attempt, response, now)?;
     diesel::update(llm_steps::table.find((
         attempt.turn,
         i64::from(attempt.step),
@@ -137,6 +140,7 @@ fn insert_call(
         ))
         .returning(tool_calls::id)
         .get_result(conn)?;
+    record_event(conn, turn, now, StreamEventKind::ToolCall(row, CallPhase::Created))?;
     let NewCall { name, arguments, effect: effect_level } = call.clone();
     Ok(ToolCall { row, id, step, name, arguments, effect_level, state: CallState::Created })
 }
@@ -144,7 +148,7 @@ fn insert_call(
 /// Adds the call of a deletion that code starts without a model step: a renewed confirmation prompt, or an approved
 /// removal request.
 pub fn add_call(conn: &mut Conn, turn: TurnId, tool: &str, now: Timestamp) -> QueryResult<CallRow> {
-    diesel::insert_into(tool_calls::table)
+    let id = diesel::insert_into(tool_calls::table)
         .values((
             tool_calls::turn_id.eq(turn),
             tool_calls::step.eq(0),
@@ -158,7 +162,9 @@ pub fn add_call(conn: &mut Conn, turn: TurnId, tool: &str, now: Timestamp) -> Qu
             tool_calls::updated_at.eq(ms(now)),
         ))
         .returning(tool_calls::id)
-        .get_result(conn)
+        .get_result(conn)?;
+    record_event(conn, turn, now, StreamEventKind::ToolCall(id, CallPhase::Created))?;
+    Ok(id)
 }
 
 fn insert_blocks(conn: &mut Conn, attempt: AttemptId, response: &RecordedResponse) -> QueryResult<()> {
@@ -256,6 +262,7 @@ pub fn abandon_attempt(
     ))
     .cached()
     .run(conn)?;
+    response_blocks::record_abandoned_attempt(conn, attempt, now)?;
     daily_budget::settle_call_cost(conn, attempt.turn, abandoned.charge)?;
     turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::Error, now)
 }
@@ -271,14 +278,19 @@ pub(in crate::store) fn abandon_interrupted_attempts(conn: &mut Conn, now: Times
 /// new number.
 pub fn abandon_unfinished_attempt(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
     let is_running = llm_steps::turn_id.eq(turn).and(RUNNING);
-    diesel::update(llm_steps::table.filter(is_running))
+    let abandoned: Vec<(i64, i64)> = diesel::update(llm_steps::table.filter(is_running))
         .set((
             llm_steps::state.eq(AttemptState::Abandoned),
             llm_steps::error.eq(to_json(&StoredAttemptFailure::Interrupted)?),
             llm_steps::finished_at.eq(ms(now)),
         ))
+        .returning((llm_steps::step, llm_steps::attempt))
         .cached()
-        .run(conn)?;
+        .get_results(conn)?;
+    for (step, attempt) in abandoned {
+        let id = AttemptId { turn, step: convert_integer(step)?, attempt: convert_integer(attempt)? };
+        response_blocks::record_abandoned_attempt(conn, id, now)?;
+    }
     // It is unknown how much of the request the model server processed.
     daily_budget::settle_call_cost(conn, turn, ModelCharge::Input)
 }

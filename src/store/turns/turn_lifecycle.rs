@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calls;
 use crate::conversation::routing::inbound_message::InboundEvent;
-use crate::conversation::stream_events::StreamTurnState;
+use crate::conversation::stream_events::{StreamEventKind, StreamTurnState};
 use crate::conversation::transcript::{CallRow, ConversationId, Responder, TurnId, UserId};
 use crate::conversation::turn::{TURN_TIME, Turn};
 use crate::store::Conn;
@@ -23,6 +23,7 @@ use crate::store::memory::responses;
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
 use crate::store::queue::outbox::{self, NewOutboundMessage};
 use crate::store::schema::{tool_calls, turns};
+use crate::store::stream::recording::{self, record_event};
 
 stored_enum! {
     /// Kind of a turn.
@@ -98,7 +99,7 @@ pub fn create_turn(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryRe
         request: new.plan.request.clone(),
     })?;
     conversations::record_activity(conn, new.conversation, now)?;
-    diesel::insert_into(turns::table)
+    let id = diesel::insert_into(turns::table)
         .values((
             turns::user_id.eq(new.user),
             turns::conversation_id.eq(new.conversation),
@@ -111,7 +112,10 @@ pub fn create_turn(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryRe
             turns::updated_at.eq(ms(now)),
         ))
         .returning(turns::id)
-        .get_result(conn)
+        .get_result(conn)?;
+    recording::remember_conversation(id, new.conversation);
+    record_event(conn, id, now, StreamEventKind::Turn(StreamTurnState::Created))?;
+    Ok(id)
 }
 
 pub fn set_triage_state(conn: &mut Conn, id: TurnId, triage: TriageState, now: Timestamp) -> QueryResult<()> {
@@ -238,18 +242,22 @@ pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResul
         MessageOutcome::FailedNotified => StreamTurnState::Failed,
         MessageOutcome::Skipped(_) => StreamTurnState::Canceled,
     };
-    let finished = diesel::update(turns::table.find(end.turn).filter(turns::finished_at.is_null()))
-        .set((
-            turns::state.eq(state),
-            turns::response_text.eq(&end.answer),
-            turns::finished_at.eq(ms(now)),
-            turns::updated_at.eq(ms(now)),
-        ))
-        .cached()
-        .execute(conn)?;
-    if finished == 0 {
+    let finished: Option<TurnId> =
+        diesel::update(turns::table.find(end.turn).filter(turns::finished_at.is_null()))
+            .set((
+                turns::state.eq(state),
+                turns::response_text.eq(&end.answer),
+                turns::finished_at.eq(ms(now)),
+                turns::updated_at.eq(ms(now)),
+            ))
+            .returning(turns::id)
+            .cached()
+            .get_result(conn)
+            .optional()?;
+    if finished.is_none() {
         return Ok(());
     }
+    record_event(conn, end.turn, now, StreamEventKind::Turn(state))?;
     for message in &end.messages {
         outbox::queue_message(conn, message, now)?;
     }
@@ -320,14 +328,22 @@ pub fn count_turn_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryRe
     Ok(FailedTurn { failures: convert_integer(failures)?, run: convert_integer(run)? })
 }
 
+/// Sets the state of a running turn.
 pub(in crate::store) fn set_turn_state(
     conn: &mut Conn,
     id: TurnId,
     state: StreamTurnState,
     now: Timestamp,
 ) -> QueryResult<()> {
-    diesel::update(turns::table.find(id).filter(turns::finished_at.is_null()))
+    let running = turns::table.find(id).filter(turns::finished_at.is_null());
+    let changed: Option<TurnId> = diesel::update(running.filter(turns::state.ne(state)))
         .set((turns::state.eq(state), turns::updated_at.eq(ms(now))))
+        .returning(turns::id)
         .cached()
-        .run(conn)
+        .get_result(conn)
+        .optional()?;
+    match changed {
+        Some(_) => record_event(conn, id, now, StreamEventKind::Turn(state)),
+        None => diesel::update(running).set(turns::updated_at.eq(ms(now))).cached().execute(conn).map(drop),
+    }
 }

@@ -4,7 +4,8 @@ use diesel::prelude::*;
 use diesel::sql_types::{Nullable, Text};
 use jiff::Timestamp;
 
-use crate::conversation::stream_events::{CallPhase, StreamTurnState};
+use super::calls::{self, ChangedCall};
+use crate::conversation::stream_events::{CallPhase, StreamEventKind, StreamTurnState};
 use crate::conversation::transcript::{ConversationId, TurnId, UserId, UserRole, UserStatus};
 use crate::conversation::turn::TURN_TIME;
 use crate::store::Conn;
@@ -14,6 +15,7 @@ use crate::store::conversation::record::steps::AttemptState;
 use crate::store::people::{pauses, users};
 use crate::store::queue::inbound_messages::{InboundOutcome, InboundState, PENDING};
 use crate::store::schema::{conversations, inbound_events, llm_steps, tool_calls, turns};
+use crate::store::stream::recording::record_event;
 
 /// Outcome of resuming a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +79,7 @@ pub fn resume_turn(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult
             turns::updated_at.eq(ms(now)),
         ))
         .execute(conn)?;
+    record_event(conn, turn, now, StreamEventKind::Turn(StreamTurnState::Created))?;
     diesel::update(inbound_events::table.filter(inbound_events::turn_id.eq(turn)))
         .set((
             inbound_events::state.eq(InboundState::Processing),
@@ -161,13 +164,14 @@ fn reopen_calls(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()
           OR tool_calls.state = 'error' AND tool_calls.error ->> '$.code' = 'limit')",
     );
     let is_in_step = tool_calls::turn_id.eq(turn).and(tool_calls::step.eq(step));
-    diesel::update(tool_calls::table.filter(is_in_step.and(never_ran)).filter(is_rejected))
+    let reopened = diesel::update(tool_calls::table.filter(is_in_step.and(never_ran)).filter(is_rejected))
         .set((
             tool_calls::state.eq(CallPhase::Created),
             tool_calls::error.eq(None::<String>),
             tool_calls::finished_at.eq(None::<Timestamp>),
             tool_calls::updated_at.eq(ms(now)),
         ))
-        .execute(conn)
-        .map(drop)
+        .returning(ChangedCall::as_returning())
+        .get_results(conn)?;
+    calls::record_changed_calls(conn, reopened, now)
 }

@@ -18,6 +18,7 @@ use crate::store::console::conversations::{self, ConversationFilter};
 use crate::store::conversation::conversations::EndReason;
 use crate::store::conversation::record::conversations::{ConversationRecord, load_conversation};
 use crate::store::conversation::record::pages::{self, ConversationPage, PageContent};
+use crate::store::stream::event_log::LogPosition;
 use crate::web::auth::Caller;
 use crate::web::console_state::ConsoleState;
 use crate::web::problem::ProblemDetails;
@@ -145,11 +146,11 @@ pub(super) async fn show_conversation(
     QueryParams(paging): QueryParams<PagingParams>,
 ) -> Result<Json<WholeConversation>, ProblemDetails> {
     let (id, cursor) = (ConversationId(id), paging.page_cursor()?);
-    let load = move |conn: &mut _| {
-        let page = pages::load_page(conn, id, cursor.before, cursor.page_size)?;
+    let load = move |conn: &mut _, position: &LogPosition| {
+        let page = pages::load_page(conn, id, (cursor.before, cursor.page_size), &position.streamed)?;
         page.map(WholeConversation::from_page).transpose()
     };
-    let conversation = console.db.read(load).await.map_err(database_unavailable)?;
+    let conversation = console.db.read_with_position(id, load).await.map_err(database_unavailable)?;
     conversation.map(Json).ok_or_else(conversation_not_found)
 }
 

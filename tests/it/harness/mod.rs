@@ -2,6 +2,7 @@
 
 pub(crate) mod browser;
 pub(crate) mod cli;
+pub(crate) mod expected_events;
 mod forms;
 pub(crate) mod model;
 pub(crate) mod model_server;

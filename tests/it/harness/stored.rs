@@ -31,25 +31,6 @@ pub(super) const FOLLOWS: &str = "SELECT phone || ' ' || instance || ' ' || kind
          || coalesce(' season ' || season, '') AS line
      FROM follows JOIN users ON users.id = user_id WHERE ended_at IS NULL ORDER BY follows.id";
 
-/// Query for the rows whose state differs from the last one that the event log contains.
-pub(super) const UNREPORTED_STATES: &str = "
-    WITH last AS (SELECT kind, coalesce(subject_id, turn_id, conversation_id) AS id, state, max(seq) FROM stream_events
-                  WHERE kind IN ('turn','tool_call','text_in','text_out','question','reaction','conversation')
-                  GROUP BY 1, 2),
-         is_now AS (
-           SELECT 'turn' AS kind, id, state FROM turns
-           UNION ALL SELECT 'tool_call', id, state FROM tool_calls
-           UNION ALL SELECT 'text_in', id, 'received' FROM inbound_events WHERE turn_id IS NOT NULL
-           UNION ALL SELECT 'text_in', id, 'skipped' FROM inbound_events WHERE conversation_id IS NOT NULL
-           UNION ALL SELECT 'text_in', id, 'waiting' FROM inbound_events WHERE state = 'pending'
-             AND user_id IN (SELECT user_id FROM conversations WHERE ended_at IS NULL)
-           UNION ALL SELECT 'text_out', id, iif(state = 'accepted', coalesce(delivery, state), state) FROM outbox
-           UNION ALL SELECT 'question', id, iif(armed_at IS NULL, 'asked', 'open') FROM pending_actions
-           UNION ALL SELECT 'reaction', id, iif(removed_at IS NULL, 'given', 'removed') FROM reactions
-           UNION ALL SELECT 'conversation', id, iif(ended_at IS NULL, 'begun', 'ended') FROM conversations)
-    SELECT is_now.kind || ' ' || is_now.id || ' is ' || is_now.state || ', told ' || coalesce(last.state, 'nothing') AS line
-    FROM is_now LEFT JOIN last ON last.kind = is_now.kind AND last.id = is_now.id WHERE last.state IS NOT is_now.state";
-
 impl TestApp {
     /// Returns the lines of [`REQUESTS`].
     pub(crate) async fn requests(&self) -> Vec<String> {

@@ -40,6 +40,7 @@ use http::Request;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
+use super::expected_events::{EventReport, ExpectedEvents};
 use super::reports::{SECRET, report};
 use super::{ANN, PUBLIC_URL, stored};
 
@@ -145,7 +146,22 @@ impl World {
     }
 
     pub(crate) async fn start_again(&mut self) {
-        let db = Db::open_simulated(self.database().to_str().unwrap(), 1).unwrap();
+        self.start_on(self.open_database()).await;
+    }
+
+    /// Starts the program, and lists all events that are expected from its start on.
+    pub(crate) async fn start_again_expecting_events(&mut self) -> ExpectedEvents {
+        let db = self.open_database();
+        let expected = ExpectedEvents::begin(&db).await;
+        self.start_on(db).await;
+        expected
+    }
+
+    fn open_database(&self) -> Db {
+        Db::open_simulated(self.database().to_str().unwrap(), 1).unwrap()
+    }
+
+    async fn start_on(&mut self, db: Db) {
         let settings = HouseholdSettings {
             triage_level: self.routing,
             ..simulation::simulation_settings(TimeZone::UTC)
@@ -182,9 +198,18 @@ impl World {
         self.app.as_ref().unwrap().webhooks.clone()
     }
 
-    /// Returns the rows whose state differs from the last reported one.
-    pub(crate) async fn unreported_states(&self) -> Vec<String> {
-        stored::lines(&self.app.as_ref().unwrap().db, stored::UNREPORTED_STATES).await
+    /// Lists all events that are expected from here on.
+    pub(crate) async fn expect_events(&self) -> ExpectedEvents {
+        ExpectedEvents::begin(&self.app.as_ref().unwrap().db).await
+    }
+
+    /// Checks that the log contains exactly the expected events.
+    pub(crate) async fn assert_events(&self, expected: ExpectedEvents) {
+        assert_eq!(self.compare_events(expected).await.differences, Vec::<String>::new());
+    }
+
+    pub(crate) async fn compare_events(&self, expected: ExpectedEvents) -> EventReport {
+        expected.compare(&self.app.as_ref().unwrap().db).await
     }
 
     /// Returns the result of a query, one line for each row.
@@ -438,13 +463,6 @@ impl World {
         };
         self.app.as_ref().unwrap().db.write(erase).await.unwrap();
         assert!(self.stored_texts().await.iter().all(String::is_empty));
-    }
-
-    /// Returns the stored fragments in which responses arrived.
-    pub(crate) async fn stored_deltas(&self) -> Vec<String> {
-        let pieces =
-            "SELECT delta AS line FROM stream_events WHERE kind = 'block_delta' ORDER BY turn_id, seq";
-        stored::lines(&self.app.as_ref().unwrap().db, pieces).await
     }
 
     /// Returns the usage, as [`super::TestApp::usage`] does.

@@ -12,7 +12,6 @@ use crate::engine::turns::turn_context::TurnContext;
 use crate::store::Conn;
 use crate::store::database::db::DbError;
 use crate::store::queue::inbound_messages::MessageOutcome;
-use crate::store::stream::delta_writer::{self, BlockChunk};
 use crate::store::turns::daily_budget::{self, BudgetedCall, Day, ReservationOutcome};
 use crate::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, RecordedResponse};
 use crate::store::turns::turn_lifecycle::{self, TriageState, TurnEnd};
@@ -84,20 +83,18 @@ impl TurnLog {
 
     /// Returns a recorder of the streamed response to an attempt.
     pub(crate) fn delta_recorder(&self, attempt: AttemptId) -> DeltaRecorder {
-        DeltaRecorder::new(&self.logs.db, &self.logs.clock, attempt)
+        DeltaRecorder::new(self.logs.db.event_log().clone(), self.logs.clock.clone(), attempt)
     }
 
-    /// Records the response to an attempt, with its last streamed chunks.
+    /// Records the response to an attempt.
     pub(crate) async fn complete_attempt(
         &self,
         context: &TurnContext,
         (attempt, responder): (AttemptId, Responder),
-        last_chunks: Vec<BlockChunk>,
         response: RecordedResponse,
     ) -> anyhow::Result<TurnProgress> {
         let now = self.now();
         let record = move |conn: &mut Conn, context: &mut TurnContext| {
-            delta_writer::append_chunks(conn, attempt, &last_chunks, now)?;
             let calls = model_steps::complete_attempt(conn, attempt, &response, now)?;
             let (text, stop) = (response.text.clone(), response.stop.clone());
             context.turn.apply_update(TurnUpdate::StepCompleted(ModelStep { text, stop, calls, responder }));

@@ -6,6 +6,7 @@ use super::turns::{self, TurnRecord};
 use crate::conversation::transcript::{ConversationId, EventId, OutboxId, TurnId, UserId};
 use crate::store::conversation::reactions::Reactions;
 use crate::store::conversation::record::turn_range::MessageTimeRange;
+use crate::store::stream::response_blocks::StreamedBlocks;
 use crate::store::{Conn, QueryResult};
 
 /// Default number of turns on a page.
@@ -40,16 +41,21 @@ pub struct ChangedEntries {
 }
 
 /// Loads the newest page of a conversation; returns an error if the conversation does not exist.
-pub fn load_newest_page(conn: &mut Conn, conversation: ConversationId) -> QueryResult<ConversationPage> {
-    load_page(conn, conversation, i64::MAX, PAGE_TURNS)?.ok_or(diesel::NotFound)
+pub fn load_newest_page(
+    conn: &mut Conn,
+    conversation: ConversationId,
+    streamed: &StreamedBlocks,
+) -> QueryResult<ConversationPage> {
+    load_page(conn, conversation, (i64::MAX, PAGE_TURNS), streamed)?.ok_or(diesel::NotFound)
 }
 
 /// Loads a page with the newest turns below `before`, at most `page_size`; `None` if the conversation does not exist.
+/// `streamed` holds the output of running attempts so far.
 pub fn load_page(
     conn: &mut Conn,
     id: ConversationId,
-    before: i64,
-    page_size: usize,
+    (before, page_size): (i64, usize),
+    streamed: &StreamedBlocks,
 ) -> QueryResult<Option<ConversationPage>> {
     let Some(conversation) = conversations::load_conversation(conn, id)? else { return Ok(None) };
     let limit = i64::try_from(page_size).unwrap_or(i64::MAX).saturating_add(1);
@@ -65,6 +71,7 @@ pub fn load_page(
         unassigned: UnassignedMessages::load_for_page(conn, range, waiting_user)?,
         reactions: Reactions::default(),
     };
+    content.add_streamed_blocks(streamed);
     content.load_reactions(conn)?;
     let pending_action = conversations::load_pending_action(conn, id)?;
     Ok(Some(ConversationPage { conversation, content, truncated, pending_action }))
@@ -76,12 +83,14 @@ impl PageContent {
         conn: &mut Conn,
         conversation: ConversationId,
         changed: ChangedEntries,
+        streamed: &StreamedBlocks,
         waiting_user: Option<UserId>,
     ) -> QueryResult<Self> {
         let mut content = Self::default();
         for turn in changed.turns {
             content.turns.extend(turns::load_turn_record(conn, conversation, turn)?);
         }
+        content.add_streamed_blocks(streamed);
         for id in changed.notifications {
             content.unassigned.notifications.extend(messages::load_outbound(conn, id)?);
         }
@@ -102,6 +111,11 @@ impl PageContent {
 
     pub fn outbound(&self) -> impl Iterator<Item = &OutboundRecord> {
         self.turns.iter().flat_map(|turn| &turn.sent).chain(&self.unassigned.notifications)
+    }
+
+    fn add_streamed_blocks(&mut self, streamed: &StreamedBlocks) {
+        let steps = self.turns.iter_mut().flat_map(|turn| &mut turn.steps);
+        steps.for_each(|step| step.add_streamed_blocks(streamed));
     }
 
     fn load_reactions(&mut self, conn: &mut Conn) -> QueryResult<()> {
@@ -165,7 +179,8 @@ mod tests {
         conversation: ConversationId,
         before: i64,
     ) -> (Vec<i64>, Vec<String>) {
-        let page = load_page(conn, conversation, before, 2).unwrap().unwrap().content;
+        let page =
+            load_page(conn, conversation, (before, 2), &StreamedBlocks::new()).unwrap().unwrap().content;
         let notices = page.unassigned.notifications.into_iter().map(|notice| notice.body).collect();
         (page.turns.into_iter().map(|turn| turn.row.id.0).collect(), notices)
     }
@@ -191,7 +206,8 @@ mod tests {
                 );
                 diesel::sql_query(sql).execute(&mut conn).unwrap();
             }
-            let unassigned = load_newest_page(&mut conn, conversation).unwrap().content.unassigned;
+            let unassigned =
+                load_newest_page(&mut conn, conversation, &StreamedBlocks::new()).unwrap().content.unassigned;
             (
                 unassigned.waiting.into_iter().map(|message| message.body).collect::<Vec<_>>(),
                 unassigned.truncated,
@@ -209,7 +225,10 @@ mod tests {
         let conversation = create_conversation(&mut conn);
         let set_invalid_time = format!("UPDATE tool_calls SET created_at = {} WHERE turn_id >= 3", i64::MAX);
         diesel::sql_query(set_invalid_time).execute(&mut conn).unwrap();
-        assert!(load_page(&mut conn, conversation, i64::MAX, 2).is_err(), "an unreadable row is an error");
+        assert!(
+            load_page(&mut conn, conversation, (i64::MAX, 2), &StreamedBlocks::new()).is_err(),
+            "an unreadable row is an error"
+        );
         assert_eq!(load_page_of_two(&mut conn, conversation, 3).0, [1, 2]);
     }
 }

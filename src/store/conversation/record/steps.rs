@@ -14,12 +14,12 @@ use crate::conversation::transcript::{
 };
 use crate::conversation::turn::StepFailure;
 use crate::store::codec::{
-    convert_integer, parse_arguments, parse_call_failure, parse_call_result, parse_stop_reason,
-    unreadable_column,
+    parse_arguments, parse_call_failure, parse_call_result, parse_stop_reason, unreadable_column,
 };
 use crate::store::column_types::{StoredCount, StoredJson, stored_enum};
 use crate::store::conversation::record::turn_range::{TurnRange, select_turn_ids};
-use crate::store::schema::{blocks, llm_steps, stream_events, tool_calls};
+use crate::store::schema::{blocks, llm_steps, tool_calls};
+use crate::store::stream::response_blocks::StreamedBlocks;
 use crate::store::turns::model_steps::{AttemptId, StoredAttemptFailure};
 use crate::store::{Conn, QueryResult};
 
@@ -73,7 +73,7 @@ stored_enum! {
     }
 }
 
-/// Block of a response.
+/// Block of a response, or consecutive text of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockRecord {
     pub kind: BlockKind,
@@ -210,6 +210,13 @@ impl AttemptRow {
 }
 
 impl StepRecord {
+    /// Adds the blocks that running attempts have streamed so far.
+    pub(super) fn add_streamed_blocks(&mut self, streamed: &StreamedBlocks) {
+        for attempt in self.attempts.iter_mut().filter(|attempt| attempt.is_running()) {
+            attempt.blocks = streamed.get(&attempt.row.id()).cloned().unwrap_or_default();
+        }
+    }
+
     fn is_complete(&self) -> bool {
         self.attempts.iter().any(|attempt| attempt.row.state == AttemptState::Complete)
     }
@@ -252,7 +259,7 @@ pub(in crate::store) fn collect_step_failures(steps: &[StepRecord]) -> QueryResu
 pub(in crate::store) enum LoadedBlocks {
     /// Only the text of recorded responses, as a model receives them.
     Text,
-    /// All blocks, including those of a response in progress.
+    /// All blocks of recorded responses.
     All,
 }
 
@@ -275,10 +282,7 @@ pub(in crate::store) fn load_steps(
         .load(conn)?;
     let mut steps: BTreeMap<(TurnId, u32), StepRecord> = BTreeMap::new();
     for row in attempts {
-        let blocks = match (row.state, loaded_blocks) {
-            (AttemptState::Started, LoadedBlocks::All) => load_streamed_blocks(conn, row.id())?,
-            _ => recorded.remove(&row.id()).unwrap_or_default(),
-        };
+        let blocks = recorded.remove(&row.id()).unwrap_or_default();
         step_entry(&mut steps, row.turn, row.step).attempts.push(AttemptRecord { row, blocks });
     }
     for call in calls {
@@ -335,30 +339,4 @@ fn load_recorded_blocks(
         blocks.push(BlockRecord { kind: row.kind, ord, text: row.content });
     }
     Ok(recorded)
-}
-
-/// Loads the blocks of a response in progress that have been received so far.
-pub(in crate::store) fn load_streamed_blocks(
-    conn: &mut Conn,
-    AttemptId { turn, step, attempt }: AttemptId,
-) -> QueryResult<Vec<BlockRecord>> {
-    let deltas: Vec<(BlockKind, i64, String)> = stream_events::table
-        .filter(stream_events::turn_id.eq(turn).and(stream_events::kind.eq("block_delta")))
-        .filter(stream_events::step.eq(i64::from(step)).and(stream_events::attempt.eq(i64::from(attempt))))
-        .order(stream_events::seq)
-        .select((
-            stream_events::block_type.assume_not_null(),
-            stream_events::ord.assume_not_null(),
-            stream_events::delta.assume_not_null(),
-        ))
-        .load(conn)?;
-    let mut blocks: Vec<BlockRecord> = Vec::new();
-    for (kind, ord, text) in deltas {
-        let ord = convert_integer(ord)?;
-        match blocks.iter_mut().find(|block| (block.kind, block.ord) == (kind, ord)) {
-            Some(block) => block.text.push_str(&text),
-            None => blocks.push(BlockRecord { kind, ord, text }),
-        }
-    }
-    Ok(blocks)
 }

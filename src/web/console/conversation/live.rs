@@ -21,6 +21,7 @@ use crate::store::console::conversation::{self, ConversationUpdate};
 use crate::store::conversation::reactions;
 use crate::store::conversation::record::conversations::conversation_exists;
 use crate::store::conversation::record::pages::ChangedEntries;
+use crate::store::stream::event_log::LogPosition;
 use crate::store::{Conn, QueryResult};
 use crate::web::auth::Operator;
 use crate::web::console::responses::{PageError, PageId};
@@ -52,7 +53,7 @@ pub(in crate::web) async fn follow_page(
     };
     // A page without a cursor gets a `reset`, which makes it reload.
     let after = after.unwrap_or(EventSeq(-1));
-    let reader = console.engine.streams.connect(id, Some(after), |_| Ok(()));
+    let reader = console.engine.streams.connect(id, Some(after), |_, _| Ok(()));
     let queue = VecDeque::from([Event::default().retry(sse::RETRY)]);
     let stream = PageEventStream { console, reader, token, queue };
     Ok(sse::event_stream_response(lease, stream.into_event_stream()))
@@ -126,7 +127,7 @@ impl PageEventStream {
     async fn render_parts(&self, changed: ChangedParts, seq: EventSeq) -> anyhow::Result<Vec<Event>> {
         let id = self.reader.conversation();
         let ConversationUpdate { header, entries, footer } =
-            self.console.db.read_in_background(move |conn| changed.load_update(conn, id)).await?;
+            self.console.db.read_with_position(id, move |conn, at| changed.load_update(conn, id, at)).await?;
         let form_context = FormContext { token: self.token.clone() };
         let entries_html = turns::render_entries(&self.console, &entries, &form_context)?;
         let mut events: Vec<Event> = entries_html.iter().map(|html| html_event("turn", html)).collect();
@@ -179,7 +180,12 @@ impl ChangedParts {
         self.header_and_footer = true;
     }
 
-    fn load_update(mut self, conn: &mut Conn, id: ConversationId) -> QueryResult<ConversationUpdate> {
+    fn load_update(
+        mut self,
+        conn: &mut Conn,
+        id: ConversationId,
+        position: &LogPosition,
+    ) -> QueryResult<ConversationUpdate> {
         for reaction in self.reactions {
             match reactions::load_reaction_target(conn, reaction)? {
                 Some(MessageRef::Outbound(id)) => self.notifications.insert(id),
@@ -192,6 +198,6 @@ impl ChangedParts {
             notifications: self.notifications.into_iter().collect(),
             unanswered: self.unanswered.into_iter().collect(),
         };
-        conversation::load_conversation_update(conn, id, entries, self.header_and_footer)
+        conversation::load_conversation_update(conn, id, entries, position, self.header_and_footer)
     }
 }

@@ -81,8 +81,9 @@ async fn conversation_response(
     query: ConversationPageQuery,
 ) -> PageResult {
     let before = query.before.unwrap_or(i64::MAX);
-    let load = move |conn: &mut _| conversation::load_conversation_view(conn, id, before);
-    let view = console.db.read_in_background(load).await?.ok_or(PageError::NotFound)?;
+    let load =
+        move |conn: &mut _, position: &_| conversation::load_conversation_view(conn, id, before, position);
+    let view = console.db.read_with_position(id, load).await?.ok_or(PageError::NotFound)?;
     Ok(render_conversation(console, operator, &view, query).unwrap_or_else(|error| {
         tracing::error!(%error, "failed to render a conversation");
         StatusCode::INTERNAL_SERVER_ERROR.into_response()
