@@ -37,7 +37,7 @@ impl Heartbeat {
         };
         let mut progress = self.db.write_in_order(|| self.clock.now(), record).await?;
         while progress == TextIndexProgress::More {
-            progress = self.db.write(text_index::index_new_text).await?;
+            progress = self.db.write_unsynced(text_index::index_new_text).await?;
         }
         Ok(())
     }

@@ -35,8 +35,13 @@ pub(super) async fn run_service(config: &Config) -> anyhow::Result<()> {
         None => tracing::info!("console disabled: CONSOLE_BIND is empty"),
     }
     wiring::log_configuration_warnings(config);
-    signals.wait_for_signal().await;
-    tracing::info!("stopping");
+    tokio::select! {
+        () = signals.wait_for_signal() => tracing::info!("stopping"),
+        () = app.db.log_syncs().wait_for_failure() => {
+            // What the disk holds is unknown, so nothing is finished in order. The next start continues the work.
+            anyhow::bail!("sync the database to the disk; hint: check the disk, then start the program again");
+        }
+    }
     // Messages are accepted until the end. The next start answers those that arrive while turns drain.
     app.drain_turns().await;
     listeners.close_listeners().await?;

@@ -16,10 +16,10 @@ use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::failpoint;
 use crate::metrics::Metrics;
-use crate::store::database::db::{Db, DbError};
+use crate::store::database::db::{Db, DbError, Durability};
 use crate::store::queue::delivery_reports::AcceptancePolicy;
 use crate::store::queue::lookups::{self, LookupCount, UnresolvedMessage};
-use crate::store::queue::outbox::{self, AcceptedMessage, DueMessage, SendClaim, SendFailure};
+use crate::store::queue::outbox::{self, AcceptedMessage, DueMessage, OutboundKind, SendClaim, SendFailure};
 use crate::store::queue::outbox_schedule::{self, OutboxSchedule, OutboxTask};
 
 /// Maximum number of messages that are sent concurrently.
@@ -214,13 +214,12 @@ impl OutboxRelay {
             SendClaim::Dropped | SendClaim::NotReady => return Ok(()),
         };
         failpoint::reached("outbox.claimed");
-        let attempt = due.attempt;
-        if attempt > 1 {
+        if due.attempt > 1 {
             self.parts.metrics.text_retried();
         }
         let outcome = self.send_through_channel(&due).await;
         failpoint::reached("outbox.sent");
-        self.record_attempt(id, attempt, outcome).await?;
+        self.record_attempt(&due, outcome).await?;
         failpoint::reached("outbox.recorded");
         Ok(())
     }
@@ -234,7 +233,7 @@ impl OutboxRelay {
         match tokio::time::timeout(LOOKUP_TIMEOUT, self.find_in_carrier_list(&unresolved)).await {
             Ok(Ok(Some(receipt))) => {
                 tracing::info!(outbox = %id, "found a message from before the start in the carrier's list");
-                self.record_attempt(id, unresolved.due.attempt, Ok(receipt)).await
+                self.record_attempt(&unresolved.due, Ok(receipt)).await
             }
             Ok(Ok(None)) => {
                 // The clock may have been set during the lookup.
@@ -273,9 +272,9 @@ impl OutboxRelay {
         else {
             return Ok(());
         };
-        let (attempt, lookups_before) = (unresolved.due.attempt, unresolved.unsuccessful_lookups);
+        let lookups_before = unresolved.unsuccessful_lookups;
         match self.find_in_carrier_list(&unresolved).await {
-            Ok(Some(receipt)) => self.record_attempt(id, attempt, Ok(receipt)).await,
+            Ok(Some(receipt)) => self.record_attempt(&unresolved.due, Ok(receipt)).await,
             Ok(None) => {
                 let now = self.parts.clock.now();
                 let count = LookupCount {
@@ -315,8 +314,7 @@ impl OutboxRelay {
 
     async fn record_attempt(
         &self,
-        id: OutboxId,
-        attempt: u32,
+        &DueMessage { id, kind, attempt, .. }: &DueMessage,
         outcome: Result<CarrierReceipt, SendError>,
     ) -> Result<(), DbError> {
         let now = self.parts.clock.now();
@@ -330,7 +328,12 @@ impl OutboxRelay {
                     let accepted = AcceptedMessage { sid: &receipt.sid, created_at: receipt.created_at };
                     outbox::record_acceptance(conn, id, &accepted, &policy, now)
                 };
-                let acceptance = self.parts.db.write(record).await?;
+                // Without the record, the message would be looked up. A prompt is open only once the disk holds it.
+                let durability = match kind {
+                    OutboundKind::ConfirmPrompt => Durability::Synced,
+                    OutboundKind::Reply | OutboundKind::Notice => Durability::Unsynced,
+                };
+                let acceptance = self.parts.db.write_with(durability, record).await?;
                 self.parts.metrics.text_accepted(acceptance);
                 Ok(())
             }
@@ -360,6 +363,6 @@ impl OutboxRelay {
 }
 
 fn outbound_message(due: &DueMessage) -> OutboundMessage {
-    let DueMessage { id, attempt, to, from, body, media, token } = due.clone();
+    let DueMessage { id, kind: _, attempt, to, from, body, media, token } = due.clone();
     OutboundMessage { id, attempt, to, from, body, media: media.into_iter().collect(), callback_token: token }
 }

@@ -326,6 +326,46 @@ fn every_documented_test_exists() {
     }
 }
 
+/// Returns the functions in the source of the program that write without a sync.
+fn functions_with_unsynced_writes() -> BTreeSet<String> {
+    let mut code = String::new();
+    for folder in ["engine", "messaging", "web", "cli", "store/memory"] {
+        below(&root().join("src").join(folder), ".rs", &mut code);
+    }
+    for file in ["app.rs", "heartbeat.rs", "maintenance.rs"] {
+        code += &read(&format!("src/{file}"));
+    }
+    let mut function = "";
+    let mut found = BTreeSet::new();
+    for line in code.lines() {
+        if let Some((before, rest)) = line.split_once("fn ")
+            && before
+                .trim()
+                .split(' ')
+                .all(|word| word.is_empty() || word.starts_with("pub") || word == "async")
+        {
+            function = rest.split(['(', '<']).next().unwrap();
+        }
+        if line.contains(".write_unsynced(") || line.contains(".write_with(") {
+            found.insert(function.to_owned());
+        }
+    }
+    found
+}
+
+#[test]
+fn every_unsynced_write_is_documented() {
+    let document = read("docs/RELIABILITY.md");
+    let section = document.split_once("### Synced and unsynced writes").unwrap().1;
+    let table = section.split_once("| Unsynced write |").unwrap().1.split_once("\n\n").unwrap().0;
+    let cells = table.lines().skip(2).map(|row| row.split('|').nth(1).unwrap());
+    let documented: BTreeSet<String> = cells
+        .flat_map(|cell| cell.split(','))
+        .map(|name| name.trim().trim_matches('`').split_once("::").unwrap().1.to_owned())
+        .collect();
+    assert_eq!(functions_with_unsynced_writes(), documented);
+}
+
 #[test]
 fn findings_quoted_in_documents_match_the_source() {
     let document = read("docs/DOCTOR.md");

@@ -52,6 +52,7 @@ mod people;
 mod pictures;
 mod plans;
 mod posters;
+mod power_cuts;
 mod privacy;
 mod queued;
 mod quotas;

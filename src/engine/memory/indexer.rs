@@ -151,7 +151,7 @@ impl MemoryIndexer {
                 text_index::index_new_text(conn)?;
                 indexing_queue::claim_indexing_jobs(conn, limit, now)
             };
-            let batch = self.db.write(claim).await?;
+            let batch = self.db.write_unsynced(claim).await?;
             if batch.is_empty() {
                 break;
             }
@@ -185,7 +185,7 @@ impl MemoryIndexer {
         }
         let now = self.clock.now();
         let record = move |conn: &mut _| record_batch(conn, &results, &excluded, now);
-        let recorded = self.db.write(record).await?;
+        let recorded = self.db.write_unsynced(record).await?;
         progress.indexed += recorded.indexed;
         progress.skipped += recorded.skipped;
         Ok(extracted.queue_flow)
@@ -254,7 +254,7 @@ impl MemoryIndexer {
                         let now = self.clock.now();
                         let store =
                             move |conn: &mut _| indexing_queue::store_vectors(conn, id, &vectors, now);
-                        if self.db.write(store).await? == IndexingOutcome::Recorded {
+                        if self.db.write_unsynced(store).await? == IndexingOutcome::Recorded {
                             progress.embedded += 1;
                         }
                     }
@@ -271,7 +271,7 @@ impl MemoryIndexer {
                         let space = space.clone();
                         let count =
                             move |conn: &mut _| indexing_queue::count_failed_embedding(conn, id, &space);
-                        self.db.write(count).await?;
+                        self.db.write_unsynced(count).await?;
                     }
                     Err(error) => {
                         tracing::warn!(%error, "failed to embed answers, only full-text search finds them");

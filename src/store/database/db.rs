@@ -12,15 +12,17 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::database_lock::{DatabaseHandle, LockOutcome, LockedConnection};
 use super::file_watch::{DisplacedFile, FileWatch};
+use super::log_syncs::LogSyncs;
 use super::migration::{self, MigrationError};
 use super::simulated_queue::SimulatedQueue;
 use super::transaction;
+use super::write_connection::WriteConnection;
+pub use super::write_job::Durability;
 use super::write_job::{WriteJob, create_job};
 use crate::conversation::retry_policy::FailureClass;
 use crate::conversation::transcript::ConversationId;
 use crate::store::Conn;
 use crate::store::stream::event_log::{EventLog, LogPosition};
-use crate::store::stream::recording::Recording;
 
 /// Maximum number of jobs that share one commit, and therefore one disk sync.
 const MAX_JOBS_PER_COMMIT: usize = 256;
@@ -96,6 +98,7 @@ pub struct Db {
     readers: ReaderPool,
     event_log: EventLog,
     file_watch: Arc<FileWatch>,
+    log_syncs: LogSyncs,
 }
 
 /// Executor of the writes, which run one after the other.
@@ -110,13 +113,6 @@ enum WriteExecutor {
     },
     /// The caller, for a simulation: a paused clock does not wait for a thread.
     Caller { connection: Arc<Mutex<WriteConnection>>, queue: Arc<SimulatedQueue> },
-}
-
-/// Connection for writes, and the log in which their events are published.
-struct WriteConnection {
-    conn: LockedConnection,
-    event_log: EventLog,
-    recording: Recording,
 }
 
 #[derive(Clone)]
@@ -140,7 +136,7 @@ impl Db {
     pub fn open(path: &str) -> Result<Self, OpenError> {
         let (conn, readers, file_watch) = open_connections(path)?;
         let connection = WriteConnection::new(conn, path)?;
-        let event_log = connection.event_log.clone();
+        let (event_log, log_syncs) = (connection.event_log.clone(), connection.log_syncs().clone());
         let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
         let closing = Arc::new(AtomicBool::new(false));
         let thread = std::thread::Builder::new()
@@ -151,7 +147,7 @@ impl Db {
             })
             .map_err(OpenError::Thread)?;
         let writer = WriteExecutor::Thread { jobs, closing, thread: Arc::new(Mutex::new(Some(thread))) };
-        Ok(Self { writer, readers, event_log, file_watch })
+        Ok(Self { writer, readers, event_log, file_watch, log_syncs })
     }
 
     /// Opens the database for a simulation with a paused clock: the caller runs the work, after a delay that depends on
@@ -159,10 +155,11 @@ impl Db {
     pub fn open_simulated(path: &str, seed: u64) -> Result<Self, OpenError> {
         let (conn, readers, file_watch) = open_connections(path)?;
         let connection = WriteConnection::new(conn, path)?;
-        let event_log = connection.event_log.clone();
+        let (event_log, log_syncs) = (connection.event_log.clone(), connection.log_syncs().clone());
         let connection = Arc::new(Mutex::new(connection));
         let queue = Arc::new(SimulatedQueue::new(seed));
-        Ok(Self { writer: WriteExecutor::Caller { connection, queue }, readers, event_log, file_watch })
+        let writer = WriteExecutor::Caller { connection, queue };
+        Ok(Self { writer, readers, event_log, file_watch, log_syncs })
     }
 
     /// Checks that the files are still at their paths, with two system calls.
@@ -170,19 +167,48 @@ impl Db {
         self.file_watch.check_paths()
     }
 
+    /// Returns the syncs of the write-ahead log by this process.
+    pub fn log_syncs(&self) -> &LogSyncs {
+        &self.log_syncs
+    }
+
     /// Returns the log of the events that this process has committed.
     pub fn event_log(&self) -> &EventLog {
         &self.event_log
     }
 
-    /// Runs `work` in a transaction, which other work may share. The changes are on disk when this function returns. An
-    /// `Err` rolls back only this work. The work runs a second time if other work of its transaction fails. The call
-    /// waits for a free slot in the queue.
+    /// Runs `work` in a transaction, which other work may share. The changes are on disk when this function returns, and
+    /// so are all earlier changes. An `Err` rolls back only this work. The work runs a second time if other work of its
+    /// transaction fails. The call waits for a free slot in the queue.
     pub async fn write<R: Send + 'static>(
         &self,
         work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
-        let (job, result) = create_job(work);
+        self.write_with(Durability::Synced, work).await
+    }
+
+    /// Like [`Db::write`], but the changes are only committed when this function returns: they survive an end of the
+    /// process, and a loss of power may undo them, with all later changes. For records that nothing outside the program
+    /// has seen: before anything is sent or acknowledged, [`Db::write`] or [`Db::sync`] must return.
+    pub async fn write_unsynced<R: Send + 'static>(
+        &self,
+        work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        self.write_with(Durability::Unsynced, work).await
+    }
+
+    /// Waits until all earlier changes are on disk.
+    pub async fn sync(&self) -> Result<(), DbError> {
+        self.write(|_| Ok(())).await
+    }
+
+    /// Like [`Db::write`] or [`Db::write_unsynced`].
+    pub async fn write_with<R: Send + 'static>(
+        &self,
+        durability: Durability,
+        work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let (job, result) = create_job(durability, work);
         match &self.writer {
             WriteExecutor::Thread { jobs, .. } => jobs.send(job).await.map_err(|_| DbError::Closed)?,
             WriteExecutor::Caller { connection, queue } => {
@@ -207,14 +233,14 @@ impl Db {
             WriteExecutor::Thread { jobs, .. } => {
                 let slot = jobs.reserve().await.map_err(|_| DbError::Closed)?;
                 let prepared = prepare();
-                let (job, result) = create_job(move |conn| work(conn, prepared));
+                let (job, result) = create_job(Durability::Synced, move |conn| work(conn, prepared));
                 slot.send(job);
                 result
             }
             WriteExecutor::Caller { connection, queue } => {
                 queue.wait_until_empty().await;
                 let prepared = prepare();
-                let (job, result) = create_job(move |conn| work(conn, prepared));
+                let (job, result) = create_job(Durability::Synced, move |conn| work(conn, prepared));
                 connection.lock().unwrap_or_else(PoisonError::into_inner).commit_jobs(&mut vec![job]);
                 result
             }
@@ -240,7 +266,7 @@ impl Db {
         work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
         let WriteExecutor::Thread { jobs, .. } = &self.writer else { return self.write(work).await };
-        let (job, result) = create_job(work);
+        let (job, result) = create_job(Durability::Synced, work);
         jobs.try_send(job).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => DbError::Busy,
             mpsc::error::TrySendError::Closed(_) => DbError::Closed,
@@ -317,7 +343,7 @@ impl Db {
         drop((all_permits, readers));
         closing.store(true, Ordering::Release);
         // A client connection may hold a handle forever, so an empty job wakes the thread to check the flag.
-        let _ = jobs.send(create_job(|_| Ok(())).0).await;
+        let _ = jobs.send(create_job(Durability::Unsynced, |_| Ok(())).0).await;
         drop(jobs);
         let thread = thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
@@ -329,7 +355,7 @@ impl Db {
     }
 }
 
-/// Error of a shell command that uses the database.
+/// Opens and migrates the database, and returns the connection of the writer and the readers.
 fn open_connections(path: &str) -> Result<(LockedConnection, ReaderPool, Arc<FileWatch>), OpenError> {
     migration::reject_log_without_database(path)?;
     let handle = Arc::new(DatabaseHandle::open_or_create(path)?);
@@ -340,6 +366,11 @@ fn open_connections(path: &str) -> Result<(LockedConnection, ReaderPool, Arc<Fil
     migration::reject_unusable_file(&mut *handle.connect(INSPECTION_PRAGMAS)?, path)?;
     let mut writer = handle.connect(WRITER_PRAGMAS)?;
     migration::migrate_database(&mut writer, path)?;
+    // The last process may have ended because the log could not be synced, so its content is moved to the file and synced
+    // there. A backup tool that reads the log may prevent this.
+    writer
+        .batch_execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        .map_err(|source| OpenError::Configure { path: path.to_owned(), source })?;
     let free = (0..READER_COUNT).map(|_| handle.connect(READER_PRAGMAS)).collect::<Result<Vec<_>, _>>()?;
     let permits = Arc::new(Semaphore::new(free.len()));
     let background_permits = Arc::new(Semaphore::new(MAX_BACKGROUND_READS));
@@ -380,70 +411,6 @@ fn write_until_closed(
     if let Err(error) = connection.conn.batch_execute(final_checkpoint) {
         tracing::warn!(%error, "failed to merge the write-ahead log into the database");
     }
-}
-
-impl WriteConnection {
-    fn new(mut conn: LockedConnection, path: &str) -> Result<Self, OpenError> {
-        let event_log = EventLog::load(&mut conn)
-            .map_err(|source| OpenError::Configure { path: path.to_owned(), source })?;
-        let recording = Recording::new(event_log.clone());
-        Ok(Self { conn, event_log, recording })
-    }
-
-    /// Runs the jobs in one transaction, and returns each result to its caller.
-    fn commit_jobs(&mut self, jobs: &mut Vec<Box<dyn WriteJob>>) {
-        let committed = transaction::begin_write(&mut self.conn).and_then(|()| self.run_transaction(jobs));
-        for job in jobs.drain(..) {
-            job.answer(committed.as_ref().copied().map_err(ToString::to_string));
-        }
-    }
-
-    /// Runs the jobs in the open transaction, and commits the changes of all jobs that succeed.
-    fn run_transaction(&mut self, jobs: &mut [Box<dyn WriteJob>]) -> QueryResult<()> {
-        let result = self.run_jobs(jobs).and_then(|()| self.commit_and_publish());
-        if result.is_err() {
-            transaction::roll_back(&mut self.conn);
-            self.recording.truncate(0);
-        }
-        result
-    }
-
-    fn run_jobs(&mut self, jobs: &mut [Box<dyn WriteJob>]) -> QueryResult<()> {
-        let Self { conn, recording, .. } = self;
-        let conn = &mut **conn;
-        if recording.record_during(|| jobs.iter_mut().all(|job| job.run(conn).is_ok())) {
-            return Ok(());
-        }
-        // Which changes belong to the failed job is unknown: the jobs share the transaction without savepoints.
-        transaction::roll_back(conn);
-        recording.truncate(0);
-        transaction::begin_write(conn)?;
-        // The error of a single job is known.
-        if jobs.len() == 1 {
-            return Ok(());
-        }
-        recording.record_during(|| run_with_savepoints(conn, jobs))
-    }
-
-    /// Commits the open transaction, and publishes its events. No reader sees the commit without its events.
-    fn commit_and_publish(&mut self) -> QueryResult<()> {
-        let Self { conn, event_log, recording } = self;
-        let mut entries = recording.take_entries();
-        event_log.reserve_numbers(conn, &mut entries)?;
-        let _visibility = event_log.lock_visibility();
-        transaction::commit(conn)?;
-        event_log.publish(entries);
-        Ok(())
-    }
-}
-
-/// Runs each job in a savepoint of the open transaction, so that the jobs that succeed can be committed without the others.
-fn run_with_savepoints(conn: &mut Conn, jobs: &mut [Box<dyn WriteJob>]) -> QueryResult<()> {
-    for job in jobs {
-        // The job keeps its own error.
-        let _ = transaction::with_job_savepoint(conn, |conn| job.run(conn))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -519,21 +486,22 @@ mod tests {
     #[tokio::test]
     async fn failed_batch_commits_the_jobs_that_succeed() {
         let dir = tempfile::tempdir().unwrap();
-        let (conn, ..) = open_connections(dir.path().join("a.db").to_str().unwrap()).unwrap();
-        let mut connection = WriteConnection::new(conn, "a.db").unwrap();
-        let (first, mut inserted) = create_job(|conn| insert_epoch(conn, 1));
-        let (second, mut failed) = create_job(|conn| {
+        let path = dir.path().join("a.db").to_str().unwrap().to_owned();
+        let (conn, ..) = open_connections(&path).unwrap();
+        let mut connection = WriteConnection::new(conn, &path).unwrap();
+        let (first, mut inserted) = create_job(Durability::Synced, |conn| insert_epoch(conn, 1));
+        let (second, mut failed) = create_job(Durability::Synced, |conn| {
             diesel::sql_query("UPDATE instance SET epoch = 2").execute(conn)?;
             Err::<(), _>(QueryError::NotFound)
         });
-        let (third, mut panicked) = create_job(|conn| {
+        let (third, mut panicked) = create_job(Durability::Synced, |conn| {
             with_savepoint(conn, |conn| {
                 diesel::sql_query("UPDATE instance SET epoch = 3").execute(conn)?;
                 assert!(conn.batch_execute("").is_err(), "the job panics in an inner savepoint");
                 Ok(())
             })
         });
-        let (fourth, mut counted) = create_job(|conn| {
+        let (fourth, mut counted) = create_job(Durability::Synced, |conn| {
             let rows = diesel::sql_query("UPDATE instance SET started_at = epoch").execute(conn)?;
             let epoch =
                 diesel::sql_query("SELECT started_at AS n FROM instance").get_result::<CountRow>(conn)?;
@@ -545,7 +513,7 @@ mod tests {
         assert!(matches!(panicked.try_recv().unwrap(), Err(DbError::Query(QueryError::RollbackTransaction))));
         assert_eq!(counted.try_recv().unwrap().unwrap(), (1, 1));
         // The connection is outside a transaction.
-        connection.commit_jobs(&mut vec![create_job(|conn| insert_epoch(conn, 9)).0]);
+        connection.commit_jobs(&mut vec![create_job(Durability::Synced, |conn| insert_epoch(conn, 9)).0]);
         let epochs =
             diesel::sql_query("SELECT epoch AS n FROM instance").load::<CountRow>(&mut *connection.conn);
         assert_eq!(epochs.unwrap().into_iter().map(|row| row.n).collect::<Vec<_>>(), [1]);

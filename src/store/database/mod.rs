@@ -9,6 +9,7 @@ pub mod db;
 pub(in crate::store) mod down_migration_tests;
 pub mod file_watch;
 pub(in crate::store) mod literal_sql;
+pub mod log_syncs;
 pub mod migration;
 #[cfg(test)]
 mod schema_condition_tests;
@@ -16,4 +17,5 @@ pub mod shell_access;
 pub(in crate::store) mod simulated_queue;
 pub(in crate::store) mod statement_cache;
 pub mod transaction;
+mod write_connection;
 mod write_job;

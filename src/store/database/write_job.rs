@@ -7,10 +7,21 @@ use super::db::DbError;
 use super::transaction;
 use crate::store::{Conn, QueryResult};
 
+/// Condition of the disk under which the caller of a job gets its result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// The changes are committed, and survive an end of the process. A loss of power may undo them, with all later ones.
+    Unsynced,
+    /// The changes, and all earlier ones, are on disk.
+    Synced,
+}
+
 /// Work of a caller in the queue of the writer. The work may run twice, if another job of its transaction fails.
 pub(super) trait WriteJob: Send {
     /// Runs the work, and keeps its result. An error means that its changes must be rolled back.
     fn run(&mut self, conn: &mut Conn) -> Result<(), JobFailed>;
+
+    fn durability(&self) -> Durability;
 
     /// Returns the result to the caller. `committed` is the outcome of the transaction.
     fn answer(self: Box<Self>, committed: Result<(), String>);
@@ -21,6 +32,7 @@ pub(super) struct JobFailed;
 
 /// A job whose caller waits for the result.
 struct WaitedJob<R, W> {
+    durability: Durability,
     work: W,
     result: Option<QueryResult<R>>,
     caller: oneshot::Sender<Result<R, DbError>>,
@@ -28,10 +40,11 @@ struct WaitedJob<R, W> {
 
 /// Creates a job for `work`, and the receiver of its result.
 pub(super) fn create_job<R: Send + 'static>(
+    durability: Durability,
     work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
 ) -> (Box<dyn WriteJob>, oneshot::Receiver<Result<R, DbError>>) {
     let (caller, result) = oneshot::channel();
-    (Box::new(WaitedJob { work, result: None, caller }), result)
+    (Box::new(WaitedJob { durability, work, result: None, caller }), result)
 }
 
 impl<R, W> WriteJob for WaitedJob<R, W>
@@ -44,6 +57,10 @@ where
         let outcome = result.as_ref().map(drop).map_err(|_| JobFailed);
         self.result = Some(result);
         outcome
+    }
+
+    fn durability(&self) -> Durability {
+        self.durability
     }
 
     fn answer(self: Box<Self>, committed: Result<(), String>) {

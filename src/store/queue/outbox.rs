@@ -141,6 +141,7 @@ pub fn queue_message_once_at(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueMessage {
     pub id: OutboxId,
+    pub kind: OutboundKind,
     pub attempt: u32,
     pub to: Address,
     pub from: Address,
@@ -229,6 +230,7 @@ struct ClaimableMessageRow {
 #[diesel(table_name = outbox)]
 pub(in crate::store) struct DueMessageRow {
     id: OutboxId,
+    kind: OutboundKind,
     attempts: i64,
     to_addr: Address,
     from_addr: Address,
@@ -241,6 +243,7 @@ impl DueMessageRow {
     pub(in crate::store) fn into_due_message(self) -> QueryResult<DueMessage> {
         Ok(DueMessage {
             id: self.id,
+            kind: self.kind,
             attempt: convert_integer(self.attempts)?,
             to: self.to_addr,
             from: self.from_addr,

@@ -127,20 +127,21 @@ impl EventLog {
         self.0.visibility.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves event numbers in a transaction that has recorded these entries, unless enough are left.
+    /// Reserves event numbers in a transaction that has recorded these entries, unless enough are left. Returns whether
+    /// numbers were reserved.
     pub(in crate::store) fn reserve_numbers(
         &self,
         conn: &mut Conn,
         entries: &mut Vec<LogEntry>,
-    ) -> QueryResult<()> {
+    ) -> QueryResult<bool> {
         let needed = i64::try_from(entries.len()).unwrap_or(i64::MAX);
         let left = self.lock_state().unassigned_numbers().saturating_sub(needed);
         if entries.is_empty() || left >= event_numbers::SPARE {
-            return Ok(());
+            return Ok(false);
         }
         let reserved = event_numbers::reserve_block(conn)?;
         entries.push(LogEntry::NumbersReserved(reserved));
-        Ok(())
+        Ok(true)
     }
 
     /// Publishes the entries of a transaction, and wakes the subscribers. The caller has held the visibility lock since

@@ -234,7 +234,11 @@ async fn message_response(console: &ConsoleState, event: EventId) -> Result<Resp
     let result =
         result.ok_or_else(|| ProblemDetails::new(StatusCode::NOT_FOUND, "no message has this id"))?;
     Ok(match result.progress {
-        MessageProgress::Finished => Json(reply_json(event, result)).into_response(),
+        MessageProgress::Finished => {
+            // The end of a turn may not be on disk yet.
+            console.db.sync().await.map_err(database_unavailable)?;
+            Json(reply_json(event, result)).into_response()
+        }
         MessageProgress::InProgress => {
             let location = format!("{}/messages/{event}", super::API_PREFIX);
             let pending = PendingReply { message_id: event.0, turn: result.turn.map(message_turn_json) };

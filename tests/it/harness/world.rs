@@ -145,6 +145,16 @@ impl World {
         self.pass(1).await;
     }
 
+    /// Returns the number of syncs of the write-ahead log.
+    pub(crate) fn log_syncs(&self) -> u64 {
+        self.app.as_ref().unwrap().db.log_syncs().count()
+    }
+
+    /// Returns the size of the write-ahead log when it was last synced.
+    pub(crate) fn synced_log_bytes(&self) -> u64 {
+        self.app.as_ref().unwrap().db.log_syncs().synced_bytes()
+    }
+
     pub(crate) async fn start_again(&mut self) {
         self.start_on(self.open_database()).await;
     }

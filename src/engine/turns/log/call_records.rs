@@ -10,7 +10,7 @@ use crate::engine::turns::turn_context::TurnContext;
 use crate::failpoint;
 use crate::store::audit::{self, NewAuditEntry};
 use crate::store::confirmation::pending_action::{self, HoldOutcome, NewPendingAction};
-use crate::store::database::db::DbError;
+use crate::store::database::db::{DbError, Durability};
 use crate::store::turns::calls::{self, CallStartOutcome, CallStarts};
 use crate::store::{Conn, QueryResult};
 use crate::tools::ToolOutput;
@@ -36,7 +36,7 @@ impl TurnLog {
         self.read(move |conn| calls::load_call_starts(conn, call)).await
     }
 
-    /// Records the intent to run a call, and loads `records` in the same commit. Returns `None` if the call may not
+    /// Records the intent to run a call, which is on disk before a change starts, and loads `records` in the same commit. Returns `None` if the call may not
     /// start.
     pub(crate) async fn start_call<T: Send + 'static>(
         &self,
@@ -45,6 +45,7 @@ impl TurnLog {
         records: impl Fn(&mut Conn) -> QueryResult<T> + Send + 'static,
     ) -> Result<Option<T>, DbError> {
         let now = self.now();
+        let durability = if intent.is_some() { Durability::Synced } else { Durability::Unsynced };
         let start = move |conn: &mut Conn| {
             if calls::start_call(conn, call, now)? == CallStartOutcome::NotStartable {
                 return Ok(None);
@@ -54,7 +55,7 @@ impl TurnLog {
             }
             records(conn).map(Some)
         };
-        self.write(start).await
+        self.logs.db.write_with(durability, start).await
     }
 
     /// Cancels calls that only read, or that preview a deletion. Calls that already have a result do not change.
@@ -77,10 +78,11 @@ impl TurnLog {
         entry: Option<NewAuditEntry>,
     ) -> anyhow::Result<TurnProgress> {
         let now = self.now();
+        let durability = if entry.is_some() { Durability::Synced } else { Durability::Unsynced };
         let record = move |conn: &mut Conn, context: &mut TurnContext| {
             finish_call(conn, context, call, (&state, entry.as_ref()), now)
         };
-        self.record_call(context, record).await
+        self.record_call(context, durability, record).await
     }
 
     /// Records a successful call, with its effects on our own records.
@@ -105,7 +107,7 @@ impl TurnLog {
             }
             context.reload_facts(conn)
         };
-        let progress = self.record_call(context, record).await?;
+        let progress = self.record_call(context, Durability::Synced, record).await?;
         self.logs.outbox.notify();
         self.logs.addition_queued.notify();
         Ok(progress)
@@ -115,15 +117,17 @@ impl TurnLog {
     async fn record_call(
         &self,
         context: &TurnContext,
+        durability: Durability,
         record: impl Fn(&mut Conn, &mut TurnContext) -> QueryResult<()> + Send + 'static,
     ) -> anyhow::Result<TurnProgress> {
         let calls = context.turn.steps.iter().flat_map(|step| &step.calls);
         let progress = if calls.filter(|call| call.state.is_open()).count() > 1 {
             let before = context.clone();
-            self.write(move |conn| record(conn, &mut before.clone())).await?;
+            let record = move |conn: &mut Conn| record(conn, &mut before.clone());
+            self.logs.db.write_with(durability, record).await?;
             TurnProgress::Reload
         } else {
-            self.record_and_continue(context, record).await?
+            self.record_and_continue(context, durability, record).await?
         };
         failpoint::reached("call.recorded");
         Ok(progress)

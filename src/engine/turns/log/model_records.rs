@@ -10,7 +10,7 @@ use crate::engine::reply_address;
 use crate::engine::stream::recorder::DeltaRecorder;
 use crate::engine::turns::turn_context::TurnContext;
 use crate::store::Conn;
-use crate::store::database::db::DbError;
+use crate::store::database::db::{DbError, Durability};
 use crate::store::queue::inbound_messages::MessageOutcome;
 use crate::store::turns::daily_budget::{self, BudgetedCall, Day, ReservationOutcome};
 use crate::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, RecordedResponse};
@@ -36,15 +36,15 @@ impl TurnLog {
         &self,
         attempt: NewAttempt,
     ) -> Result<Option<ReservationOutcome>, DbError> {
-        let (now, id) = (self.now(), attempt.id);
+        let (now, id, responder) = (self.now(), attempt.id, attempt.responder);
         let call = self.budgeted_call(attempt.estimate, now);
         let settings = self.logs.settings.clone();
         let start = move |conn: &mut Conn| {
             if turn_lifecycle::is_cancel_requested(conn, id.turn)? {
                 return Ok(None);
             }
-            model_steps::start_attempt(conn, id, attempt.responder, &attempt.model, now)?;
-            let reservation = match attempt.responder {
+            model_steps::start_attempt(conn, id, responder, &attempt.model, now)?;
+            let reservation = match responder {
                 Responder::Model => daily_budget::reserve_call_cost(conn, &call, settings.budget)?,
                 Responder::Keyword => ReservationOutcome::Granted,
             };
@@ -71,7 +71,12 @@ impl TurnLog {
             model_steps::abandon_attempt(conn, id, &abandoned, now)?;
             Ok(Some(reservation))
         };
-        let reservation = self.write(start).await?;
+        // The budget must count a call that was made. The keyword responder calls nothing.
+        let durability = match responder {
+            Responder::Model => Durability::Synced,
+            Responder::Keyword => Durability::Unsynced,
+        };
+        let reservation = self.logs.db.write_with(durability, start).await?;
         if let Some(reservation @ (ReservationOutcome::BudgetReserved | ReservationOutcome::Exhausted)) =
             reservation
         {
@@ -100,7 +105,7 @@ impl TurnLog {
             context.turn.apply_update(TurnUpdate::StepCompleted(ModelStep { text, stop, calls, responder }));
             Ok(())
         };
-        self.record_and_continue(context, record).await
+        self.record_and_continue(context, Durability::Unsynced, record).await
     }
 
     pub(crate) async fn abandon_attempt(
@@ -109,7 +114,8 @@ impl TurnLog {
         abandoned: AbandonedAttempt,
     ) -> Result<(), DbError> {
         let now = self.now();
-        self.write(move |conn| model_steps::abandon_attempt(conn, attempt, &abandoned, now)).await
+        let record = move |conn: &mut Conn| model_steps::abandon_attempt(conn, attempt, &abandoned, now);
+        self.logs.db.write_unsynced(record).await
     }
 
     /// Reserves the cost of the triage call.

@@ -16,7 +16,7 @@ use crate::engine::work_signal::WorkSignal;
 use crate::failpoint;
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::conversation::history::{self, ConversationWindow};
-use crate::store::database::db::{Db, DbError};
+use crate::store::database::db::{Db, DbError, Durability};
 use crate::store::turns::turn_lifecycle::{self, ActiveTurn, TurnEnd};
 use crate::store::{Conn, QueryResult, with_savepoint};
 
@@ -93,10 +93,11 @@ impl TurnLog {
     }
 
     /// Records a result of the turn, and applies it to the state before it. In the same transaction, the turn ends if
-    /// it has a reply.
+    /// it has a reply. The claim of the reply's message syncs a record that is not synced here.
     pub(super) async fn record_and_continue(
         &self,
         context: &TurnContext,
+        durability: Durability,
         record: impl Fn(&mut Conn, &mut TurnContext) -> QueryResult<()> + Send + 'static,
     ) -> anyhow::Result<TurnProgress> {
         let (logs, before) = (self.logs.clone(), context.clone());
@@ -106,7 +107,7 @@ impl TurnLog {
             // The record is committed even if the rest fails. Then the next load of the turn returns the error.
             Ok(logs.end_or_continue(conn, context).unwrap_or(TurnProgress::Reload))
         };
-        let progress = self.write(write).await?;
+        let progress = self.logs.db.write_with(durability, write).await?;
         if let TurnProgress::Ended = progress {
             self.signal_end();
         }

@@ -1,0 +1,157 @@
+//! Losses of power: the disk keeps a prefix of the commits, and each promise to the outside holds after the restart.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::conversation::model_request::{ModelMessage, ModelRequest};
+use dialarr::conversation::transcript::{StopReason, ToolArguments};
+use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse, RawCall};
+use serde_json::{Value, json};
+
+use crate::harness::world::World;
+
+const HEAT: i64 = 949;
+const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
+/// Times after a message at which the power is cut, in milliseconds. All work for a message takes less.
+const CUT_TIMES: std::ops::Range<u64> = 0..120;
+
+/// Size of the header of a write-ahead log, and of one frame: a header and a page.
+const LOG_HEADER_BYTES: u64 = 32;
+const FRAME_BYTES: u64 = 24 + 4096;
+
+/// Model without a memory of its own: each response depends only on the results in the request.
+struct Stateless {
+    calls: fn(usize) -> Option<(&'static str, Value)>,
+}
+
+#[async_trait]
+impl Model for Stateless {
+    fn name(&self) -> &str {
+        "stateless"
+    }
+
+    async fn next_response(
+        &self,
+        request: &ModelRequest,
+        _: DeltaSink<'_>,
+    ) -> Result<ModelResponse, ModelError> {
+        let is_result = |message: &&ModelMessage| matches!(message, ModelMessage::ToolResult { .. });
+        let call = (self.calls)(request.messages.iter().filter(is_result).count());
+        let text = if call.is_some() { "" } else { "Done." }.to_owned();
+        let call = call.map(|(name, arguments)| RawCall {
+            name: name.to_owned(),
+            arguments: ToolArguments::parse(arguments),
+        });
+        let (thinking, stop) = (String::new(), StopReason::Done);
+        let calls = call.into_iter().collect();
+        Ok(ModelResponse { text, thinking, calls, stop, usage: None, response_id: None })
+    }
+}
+
+fn addition(results: usize) -> Option<(&'static str, Value)> {
+    match results {
+        0 => Some(("search_media", json!({ "query": "heat" }))),
+        1 => Some(("add_movie", json!({ "tmdb": HEAT }))),
+        _ => None,
+    }
+}
+
+fn deletion(results: usize) -> Option<(&'static str, Value)> {
+    match results {
+        0 => Some(("find_in_library", json!({ "query": "dune" }))),
+        1 => Some(("remove_media", json!({ "items": [{ "type": "movie", "id": 1 }], "delete_files": true }))),
+        _ => None,
+    }
+}
+
+/// Frames of the write-ahead log that a loss of power may undo.
+struct UnsyncedFrames {
+    synced_bytes: u64,
+    count: u64,
+}
+
+impl UnsyncedFrames {
+    fn of(log: &Path, synced_bytes: u64) -> Self {
+        let bytes = std::fs::metadata(log).unwrap().len();
+        Self { synced_bytes, count: (bytes - synced_bytes.max(LOG_HEADER_BYTES)) / FRAME_BYTES }
+    }
+
+    /// Returns the size of the log if this many unsynced frames reach the disk.
+    fn log_size(&self, kept: u64) -> u64 {
+        self.synced_bytes.max(LOG_HEADER_BYTES) + kept * FRAME_BYTES
+    }
+}
+
+/// Cuts the power: the disk keeps this many unsynced frames. Returns the number of unsynced frames.
+async fn cut_power(world: &mut World, kept: u64) -> u64 {
+    let database = world.database();
+    let log = database.with_extension("db-wal");
+    let frames = UnsyncedFrames::of(&log, world.synced_log_bytes());
+    let disk = [&database, &log].map(|file| (file.clone(), std::fs::read(file).unwrap()));
+    world.kill().await;
+    for (file, content) in disk {
+        std::fs::write(file, content).unwrap();
+    }
+    let _ = std::fs::remove_file(database.with_extension("db-shm"));
+    let file = std::fs::File::options().write(true).open(&log).unwrap();
+    file.set_len(frames.log_size(kept.min(frames.count))).unwrap();
+    world.start_again().await;
+    world.pass(120).await;
+    frames.count
+}
+
+/// Cuts the power at many times: with no unsynced frame on the disk and, where there are some, with half of them.
+/// `prepare` starts a world and sends the message; `check` follows the restart. Returns the number of cuts that lost
+/// commits.
+async fn cut_everywhere(prepare: impl AsyncFn() -> World, check: impl Fn(&World, &str)) -> usize {
+    let mut losses = 0;
+    for time in CUT_TIMES.step_by(7) {
+        let mut kept = 0;
+        loop {
+            let mut world = prepare().await;
+            world.pass_ms(time).await;
+            let frames = cut_power(&mut world, kept).await;
+            check(&world, &format!("after {time} ms, {kept} of {frames} frames kept"));
+            losses += usize::from(frames > kept);
+            if kept > 0 || frames < 2 {
+                break;
+            }
+            kept = frames / 2;
+        }
+    }
+    losses
+}
+
+#[tokio::test(start_paused = true)]
+async fn addition_is_made_and_answered_once_after_a_power_cut() {
+    let prepare = async || {
+        let world = World::start_with(Arc::new(Stateless { calls: addition })).await;
+        world.radarr().add_to_catalog(movie("Heat").year(1995).tmdb(HEAT));
+        world.texts("please add the movie heat").await;
+        world
+    };
+    let losses = cut_everywhere(prepare, |world, cut| {
+        assert_eq!(world.radarr().added_ids().len(), 1, "{cut}");
+        assert_eq!(world.sent_texts(), ["Done."], "{cut}");
+    })
+    .await;
+    assert!(losses > 5, "{losses}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn confirmed_deletion_is_made_and_reported_once_after_a_power_cut() {
+    let prepare = async || {
+        let world = World::start_with(Arc::new(Stateless { calls: deletion })).await;
+        assert_eq!(world.radarr().add(movie("Dune").year(2021).size_gb(21.4)), 1);
+        assert_eq!(world.sms("delete dune").await, [QUESTION]);
+        world.texts("yes").await;
+        world
+    };
+    cut_everywhere(prepare, |world, cut| {
+        assert_eq!(world.radarr().removed_ids(), [1], "{cut}");
+        assert_eq!(world.sent_texts(), [QUESTION, "Deleted Dune (2021). Freed 21.4 GB."], "{cut}");
+    })
+    .await;
+}
