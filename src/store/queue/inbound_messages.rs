@@ -280,7 +280,7 @@ pub fn assign_to_turn(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Ti
                 inbound_events::updated_at.eq(ms(now)),
             ))
             .cached()
-            .execute(conn)?;
+            .run(conn)?;
         let claimed = StreamEventKind::InboundMessage(*event, InboundStatus::Claimed);
         record_event(conn, turn, now, claimed)
     })

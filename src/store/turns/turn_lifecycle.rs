@@ -344,6 +344,6 @@ pub(in crate::store) fn set_turn_state(
         .optional()?;
     match changed {
         Some(_) => record_event(conn, id, now, StreamEventKind::Turn(state)),
-        None => diesel::update(running).set(turns::updated_at.eq(ms(now))).cached().execute(conn).map(drop),
+        None => diesel::update(running).set(turns::updated_at.eq(ms(now))).cached().run(conn),
     }
 }
