@@ -63,8 +63,9 @@ pub(in crate::store) fn record_changed_calls(
 pub fn start_call(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<CallStartOutcome> {
     // The cancellation of the turn may have been requested since the call was loaded.
     let turn = turns::table.filter(turns::id.eq(tool_calls::turn_id));
-    let is_startable =
-        tool_calls::state.eq(CallPhase::Created).and(exists(turn.filter(turns::cancel_requested_at.is_null())));
+    let is_startable = tool_calls::state
+        .eq(CallPhase::Created)
+        .and(exists(turn.filter(turns::cancel_requested_at.is_null())));
     let started: Vec<ChangedCall> = diesel::update(tool_calls::table.find(call).filter(is_startable))
         .set((
             tool_calls::state.eq(CallPhase::Running),

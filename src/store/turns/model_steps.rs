@@ -177,7 +177,8 @@ fn insert_blocks(conn: &mut Conn, attempt: AttemptId, response: &RecordedRespons
         contents.push((BlockKind::Text, response.text.clone()));
     }
     contents.extend(response.calls.iter().map(|call| (BlockKind::ToolCall, call.name.clone())));
-    let block_count = blocks::table.filter(blocks::turn_id.eq(attempt.turn)).select(count_star()).single_value();
+    let block_count =
+        blocks::table.filter(blocks::turn_id.eq(attempt.turn)).select(count_star()).single_value();
     for (kind, content) in contents {
         diesel::insert_into(blocks::table)
             .values((
