@@ -279,6 +279,13 @@ fn retire_earlier_copies(
     Ok(earlier_copies)
 }
 
+/// Returns whether any answer is indexed.
+pub fn has_indexed_answers(conn: &mut Conn) -> QueryResult<bool> {
+    let answer: Option<i64> =
+        agent_responses::table.filter(DONE).select(agent_responses::id).first(conn).optional()?;
+    Ok(answer.is_some())
+}
+
 /// Loads answers whose vectors are missing or come from another model, oldest first.
 pub fn load_answers_without_vectors(
     conn: &mut Conn,
