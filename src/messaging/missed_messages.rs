@@ -9,7 +9,7 @@ use super::LookupError;
 use super::twilio::Twilio;
 use crate::clock::Clock;
 use crate::conversation::routing::inbound_message::ReceivedMessage;
-use crate::conversation::transcript::Address;
+use crate::conversation::transcript::{Address, ChannelKind};
 use crate::store::database::db::{Db, DbError};
 use crate::store::queue::{carrier_cursors, inbound_messages};
 
@@ -73,7 +73,9 @@ impl InboundLog {
         let (messages, recent) = self.split_off_recent(listed, now);
         let cursor = messages.iter().map(|message| message.provider_at).fold(cursor, Ord::max).min(now);
         // Most listed messages arrived by webhook long ago. One read filters them out, instead of one write for each.
-        let messages = self.db.read(move |conn| inbound_messages::filter_unadmitted(conn, messages)).await?;
+        let filter =
+            move |conn: &mut _| inbound_messages::filter_unadmitted(conn, ChannelKind::Twilio, messages);
+        let messages = self.db.read(filter).await?;
         Ok(InboundPage {
             messages,
             next: if recent.is_empty() { PollDelay::Later } else { PollDelay::Soon },

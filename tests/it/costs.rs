@@ -174,7 +174,7 @@ async fn cost_of_a_command_is_bounded() {
         meter.exchange(if message % 2 == 0 { "notify on" } else { "notify off" }).await;
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (12.3, 11.1), 135.5, 0.0, 19.0);
+    assert_within(&cost, (12.3, 11.1), 122.0, 0.0, 19.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -187,7 +187,7 @@ async fn cost_of_small_talk_is_bounded() {
         meter.exchange(&format!("how are you today? {message}")).await;
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (17.2, 12.1), 214.0, 1.0, 30.0);
+    assert_within(&cost, (17.2, 12.1), 194.5, 1.0, 30.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -202,7 +202,7 @@ async fn cost_of_a_read_is_bounded() {
         meter.exchange(&format!("have we got heat? {message}")).await;
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (21.2, 13.1), 245.0, 2.0, 41.0);
+    assert_within(&cost, (21.2, 13.1), 220.5, 2.0, 41.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -228,7 +228,7 @@ async fn cost_of_an_addition_is_bounded() {
         meter.exchange(&text).await;
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (25.2, 16.1), 304.5, 3.0, 57.0);
+    assert_within(&cost, (25.2, 16.1), 275.0, 3.0, 57.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -251,5 +251,5 @@ async fn cost_of_a_confirmed_deletion_is_bounded() {
         }
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (35.2, 27.1), 454.0, 2.0, 70.5);
+    assert_within(&cost, (35.2, 27.1), 409.5, 2.0, 70.5);
 }

@@ -138,7 +138,6 @@ impl MemoryIndexer {
     pub async fn index_due_answers(&self) -> Result<IndexingProgress, DbError> {
         let _guard = self.run_lock.lock().await;
         let mut progress = IndexingProgress::default();
-        let names = self.db.read(users::load_user_names).await?;
         while !self.lifecycle.is_draining() {
             let now = self.clock.now();
             if self.extractor.is_paused(now) {
@@ -149,12 +148,13 @@ impl MemoryIndexer {
             let limit = self.extractor.batch_limit();
             let claim = move |conn: &mut _| {
                 text_index::index_new_text(conn)?;
-                indexing_queue::claim_indexing_jobs(conn, limit, now)
+                let batch = indexing_queue::claim_indexing_jobs(conn, limit, now)?;
+                Ok(match batch.is_empty() {
+                    true => None,
+                    false => Some((batch, users::load_user_names(conn)?)),
+                })
             };
-            let batch = self.db.write_unsynced(claim).await?;
-            if batch.is_empty() {
-                break;
-            }
+            let Some((batch, names)) = self.db.write_unsynced(claim).await? else { break };
             match self.index_batch(batch, &names, &mut progress).await? {
                 QueueFlow::Continue => {}
                 QueueFlow::Stop => break,
@@ -223,9 +223,8 @@ impl MemoryIndexer {
         embedder: &TextEmbedder,
         progress: &mut IndexingProgress,
     ) -> Result<(), DbError> {
-        let is_complete =
-            self.db.read(|conn| indexing_queue::load_answers_without_vectors(conn, "", 1)).await?.is_empty();
-        if is_complete {
+        // Without answers, no vector is computed to learn the vector space.
+        if !self.db.read(indexing_queue::has_indexed_answers).await? {
             return Ok(());
         }
         let mut tried = HashSet::new();

@@ -38,8 +38,7 @@ impl TurnContext {
 
     /// Loads the parts that others may change while the turn runs: its user, and the request to cancel it.
     pub(super) fn refresh(&mut self, conn: &mut Conn) -> QueryResult<()> {
-        self.user = users::load_user(conn, self.user.id)?;
-        self.turn.cancel_requested = turn_lifecycle::is_cancel_requested(conn, self.active_turn.id)?;
+        (self.user, self.turn.cancel_requested) = users::load_turn_user(conn, self.active_turn.id)?;
         Ok(())
     }
 

@@ -139,7 +139,7 @@ pub fn end_conversation(
             conversations::end_reason.eq(reason),
         ))
         .cached()
-        .execute(conn)?;
+        .run(conn)?;
     record_event(conn, id, now, StreamEventKind::Conversation(ConversationChange::Ended))
 }
 

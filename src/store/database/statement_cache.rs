@@ -2,17 +2,11 @@
 
 use diesel::connection::LoadConnection;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-use diesel::result::Error as QueryError;
 use diesel::sql_types::BigInt;
 use diesel::sqlite::Sqlite;
-use diesel::{QueryResult, RunQueryDsl, define_sql_function};
+use diesel::{QueryResult, RunQueryDsl};
 
 use crate::store::Conn;
-
-define_sql_function! {
-    /// Number of rows that the last statement changed, excluding rows that its triggers changed.
-    fn changes() -> BigInt;
-}
 
 /// Statement that is prepared once per connection. Diesel prepares each `UPDATE`, upsert and `sql_query` at every use,
 /// since it cannot know how many different SQL strings may result (`AstPass::unsafe_to_cache_prepared`). Preparing an
@@ -40,13 +34,6 @@ impl<S: QueryFragment<Sqlite>> CachedStatement<S> {
             row?;
         }
         Ok(())
-    }
-
-    /// Runs the statement and returns the number of changed rows, which takes another statement.
-    pub(in crate::store) fn execute(self, conn: &mut Conn) -> QueryResult<usize> {
-        self.run(conn)?;
-        let changed: i64 = diesel::select(changes()).get_result(conn)?;
-        usize::try_from(changed).map_err(|error| QueryError::DeserializationError(error.into()))
     }
 }
 
@@ -108,8 +95,6 @@ mod tests {
     /// Returns the number of statements that are cached while `work` runs twice.
     fn count_cached(work: impl Fn(&mut Conn)) -> usize {
         let mut conn = scratch();
-        // The statement that counts the changed rows is cached too.
-        diesel::select(changes()).get_result::<i64>(&mut conn).unwrap();
         let count = Arc::new(Mutex::new(0));
         let shared_count = Arc::clone(&count);
         conn.set_instrumentation(move |event: InstrumentationEvent<'_>| {
@@ -125,7 +110,7 @@ mod tests {
     #[test]
     fn update_is_prepared_once() {
         let rename = || diesel::update(conversations::table.find(1)).set(conversations::name.eq("Dune"));
-        assert_eq!(count_cached(|conn| assert_eq!(rename().cached().execute(conn), Ok(0))), 1);
+        assert_eq!(count_cached(|conn| assert_eq!(rename().cached().run(conn), Ok(()))), 1);
         // If this fails, diesel caches updates itself, and `CachedStatement` can be removed.
         assert_eq!(count_cached(|conn| assert_eq!(rename().execute(conn), Ok(0))), 0);
     }

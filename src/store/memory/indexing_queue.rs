@@ -173,11 +173,13 @@ pub fn release_indexing_job(conn: &mut Conn, id: i64, now: Timestamp) -> QueryRe
 
 /// Excludes a row, such as a greeting or a bare reply, from search.
 pub fn exclude_answer(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<IndexingOutcome> {
-    let updated_rows = diesel::update(agent_responses::table.find(id).filter(PENDING))
+    let updated: Option<i64> = diesel::update(agent_responses::table.find(id).filter(PENDING))
         .set((agent_responses::state.eq(AnswerState::Skipped), agent_responses::processed_at.eq(ms(now))))
+        .returning(agent_responses::id)
         .cached()
-        .execute(conn)?;
-    Ok(if updated_rows == 0 { IndexingOutcome::NotPending } else { IndexingOutcome::Recorded })
+        .get_result(conn)
+        .optional()?;
+    Ok(updated.map_or(IndexingOutcome::NotPending, |_| IndexingOutcome::Recorded))
 }
 
 #[derive(Queryable, Selectable)]
@@ -277,6 +279,13 @@ fn retire_earlier_copies(
     Ok(earlier_copies)
 }
 
+/// Returns whether any answer is indexed.
+pub fn has_indexed_answers(conn: &mut Conn) -> QueryResult<bool> {
+    let answer: Option<i64> =
+        agent_responses::table.filter(DONE).select(agent_responses::id).first(conn).optional()?;
+    Ok(answer.is_some())
+}
+
 /// Loads answers whose vectors are missing or come from another model, oldest first.
 pub fn load_answers_without_vectors(
     conn: &mut Conn,
@@ -326,7 +335,7 @@ pub fn store_vectors(
     now: Timestamp,
 ) -> QueryResult<IndexingOutcome> {
     let revision = next_revision(conn)?;
-    let updated_rows = diesel::update(agent_responses::table.find(id).filter(DONE))
+    let updated: Option<i64> = diesel::update(agent_responses::table.find(id).filter(DONE))
         .set((
             agent_responses::embed_model.eq(&vectors.model),
             agent_responses::trigger_vec.eq(vectors.trigger.as_ref().map(UnitVector::to_bytes)),
@@ -336,9 +345,11 @@ pub fn store_vectors(
             agent_responses::revision.eq(revision),
             agent_responses::processed_at.eq(ms(now)),
         ))
+        .returning(agent_responses::id)
         .cached()
-        .execute(conn)?;
-    Ok(if updated_rows == 0 { IndexingOutcome::NotPending } else { IndexingOutcome::Recorded })
+        .get_result(conn)
+        .optional()?;
+    Ok(updated.map_or(IndexingOutcome::NotPending, |_| IndexingOutcome::Recorded))
 }
 
 /// Counts a failed attempt to embed a row with this model. The count starts again for another model, and existing

@@ -15,7 +15,7 @@ use crate::conversation::transcript::{Responder, TurnId, UserId};
 use crate::store::codec::ms;
 use crate::store::column_types::{StoredEnum, stored_enum};
 use crate::store::conversation::record::steps::AttemptState;
-use crate::store::schema::{agent_responses, inbound_events, llm_steps, tool_calls, turns};
+use crate::store::schema::{agent_responses, inbound_events, llm_steps, tool_calls};
 use crate::store::turns::turn_lifecycle::TurnKind;
 use crate::store::{Conn, QueryResult};
 
@@ -150,23 +150,22 @@ pub fn add_operator_answer(
 /// stored, because they are not answers.
 pub(in crate::store) fn store_turn_answer(
     conn: &mut Conn,
-    turn: TurnId,
+    (turn, user, kind): (TurnId, UserId, TurnKind),
     answer: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let (user, kind): (UserId, TurnKind) =
-        turns::table.find(turn).select((turns::user_id, turns::kind)).first(conn)?;
-    let prompt_count: i64 = tool_calls::table
-        .filter(tool_calls::turn_id.eq(turn).and(tool_calls::state.eq(CallPhase::Held)))
-        .select(count_star())
-        .first(conn)?;
+    if !matches!(kind, TurnKind::Chat | TurnKind::Confirm) || !is_informative(answer) {
+        return Ok(());
+    }
     // Facts are stored separately: a copy in an answer would remain after the user has the fact forgotten.
-    let fact_call_count: i64 = tool_calls::table
-        .filter(tool_calls::turn_id.eq(turn).and(tool_calls::tool_name.eq_any([REMEMBER, FORGET])))
+    let calls_tool = |name: &'static str| tool_calls::tool_name.eq(name);
+    let is_prompt_or_fact =
+        tool_calls::state.eq(CallPhase::Held).or(calls_tool(REMEMBER)).or(calls_tool(FORGET));
+    let excluding_calls: i64 = tool_calls::table
+        .filter(tool_calls::turn_id.eq(turn).and(is_prompt_or_fact))
         .select(count_star())
         .first(conn)?;
-    let is_answer = matches!(kind, TurnKind::Chat | TurnKind::Confirm) && is_informative(answer);
-    if !is_answer || prompt_count > 0 || fact_call_count > 0 {
+    if excluding_calls > 0 {
         return Ok(());
     }
     let questions: Vec<String> = inbound_events::table

@@ -5,12 +5,12 @@ use jiff::Timestamp;
 
 use crate::conversation::people::naming::UserName;
 use crate::conversation::transcript::{
-    Address, ChannelKind, PhoneNumber, User, UserId, UserRights, UserRole, UserStatus,
+    Address, ChannelKind, PhoneNumber, TurnId, User, UserId, UserRights, UserRole, UserStatus,
 };
 use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::library::title_requests;
-use crate::store::schema::{inbound_events, users};
+use crate::store::schema::{inbound_events, turns, users};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = users)]
@@ -58,6 +58,16 @@ pub enum FirstContactRole {
 
 pub fn load_user(conn: &mut Conn, id: UserId) -> QueryResult<User> {
     users::table.find(id).select(UserRow::as_select()).first(conn).map(User::from)
+}
+
+/// Loads the user of a turn, and returns whether the cancellation of the turn was requested.
+pub fn load_turn_user(conn: &mut Conn, turn: TurnId) -> QueryResult<(User, bool)> {
+    let (user, cancel_requested): (UserRow, bool) = turns::table
+        .find(turn)
+        .inner_join(users::table)
+        .select((UserRow::as_select(), turns::cancel_requested_at.is_not_null()))
+        .first(conn)?;
+    Ok((user.into(), cancel_requested))
 }
 
 pub fn find_user_by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<User>> {

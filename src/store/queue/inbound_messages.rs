@@ -1,6 +1,8 @@
 //! Log of received messages. An admitted message is processed even after a crash, so a carrier may be acknowledged once
 //! its message is admitted.
 
+use std::collections::HashSet;
+
 use diesel::connection::DefaultLoadingMode;
 use diesel::dsl::min;
 use diesel::prelude::*;
@@ -110,27 +112,20 @@ fn insert_inbound_message(
     Ok(AdmissionOutcome::New { user, event })
 }
 
-/// Returns the messages of `received` that were never admitted, in the same order.
+/// Returns the messages of `received`, which are from one channel, that were never admitted, in the same order.
 pub fn filter_unadmitted(
     conn: &mut Conn,
-    received: Vec<ReceivedMessage>,
+    channel: ChannelKind,
+    mut received: Vec<ReceivedMessage>,
 ) -> QueryResult<Vec<ReceivedMessage>> {
-    let mut unadmitted = Vec::new();
-    // Each message is a separate query on the unique index: a statement with a list is prepared again at each use.
-    for message in received {
-        let is_same_message = inbound_events::channel
-            .eq(message.channel)
-            .and(inbound_events::external_id.eq(&message.external_id));
-        let known: Option<i64> = inbound_events::table
-            .filter(is_same_message)
-            .select(inbound_events::id)
-            .first(conn)
-            .optional()?;
-        if known.is_none() {
-            unadmitted.push(message);
-        }
-    }
-    Ok(unadmitted)
+    let ids = received.iter().map(|message| message.external_id.as_str());
+    let known: HashSet<String> = inbound_events::table
+        .filter(inbound_events::channel.eq(channel).and(inbound_events::external_id.eq_any(ids)))
+        .select(inbound_events::external_id)
+        .load_iter::<String, DefaultLoadingMode>(conn)?
+        .collect::<QueryResult<_>>()?;
+    received.retain(|message| !known.contains(&message.external_id));
+    Ok(received)
 }
 
 /// Condition of admitted messages that no turn has started to process.
@@ -280,7 +275,7 @@ pub fn assign_to_turn(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Ti
                 inbound_events::updated_at.eq(ms(now)),
             ))
             .cached()
-            .execute(conn)?;
+            .run(conn)?;
         let claimed = StreamEventKind::InboundMessage(*event, InboundStatus::Claimed);
         record_event(conn, turn, now, claimed)
     })

@@ -56,14 +56,10 @@ pub(in crate::store) fn count_needed_lookups(
     let (Some(turn), MessageTransport::Carrier) = (message.turn, message.from.transport()) else {
         return Ok(0);
     };
-    let turn_started_at: Timestamp = turns::table.find(turn).select(turns::created_at).first(conn)?;
-    let run_started_at: Option<Timestamp> =
-        instance::table.select(instance::started_at).first(conn).optional()?;
-    Ok(if run_started_at.is_some_and(|run_started_at| turn_started_at < run_started_at) {
-        LOOKUPS_NOT_STARTED
-    } else {
-        0
-    })
+    let run_started_at = instance::table.select(instance::started_at).single_value();
+    let is_from_earlier_run: Option<bool> =
+        turns::table.find(turn).select(turns::created_at.nullable().lt(run_started_at)).first(conn)?;
+    Ok(if is_from_earlier_run == Some(true) { LOOKUPS_NOT_STARTED } else { 0 })
 }
 
 /// Claims a message for a lookup before it is sent; `None` if the message needs no lookup now. An interrupted or failed

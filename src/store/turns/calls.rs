@@ -1,6 +1,7 @@
 //! Tool calls: start, outcome and queries. The start of a call is stored before its effect and the result after it, so
 //! that no effect happens twice.
 
+use diesel::dsl::exists;
 use diesel::prelude::*;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -61,22 +62,21 @@ pub(in crate::store) fn record_changed_calls(
 
 pub fn start_call(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<CallStartOutcome> {
     // The cancellation of the turn may have been requested since the call was loaded.
-    let turn = tool_calls::table.find(call).select(tool_calls::turn_id).first(conn)?;
-    if super::turn_lifecycle::is_cancel_requested(conn, turn)? {
-        return Ok(CallStartOutcome::NotStartable);
-    }
-    let started: Vec<ChangedCall> =
-        diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Created)))
-            .set((
-                tool_calls::state.eq(CallPhase::Running),
-                tool_calls::attempts.eq(tool_calls::attempts + 1),
-                tool_calls::started_at.eq(ms(now)),
-                tool_calls::epoch.eq(boot::current_epoch().nullable()),
-                tool_calls::updated_at.eq(ms(now)),
-            ))
-            .returning(ChangedCall::as_returning())
-            .cached()
-            .get_results(conn)?;
+    let turn = turns::table.filter(turns::id.eq(tool_calls::turn_id));
+    let is_startable = tool_calls::state
+        .eq(CallPhase::Created)
+        .and(exists(turn.filter(turns::cancel_requested_at.is_null())));
+    let started: Vec<ChangedCall> = diesel::update(tool_calls::table.find(call).filter(is_startable))
+        .set((
+            tool_calls::state.eq(CallPhase::Running),
+            tool_calls::attempts.eq(tool_calls::attempts + 1),
+            tool_calls::started_at.eq(ms(now)),
+            tool_calls::epoch.eq(boot::current_epoch().nullable()),
+            tool_calls::updated_at.eq(ms(now)),
+        ))
+        .returning(ChangedCall::as_returning())
+        .cached()
+        .get_results(conn)?;
     if started.is_empty() {
         return Ok(CallStartOutcome::NotStartable);
     }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use diesel::dsl::count_star;
 use diesel::prelude::*;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -176,12 +177,13 @@ fn insert_blocks(conn: &mut Conn, attempt: AttemptId, response: &RecordedRespons
         contents.push((BlockKind::Text, response.text.clone()));
     }
     contents.extend(response.calls.iter().map(|call| (BlockKind::ToolCall, call.name.clone())));
-    let first_idx: i64 = blocks::table.filter(blocks::turn_id.eq(attempt.turn)).count().get_result(conn)?;
-    for (idx, (kind, content)) in (first_idx..).zip(contents) {
+    let block_count =
+        blocks::table.filter(blocks::turn_id.eq(attempt.turn)).select(count_star()).single_value();
+    for (kind, content) in contents {
         diesel::insert_into(blocks::table)
             .values((
                 blocks::turn_id.eq(attempt.turn),
-                blocks::idx.eq(idx),
+                blocks::idx.eq(block_count.assume_not_null()),
                 blocks::step.eq(i64::from(attempt.step)),
                 blocks::attempt.eq(i64::from(attempt.attempt)),
                 blocks::type_.eq(kind),

@@ -242,7 +242,7 @@ pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResul
         MessageOutcome::FailedNotified => StreamTurnState::Failed,
         MessageOutcome::Skipped(_) => StreamTurnState::Canceled,
     };
-    let finished: Option<TurnId> =
+    let finished: Option<(UserId, TurnKind)> =
         diesel::update(turns::table.find(end.turn).filter(turns::finished_at.is_null()))
             .set((
                 turns::state.eq(state),
@@ -250,20 +250,18 @@ pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResul
                 turns::finished_at.eq(ms(now)),
                 turns::updated_at.eq(ms(now)),
             ))
-            .returning(turns::id)
+            .returning((turns::user_id, turns::kind))
             .cached()
             .get_result(conn)
             .optional()?;
-    if finished.is_none() {
-        return Ok(());
-    }
+    let Some((user, kind)) = finished else { return Ok(()) };
     record_event(conn, end.turn, now, StreamEventKind::Turn(state))?;
     for message in &end.messages {
         outbox::queue_message(conn, message, now)?;
     }
     calls::cancel_unstarted_calls(conn, end.turn, now)?;
     if let (MessageOutcome::Replied, Some(answer)) = (end.outcome, &end.answer) {
-        responses::store_turn_answer(conn, end.turn, answer, now)?;
+        responses::store_turn_answer(conn, (end.turn, user, kind), answer, now)?;
     }
     inbound_messages::finish_turn_messages(conn, end.turn, end.outcome, now)
 }
@@ -344,6 +342,6 @@ pub(in crate::store) fn set_turn_state(
         .optional()?;
     match changed {
         Some(_) => record_event(conn, id, now, StreamEventKind::Turn(state)),
-        None => diesel::update(running).set(turns::updated_at.eq(ms(now))).cached().execute(conn).map(drop),
+        None => diesel::update(running).set(turns::updated_at.eq(ms(now))).cached().run(conn),
     }
 }

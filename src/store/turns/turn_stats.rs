@@ -131,11 +131,10 @@ impl CallStatsRow {
 /// Loads the calls that a turn requested or executed, without those that finished before `since`. A call that another
 /// turn executes has no times.
 fn load_call_stats(conn: &mut Conn, turn: TurnId, since: Timestamp) -> QueryResult<Vec<CallStats>> {
-    let calls = tool_calls::table.select(CallStatsRow::as_select());
-    let mut rows: Vec<CallStatsRow> = calls.filter(tool_calls::turn_id.eq(turn)).load(conn)?;
-    // Two queries: with an `OR` between the conditions, SQLite could use neither index.
-    let is_executed = tool_calls::run_turn_id.eq(turn).and(tool_calls::turn_id.ne(turn));
-    rows.extend(calls.filter(is_executed).load(conn)?);
+    let mut rows: Vec<CallStatsRow> = tool_calls::table
+        .filter(tool_calls::turn_id.eq(turn).or(tool_calls::run_turn_id.eq(turn)))
+        .select(CallStatsRow::as_select())
+        .load(conn)?;
     rows.retain(|call| call.finished_at.is_none_or(|finished| finished >= since));
     Ok(rows.into_iter().map(|row| row.into_call_stats(turn)).collect())
 }
