@@ -150,6 +150,16 @@ impl World {
         self.app.as_ref().unwrap().db.log_syncs().count()
     }
 
+    /// Returns the size of the write-ahead log.
+    pub(crate) fn log_bytes(&self) -> u64 {
+        std::fs::metadata(self.database().with_extension("db-wal")).unwrap().len()
+    }
+
+    /// Returns the number of sent messages, additions and deletions.
+    pub(crate) fn effect_count(&self) -> usize {
+        self.sent_texts().len() + self.radarr().added_ids().len() + self.radarr().removed_ids().len()
+    }
+
     /// Returns the size of the write-ahead log when it was last synced.
     pub(crate) fn synced_log_bytes(&self) -> u64 {
         self.app.as_ref().unwrap().db.log_syncs().synced_bytes()
