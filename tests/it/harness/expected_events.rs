@@ -38,10 +38,15 @@ pub(crate) struct EventReport {
 
 impl ExpectedEvents {
     pub(crate) async fn begin(db: &Db) -> Self {
-        let start =
-            db.read_with_position(ConversationId(0), |_, position| Ok(position.cursor)).await.unwrap();
         db.write(|conn| conn.batch_execute(TRIGGERS)).await.unwrap();
-        Self { start }
+        // Work of the program may commit events at any point of this loop.
+        loop {
+            let start = log_end(db).await;
+            db.write(|conn| conn.batch_execute("DELETE FROM expected_events")).await.unwrap();
+            if log_end(db).await == start {
+                return Self { start };
+            }
+        }
     }
 
     /// Compares the log with the expected events. Conversations whose cursors were reset are left out.
@@ -65,6 +70,10 @@ impl ExpectedEvents {
         }
         report
     }
+}
+
+async fn log_end(db: &Db) -> EventSeq {
+    db.read_with_position(ConversationId(0), |_, position| Ok(position.cursor)).await.unwrap()
 }
 
 /// Returns a description without the id of its row: `turn completed` for `turn 7 completed`.
