@@ -17,6 +17,7 @@ use dialarr::conversation::people::facts::UserFacts;
 use dialarr::http::HttpClient;
 use dialarr::tools::find_in_library::FindInLibrary;
 use dialarr::tools::library::{ArrInstances, Instance};
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -112,7 +113,8 @@ fn library(url: &str) -> Result<ArrInstances> {
 
 async fn ask(library: &ArrInstances, question: Value) -> Result<Value> {
     let find: FindInLibrary = serde_json::from_value(question)?;
-    let answer = find.find_titles(library, &UserFacts::default(), Clock::System.now()).await;
+    let answer =
+        find.find_titles(library, &UserFacts::default(), &Clock::System.now().to_zoned(TimeZone::UTC)).await;
     Ok(answer.map_err(|error| anyhow::anyhow!("{error:?}"))?.for_model)
 }
 

@@ -1,7 +1,7 @@
 //! Client for requests to Sonarr or Radarr: authentication, URL base, timeouts, and one retry of reads.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::json_array_stream::{JsonArrayReader, MAX_RECORD_BYTES};
-use super::{AdditionOutcome, ArrError, response};
+use super::{AdditionOutcome, ArrError, QualityProfile, response};
 use crate::http::{HttpClient, HttpError, ResponseBounds, StreamedResponse};
 
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
@@ -57,6 +57,8 @@ pub(super) struct ApiClient {
     http: HttpClient,
     /// Counter of possible changes in the instance, shared by clones.
     changes: Arc<AtomicU64>,
+    /// Quality profiles that were fetched last, shared by clones. Empty before the first fetch.
+    profiles: Arc<Mutex<Vec<QualityProfile>>>,
 }
 
 struct ApiCall<'a> {
@@ -69,7 +71,7 @@ struct ApiCall<'a> {
 
 impl ApiClient {
     pub(super) fn new(http: HttpClient, base: Url, key: SecretString) -> Self {
-        Self { base, key, http, changes: Arc::default() }
+        Self { base, key, http, changes: Arc::default(), profiles: Arc::default() }
     }
 
     /// Returns the number of possible changes in the instance: each of our own writes counts, and so does each call of
@@ -80,6 +82,14 @@ impl ApiClient {
 
     pub(super) fn record_change(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn known_profiles(&self) -> Vec<QualityProfile> {
+        self.profiles.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn remember_profiles(&self, profiles: &[QualityProfile]) {
+        *self.profiles.lock().unwrap_or_else(PoisonError::into_inner) = profiles.to_vec();
     }
 
     pub(super) async fn get<T: DeserializeOwned>(

@@ -59,7 +59,14 @@ impl CommonApi<'_> {
     }
 
     pub async fn fetch_profiles(self) -> Result<Vec<QualityProfile>, ArrError> {
-        self.0.get_list::<wire::ProfileResource, _>("qualityprofile", &[]).await
+        let profiles = self.0.get_list::<wire::ProfileResource, _>("qualityprofile", &[]).await?;
+        self.0.remember_profiles(&profiles);
+        Ok(profiles)
+    }
+
+    /// Returns the quality profiles as they were fetched last. The list is empty before the first fetch.
+    pub fn known_profiles(self) -> Vec<QualityProfile> {
+        self.0.known_profiles()
     }
 
     pub async fn fetch_root_folders(self) -> Result<Vec<RootFolder>, ArrError> {

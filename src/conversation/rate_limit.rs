@@ -105,23 +105,37 @@ impl RateLimit {
         if amount > self.max {
             return RateCapacity::Never;
         }
-        let period_start = now - self.period;
-        // A time in the future dates from before the clock was set back, and its real age is unknown.
-        let is_recent = |time: &Timestamp| *time > period_start && *time <= now;
-        let recent: Vec<(Timestamp, u32)> =
-            counted.iter().copied().filter(|(time, _)| is_recent(time)).collect();
-        let used = recent.iter().fold(0_u32, |sum, (_, amount)| sum.saturating_add(*amount));
-        let mut excess = used.saturating_add(amount).saturating_sub(self.max);
+        let mut excess = self.used_at(counted, now).saturating_add(amount).saturating_sub(self.max);
         if excess == 0 {
             return RateCapacity::Available;
         }
-        for (time, amount) in recent {
+        for (time, amount) in self.recent_amounts(counted, now) {
             excess = excess.saturating_sub(amount);
             if excess == 0 {
                 return RateCapacity::AvailableAt(time + self.period);
             }
         }
         RateCapacity::Never
+    }
+
+    /// Returns the amount for which the limit has capacity now.
+    pub fn remaining_at(&self, counted: &[(Timestamp, u32)], now: Timestamp) -> u32 {
+        self.max.saturating_sub(self.used_at(counted, now))
+    }
+
+    fn used_at(&self, counted: &[(Timestamp, u32)], now: Timestamp) -> u32 {
+        self.recent_amounts(counted, now).fold(0, |sum, (_, amount)| sum.saturating_add(amount))
+    }
+
+    /// Returns the counted amounts within the period before `now`.
+    fn recent_amounts(
+        &self,
+        counted: &[(Timestamp, u32)],
+        now: Timestamp,
+    ) -> impl Iterator<Item = (Timestamp, u32)> {
+        let period_start = now - self.period;
+        // A time in the future dates from before the clock was set back, and its real age is unknown.
+        counted.iter().copied().filter(move |(time, _)| *time > period_start && *time <= now)
     }
 }
 

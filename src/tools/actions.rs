@@ -15,13 +15,13 @@ use crate::conversation::turn::model_action::{Emoji, ModelAction, REACT};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReactToMessage {
+    /// Emoji.
     emoji: String,
 }
 
 impl TypedTool for ReactToMessage {
     const NAME: &'static str = REACT;
-    const DESCRIPTION: &'static str =
-        "React to the user's last text with an emoji; if that says it all, answer with no text.";
+    const DESCRIPTION: &'static str = "Put an emoji on their text. If that says it all, write nothing.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 

@@ -34,6 +34,7 @@ pub struct CheckStatus {}
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpcomingReleases {
+    /// 1-60, else 7.
     #[schemars(range(min = 1, max = 60))]
     days: Option<u32>,
 }
@@ -42,13 +43,14 @@ pub struct UpcomingReleases {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecentlyAdded {
+    /// 1-60, else 7.
     #[schemars(range(min = 1, max = 60))]
     days: Option<u32>,
 }
 
 impl TypedTool for CheckStatus {
     const NAME: &'static str = "check_status";
-    const DESCRIPTION: &'static str = "What is downloading, how far it is, and what is stuck.";
+    const DESCRIPTION: &'static str = "What is downloading or stuck. Gives download_id.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
@@ -85,7 +87,7 @@ impl TypedTool for CheckStatus {
 
 impl TypedTool for UpcomingReleases {
     const NAME: &'static str = "upcoming";
-    const DESCRIPTION: &'static str = "What of the library comes out in the next days.";
+    const DESCRIPTION: &'static str = "What of the library airs or comes out soon.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
@@ -129,7 +131,7 @@ impl TypedTool for UpcomingReleases {
 
 impl TypedTool for RecentlyAdded {
     const NAME: &'static str = "recently_added";
-    const DESCRIPTION: &'static str = "What finished downloading in the last days.";
+    const DESCRIPTION: &'static str = "What arrived lately.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
@@ -187,7 +189,7 @@ fn download_urgency(state: &DownloadState) -> u8 {
 }
 
 fn download_json(instance: &str, download: &Download, context: &ToolContext) -> Value {
-    let mut json = json!({ "id": download.rows.first(), "instance": instance, "title": clean_title(&download.title), "state": format_state(&download.state),
+    let mut json = json!({ "download_id": download.rows.first(), "instance": instance, "title": clean_title(&download.title), "state": format_state(&download.state),
         "percent": percent_done(download) });
     if let Some(left) = download.time_left {
         json["time_left"] = json!(format_time_left(left));

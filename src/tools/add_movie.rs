@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::addition::{ONE_MOVIE, choose_profile_and_folder, request_from_arguments, unknown_catalog_id};
+use super::addition::{
+    ONE_MOVIE, choose_profile_and_folder, choose_radarr, request_from_arguments, unknown_catalog_id,
+};
 use super::approval;
 use super::follow_title::requested_movie;
 use super::formatting::{clean_title, format_media_title};
@@ -28,16 +30,25 @@ use crate::conversation::transcript::{
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddMovie {
+    /// From search_media.
     tmdb: i64,
-    /// Only if the user named one.
+    /// Only if named.
     quality: Option<String>,
+    /// Only if named.
     folder: Option<String>,
+    /// Only if named.
     instance: Option<String>,
+}
+
+impl AddMovie {
+    fn instance<'a>(&self, library: &'a ArrInstances) -> Result<&'a Instance<Radarr>, CallFailure> {
+        choose_radarr(library, self.instance.as_deref(), self.quality.as_deref())
+    }
 }
 
 impl TypedTool for AddMovie {
     const NAME: &'static str = "add_movie";
-    const DESCRIPTION: &'static str = "Add a movie and look for a copy of it.";
+    const DESCRIPTION: &'static str = "Add a movie and search for it. For one in the library use get_more.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
     const AUDIENCE: ToolAudience = ToolAudience::CanAdd;
 
@@ -45,13 +56,17 @@ impl TypedTool for AddMovie {
         library.movie_names()
     }
 
+    fn quality_names(library: &ArrInstances, rights: UserRights) -> Vec<String> {
+        library.quality_names(Some(MediaKind::Movie), rights)
+    }
+
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
-        let instance = library.movie_instance(self.instance.as_deref())?;
+        let instance = self.instance(library)?;
         Ok(CallReferences { refs: vec![MediaRef::Tmdb(self.tmdb)], four_k: instance.four_k })
     }
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        add_to_radarr(library.movie_instance(self.instance.as_deref())?, self, context).await
+        add_to_radarr(self.instance(library)?, self, context).await
     }
 
     async fn recover(
@@ -59,7 +74,7 @@ impl TypedTool for AddMovie {
         library: &ArrInstances,
         _context: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
-        Ok(check_addition(library.movie_instance(self.instance.as_deref())?, self.tmdb).await)
+        Ok(check_addition(self.instance(library)?, self.tmdb).await)
     }
 
     fn preferred_instance(
@@ -71,7 +86,7 @@ impl TypedTool for AddMovie {
     }
 
     fn deferrable_request(&self, library: &ArrInstances) -> Option<RequestedTitle> {
-        let instance = library.movie_instance(self.instance.as_deref()).ok()?;
+        let instance = self.instance(library).ok()?;
         Some(request_from_arguments(instance.name, (MediaKind::Movie, self.tmdb), None))
     }
 

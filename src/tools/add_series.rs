@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::addition::{choose_profile_and_folder, count_seasons, request_from_arguments, unknown_catalog_id};
+use super::addition::{
+    choose_profile_and_folder, choose_sonarr, count_seasons, request_from_arguments, unknown_catalog_id,
+};
 use super::approval;
 use super::existing_series::{add_promised_seasons, promised_seasons};
 use super::follow_title::{growing_episodes, missing_part, requested_series};
@@ -31,17 +33,26 @@ use crate::conversation::transcript::{
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddSeries {
+    /// From search_media.
     tvdb: i64,
-    /// As the user said; leave out if they did not.
+    /// Only if named.
     pub(super) seasons: Option<SeasonSelector>,
+    /// Only if named.
     quality: Option<String>,
+    /// Only if named.
     folder: Option<String>,
+    /// It is anime.
     #[serde(default)]
     anime: bool,
+    /// Only if named.
     instance: Option<String>,
 }
 
 impl AddSeries {
+    fn instance<'a>(&self, library: &'a ArrInstances) -> Result<&'a Instance<Sonarr>, CallFailure> {
+        choose_sonarr(library, self.instance.as_deref(), self.quality.as_deref())
+    }
+
     pub(super) fn coverage(&self) -> Coverage {
         match self.seasons {
             Some(SeasonSelector::Named(NamedSeasons::Future | NamedSeasons::Pilot)) => Coverage::SomeEpisodes,
@@ -54,7 +65,8 @@ impl AddSeries {
 
 impl TypedTool for AddSeries {
     const NAME: &'static str = "add_series";
-    const DESCRIPTION: &'static str = "Add a show and look for its episodes.";
+    const DESCRIPTION: &'static str =
+        "Add a show and search for it. For more of one in the library use get_more.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
     const AUDIENCE: ToolAudience = ToolAudience::CanAdd;
 
@@ -62,13 +74,17 @@ impl TypedTool for AddSeries {
         library.series_names()
     }
 
+    fn quality_names(library: &ArrInstances, rights: UserRights) -> Vec<String> {
+        library.quality_names(Some(MediaKind::Series), rights)
+    }
+
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
-        let instance = library.series_instance(self.instance.as_deref())?;
+        let instance = self.instance(library)?;
         Ok(CallReferences { refs: vec![MediaRef::Tvdb(self.tvdb)], four_k: instance.four_k })
     }
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        add_to_sonarr(library.series_instance(self.instance.as_deref())?, self, context).await
+        add_to_sonarr(self.instance(library)?, self, context).await
     }
 
     async fn recover(
@@ -76,7 +92,7 @@ impl TypedTool for AddSeries {
         library: &ArrInstances,
         context: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
-        Ok(check_addition(library.series_instance(self.instance.as_deref())?, self, context).await)
+        Ok(check_addition(self.instance(library)?, self, context).await)
     }
 
     fn preferred_instance(
@@ -88,7 +104,7 @@ impl TypedTool for AddSeries {
     }
 
     fn deferrable_request(&self, library: &ArrInstances) -> Option<RequestedTitle> {
-        let instance = library.series_instance(self.instance.as_deref()).ok()?;
+        let instance = self.instance(library).ok()?;
         let seasons = match &self.seasons {
             Some(SeasonSelector::Numbers(listed)) => Some(listed.clone()),
             Some(SeasonSelector::Named(_)) | None => None,

@@ -5,11 +5,14 @@ use serde_json::json;
 use super::approval::check_profile_right;
 use super::folders::choose_folder;
 use super::instance_ref::InstanceRef;
-use super::library::{find_profile, most_used_profile};
+use super::library::{ArrInstances, Instance, most_used_profile};
 use super::library_cache::refresh::FreshnessPolicy;
-use super::preference::preferred_profile;
+use super::preference::{find_profile, preferred_profile};
 use super::{ToolContext, ToolError};
+use crate::arr::radarr::Radarr;
+use crate::arr::sonarr::Sonarr;
 use crate::arr::{QualityProfile, RootFolder};
+use crate::conversation::people::facts::is_four_k;
 use crate::conversation::title_requests::RequestedTitle;
 use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind, QuotaKind, QuotaUse};
 
@@ -18,6 +21,29 @@ pub(super) const ONE_MOVIE: QuotaUse = QuotaUse { kind: QuotaKind::Movies, amoun
 /// Returns the quota usage of additional seasons. Any addition to a series counts as at least one season.
 pub(super) fn count_seasons(seasons: usize) -> QuotaUse {
     QuotaUse { kind: QuotaKind::Seasons, amount: u32::try_from(seasons).unwrap_or(u32::MAX).max(1) }
+}
+
+/// Returns the Radarr of an addition: the named one, else the 4K one if the call asks for 4K, else the ordinary one.
+pub(super) fn choose_radarr<'a>(
+    library: &'a ArrInstances,
+    name: Option<&str>,
+    quality: Option<&str>,
+) -> Result<&'a Instance<Radarr>, CallFailure> {
+    library.movie_instance(name.or_else(|| four_k_name(&library.movies, quality)))
+}
+
+/// Returns the Sonarr of an addition, as [`choose_radarr`] does.
+pub(super) fn choose_sonarr<'a>(
+    library: &'a ArrInstances,
+    name: Option<&str>,
+    quality: Option<&str>,
+) -> Result<&'a Instance<Sonarr>, CallFailure> {
+    library.series_instance(name.or_else(|| four_k_name(&library.series, quality)))
+}
+
+fn four_k_name<Client>(instances: &[Instance<Client>], quality: Option<&str>) -> Option<&'static str> {
+    quality.filter(|quality| is_four_k(quality))?;
+    instances.iter().find(|instance| instance.four_k).map(|instance| instance.name)
 }
 
 /// Chooses the quality profile and the folder of an addition. The call may name either.
@@ -29,7 +55,8 @@ pub(super) async fn choose_profile_and_folder(
     let api = instance.common_api();
     let (profiles, folders) = tokio::try_join!(api.fetch_profiles(), api.fetch_root_folders())
         .map_err(|error| instance.request_error(&error))?;
-    let profile = match quality {
+    // On a 4K instance, 4K names no particular profile.
+    let profile = match quality.filter(|quality| !(instance.four_k() && is_four_k(quality))) {
         Some(quality) => {
             let profile = find_profile(&profiles, quality)?;
             check_profile_right(profile, context.rights)?;

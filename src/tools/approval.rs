@@ -81,7 +81,7 @@ pub fn decide_call(
         return CallDecision::Refuse(no_four_k_right());
     }
     if let Some(unknown) = references.refs.iter().find(|id| !shown.contains(id)) {
-        return CallDecision::Refuse(unknown_id(unknown));
+        return CallDecision::Refuse(unknown_id(unknown, shown));
     }
     match spec.effect_level {
         EffectLevel::Read | EffectLevel::Write => {
@@ -162,7 +162,7 @@ pub fn check_deletion_requested(
     {
         return Ok(());
     }
-    Err(permission_failure(FailureCode::NotRequested, "the user did not ask for a deletion", None))
+    Err(permission_failure(FailureCode::NotRequested, NOT_REQUESTED_HINT, Some(NOT_REQUESTED_TEXT)))
 }
 
 /// Builds the failure for an ambiguous title. "delete it" may refer to any title, so it does not request the deletion
@@ -176,6 +176,10 @@ fn unclear_title_failure() -> CallFailure {
     )
 }
 
+const NOT_REQUESTED_HINT: &str = "the user's words do not ask for a deletion: if they want one, tell them to text DELETE \
+    and the title, then call again";
+/// Words with which a user asks for a deletion in any case.
+const NOT_REQUESTED_TEXT: &str = "To delete something, text DELETE and its title.";
 const NOT_PERMITTED_HINT: &str = "this user may not do that; an admin can";
 const NO_FOUR_K_TEXT: &str = "You can't add titles in 4K. Please ask an admin.";
 const REQUEST_REMOVAL_HINT: &str = "this user may not delete; request_removal asks the admins";
@@ -206,6 +210,7 @@ pub fn check_quota(context: &ToolContext, addition: QuotaUse) -> Result<(), Call
     };
     let Some(rate) = usage.rate else { return Ok(()) };
     let limit = rate.format_limit(unit);
+    let left = rate.remaining_at(&usage.additions, context.now);
     let contact = &context.allowance.contact;
     let (free_again, sentence) = match rate.capacity_at(&usage.additions, addition.amount, context.now) {
         RateCapacity::Available => return Ok(()),
@@ -222,19 +227,36 @@ pub fn check_quota(context: &ToolContext, addition: QuotaUse) -> Result<(), Call
     };
     Err(CallFailure::new(
         FailureCode::Quota,
-        json!({ "limit": limit, "free_again": free_again, "ask": contact,
+        json!({ "limit": limit, "left": left, "free_again": free_again, "ask": contact,
             "hint": "not added; tell the user the limit, when there is room again and whom to ask" }),
         Some(sentence),
     ))
 }
 
-fn unknown_id(unknown: &MediaRef) -> CallFailure {
+fn unknown_id(unknown: &MediaRef, shown: &[MediaRef]) -> CallFailure {
+    if let Some(instance) = shown.iter().find_map(|other| other_instance(unknown, other)) {
+        let hint = format!("this id was shown with the instance {instance}: name that instance");
+        return permission_failure(FailureCode::UnknownId, &hint, None);
+    }
     let hint = match unknown {
-        MediaRef::Tmdb(_) | MediaRef::Tvdb(_) => "call search_media first and use an id it shows",
+        MediaRef::Tmdb(_) | MediaRef::Tvdb(_) => "call search_media first and use a tmdb or tvdb it shows",
         MediaRef::Item { .. } => "call find_in_library first and use an id it shows",
-        MediaRef::Download { .. } => "call check_status first and use an id it shows",
+        MediaRef::Download { .. } => "call check_status first and use a download_id it shows",
     };
     permission_failure(FailureCode::UnknownId, hint, None)
+}
+
+/// Returns the instance of `shown` if it has the same kind and id as `unknown` in another instance.
+fn other_instance<'a>(unknown: &MediaRef, shown: &'a MediaRef) -> Option<&'a str> {
+    match (unknown, shown) {
+        (MediaRef::Item { kind, id, .. }, MediaRef::Item { instance, kind: other_kind, id: other_id }) => {
+            ((kind, id) == (other_kind, other_id)).then_some(instance)
+        }
+        (MediaRef::Download { id, .. }, MediaRef::Download { instance, id: other_id }) => {
+            (id == other_id).then_some(instance)
+        }
+        _ => None,
+    }
 }
 
 fn permission_failure(code: FailureCode, hint: &str, for_user: Option<&str>) -> CallFailure {

@@ -58,7 +58,7 @@ pub(super) fn still_there_failure(item: &DeletionTarget) -> CallFailure {
     let TargetFingerprint { title, year, .. } = &item.fingerprint;
     CallFailure::new(
         FailureCode::StillThere,
-        json!({ "title": title, "year": year }),
+        json!({ "title": title, "year": year, "hint": "it was not deleted: an admin has to look at it" }),
         Some(format!("{} is still there.", format_media_title(title, *year))),
     )
 }

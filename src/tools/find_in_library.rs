@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use jiff::Timestamp;
+use jiff::Zoned;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use super::formatting::{
 use super::library::{ArrInstances, InstanceResults};
 use super::library_cache::entries::{CachedTitle, TitleKind};
 use super::library_cache::loaded_libraries::{CurrentTitle, LoadedLibraries, LoadedLibrary};
-use super::library_cache::query::{LibraryQuery, SortOrder, StatusFilter, TitleMatch};
+use super::library_cache::query::{LibraryQuery, SortBounds, SortOrder, StatusFilter, TitleMatch};
 use super::ranking::TitleQuery;
 use super::requesters::add_requesters_to_list;
 use super::typed_tool::TypedTool;
@@ -37,25 +37,38 @@ const QUERY_TIMEOUT: Duration = Duration::from_secs(9);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FindInLibrary {
-    /// Title or collection, year last.
+    /// Title or collection.
     #[serde(default)]
     query: String,
     #[serde(rename = "type")]
     kind: Option<MediaKind>,
+    /// State.
     only: Option<StatusFilter>,
+    /// Genre.
     genre: Option<String>,
+    /// Order.
     sort: Option<SortOrder>,
+    /// Least GB, rating or days since added, by sort.
+    #[schemars(range(min = 0))]
+    min: Option<u32>,
+    /// Most of it.
+    #[schemars(range(min = 0))]
+    max: Option<u32>,
+    /// From 1.
+    #[schemars(range(min = 1, max = 1_000))]
+    page: Option<usize>,
 }
 
 impl TypedTool for FindInLibrary {
     const NAME: &'static str = "find_in_library";
-    const DESCRIPTION: &'static str = "Find titles in the library; without arguments the totals. \
-                                       Gives the id that other tools need.";
+    const DESCRIPTION: &'static str = "List titles of the library, 5 a page; without arguments, totals. Gives the id that other tools \
+        need.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let found = self.find_titles(library, &context.facts, context.now).await?;
+        let now = context.now.to_zoned(context.zone.clone());
+        let found = self.find_titles(library, &context.facts, &now).await?;
         Ok(add_requesters_to_list(found, context).into())
     }
 }
@@ -66,21 +79,23 @@ impl FindInLibrary {
         &self,
         library: &ArrInstances,
         facts: &UserFacts,
-        now: Timestamp,
+        now: &Zoned,
     ) -> Result<CallResult, ToolError> {
         let deadline = Instant::now() + QUERY_TIMEOUT;
         let genre = self.genre.clone().filter(|genre| !genre.trim().is_empty());
         let query = TitleQuery::new(&self.query).with_alias(facts.resolve_alias(&self.query));
-        let query = LibraryQuery { query, only: self.only, genre, sort: self.sort };
-        let loaded = LoadedLibraries::load_libraries(library, self.kind, now).await;
+        let bounds = SortBounds { min: self.min, max: self.max, today: now.date() };
+        let query = LibraryQuery { query, only: self.only, genre, sort: self.sort, bounds };
+        let loaded = LoadedLibraries::load_libraries(library, self.kind, now.timestamp()).await;
         if query.matches_everything() {
             return totals_result(&loaded, self.kind);
         }
-        let matches = fetch_matches(&query, &loaded, deadline).await;
+        let page = self.page.unwrap_or(1);
+        let matches = fetch_matches(&query, page, &loaded, deadline).await;
         if matches.total == 0
             && let Some(reloaded) = loaded.reload_if_stale().await
         {
-            let matches = fetch_matches(&query, &reloaded, deadline).await;
+            let matches = fetch_matches(&query, page, &reloaded, deadline).await;
             return matches_result(&query, &self.query, matches, &reloaded);
         }
         matches_result(&query, &self.query, matches, &loaded)
@@ -90,6 +105,8 @@ impl FindInLibrary {
 /// Matching titles of a query, with the failures of instances.
 struct LibraryMatches {
     titles: Vec<ReportedTitle>,
+    /// Page of the titles, from 1.
+    page: usize,
     /// Total number of titles that match the query.
     total: usize,
     failures: Vec<CallFailure>,
@@ -102,19 +119,21 @@ struct ReportedTitle {
     shown: [MediaRef; 2],
 }
 
-/// Selects the matching titles and fetches the current state of the first of them.
+/// Selects the matching titles and fetches the current state of those on the page.
 async fn fetch_matches(
     query: &LibraryQuery,
+    page: usize,
     loaded: &LoadedLibraries<'_>,
     deadline: Instant,
 ) -> LibraryMatches {
     let matches = query.select_titles(&loaded.cached_titles());
     let library_of = |title: &TitleMatch<'_>| &loaded.libraries[title.library];
-    let first = &matches[..matches.len().min(MAX_RESULTS)];
+    let start = page.saturating_sub(1).saturating_mul(MAX_RESULTS).min(matches.len());
+    let on_page = &matches[start..matches.len().min(start + MAX_RESULTS)];
     let current_titles =
-        join_all(first.iter().map(|title| library_of(title).fetch_current(title.entry.id, deadline))).await;
+        join_all(on_page.iter().map(|title| library_of(title).fetch_current(title.entry.id, deadline))).await;
     let (mut reported, mut outdated, mut failed) = (Vec::new(), Vec::new(), BTreeMap::new());
-    for (title_match, current) in first.iter().zip(current_titles) {
+    for (title_match, current) in on_page.iter().zip(current_titles) {
         let library = library_of(title_match);
         let name = library.instance.name();
         match current {
@@ -138,6 +157,7 @@ async fn fetch_matches(
     reported.retain(|(name, _)| has_responded(name));
     LibraryMatches {
         titles: reported.into_iter().map(|(_, title)| title).collect(),
+        page,
         total,
         failures: failed.into_values().collect(),
     }
@@ -172,7 +192,7 @@ fn report_title(query: &LibraryQuery, library: &LoadedLibrary<'_>, entry: &Cache
     }
     match query.sort {
         Some(SortOrder::Newest | SortOrder::Oldest) => for_model["added"] = json!(entry.added),
-        Some(SortOrder::Rating) => {
+        Some(SortOrder::Rating | SortOrder::Worst) => {
             for_model["rating"] = json!(f64::from((entry.rating * 10.0).round()) / 10.0)
         }
         Some(SortOrder::Biggest | SortOrder::Title) | None => {}
@@ -190,7 +210,7 @@ fn matches_result(
     let total = matches.total;
     let (results, titles): (Vec<Value>, Vec<String>) =
         matches.titles.iter().map(|title| (title.for_model.clone(), title.for_user.clone())).unzip();
-    let remaining = total.saturating_sub(titles.len());
+    let remaining = total.saturating_sub((matches.page - 1) * MAX_RESULTS + titles.len());
     let unknown_genre = query.unknown_genre(&loaded.cached_titles());
     let sentence = match (titles.is_empty(), unknown_genre) {
         (true, Some(genre)) => {
@@ -205,6 +225,10 @@ fn matches_result(
         (false, _) => format!("{}: {}; and {remaining} more.", query.list_heading(), titles.join("; ")),
     };
     let mut for_model = list_first_results(results, total, "narrow it down");
+    if remaining > 0 {
+        for_model["note"] =
+            json!(format!("{remaining} more: ask for page {}, or narrow it down", matches.page + 1));
+    }
     if unknown_genre.is_some() {
         for_model["genres"] = json!(loaded.genre_names());
     }

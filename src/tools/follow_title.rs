@@ -27,9 +27,12 @@ pub struct TellMeWhenReady {
     #[serde(rename = "type")]
     kind: MediaKind,
     id: Option<i64>,
+    /// Of a movie, without id.
     tmdb: Option<i64>,
+    /// Of a show, without id.
     tvdb: Option<i64>,
     season: Option<u32>,
+    /// No more texts.
     #[serde(default)]
     stop: bool,
     instance: Option<String>,
@@ -51,8 +54,7 @@ enum TitleKey {
 
 impl TypedTool for TellMeWhenReady {
     const NAME: &'static str = "tell_me_when_ready";
-    const DESCRIPTION: &'static str =
-        "Text the user when a title is ready (\"me too\"), by id, tmdb or tvdb.";
+    const DESCRIPTION: &'static str = "Text the user when a title is ready. Adding does this by itself.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
@@ -287,7 +289,7 @@ fn no_such_season(series: &Series) -> CallFailure {
     let count = series.seasons.len();
     CallFailure::new(
         FailureCode::BadArguments,
-        json!({ "field": "season", "seasons": count }),
+        json!({ "field": "season", "seasons": count, "hint": "say which seasons there are" }),
         Some(format!("{} has no such season.", format_media_title(&series.title, series.year))),
     )
 }

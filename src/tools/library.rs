@@ -9,12 +9,13 @@ use serde_json::json;
 
 use super::ToolError;
 use super::arguments::parsing::bad_argument;
-use super::formatting::{clean_error_message, normalize_name};
+use super::formatting::{clean_error_message, clean_title};
 use super::library_cache::refresh::LibraryCache;
+use crate::arr::common_api::CommonApi;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Movie, QualityProfile, RootFolder, Series};
-use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind, MediaRef};
+use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind, MediaRef, UserRights};
 use crate::http::HttpError;
 use crate::telemetry;
 
@@ -79,6 +80,24 @@ impl ArrInstances {
     pub fn selectable_names(&self) -> Vec<&'static str> {
         let (movies, series) = (self.movie_names(), self.series_names());
         if movies.len() > 1 || series.len() > 1 { [movies, series].concat() } else { Vec::new() }
+    }
+
+    /// Returns the names of the quality profiles that are known and that a user with these rights may use, for titles of
+    /// `kind`. A user with the 4K right may also say "4K".
+    pub fn quality_names(&self, kind: Option<MediaKind>, rights: UserRights) -> Vec<String> {
+        let movies = self.radarr_instances(kind).iter().map(|instance| instance.client.common_api());
+        let series = self.sonarr_instances(kind).iter().map(|instance| instance.client.common_api());
+        let profiles = movies.chain(series).flat_map(CommonApi::known_profiles);
+        let mut names: Vec<String> = Vec::new();
+        for profile in profiles.filter(|profile| !profile.four_k || rights.may_use_four_k()) {
+            let four_k = profile.four_k.then(|| "4K".to_owned());
+            for name in [Some(clean_title(&profile.name)), four_k].into_iter().flatten() {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        names
     }
 
     /// Marks the cached library of the instance of this name as outdated, after a change was reported.
@@ -176,7 +195,7 @@ impl<Client> Instance<Client> {
         let label = self.display_name();
         CallFailure::new(
             FailureCode::NotSetUp,
-            json!({ "service": label, "hint": "it has no quality profile or no folder it can reach" }),
+            json!({ "service": label, "hint": "it has no quality profile or no folder it can reach: an admin has to check it" }),
             Some(format!("{label} has no folder or quality profile for it. An admin has to check it.")),
         )
     }
@@ -255,24 +274,6 @@ where
     results
 }
 
-/// Finds the quality profile with this name, else the only one whose name contains it.
-pub fn find_profile<'a>(
-    profiles: &'a [QualityProfile],
-    name: &str,
-) -> Result<&'a QualityProfile, CallFailure> {
-    let name = normalize_name(name);
-    let has_name = |profile: &&QualityProfile| normalize_name(&profile.name) == name;
-    let contains_name = |profile: &&QualityProfile| normalize_name(&profile.name).contains(&name);
-    let only_containing = || {
-        let mut matches = profiles.iter().filter(contains_name);
-        matches.next().filter(|_| matches.next().is_none())
-    };
-    profiles.iter().find(has_name).or_else(only_containing).ok_or_else(|| {
-        let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
-        bad_argument("quality", &format!("one of {}", names.join(", ")), "")
-    })
-}
-
 /// Returns the profile that most titles use, else the first one.
 pub fn most_used_profile(
     profiles: &[QualityProfile],
@@ -304,11 +305,12 @@ fn no_library_configured() -> CallFailure {
     let sentence = "No library is set up for that. An admin has to check it.";
     CallFailure::new(
         FailureCode::NotSetUp,
-        json!({ "hint": "no library of that kind is set up" }),
+        json!({ "hint": "no library of that kind is set up: an admin has to do that" }),
         Some(sentence.to_owned()),
     )
 }
 
+/// Returns the instance of this name. Without a name, returns the ordinary instance, which is the first one.
 fn select_instance<'a, Client>(
     instances: &'a [Instance<Client>],
     name: Option<&str>,
@@ -317,14 +319,14 @@ fn select_instance<'a, Client>(
     match (instances, name) {
         ([], _) => Err(CallFailure::new(
             FailureCode::NotSetUp,
-            json!({ "service": app }),
+            json!({ "service": app, "hint": "say that an admin has to set it up" }),
             Some(format!("{app} is not set up.")),
         )),
-        ([only], None) => Ok(only),
+        ([ordinary, ..], None) => Ok(ordinary),
         (_, Some(name)) if let Some(instance) = instances.iter().find(|instance| instance.name == name) => {
             Ok(instance)
         }
-        (several, _) => {
+        (several, Some(_)) => {
             let names: Vec<&str> = several.iter().map(|instance| instance.name).collect();
             Err(bad_argument("instance", &format!("one of {}", names.join(", ")), ""))
         }

@@ -43,8 +43,8 @@ pub struct MediaDetails {
 
 impl TypedTool for MediaDetails {
     const NAME: &'static str = "media_details";
-    const DESCRIPTION: &'static str =
-        "Quality, size, dates, seasons and history of a title in the library; with a season its episodes.";
+    const DESCRIPTION: &'static str = "Quality, size, dates, seasons and history of a title in the library. With a season, its \
+        episodes.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
@@ -273,7 +273,7 @@ fn format_rating(rating: f64) -> String {
     format!("{rating:.1} of 10")
 }
 
-fn format_date(day: Date) -> String {
+pub(super) fn format_date(day: Date) -> String {
     day.strftime("%b %-d, %Y").to_string()
 }
 
@@ -281,7 +281,7 @@ fn format_local_date(at: Timestamp, context: &ToolContext) -> String {
     format_date(at.to_zoned(context.zone.clone()).date())
 }
 
-fn format_airing(at: Timestamp, context: &ToolContext) -> String {
+pub(super) fn format_airing(at: Timestamp, context: &ToolContext) -> String {
     at.to_zoned(context.zone.clone()).strftime("%a %b %-d at %H:%M").to_string()
 }
 
@@ -290,7 +290,7 @@ fn no_such_season(series: &Series, number: u32) -> CallFailure {
     let numbers: Vec<u32> = series.seasons.iter().map(|season| season.number).collect();
     CallFailure::new(
         FailureCode::NoSuchSeason,
-        json!({ "title": name, "season": number, "seasons": numbers }),
+        json!({ "title": name, "season": number, "seasons": numbers, "hint": "say which seasons there are" }),
         Some(format!(
             "{name} has no {}.",
             deletion_messages::format_season(number).trim_start_matches("the ")

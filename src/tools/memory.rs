@@ -21,10 +21,11 @@ const NOT_SAID_HINT: &str = "the user did not say so: use their own words, or as
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RememberFact {
+    /// Kind.
     kind: FactKind,
-    /// alias: the name; quality: movies or shows.
+    /// Name of an alias; movies or shows.
     about: Option<String>,
-    /// alias: title and year.
+    /// Wish, or title and year.
     value: String,
 }
 
@@ -32,12 +33,13 @@ pub struct RememberFact {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForgetFact {
+    /// Fact.
     what: String,
 }
 
 impl TypedTool for RememberFact {
     const NAME: &'static str = REMEMBER;
-    const DESCRIPTION: &'static str = "Note a lasting wish, or what a name means.";
+    const DESCRIPTION: &'static str = "Store a lasting wish, or what a name means to them.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
@@ -64,7 +66,7 @@ impl RememberFact {
 
 impl TypedTool for ForgetFact {
     const NAME: &'static str = FORGET;
-    const DESCRIPTION: &'static str = "Forget a known fact.";
+    const DESCRIPTION: &'static str = "Forget a fact under known.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
@@ -74,7 +76,7 @@ impl TypedTool for ForgetFact {
         };
         let texts = || context.turn_messages.iter().chain(&context.last_three_messages).map(String::as_str);
         if !fact.is_supported_by(texts()) && !texts().any(may_retract_fact) {
-            let hint = json!({ "hint": "the user did not say so" });
+            let hint = json!({ "hint": "the user did not ask to forget that: ask them" });
             return Err(CallFailure::new(FailureCode::NotSaid, hint, None).into());
         }
         Ok(ToolOutput::with_effect(
@@ -93,7 +95,7 @@ fn remember_fact(fact: UserFact, context: &ToolContext) -> Result<ToolOutput, Ca
     if !replaces_fact && context.facts.0.len() >= MAX_FACTS_PER_USER {
         return Err(CallFailure::new(
             FailureCode::TooMany,
-            json!({ "limit": MAX_FACTS_PER_USER }),
+            json!({ "limit": MAX_FACTS_PER_USER, "hint": "tell them to forget one first" }),
             Some(format!(
                 "I already remember {MAX_FACTS_PER_USER} facts about you. Text WHAT DO YOU KNOW and forget some."
             )),
@@ -107,7 +109,7 @@ fn unknown_fact(facts: &UserFacts) -> CallFailure {
     let known: Vec<String> = facts.0.iter().map(|stored| stored.fact.to_sentence()).collect();
     CallFailure::new(
         FailureCode::NotKnown,
-        json!({ "known": known }),
+        json!({ "known": known, "hint": "use the words of a known fact, or say that it is not stored" }),
         Some("I have no such fact stored.".to_owned()),
     )
 }

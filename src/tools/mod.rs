@@ -70,6 +70,10 @@ pub const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
+    /// Returns the specification for the model of a user with these rights: only a user with the 4K right selects an
+    /// instance, and the choices of `quality` are the profiles that the user may use.
+    fn offered_spec(&self, rights: UserRights) -> ToolSpec;
+
     fn timeout(&self) -> Duration;
 
     /// Validates the arguments and returns the ids in them, before the tool runs.

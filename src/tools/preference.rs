@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 
 use super::ToolContext;
 use super::approval::check_profile_right;
+use super::arguments::parsing::bad_argument;
 use super::formatting::normalize_name;
-use super::library::{Instance, find_profile};
+use super::library::Instance;
 use crate::arr::QualityProfile;
 use crate::conversation::people::facts::{is_exclusion_or_bound, is_four_k};
-use crate::conversation::transcript::{MediaKind, ToolArguments, UserRights};
+use crate::conversation::transcript::{CallFailure, MediaKind, ToolArguments, UserRights};
 
 /// Returns the profile that the user prefers, if they may use it and the preference matches one profile.
 pub fn preferred_profile<'a>(
@@ -21,19 +22,35 @@ pub fn preferred_profile<'a>(
     check_profile_right(profile, context.rights).is_ok().then_some(profile)
 }
 
-/// Returns the profile that matches a quality. Returns `None` if the match is ambiguous.
+/// Returns the profile that a call names, such as `HD-1080p`, `1080p` or `4K`.
+pub fn find_profile<'a>(
+    profiles: &'a [QualityProfile],
+    quality: &str,
+) -> Result<&'a QualityProfile, CallFailure> {
+    match_profile(profiles, quality).ok_or_else(|| {
+        let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
+        bad_argument("quality", &format!("one of {}", names.join(", ")), "if it is not clear, ask the user")
+    })
+}
+
+/// Returns the profile that matches a quality: by its name, by a part that only its name has, or by its words. Returns
+/// `None` if the match is ambiguous.
 fn match_profile<'a>(profiles: &'a [QualityProfile], quality: &str) -> Option<&'a QualityProfile> {
     if is_exclusion_or_bound(quality) {
         return None;
     }
-    if let Ok(profile) = find_profile(profiles, quality) {
+    let quality_words = normalize_name(quality);
+    let has_name = |profile: &&QualityProfile| normalize_name(&profile.name) == quality_words;
+    let contains_name = |profile: &&QualityProfile| normalize_name(&profile.name).contains(&quality_words);
+    let mut containing = profiles.iter().filter(contains_name);
+    let only_containing = containing.next().filter(|_| containing.next().is_none());
+    if let Some(profile) = profiles.iter().find(has_name).or(only_containing) {
         return Some(profile);
     }
     if is_four_k(quality) {
         return profiles.iter().find(|profile| is_four_k(&profile.name));
     }
     // HD-1080p is preferred over HD-720p/1080p, because the matching name with the fewest other words wins.
-    let quality_words = normalize_name(quality);
     let has_all_words = |profile: &&QualityProfile| {
         let name = normalize_name(&profile.name);
         quality_words.split(' ').all(|word| name.split(' ').any(|other| other == word))

@@ -1,12 +1,12 @@
 //! Tool that recommends movies that are not in the library, each with a reason. Radarr suggests the movies, and the
-//! genres of the library rank them. Sonarr suggests nothing, so only the most frequent genres are reported for series.
+//! genres of the library rank them. Sonarr suggests nothing, so the model itself names series.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::formatting::{
     MAX_RESULTS, add_failed_services, append_failed_services, clean_title, format_media_title,
@@ -16,7 +16,7 @@ use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, INSTANCE_LOOKUP_TIMEOUT, Instance, InstanceResults, query_all};
 use super::library_cache::entries::genre_matches;
 use super::library_cache::loaded_libraries::LoadedLibraries;
-use super::library_cache::query::{LibraryQuery, TitleMatch};
+use super::library_cache::query::{LibraryQuery, SortBounds, TitleMatch};
 use super::ranking::TitleQuery;
 use super::taste::{GenreProfile, LikedTitle, RecommendationReason, RecommendationSource};
 use super::typed_tool::TypedTool;
@@ -39,9 +39,9 @@ const MAX_GENRES: usize = 3;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecommendMovies {
-    #[serde(rename = "type")]
-    kind: Option<MediaKind>,
+    /// Genre.
     genre: Option<String>,
+    /// Similar title.
     like: Option<String>,
 }
 
@@ -53,8 +53,8 @@ struct ExampleTitle {
 
 impl TypedTool for RecommendMovies {
     const NAME: &'static str = RECOMMEND;
-    const DESCRIPTION: &'static str =
-        "Suggest movies that are not in the library. Tells why: give that reason and no other.";
+    const DESCRIPTION: &'static str = "Suggest movies that the library lacks; give its reason only. For shows, \
+                                       name some and check with search_media.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;
@@ -62,10 +62,6 @@ impl TypedTool for RecommendMovies {
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let genre = self.genre.as_deref().filter(|genre| !genre.trim().is_empty());
         let like = self.like.as_deref().filter(|like| !like.trim().is_empty());
-        if self.kind == Some(MediaKind::Series) {
-            let loaded = LoadedLibraries::load_libraries(library, self.kind, context.now).await;
-            return Ok(series_result(&loaded)?.into());
-        }
         // All instances share one catalog, so only the first is queried.
         let radarr = library.movies.get(..1).unwrap_or_default();
         let (loaded, similar, popular, hits) = tokio::join!(
@@ -120,7 +116,13 @@ impl ExampleTitle {
         loaded: &LoadedLibraries<'_>,
         hits: InstanceResults<Vec<Movie>>,
     ) -> Result<Self, CallFailure> {
-        let query = LibraryQuery { query: TitleQuery::new(like), only: None, genre: None, sort: None };
+        let query = LibraryQuery {
+            query: TitleQuery::new(like),
+            only: None,
+            genre: None,
+            sort: None,
+            bounds: SortBounds::default(),
+        };
         let best_match = query.select_titles(&loaded.cached_titles()).into_iter().next();
         if let Some(found) = best_match.filter(TitleMatch::matches_start) {
             let loaded_library = &loaded.libraries[found.library];
@@ -218,22 +220,4 @@ fn recommendations_result(
         for_user: append_failed_services(sentence, failed),
         shown: first.iter().take(shown_count).map(|(movie, _)| MediaRef::Tmdb(movie.tmdb)).collect(),
     }
-}
-
-fn series_result(loaded: &LoadedLibraries<'_>) -> Result<CallResult, CallFailure> {
-    let responses = vec![(); loaded.libraries.len()];
-    let (_, failed) = InstanceResults { responses, failures: loaded.failures.clone() }.or_failure()?;
-    let entries = loaded.cached_titles();
-    let top_genres = GenreProfile::from_libraries(&entries).top_genres(MAX_GENRES);
-    let mut for_model = json!({ "results": [], "total": 0,
-        "library_has_most_of": top_genres.iter().map(|(genre, count)| json!([genre, count])).collect::<Value>(),
-        "note": "Sonarr suggests no shows: name some yourself, and check each with search_media" });
-    add_failed_services(&mut for_model, &failed);
-    let genres: Vec<String> = top_genres.iter().map(|(genre, _)| (*genre).to_owned()).collect();
-    let sentence = if genres.is_empty() {
-        "Sonarr suggests no shows.".to_owned()
-    } else {
-        format!("Sonarr suggests no shows. The library has most of {}.", format_sentence_list(&genres))
-    };
-    Ok(CallResult { for_model, for_user: append_failed_services(sentence, &failed), shown: Vec::new() })
 }

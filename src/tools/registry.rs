@@ -19,8 +19,8 @@ impl ToolRegistry {
 
     /// Returns the specifications of the tools that are offered to a user with these rights.
     pub fn offered_specs(&self, rights: UserRights) -> Vec<ToolSpec> {
-        let specs = self.0.iter().map(|tool| tool.spec());
-        specs.filter(|spec| approval::is_offered(spec.audience, rights)).cloned().collect()
+        let offered = self.0.iter().filter(|tool| approval::is_offered(tool.spec().audience, rights));
+        offered.map(|tool| tool.offered_spec(rights)).collect()
     }
 
     /// Returns the effect level of a tool. A call of an unknown tool counts as a read, because it changes nothing.

@@ -23,16 +23,17 @@ use crate::conversation::transcript::{CallFailure, CallResult, FailureCode, Medi
 #[serde(deny_unknown_fields)]
 pub struct RemoveDownload {
     /// From check_status.
-    id: i64,
+    download_id: i64,
+    /// From check_status.
     #[schemars(required)]
     instance: Option<String>,
-    /// Get another copy.
+    /// Get another.
     replace: bool,
 }
 
 impl DeletionTool for RemoveDownload {
     const NAME: &'static str = "remove_download";
-    const DESCRIPTION: &'static str = "Take away a stuck, bad or unwanted download.";
+    const DESCRIPTION: &'static str = "Cancel a download, after code asked the user. Not for files on disk.";
 
     /// Returns the names of all instances, because the id of a download does not show its kind.
     fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
@@ -41,14 +42,15 @@ impl DeletionTool for RemoveDownload {
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         let instance = find_instance(library, self.instance.as_deref())?.name().to_owned();
-        Ok(MediaRef::Download { instance, id: self.id }.into())
+        Ok(MediaRef::Download { instance, id: self.download_id }.into())
     }
 
     async fn preview_items(&self, library: &ArrInstances) -> Result<Vec<DeletionTarget>, ToolError> {
         let instance = find_instance(library, self.instance.as_deref())?;
-        let download =
-            fetch_download(&instance, self.id).await.map_err(|error| instance.request_error(&error))?;
-        let Some(download) = download else { return Err(not_downloading(self.id).into()) };
+        let download = fetch_download(&instance, self.download_id)
+            .await
+            .map_err(|error| instance.request_error(&error))?;
+        let Some(download) = download else { return Err(not_downloading(self.download_id).into()) };
         // There is no title to search for if the library does not know the content of the download.
         let follow_up = match (self.replace, &download.content) {
             (true, DownloadContent::Movie(_) | DownloadContent::Episodes { .. }) => {
@@ -56,7 +58,7 @@ impl DeletionTool for RemoveDownload {
             }
             (true, DownloadContent::Nothing) | (false, _) => DownloadFollowUp::Nothing,
         };
-        Ok(vec![freeze_download(&instance, self.id, &download, follow_up)])
+        Ok(vec![freeze_download(&instance, self.download_id, &download, follow_up)])
     }
 
     async fn refresh_item(
@@ -208,7 +210,7 @@ fn removed_result(item: &DeletionTarget) -> CallResult {
 fn not_downloading(id: i64) -> CallFailure {
     CallFailure::new(
         FailureCode::UnknownId,
-        json!({ "id": id, "hint": "it is not downloading any more; call check_status" }),
+        json!({ "download_id": id, "hint": "it is not downloading: call check_status" }),
         Some("That is no longer downloading.".to_owned()),
     )
 }

@@ -24,10 +24,10 @@ pub const REMOVE_MEDIA: &str = "remove_media";
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RemoveMedia {
-    /// Five are asked about at a time.
+    /// All of them; code asks about 5 at a time.
     #[schemars(length(min = 1, max = 20))]
     items: Vec<RemovalTarget>,
-    /// False to keep the files.
+    /// False: keep the files.
     delete_files: bool,
 }
 
@@ -45,7 +45,8 @@ struct RemovalTarget {
 
 impl DeletionTool for RemoveMedia {
     const NAME: &'static str = REMOVE_MEDIA;
-    const DESCRIPTION: &'static str = "Delete movies or shows from the library, or a season's files.";
+    const DESCRIPTION: &'static str = "Delete titles, or files of a season, after code asked the user. Ends your turn. For a bad copy \
+        use replace_copy.";
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         let find_instance =

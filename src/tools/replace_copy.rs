@@ -30,14 +30,14 @@ pub struct ReplaceCopy {
     instance: Option<String>,
     #[schemars(range(min = 0))]
     season: Option<u32>,
-    /// Of that season; left out: all.
+    /// If not all.
     episodes: Option<Vec<u32>>,
 }
 
 impl DeletionTool for ReplaceCopy {
     const NAME: &'static str = "replace_copy";
-    const DESCRIPTION: &'static str =
-        "Delete a bad copy on disk (wrong, broken, bad sound), never take it again, get another.";
+    const DESCRIPTION: &'static str = "Delete a bad copy on disk and get another, after code asked the user. For what is missing use \
+        get_more.";
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         let instance = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;

@@ -30,8 +30,8 @@ pub struct RequestRemoval {
 
 impl TypedTool for RequestRemoval {
     const NAME: &'static str = "request_removal";
-    const DESCRIPTION: &'static str = "Ask the admins to delete a movie or show with its files. \
-                                       The user hears later what they said: do not say it is done.";
+    const DESCRIPTION: &'static str = "Ask the admins to delete a title with its files. Code tells the user their decision: it is not \
+        deleted yet.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
     const AUDIENCE: ToolAudience = ToolAudience::CannotDelete;
 
@@ -98,7 +98,7 @@ fn request_result(item: &DeletionTarget, status: &str, sentence: &str) -> CallRe
 fn no_admin() -> CallFailure {
     CallFailure::new(
         FailureCode::NobodyToAsk,
-        json!({ "hint": "there is no admin" }),
+        json!({ "hint": "there is no admin to ask: say so" }),
         Some("There is no admin I could ask.".to_owned()),
     )
 }

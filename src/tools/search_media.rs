@@ -13,6 +13,7 @@ use super::formatting::{
     format_sentence_list, list_results,
 };
 use super::library::{ArrInstances, INSTANCE_LOOKUP_TIMEOUT, Instance, query_all};
+use super::media_details::{format_airing, format_date};
 use super::ranking::{MatchQuality, TitleQuery};
 use super::typed_tool::TypedTool;
 use super::{LOOKUP_TIMEOUT, ToolContext, ToolError, ToolOutput};
@@ -28,7 +29,7 @@ const MAX_OVERVIEW_CHARS: usize = 200;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchMedia {
-    /// Title, year last if known.
+    /// Title, then year.
     #[schemars(length(min = 1))]
     query: String,
     #[serde(rename = "type")]
@@ -44,8 +45,8 @@ struct CatalogHit {
 
 impl TypedTool for SearchMedia {
     const NAME: &'static str = "search_media";
-    const DESCRIPTION: &'static str = "Search the catalogs, in the library or not. \
-                                       Gives the tmdb or tvdb number that adding needs.";
+    const DESCRIPTION: &'static str = "Search all movies and shows that exist. Use it before adding. Gives tmdb or tvdb, and the id if \
+        the library has it.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;
@@ -71,7 +72,7 @@ impl TypedTool for SearchMedia {
             let ranked = query.rank_hits(hits, |movie| (&movie.title, movie.year));
             ranked
                 .into_iter()
-                .map(|(quality, movie)| movie_hit(instance, &movie).with_match_quality(quality))
+                .map(|(quality, movie)| movie_hit(instance, &movie, context).with_match_quality(quality))
                 .collect::<Vec<_>>()
         });
         let series = series.map(|(instance, hits)| {
@@ -79,7 +80,7 @@ impl TypedTool for SearchMedia {
                 .rank_hits(dedup_hits(hits, |series| series.tvdb), |series| (&series.title, series.year));
             ranked
                 .into_iter()
-                .map(|(quality, series)| series_hit(instance, &series).with_match_quality(quality))
+                .map(|(quality, series)| series_hit(instance, &series, context).with_match_quality(quality))
                 .collect()
         });
         let (ranked_lists, failed) = movies.merge(series).or_failure()?;
@@ -158,20 +159,40 @@ fn hits_result(found: Vec<CatalogHit>, sentence: String, failed: &[String]) -> C
     }
 }
 
-fn movie_hit(instance: &Instance<Radarr>, movie: &Movie) -> CatalogHit {
+fn movie_hit(instance: &Instance<Radarr>, movie: &Movie, context: &ToolContext) -> CatalogHit {
     let mut for_model = json!({ "type": "movie", "title": clean_title(&movie.title), "year": movie.year,
         "tmdb": movie.tmdb, "in_library": movie.id.is_some() });
+    add_library_id(&mut for_model, movie.id, instance.name);
+    let today = context.now.to_zoned(context.zone.clone()).date();
+    let dates = [("in_cinemas", movie.cinema), ("online", movie.digital), ("on_disc", movie.physical)];
+    for (name, day) in dates {
+        if let Some(day) = day.filter(|day| *day > today) {
+            for_model[name] = json!(format_date(day));
+        }
+    }
     add_overview(&mut for_model, &movie.overview);
     let for_user = format_hit(&movie.title, movie.year, movie.id.is_some());
     CatalogHit { for_model, for_user, shown: instance.shown_ids(movie) }
 }
 
-fn series_hit(instance: &Instance<Sonarr>, series: &Series) -> CatalogHit {
+fn series_hit(instance: &Instance<Sonarr>, series: &Series, context: &ToolContext) -> CatalogHit {
     let mut for_model = json!({ "type": "series", "title": clean_title(&series.title), "year": series.year,
         "tvdb": series.tvdb, "seasons": series.seasons.len(), "in_library": series.id.is_some() });
+    add_library_id(&mut for_model, series.id, instance.name);
+    if let Some(at) = series.next_airing {
+        for_model["next_episode"] = json!(format_airing(at, context));
+    }
     add_overview(&mut for_model, &series.overview);
     let for_user = format_hit(&series.title, series.year, series.id.is_some());
     CatalogHit { for_model, for_user, shown: instance.shown_ids(series) }
+}
+
+/// Adds the id with which other tools select the title, if it is in the library.
+fn add_library_id(for_model: &mut Value, id: Option<i64>, instance: &str) {
+    if let Some(id) = id {
+        for_model["id"] = json!(id);
+        for_model["instance"] = json!(instance);
+    }
 }
 
 fn format_hit(title: &str, year: u16, in_library: bool) -> String {

@@ -225,7 +225,7 @@ fn nothing_on_disk(series: &Series, number: u32) -> CallFailure {
     let season = deletion_messages::format_season(number);
     CallFailure::new(
         FailureCode::NothingOnDisk,
-        json!({ "title": series.title, "season": number, "hint": "nothing of it can be deleted" }),
+        json!({ "title": series.title, "season": number, "hint": "no file of it is on disk, so nothing can be deleted: say so" }),
         Some(format!(
             "There are no files of {season} of {}.",
             super::formatting::format_media_title(&series.title, series.year)

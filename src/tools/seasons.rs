@@ -80,7 +80,8 @@ pub fn check_seasons_exist(series: &Series, listed: &[u32]) -> Result<Vec<u32>, 
     };
     if *missing == SPECIALS {
         let name = format_media_title(&series.title, series.year);
-        let for_model = json!({ "title": clean_title(&series.title), "season": SPECIALS });
+        let for_model = json!({ "title": clean_title(&series.title), "season": SPECIALS,
+            "hint": "say so; the numbered seasons can be added" });
         return Err(CallFailure::new(
             FailureCode::NoSuchSeason,
             for_model,

@@ -21,7 +21,9 @@ use crate::conversation::turn::model_action::{ModelAction, Poster, PosterUrl, SE
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SendPoster {
+    /// Of a movie.
     tmdb: Option<i64>,
+    /// Of a show.
     tvdb: Option<i64>,
 }
 
@@ -34,7 +36,7 @@ enum PosterSubject {
 
 impl TypedTool for SendPoster {
     const NAME: &'static str = SEND_POSTER;
-    const DESCRIPTION: &'static str = "Send a poster, by a number from search_media.";
+    const DESCRIPTION: &'static str = "Send the poster of a title.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;

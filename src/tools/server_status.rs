@@ -32,7 +32,7 @@ struct ServerReport {
 
 impl TypedTool for ServerStatus {
     const NAME: &'static str = "server_status";
-    const DESCRIPTION: &'static str = "Free disk space, and what is wrong with Sonarr and Radarr.";
+    const DESCRIPTION: &'static str = "Free disk space, and problems of Sonarr and Radarr.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 

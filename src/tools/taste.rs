@@ -1,6 +1,5 @@
 //! Genre profile of a household's libraries, and ranking of suggested movies by their genres and ratings.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::formatting::format_sentence_list;
@@ -55,15 +54,6 @@ impl<'a> GenreProfile<'a> {
             }
         }
         Self { genres }
-    }
-
-    /// Returns the most frequent genres.
-    pub fn top_genres(&self, limit: usize) -> Vec<(&'a str, usize)> {
-        let mut counts: Vec<(&str, usize)> =
-            self.genres.iter().map(|(name, count)| (*name, *count)).collect();
-        counts.sort_by_key(|(_, count)| Reverse(*count));
-        counts.truncate(limit);
-        counts
     }
 
     fn most_frequent_genre(&self, genres: &[String]) -> Option<(&'a str, usize)> {
@@ -193,7 +183,6 @@ mod tests {
         four_k.push(library_title(4, &["Horror"]));
         let libraries = [&hd, &four_k];
         let genre_profile = GenreProfile::from_libraries(&libraries);
-        assert_eq!(genre_profile.top_genres(2), [("Drama", 3), ("Crime", 2)]);
         let ranked = genre_profile.rank_movies(movies, liked);
         let actual: Vec<String> = ranked
             .iter()

@@ -265,8 +265,7 @@ async fn hanging_service_does_not_hide_the_other() {
 
 #[tokio::test]
 async fn empty_query_is_rejected() {
-    let failure =
-        r#"{"error":"bad_arguments","expected":"text","field":"query","hint":"Title, year last if known."}"#;
+    let failure = r#"{"error":"bad_arguments","expected":"text","field":"query","hint":"Title, then year."}"#;
     check(House::new().search(json!({"query": "  "})).await, &format!("bad_arguments: {failure}"));
 }
 
@@ -328,7 +327,7 @@ async fn five_of_many_titles_are_listed_with_the_rest_counted() {
     }
     let found = house.find(json!({"query": "rocky", "sort": "title"})).await.unwrap();
     assert_eq!((found.for_model["total"].clone(), found.shown.len()), (json!(7), 10));
-    assert_eq!(found.for_model["note"], "5 of 7 shown; narrow it down");
+    assert_eq!(found.for_model["note"], "2 more: ask for page 2, or narrow it down");
     let titles = (1..=5).map(|number| format!("Rocky {number} (1980), not on disk yet")).collect::<Vec<_>>();
     check(Ok(found), &format!("In the library: {}; and 2 more.", titles.join("; ")));
 }
@@ -435,7 +434,7 @@ async fn quality_is_the_named_or_the_most_used_profile() {
     assert_eq!(profiles, ["HD-1080p", "Ultra-HD"]);
     check(
         house.run("add_movie", json!({"tmdb": 1_170_608, "quality": "8K"})).await,
-        r#"bad_arguments: {"error":"bad_arguments","expected":"one of SD, HD-1080p, Ultra-HD","field":"quality"}"#,
+        r#"bad_arguments: {"error":"bad_arguments","expected":"one of SD, HD-1080p, Ultra-HD","field":"quality","hint":"if it is not clear, ask the user"}"#,
     );
 }
 
@@ -646,7 +645,7 @@ async fn removal_of_missing_or_too_many_titles_is_refused() {
             "error": "bad_arguments",
             "field": "items",
             "expected": "list of at most 20",
-            "hint": "Five are asked about at a time.",
+            "hint": "All of them; code asks about 5 at a time.",
         })
     );
 }
@@ -707,7 +706,16 @@ fn argument_check_returns_the_ids_in_the_call() {
         check_arguments("add_movie", json!({"tmdb": 603, "instance": "radarr-4k"})),
         Ok(CallReferences { refs: vec![MediaRef::Tmdb(603)], four_k: true })
     );
-    assert_eq!(check_arguments("add_movie", json!({"tmdb": 603})), Err(json!("one of radarr, radarr-4k")));
+    let ordinary = Ok(CallReferences { refs: vec![MediaRef::Tmdb(603)], four_k: false });
+    assert_eq!(check_arguments("add_movie", json!({"tmdb": 603})), ordinary);
+    assert_eq!(
+        check_arguments("add_movie", json!({"tmdb": 603, "quality": "4K"})),
+        Ok(CallReferences { refs: vec![MediaRef::Tmdb(603)], four_k: true })
+    );
+    assert_eq!(
+        check_arguments("add_movie", json!({"tmdb": 603, "instance": "plex"})),
+        Err(json!("one of radarr, radarr-4k"))
+    );
     assert_eq!(
         check_arguments("add_series", json!({"tvdb": 78_107, "instance": "sonarr-4k"})),
         Ok(CallReferences { refs: vec![MediaRef::Tvdb(78_107)], four_k: false })
@@ -756,7 +764,7 @@ async fn fact_needs_the_users_words_and_a_free_slot() {
     let likes: Vec<_> = likes.iter().map(|like| (FactKind::Like, None, like.as_str())).collect();
     let full_context = context_with_facts("office", &likes);
     let result = run_memory_tool("remember", json!({"kind": "like", "value": "office"}), &full_context).await;
-    assert_eq!(result, r#"{"error":"too_many","limit":40}"#);
+    assert_eq!(result, r#"{"error":"too_many","hint":"tell them to forget one first","limit":40}"#);
     assert_eq!(
         remember(json!({"kind": "alias", "value": "Dune"})).await,
         r#"{"error":"bad_arguments","expected":"what the user calls the title","field":"about"}"#
@@ -779,7 +787,7 @@ async fn named_fact_is_forgotten() {
         ("the office", r#"Forgot: "the office" means The Office (UK). [Forget(Alias, "the office")]"#),
         (
             "comedy",
-            r#"{"error":"not_known","known":["Dislikes horror","Dislikes musicals","\"the office\" means The Office (UK)"]}"#,
+            r#"{"error":"not_known","hint":"use the words of a known fact, or say that it is not stored","known":["Dislikes horror","Dislikes musicals","\"the office\" means The Office (UK)"]}"#,
         ),
     ] {
         assert_eq!(run_memory_tool("forget", json!({ "what": what }), &context).await, expected);
@@ -787,7 +795,7 @@ async fn named_fact_is_forgotten() {
     let unrelated_context = ToolContext { turn_messages: vec!["what is dune about".to_owned()], ..context };
     assert_eq!(
         run_memory_tool("forget", json!({ "what": "1" }), &unrelated_context).await,
-        r#"{"error":"not_said","hint":"the user did not say so"}"#
+        r#"{"error":"not_said","hint":"the user did not ask to forget that: ask them"}"#
     );
 }
 
@@ -804,8 +812,59 @@ fn tool_descriptions_are_small() {
                 "description": spec.description, "parameters": spec.parameters.raw()}})
             });
             let length = serialized.collect::<Value>().to_string().len();
-            assert!(length < 7_600, "{length}");
+            assert!(length < 8_700, "{length}");
         }
+    }
+}
+
+/// Arguments that several tools share, which the system prompt describes.
+const SHARED_ARGUMENTS: [&str; 4] = ["type", "id", "instance", "season"];
+
+#[test]
+fn every_tool_and_argument_has_a_description() {
+    let is_described = |(name, argument): (&String, &Value)| {
+        SHARED_ARGUMENTS.contains(&name.as_str()) || argument["description"].is_string()
+    };
+    for tool in House::with_four_k().tools() {
+        let spec = tool.spec();
+        let schema: Value = serde_json::from_str(spec.parameters.text()).unwrap();
+        let nested = schema["properties"]["items"]["items"]["properties"].as_object();
+        let mut arguments = schema["properties"].as_object().into_iter().chain(nested).flatten();
+        assert!(arguments.all(is_described), "{}: {schema}", spec.name);
+        assert!(spec.description.ends_with('.') && spec.description.len() <= 160, "{}", spec.description);
+    }
+}
+
+#[tokio::test]
+async fn offered_quality_lists_the_profiles_that_the_user_may_use() {
+    let house = House::with_titles();
+    house.radarr.set_profiles(&["SD", "HD-1080p", "Ultra-HD"]);
+    let offered = |rights: UserRights, name: &str| -> Value {
+        let schema = house.tool("add_movie").offered_spec(rights).parameters;
+        serde_json::from_str::<Value>(schema.text()).unwrap()["properties"][name].clone()
+    };
+    let member = UserRights { role: UserRole::Member, four_k: false, ..context().rights };
+    assert_eq!(offered(context().rights, "quality")["enum"], Value::Null);
+    house.run("add_movie", json!({"tmdb": 603})).await.unwrap();
+    assert_eq!(offered(context().rights, "quality")["enum"], json!(["SD", "HD-1080p", "Ultra-HD", "4K"]));
+    assert_eq!(offered(member, "quality")["enum"], json!(["SD", "HD-1080p"]));
+}
+
+#[test]
+fn instance_is_offered_only_with_the_4k_right() {
+    let house = House::with_four_k();
+    let member = UserRights { role: UserRole::Member, four_k: false, ..context().rights };
+    for (tool, pointer) in [
+        ("add_movie", "/properties/instance"),
+        ("get_more", "/properties/instance"),
+        ("remove_media", "/properties/items/items/properties/instance"),
+    ] {
+        let is_offered = |rights: UserRights| {
+            let schema: Value =
+                serde_json::from_str(house.tool(tool).offered_spec(rights).parameters.text()).unwrap();
+            schema.pointer(pointer).is_some()
+        };
+        assert_eq!((is_offered(context().rights), is_offered(member)), (true, false), "{tool}");
     }
 }
 
@@ -815,7 +874,10 @@ fn tool_schemas_match_the_snapshot() {
     let schemas: Vec<String> = house
         .tools()
         .iter()
-        .map(|tool| format!("{} {}", tool.spec().name, tool.spec().parameters.text()))
+        .map(|tool| {
+            let spec = tool.spec();
+            format!("{}: {}\n{}", spec.name, spec.description, spec.parameters.text())
+        })
         .collect();
     insta::assert_snapshot!(schemas.join("\n"));
 }

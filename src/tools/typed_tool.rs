@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::approval::ApprovedCall;
 use super::arguments::parsing::parse_arguments;
-use super::arguments::schema::argument_schema;
+use super::arguments::schema::{InstanceChoice, argument_schema, offered_schema};
 use super::deferred_addition::queue_for_retry;
 use super::deletion_outcomes::{frozen_item, not_done};
 use super::library::ArrInstances;
@@ -43,6 +43,12 @@ pub trait TypedTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// Returns the values of the argument `instance`. The argument is omitted if there is only one.
     fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
         library.selectable_names()
+    }
+
+    /// Returns the values of the argument `quality`. The list is empty if the tool has no such argument, or no profile is
+    /// known yet.
+    fn quality_names(_library: &ArrInstances, _rights: UserRights) -> Vec<String> {
+        Vec::new()
     }
 
     /// Checks what the schema cannot express, and returns the ids in the call, before the tool runs.
@@ -126,45 +132,74 @@ pub trait DeletionTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
 }
 
 pub fn adapt_tool<T: TypedTool>(library: &Arc<ArrInstances>) -> Arc<dyn Tool> {
-    let schema = argument_schema::<T>(&T::instance_names(library));
-    let spec = ToolSpec {
-        name: T::NAME,
-        description: T::DESCRIPTION,
-        effect_level: T::EFFECT_LEVEL,
-        audience: T::AUDIENCE,
-        parameters: schema.clone().into(),
-    };
-    Arc::new(ToolAdapter::<T> { spec, schema, library: library.clone(), arguments: PhantomData })
+    let spec =
+        SpecParts { description: T::DESCRIPTION, effect_level: T::EFFECT_LEVEL, audience: T::AUDIENCE };
+    Arc::new(ToolAdapter::<T>::new(T::NAME, spec, &T::instance_names(library), library))
 }
 
 pub fn adapt_deletion<T: DeletionTool>(library: &Arc<ArrInstances>) -> Arc<dyn Tool> {
-    let schema = argument_schema::<T>(&T::instance_names(library));
-    let spec = ToolSpec {
-        name: T::NAME,
+    let spec = SpecParts {
         description: T::DESCRIPTION,
         effect_level: EffectLevel::Destructive,
         audience: ToolAudience::CanDelete,
-        parameters: schema.clone().into(),
     };
-    Arc::new(DeletionAdapter(ToolAdapter::<T> {
-        spec,
-        schema,
-        library: library.clone(),
-        arguments: PhantomData,
-    }))
+    Arc::new(DeletionAdapter(ToolAdapter::<T>::new(T::NAME, spec, &T::instance_names(library), library)))
 }
 
-/// Adapter from a typed tool to [`Tool`]. The schema is also stored as a value, by which arguments are parsed.
+/// Adapter from a typed tool to [`Tool`]. The schema by which arguments are parsed is stored as a value.
 struct ToolAdapter<T> {
     spec: ToolSpec,
+    /// Specification for users who may not select an instance.
+    ordinary_spec: ToolSpec,
     schema: Value,
     library: Arc<ArrInstances>,
     arguments: PhantomData<fn() -> T>,
 }
 
+/// Parts of a specification that do not depend on the instances.
+struct SpecParts {
+    description: &'static str,
+    effect_level: EffectLevel,
+    audience: ToolAudience,
+}
+
 struct DeletionAdapter<T>(ToolAdapter<T>);
 
-impl<T: DeserializeOwned> ToolAdapter<T> {
+impl<T: DeserializeOwned + JsonSchema> ToolAdapter<T> {
+    fn new(
+        name: &'static str,
+        SpecParts { description, effect_level, audience }: SpecParts,
+        instance_names: &[&str],
+        library: &Arc<ArrInstances>,
+    ) -> Self {
+        let schema = argument_schema::<T>(instance_names);
+        let spec_for = |choice: InstanceChoice| ToolSpec {
+            name,
+            description,
+            effect_level,
+            audience,
+            parameters: offered_schema(&schema, choice, &[]).into(),
+        };
+        Self {
+            spec: spec_for(InstanceChoice::Offered),
+            ordinary_spec: spec_for(InstanceChoice::Ordinary),
+            schema,
+            library: library.clone(),
+            arguments: PhantomData,
+        }
+    }
+
+    fn offered_spec(&self, rights: UserRights, quality_names: &[String]) -> ToolSpec {
+        let (choice, spec) = match rights.may_use_four_k() {
+            true => (InstanceChoice::Offered, &self.spec),
+            false => (InstanceChoice::Ordinary, &self.ordinary_spec),
+        };
+        if quality_names.is_empty() {
+            return spec.clone();
+        }
+        ToolSpec { parameters: offered_schema(&self.schema, choice, quality_names).into(), ..spec.clone() }
+    }
+
     fn parse(&self, arguments: &ToolArguments) -> Result<T, CallFailure> {
         parse_arguments(self.spec.name, &self.schema, arguments)
     }
@@ -174,6 +209,10 @@ impl<T: DeserializeOwned> ToolAdapter<T> {
 impl<T: TypedTool> Tool for ToolAdapter<T> {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn offered_spec(&self, rights: UserRights) -> ToolSpec {
+        self.offered_spec(rights, &T::quality_names(&self.library, rights))
     }
 
     fn timeout(&self) -> Duration {
@@ -226,6 +265,10 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
 impl<T: DeletionTool> Tool for DeletionAdapter<T> {
     fn spec(&self) -> &ToolSpec {
         &self.0.spec
+    }
+
+    fn offered_spec(&self, rights: UserRights) -> ToolSpec {
+        self.0.offered_spec(rights, &[])
     }
 
     fn timeout(&self) -> Duration {

@@ -41,6 +41,7 @@ pub struct WhyMissing {
     instance: Option<String>,
     #[schemars(range(min = 0))]
     season: Option<u32>,
+    /// Its episode.
     episode: Option<u32>,
 }
 
@@ -65,7 +66,7 @@ struct EpisodeSelection {
 impl TypedTool for WhyMissing {
     const NAME: &'static str = "why_missing";
     const DESCRIPTION: &'static str =
-        "Why something of the library is not on disk yet, and what can be done.";
+        "Why a title in the library is not on disk. Gives the reason and the next step.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;
@@ -168,7 +169,7 @@ fn diagnosis_result(instance: &str, facts: &DiagnosisFacts<'_>, context: &ToolCo
     }
     let mut shown = Vec::new();
     if let Some(&id) = facts.download.and_then(|download| download.rows.first()) {
-        for_model["download"] = json!({ "id": id, "instance": instance });
+        for_model["download"] = json!({ "download_id": id, "instance": instance });
         shown.push(MediaRef::Download { instance: instance.to_owned(), id });
     }
     CallResult { for_model, for_user: sentence, shown }
@@ -305,7 +306,7 @@ fn no_such_episodes(series: &Series) -> CallFailure {
     let name = format_media_title(&series.title, series.year);
     CallFailure::new(
         FailureCode::NotListed,
-        json!({ "title": name, "hint": "Sonarr knows no such season or episode of it" }),
+        json!({ "title": name, "hint": "Sonarr lists no such season or episode: say so" }),
         Some(format!("There is no such season or episode of {name}.")),
     )
 }

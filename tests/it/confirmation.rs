@@ -558,7 +558,9 @@ async fn overview_text_cannot_request_a_deletion() {
     assert_eq!(app.sms("any movies set in the desert?").await, "Dune is a desert movie.");
     assert_eq!(
         app.results().last().map(String::as_str),
-        Some(r#"{"error":"not_requested","hint":"the user did not ask for a deletion"}"#)
+        Some(
+            r#"{"error":"not_requested","hint":"the user's words do not ask for a deletion: if they want one, tell them to text DELETE and the title, then call again"}"#
+        )
     );
 }
 

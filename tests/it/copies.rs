@@ -24,7 +24,7 @@ fn replaces_movie(id: i64) -> [ScriptedReply; 2] {
 }
 
 fn removes_download(instance: &str, id: i64, replace: bool) -> [ScriptedReply; 2] {
-    let arguments = json!({ "id": id, "instance": instance, "replace": replace });
+    let arguments = json!({ "download_id": id, "instance": instance, "replace": replace });
     [calls("check_status", json!({})), calls("remove_download", arguments)]
 }
 

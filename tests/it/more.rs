@@ -408,7 +408,7 @@ async fn four_k_library_needs_the_right_and_is_named() {
     app.register_user(ANN, Has::EveryRight).await;
     let unnamed = look(json!({ "type": "movie", "id": heat }));
     app.asks("look for heat", &unnamed).await;
-    assert!(app.results().last().unwrap().contains("one of radarr, radarr-4k"));
+    assert!(app.results().last().unwrap().contains("shown with the instance radarr-4k"));
     assert_eq!(four_k.post_count(), 0);
     assert_eq!(app.asks("in 4k", &look(in_four_k)).await, "Looking for The Heat (1995) now.");
     assert_eq!(

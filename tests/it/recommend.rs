@@ -1,6 +1,6 @@
 //! Suggestions of movies that fit the library, and their reasons.
 
-use dialarr::arr::fake::media_fixtures::{movie, series};
+use dialarr::arr::fake::media_fixtures::movie;
 use serde_json::{Value, json};
 
 use crate::harness::TestApp;
@@ -91,14 +91,6 @@ async fn suggested_title_can_be_added_directly() {
     app.model_plays([calls("add_movie", json!({ "tmdb": 769 })), says(""), says("")]);
     assert_eq!(app.sms("add the first").await, "Added Goodfellas (1990).");
     assert_eq!(app.radarr().added_ids(), [769]);
-}
-
-#[tokio::test]
-async fn suggestions_for_shows_report_only_the_genres() {
-    let app = household().await;
-    app.sonarr().add(series("The Bear").year(2022).genres(&["Drama"]));
-    app.check(json!({ "type": "series" }), "Sonarr suggests no shows. The library has most of Drama.", &[])
-        .await;
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Inputs of a model request: the turn, the turns before it, and the context that code adds.
 
-use crate::conversation::transcript::{ModelStep, ToolSpec};
+use crate::conversation::transcript::{ModelStep, ToolSpec, UserRights};
 use crate::conversation::turn::{ModelCallStyle, Turn};
 
 /// Inputs of a model request.
@@ -20,6 +20,7 @@ pub struct PromptContext<'a> {
     /// Current time in the zone of the household: `Fri Nov 20 2026 21:04 America/New_York`.
     pub moment: String,
     pub user_name: Option<&'a str>,
+    pub rights: UserRights,
     /// Facts about the user, one sentence each.
     pub facts: &'a [String],
     /// Changes for the user earlier on the same day, in other conversations, newest first.

@@ -289,8 +289,11 @@ impl Turn {
                 _ => None,
             })
         };
-        let mut changes: Vec<&str> =
-            result_texts(EffectLevel::Write).filter(|text| !text.is_empty()).collect();
+        // A deletion without a result has no text, and a refused one states what to text instead.
+        let mut changes: Vec<&str> = result_texts(EffectLevel::Write)
+            .chain(result_texts(EffectLevel::Destructive))
+            .filter(|text| !text.is_empty())
+            .collect();
         changes.dedup();
         if !changes.is_empty() {
             return NextStep::Reply(TurnReply::Tools(changes.join(" ")));

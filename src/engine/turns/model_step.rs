@@ -147,6 +147,7 @@ impl ModelStepRunner {
             context: PromptContext {
                 moment,
                 user_name: context.user.name.as_deref(),
+                rights: context.user.rights,
                 facts: &facts,
                 done_today: &history.done_today,
                 notes: &context.plan.notes,

@@ -25,6 +25,50 @@ pub fn argument_schema<Args: JsonSchema>(instance_names: &[&str]) -> Value {
     schema
 }
 
+/// Whether the model may select an instance. A required instance is always selected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InstanceChoice {
+    Offered,
+    /// Calls use the ordinary instance.
+    Ordinary,
+}
+
+/// Builds the schema that the model gets: without the limits that parsing checks, without the choice of an instance if
+/// the user has none, and with the choices of the property `quality`, if any are known.
+pub fn offered_schema(schema: &Value, choice: InstanceChoice, quality_names: &[String]) -> Value {
+    let mut offered = schema.clone();
+    strip_keywords(&mut offered, &["minLength", "minItems", "maxItems", "minimum", "maximum"]);
+    if choice == InstanceChoice::Ordinary {
+        for pointer in ["", "/properties/items/items"] {
+            remove_optional_instance(&mut offered, pointer);
+        }
+    }
+    if let Some(quality) = offered.pointer_mut("/properties/quality").filter(|_| !quality_names.is_empty()) {
+        quality["enum"] = json!(quality_names);
+    }
+    offered
+}
+
+fn strip_keywords(schema: &mut Value, keywords: &[&str]) {
+    match schema {
+        Value::Object(map) => {
+            // A property may have the name of a keyword. Only the keyword has a number.
+            map.retain(|name, value| !(keywords.contains(&name.as_str()) && value.is_number()));
+            map.values_mut().for_each(|value| strip_keywords(value, keywords));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| strip_keywords(value, keywords)),
+        _ => {}
+    }
+}
+
+fn remove_optional_instance(schema: &mut Value, pointer: &str) {
+    let Some(object) = schema.pointer_mut(pointer) else { return };
+    let is_required = object["required"].as_array().is_some_and(|names| names.contains(&json!("instance")));
+    if let Some(properties) = object["properties"].as_object_mut().filter(|_| !is_required) {
+        properties.remove("instance");
+    }
+}
+
 /// Sets the choices of the property `instance` of the object at `pointer` to `names`, or removes the property if there
 /// is no choice. Next to an id, the names are omitted, because the id was shown together with its instance.
 fn set_instance_choices(schema: &mut Value, pointer: &str, names: &[&str]) {

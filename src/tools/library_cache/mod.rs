@@ -12,23 +12,40 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::library::{ArrInstances, INSTANCE_READ_TIMEOUT, Instance};
-use crate::arr::ArrError;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
+use crate::arr::{ArrError, QualityProfile};
 use crate::http::HttpError;
 use entries::CachedTitles;
 use refresh::{FreshnessPolicy, LoadResult, QueryVersion};
 
 impl ArrInstances {
-    /// Starts loading all libraries, so that the first query does not have to wait.
+    /// Starts loading all libraries and their quality profiles, so that the first query does not have to wait.
     pub fn preload_caches(&self, now: Timestamp) {
         for instance in &self.movies {
-            instance.cache.start_load(instance.query_version(now), || instance.fetch_titles());
+            let (radarr, titles) = (instance.client.clone(), instance.fetch_titles());
+            let load = with_profiles(instance.name, async move { radarr.fetch_profiles().await }, titles);
+            instance.cache.start_load(instance.query_version(now), load);
         }
         for instance in &self.series {
-            instance.cache.start_load(instance.query_version(now), || instance.fetch_titles());
+            let (sonarr, titles) = (instance.client.clone(), instance.fetch_titles());
+            let load = with_profiles(instance.name, async move { sonarr.fetch_profiles().await }, titles);
+            instance.cache.start_load(instance.query_version(now), load);
         }
     }
+}
+
+/// Loads the profiles before the titles. The client remembers the profiles, and a failure to load them is only logged,
+/// because each addition loads them again.
+async fn with_profiles(
+    instance: &'static str,
+    profiles: impl Future<Output = Result<Vec<QualityProfile>, ArrError>>,
+    titles: impl Future<Output = Result<CachedTitles, ArrError>>,
+) -> Result<CachedTitles, ArrError> {
+    if let Err(error) = profiles.await {
+        tracing::warn!(instance, %error, "failed to load the quality profiles");
+    }
+    titles.await
 }
 
 impl Instance<Radarr> {

@@ -3,10 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::entries::{CachedTitle, CachedTitles};
+use crate::tools::formatting::to_gigabytes;
 use crate::tools::ranking::{MatchQuality, TitleQuery, WordPrefixes, may_match};
 
 /// Criteria of a query for titles.
@@ -16,6 +18,15 @@ pub struct LibraryQuery {
     pub only: Option<StatusFilter>,
     pub genre: Option<String>,
     pub sort: Option<SortOrder>,
+    pub bounds: SortBounds,
+}
+
+/// Inclusive bounds of the value by which the titles are sorted: days since the addition, gigabytes, or rating.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SortBounds {
+    pub min: Option<u32>,
+    pub max: Option<u32>,
+    pub today: Date,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -35,6 +46,7 @@ pub enum SortOrder {
     Biggest,
     Title,
     Rating,
+    Worst,
 }
 
 /// Title that matches a query.
@@ -63,7 +75,7 @@ impl TitleMatch<'_> {
 impl LibraryQuery {
     /// Returns whether the query has no criteria, so that it matches all titles.
     pub fn matches_everything(&self) -> bool {
-        let Self { query, only, genre, sort } = self;
+        let Self { query, only, genre, sort, bounds: _ } = self;
         query.is_empty() && only.is_none() && genre.is_none() && sort.is_none()
     }
 
@@ -78,7 +90,9 @@ impl LibraryQuery {
                 .titles()
                 .iter()
                 .filter(|entry| {
-                    self.meets_filter(entry) && genres.is_none_or(|genres| entry.genres.intersects(genres))
+                    self.meets_filter(entry)
+                        && genres.is_none_or(|genres| entry.genres.intersects(genres))
+                        && self.is_within_bounds(entry)
                 })
                 .map(|entry| (self.match_quality(entry, &query_prefixes, &collections), entry))
                 .filter(|(quality, _)| *quality < MatchQuality::Loose)
@@ -105,6 +119,25 @@ impl LibraryQuery {
             Some(StatusFilter::Missing) => entry.is_missing(),
             Some(StatusFilter::Unmonitored) => !entry.monitored,
         }
+    }
+
+    /// Returns whether the value by which the titles are sorted is within the bounds. A title without the value is not.
+    fn is_within_bounds(&self, entry: &CachedTitle) -> bool {
+        let SortBounds { min, max, today } = self.bounds;
+        let value = match self.sort {
+            _ if min.is_none() && max.is_none() => return true,
+            Some(SortOrder::Newest | SortOrder::Oldest) => {
+                entry.added.and_then(|day| day.until(today).ok()).map(|span| f64::from(span.get_days()))
+            }
+            Some(SortOrder::Biggest) => Some(to_gigabytes(entry.size_bytes)),
+            Some(SortOrder::Rating | SortOrder::Worst) => {
+                Some(f64::from(entry.rating)).filter(|rating| *rating > 0.0)
+            }
+            Some(SortOrder::Title) | None => return true,
+        };
+        value.is_some_and(|value| {
+            min.is_none_or(|min| value >= f64::from(min)) && max.is_none_or(|max| value <= f64::from(max))
+        })
     }
 
     /// Returns the heading for a list of the matching titles.
@@ -165,6 +198,14 @@ impl LibraryQuery {
                 matches.sort_by(|a, b| a.entry.normalized.sort_key().cmp(b.entry.normalized.sort_key()))
             }
             SortOrder::Rating => matches.sort_by(|a, b| b.entry.rating.total_cmp(&a.entry.rating)),
+            // A title without a rating is not known to be bad, so it comes last.
+            SortOrder::Worst => matches.sort_by(|a, b| {
+                let rating = |title: &TitleMatch<'_>| match title.entry.rating {
+                    0.0 => f32::INFINITY,
+                    rating => rating,
+                };
+                rating(a).total_cmp(&rating(b))
+            }),
         }
     }
 }
@@ -239,7 +280,13 @@ mod tests {
     }
 
     fn query_all() -> LibraryQuery {
-        LibraryQuery { query: TitleQuery::new(""), only: None, genre: None, sort: None }
+        LibraryQuery {
+            query: TitleQuery::new(""),
+            only: None,
+            genre: None,
+            sort: None,
+            bounds: SortBounds::default(),
+        }
     }
 
     fn query_title(query: &str) -> LibraryQuery {
@@ -322,5 +369,20 @@ mod tests {
         check(&sorted(SortOrder::Rating), &["Alien", "Aliens", "Alien: Earth"]);
         let by_title = ["Alien", "Alien: Earth", "Aliens", "Leon: The Professional", "The Thing"];
         check(&LibraryQuery { sort: Some(SortOrder::Title), ..query_all() }, &by_title);
+        check(&sorted(SortOrder::Worst), &["Aliens", "Alien", "Alien: Earth"]);
+    }
+
+    #[test]
+    fn bounds_limit_the_sorted_value() {
+        let bounded = |sort, min, max| LibraryQuery {
+            sort: Some(sort),
+            bounds: SortBounds { min, max, today: date(2026, 2, 1) },
+            ..query_all()
+        };
+        check(&bounded(SortOrder::Newest, None, Some(28)), &["Aliens", "Alien: Earth"]);
+        check(&bounded(SortOrder::Oldest, Some(28), Some(29)), &["The Thing", "Alien: Earth"]);
+        check(&bounded(SortOrder::Rating, Some(8), None), &["Alien", "Aliens", "The Thing"]);
+        check(&bounded(SortOrder::Worst, None, Some(8)), &[]);
+        check(&bounded(SortOrder::Biggest, Some(1), None), &[]);
     }
 }

@@ -151,11 +151,12 @@ impl LibraryCache {
     }
 
     /// Starts a load without waiting for it.
-    pub fn start_load<Fetch>(&self, version: QueryVersion, fetch: impl Fn() -> Fetch)
-    where
-        Fetch: Future<Output = Result<CachedTitles, ArrError>> + Send + 'static,
-    {
-        self.join_load(version, fetch);
+    pub fn start_load(
+        &self,
+        version: QueryVersion,
+        load: impl Future<Output = Result<CachedTitles, ArrError>> + Send + 'static,
+    ) {
+        self.join_load(version, || load);
     }
 
     fn lookup_cached(&self, version: QueryVersion, freshness: FreshnessPolicy) -> CacheLookup {
@@ -180,7 +181,7 @@ impl LibraryCache {
     fn join_load<Fetch>(
         &self,
         version: QueryVersion,
-        fetch: impl Fn() -> Fetch,
+        fetch: impl FnOnce() -> Fetch,
     ) -> (u64, watch::Receiver<Option<LoadResult>>)
     where
         Fetch: Future<Output = Result<CachedTitles, ArrError>> + Send + 'static,

@@ -13,7 +13,9 @@ use super::selectors;
 use super::series_goal::{SeriesGoal, fetch_shown_series};
 use crate::arr::QualityProfile;
 use crate::arr::sonarr::Sonarr;
-use crate::conversation::transcript::{CallFailure, CallResult, EffectLevel, MediaKind, ToolAudience};
+use crate::conversation::transcript::{
+    CallFailure, CallResult, EffectLevel, MediaKind, ToolAudience, UserRights,
+};
 use crate::tools::addition::count_seasons;
 use crate::tools::arguments::parsing::bad_argument;
 use crate::tools::formatting::format_media_title;
@@ -32,23 +34,33 @@ pub struct ChangeMedia {
     #[serde(rename = "type")]
     kind: MediaKind,
     pub(super) id: i64,
+    /// Whether it is searched for.
     pub(super) monitored: Option<bool>,
+    /// Only these, as in get_more.
     #[serde(default)]
     seasons: Vec<String>,
+    /// Only episodes not aired yet.
     #[serde(default)]
     only_future: bool,
+    /// New profile.
     pub(super) quality: Option<String>,
+    /// It is anime.
     anime: Option<bool>,
+    /// Also seasons announced later.
     new_seasons: Option<bool>,
     instance: Option<String>,
 }
 
 impl TypedTool for ChangeMedia {
     const NAME: &'static str = "change_media";
-    const DESCRIPTION: &'static str =
-        "Change how a title of the library, or these seasons, is looked for. Give only what changes.";
+    const DESCRIPTION: &'static str = "Change settings of a title in the library: give only what changes. Downloads nothing: use \
+        get_more.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
     const AUDIENCE: ToolAudience = ToolAudience::CanAdd;
+
+    fn quality_names(library: &ArrInstances, rights: UserRights) -> Vec<String> {
+        library.quality_names(None, rights)
+    }
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         selectors::call_references(library, (self.kind, self.id), self.instance.as_deref())

@@ -36,7 +36,7 @@ pub struct GetMore {
     #[serde(rename = "type")]
     kind: MediaKind,
     id: i64,
-    /// Numbers or S02E03, or all, first, latest, future.
+    /// Numbers, S02E03, all, first, latest or future.
     #[serde(default)]
     seasons: Vec<String>,
     instance: Option<String>,
@@ -44,8 +44,8 @@ pub struct GetMore {
 
 impl TypedTool for GetMore {
     const NAME: &'static str = "get_more";
-    const DESCRIPTION: &'static str =
-        "Get seasons or episodes of a show in the library, or look again for what is missing.";
+    const DESCRIPTION: &'static str = "Download seasons or episodes, or again what is missing, of a title in the library. For a bad \
+        copy use replace_copy.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
     const AUDIENCE: ToolAudience = ToolAudience::CanAdd;
 

@@ -141,7 +141,7 @@ pub(super) fn nothing_missing(snapshot: &SeriesSnapshot, now: Timestamp) -> Call
         let for_user = format!("Nothing that has aired of {name} is missing.");
         return CallFailure::new(
             FailureCode::NothingMissing,
-            json!({ "title": clean_title(&snapshot.series.title) }),
+            json!({ "title": clean_title(&snapshot.series.title), "hint": "say that nothing of it is missing" }),
             Some(for_user),
         );
     }

@@ -9,7 +9,8 @@ use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind};
 use crate::tools::arguments::parsing::bad_argument;
 use crate::tools::formatting::{format_media_title, format_sentence_list};
 use crate::tools::instance_ref::InstanceRef;
-use crate::tools::library::{ArrInstances, find_profile};
+use crate::tools::library::ArrInstances;
+use crate::tools::preference::find_profile;
 use crate::tools::seasons::{
     SPECIALS, check_seasons_exist, format_episode_code, format_season_list, parse_episode_code,
 };
@@ -112,7 +113,7 @@ fn no_such_episode(snapshot: &SeriesSnapshot, code: (u32, u32)) -> CallFailure {
         .map(format_episode_code);
     CallFailure::new(
         FailureCode::NoSuchEpisode,
-        json!({ "episode": code, "last_listed": last }),
+        json!({ "episode": code, "last_listed": last, "hint": "say which episode is the last one listed" }),
         Some(format!(
             "{} has no {code} that I know of.",
             format_media_title(&snapshot.series.title, snapshot.series.year)
