@@ -6,7 +6,7 @@ use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::text::message_format::{self, EmojiPolicy, MessagePage};
 use crate::conversation::transcript::{Address, EventId, TurnId, User};
 use crate::conversation::turn::FallbackReply;
-use crate::messaging::segments::SegmentCount;
+use crate::messaging::segments::{SegmentCount, spell_in_fewer_segments};
 use crate::store::people::users;
 use crate::store::queue::inbound_messages::MessageOutcome;
 use crate::store::queue::outbox::{self, NewOutboundMessage, OutboundKind};
@@ -152,6 +152,7 @@ impl ReplyAddress {
     }
 
     fn outbound_message(&self, key_suffix: &str, kind: OutboundKind, body: String) -> NewOutboundMessage {
+        let body = spell_in_fewer_segments(body);
         let segments = u32::try_from(SegmentCount::from_text(&body).count).unwrap_or(u32::MAX);
         NewOutboundMessage {
             key: format!("{}:{key_suffix}", self.source),

@@ -1,5 +1,7 @@
 //! Segment count of an SMS: the number of parts into which a carrier splits the message.
 
+use unicode_normalization::UnicodeNormalization;
+
 /// Maximum units of a message of one segment, and of each segment of a longer message.
 const GSM7_SINGLE_UNITS: usize = 160;
 const GSM7_SEGMENT_UNITS: usize = 153;
@@ -42,6 +44,29 @@ impl SegmentCount {
     }
 }
 
+/// Returns the text with plain letters in place of those outside GSM-7, such as `o` for `ō`, if that saves a segment.
+pub fn spell_in_fewer_segments(text: String) -> String {
+    let plain: String = text.chars().map(plain_letter).collect();
+    match SegmentCount::from_text(&plain).count < SegmentCount::from_text(&text).count {
+        true => plain,
+        false => text,
+    }
+}
+
+/// Returns the letter without its accent if only that letter is in GSM-7. Any other character is returned unchanged.
+fn plain_letter(character: char) -> char {
+    let plain = match character {
+        'ł' => 'l',
+        'Ł' => 'L',
+        'đ' => 'd',
+        'Đ' => 'D',
+        'ı' => 'i',
+        _ => std::iter::once(character).nfd().next().unwrap_or(character),
+    };
+    let is_cheaper = septet_count(character).is_none() && plain.is_ascii_alphabetic();
+    if is_cheaper { plain } else { character }
+}
+
 fn septet_count(character: char) -> Option<usize> {
     if GSM7_BASIC.contains(character) {
         Some(1)
@@ -73,7 +98,7 @@ mod tests {
     use proptest::prelude::proptest;
     use serde_json::Value;
 
-    use super::{GSM7_BASIC, GSM7_EXTENSION, SegmentCount, TextEncoding};
+    use super::{GSM7_BASIC, GSM7_EXTENSION, SegmentCount, TextEncoding, spell_in_fewer_segments};
 
     const VECTORS: &str = include_str!("../../tests/data/twilio/segment_vectors.json");
 
@@ -93,6 +118,17 @@ mod tests {
         let rows = vectors["vectors"].as_array().unwrap();
         rows.iter().for_each(assert_segment_count);
         assert_eq!(rows.len(), 63);
+    }
+
+    #[test]
+    fn letters_lose_their_accents_only_to_save_a_segment() {
+        let spell = |text: &str| spell_in_fewer_segments(text.to_owned());
+        let long = "Shōgun (2024) and Łódź are in the library. ".repeat(3);
+        assert_eq!(spell(&long), "Shogun (2024) and Lodz are in the library. ".repeat(3));
+        let words = "Amélie and 東京 are in the library, and so is Shōgun. ".repeat(3);
+        for text in ["Shōgun (2024) is ready.", words.as_str()] {
+            assert_eq!(spell(text), text);
+        }
     }
 
     #[test]

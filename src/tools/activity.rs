@@ -15,15 +15,21 @@ use super::formatting::{
     list_results,
 };
 use super::library::{ArrInstances, INSTANCE_READ_TIMEOUT, query_all};
+use super::media_details::format_airing;
 use super::typed_tool::TypedTool;
 use super::{ToolContext, ToolError, ToolOutput, requesters};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
-use crate::arr::{CalendarDate, CalendarEntry, Download, DownloadState, ImportedDownload, ReleaseKind};
+use crate::arr::{
+    CalendarDate, CalendarEntry, Download, DownloadContent, DownloadState, ImportedDownload, ReleaseKind,
+};
 use crate::conversation::text::title;
-use crate::conversation::transcript::{CallResult, EffectLevel, MediaRef, ToolAudience};
+use crate::conversation::title_requests::{RequestedTitle, Requester, TitleRequest};
+use crate::conversation::transcript::{CallResult, EffectLevel, MediaKind, MediaRef, ToolAudience};
 
 const DEFAULT_DAYS: u32 = 7;
+/// Maximum number of requested movies whose state is reported with the downloads.
+const MAX_WAITING: usize = 3;
 
 /// Tool that lists the downloads in progress.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -76,6 +82,10 @@ impl TypedTool for CheckStatus {
         let mut result =
             activity_result(entries.unzip(), ("", "Nothing is downloading."), "name the title", &failed);
         let shown_count = result.for_model["results"].as_array().map_or(0, Vec::len);
+        let waiting = fetch_waiting_movies(library, context, &downloads).await;
+        if !waiting.is_empty() {
+            result.for_model["waiting"] = json!(waiting);
+        }
         let media_ref = |(instance, download): &(&str, Download)| {
             let id = *download.rows.first()?;
             Some(MediaRef::Download { instance: (*instance).to_owned(), id })
@@ -160,6 +170,46 @@ impl TypedTool for RecentlyAdded {
         Ok(activity_result(formatted.unzip(), ("New: ", &empty_sentence), "ask for fewer days", &failed)
             .into())
     }
+}
+
+/// Fetches the movies that the user requested last and that are neither on disk nor downloading, each with its state:
+/// `Heat (1995): searched Fri Nov 20 at 21:05, nothing found`.
+async fn fetch_waiting_movies(
+    library: &ArrInstances,
+    context: &ToolContext,
+    downloads: &[(&str, Download)],
+) -> Vec<String> {
+    let is_own_movie = |request: &&TitleRequest| {
+        request.requester == Requester::You && request.wanted.kind == MediaKind::Movie
+    };
+    let mut waiting = Vec::new();
+    for request in context.title_requests.iter().rev().filter(is_own_movie).take(MAX_WAITING) {
+        let RequestedTitle { instance, catalog_id, .. } = &request.wanted;
+        let Some(instance) = library.movies.iter().find(|radarr| radarr.name == instance) else { continue };
+        let movie = match instance.client.fetch_movie_by_tmdb(*catalog_id).await {
+            Ok(movie) => movie,
+            Err(error) => {
+                tracing::warn!(instance = instance.name, %error, "failed to fetch a requested movie");
+                continue;
+            }
+        };
+        let is_downloading = |id: Option<i64>| {
+            downloads
+                .iter()
+                .any(|(_, download)| id.map(DownloadContent::Movie).as_ref() == Some(&download.content))
+        };
+        let Some(movie) = movie.filter(|movie| !movie.has_file && !is_downloading(movie.id)) else {
+            continue;
+        };
+        let state = match (movie.monitored, movie.available, movie.last_search) {
+            (false, ..) => "not looked for".to_owned(),
+            (true, false, _) => "not out yet".to_owned(),
+            (true, true, None) => "not searched yet".to_owned(),
+            (true, true, Some(at)) => format!("searched {}, nothing found", format_airing(at, context)),
+        };
+        waiting.push(format!("{}: {state}", request.wanted.format_name()));
+    }
+    waiting
 }
 
 /// Builds the result for a list of entries, with a prefix of the sentence and the sentence for an empty list.

@@ -100,7 +100,7 @@ fn no_poster(name: Option<String>) -> CallFailure {
         .map_or_else(|| "There is no poster.".to_owned(), |name| format!("There is no poster of {name}."));
     CallFailure::new(
         FailureCode::NoPoster,
-        json!({ "hint": "the catalog has no poster for it" }),
+        json!({ "hint": "the catalog has no poster of it: say so" }),
         Some(sentence),
     )
 }

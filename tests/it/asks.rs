@@ -134,7 +134,7 @@ async fn title_on_disk_is_ready_and_not_followed() {
     let follows = calls("tell_me_when_ready", json!({ "type": "movie", "id": heat }));
     app.model_plays([finds("heat"), follows, says("It is there.")]);
     app.sms("tell me when heat is ready").await;
-    assert_eq!(app.results()[1], r#"{"seasons":null,"status":"ready","title":"Heat","year":1995}"#);
+    assert_eq!(app.results()[1], r#"{"status":"ready","title":"Heat","year":1995}"#);
     assert_eq!(app.follows().await, Vec::<String>::new());
 }
 
@@ -146,7 +146,10 @@ async fn single_season_can_be_followed() {
         |season: u32| calls("tell_me_when_ready", json!({ "type": "series", "id": dark, "season": season }));
     app.model_plays([finds("dark"), follows(3), follows(9), says("I will tell you.")]);
     app.sms("tell me when season 3 of dark is there").await;
-    assert_eq!(app.results()[2], r#"{"error":"bad_arguments","field":"season","seasons":3}"#);
+    assert_eq!(
+        app.results()[2],
+        r#"{"error":"bad_arguments","field":"season","hint":"say which seasons there are","seasons":3}"#
+    );
     assert_eq!(app.follows().await, ["+15550100002 sonarr series 334824 season 3"]);
 }
 

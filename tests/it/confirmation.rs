@@ -571,12 +571,12 @@ async fn title_from_the_last_three_messages_can_be_prompted() {
     app.model_plays([finds("dune"), says("You have it.")]);
     app.sms("do we have dune?").await;
     app.model_plays([removes(&json!([{ "type": "movie", "id": dune }]))]);
-    assert_eq!(app.sms("i am so done with that one").await, QUESTION);
+    assert_eq!(app.sms("that one is so boring").await, QUESTION);
 
     assert_eq!(app.sms("no").await, "OK, kept.");
     app.model_plays([says("OK."), removes(&json!([{ "type": "movie", "id": dune }])), says("Fine.")]);
     app.sms("hello").await;
-    assert_eq!(app.sms("i am so done with that one").await, "Fine.");
+    assert_eq!(app.sms("that one is so boring").await, "Fine.");
 }
 
 #[tokio::test]

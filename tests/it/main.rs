@@ -18,6 +18,7 @@ mod cli;
 mod clock_steps;
 mod code_guesses;
 mod confirmation;
+mod contexts;
 mod copies;
 mod costs;
 mod crowd;

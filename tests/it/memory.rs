@@ -30,7 +30,7 @@ const SPIES: &str = "Slow Horses fits you, it is about spies.";
 /// Returns the lines about earlier answers in a request.
 fn remembered(request: &ModelRequest) -> Vec<String> {
     let words = request_text(request);
-    let lines = words.lines().skip_while(|line| !line.starts_with("said before"));
+    let lines = words.lines().skip_while(|line| !line.starts_with("earlier answers"));
     lines.skip(1).take_while(|line| line.starts_with("- ")).map(|line| line[2..].to_owned()).collect()
 }
 

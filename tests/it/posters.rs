@@ -64,7 +64,7 @@ async fn picture_of_another_host_is_not_sent() {
     app.model_plays(sends_the_poster("I have no poster of it."));
     app.sms("show me the poster of dune").await;
     assert_eq!(sent_with_media(&app), ["I have no poster of it."]);
-    let expected = r#"{"error":"no_poster","hint":"the catalog has no poster for it"}"#;
+    let expected = r#"{"error":"no_poster","hint":"the catalog has no poster of it: say so"}"#;
     assert_eq!(app.results().last().unwrap(), expected);
 }
 

@@ -47,7 +47,7 @@ async fn member_adds_up_to_the_quota_and_learns_its_renewal() {
     let refused = adds(&app, BOB, "Arrival", 329_865).await;
     assert_eq!(
         refused,
-        r#"{"ask":"Ann","error":"quota","free_again":"Fri Nov 27 at 21:04","hint":"not added; tell the user the limit, when there is room again and whom to ask","limit":"2 movies within 7 days"}"#
+        r#"{"ask":"Ann","error":"quota","free_again":"Fri Nov 27 at 21:04","hint":"not added; tell the user the limit, when there is room again and whom to ask","left":0,"limit":"2 movies within 7 days"}"#
     );
     assert_eq!(app.radarr().added_ids(), [348, 949]);
 

@@ -269,7 +269,9 @@ const MAX_SEASON: u16 = 100;
 /// English words for deletion, in the form of [`normalize_title`].
 const DELETION_WORDS: &str = "delete, deletes, deleted, deleting, deletion, del, remove, removes, removed, removing, \
     removal, get rid, getting rid, trash, trashing, erase, erasing, drop, dropping, bin, binning, nuke, nuking, \
-    wipe, wiping, purge, purging, ditch, dump, scrap, toss, zap, clear out, throw out, throw away, kick out, take off";
+    wipe, wiping, purge, purging, ditch, dump, scrap, toss, zap, clear out, throw out, throw away, kick out, take off, \
+    lose, can go, done with, finished with, dont need, do not need, no longer need, watched it already, already watched, \
+    seen it already, already seen";
 
 /// Words for a defective copy or for another one, in the same form.
 const REPLACEMENT_WORDS: &str = "replace, replaces, replacing, replacement, another, different, better, bad, broken, corrupt, \
@@ -552,7 +554,17 @@ mod tests {
 
     #[test]
     fn deletion_word_in_this_turn_is_a_request() {
-        for text in ["Delete it!", "get rid of the old ones", "NUKE dune", "can you throw out Heat"] {
+        for text in [
+            "Delete it!",
+            "get rid of the old ones",
+            "NUKE dune",
+            "can you throw out Heat",
+            "it can go",
+            "lose it",
+            "we are done with dune",
+            "I don't need that one",
+            "watched it already",
+        ] {
             assert!(is_deletion_requested(&[text], &[], &["Dune"], &[]), "{text:?}");
         }
         for text in ["what is dune about", "binge something", "undeleted scenes"] {

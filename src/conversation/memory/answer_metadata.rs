@@ -4,6 +4,7 @@
 use crate::conversation::grammar::keyword_grammar::{KEYWORDS_TEXT, MODEL_OFF_TEXT};
 use crate::conversation::grammar::triage::{self, TriageHint};
 use crate::conversation::people::facts::UserFact;
+use crate::conversation::text::message_format::asks_question;
 use crate::conversation::text::normalization::{content_words, normalize_title};
 use crate::conversation::turn::FallbackReply;
 
@@ -44,7 +45,9 @@ pub struct AnswerMetadata {
 pub enum TurnEffect {
     /// No tool was called.
     NoToolCall,
-    /// Data was read.
+    /// Only the state of the moment was read, such as the downloads, which is soon outdated.
+    ReadState,
+    /// Other data was read.
     LookedUp,
     Recommended,
     /// Data was changed.
@@ -57,12 +60,28 @@ pub(super) fn truncate_line(text: &str, max_chars: usize) -> String {
     line.char_indices().nth(max_chars).map_or(line.clone(), |(end, _)| line[..end].trim_end().to_owned())
 }
 
-/// Returns whether an answer is worth indexing. Answers to greetings, thanks and a bare yes or no are not, unless their
-/// turn had an effect.
-pub fn is_worth_indexing(question: &str, effect: TurnEffect) -> bool {
+/// Names of the tools that read the state of the moment.
+pub const STATE_TOOLS: [&str; 5] =
+    ["check_status", "server_status", "upcoming", "recently_added", "why_missing"];
+
+/// Returns whether an answer is worth indexing. Any change and any recommendation is. Answers to greetings, thanks and
+/// a bare yes or no are not, nor are questions and reports about the state of the moment.
+pub fn is_worth_indexing(question: &str, answer: &str, effect: TurnEffect) -> bool {
     let has_content =
         !content_words(question).is_empty() && triage::triage_hint(question) != TriageHint::SmallTalk;
-    has_content || matches!(effect, TurnEffect::Changed | TurnEffect::Recommended)
+    match effect {
+        TurnEffect::Changed | TurnEffect::Recommended => true,
+        TurnEffect::ReadState => false,
+        TurnEffect::LookedUp | TurnEffect::NoToolCall => has_content && !asks_question(answer),
+    }
+}
+
+/// Returns whether an answer reports the progress of a download.
+pub fn is_progress_report(answer: &str) -> bool {
+    let mut parts = answer.split('%');
+    parts.next_back();
+    parts.any(|before| before.ends_with(|last: char| last.is_ascii_digit()))
+        || ["downloading", "min left", "h left", "stuck"].iter().any(|word| answer.contains(word))
 }
 
 /// Returns whether an answer contains more than a fallback reply.
@@ -84,7 +103,9 @@ pub fn extract_without_model(question: &str, answer: &str, effect: TurnEffect) -
     let (kind, importance) = match effect {
         TurnEffect::Changed => (ResponseType::Action, 0.6),
         TurnEffect::Recommended => (ResponseType::Recommendation, 0.6),
-        TurnEffect::LookedUp | TurnEffect::NoToolCall => (ResponseType::Explanation, 0.5),
+        TurnEffect::ReadState | TurnEffect::LookedUp | TurnEffect::NoToolCall => {
+            (ResponseType::Explanation, 0.5)
+        }
     };
     let mut keywords = content_words(question);
     for word in content_words(answer) {
@@ -171,9 +192,11 @@ mod tests {
             ("yes", TurnEffect::Changed, true),
             ("2", TurnEffect::Changed, true),
             ("what is dune about", TurnEffect::LookedUp, true),
+            ("is dune done yet", TurnEffect::ReadState, false),
         ] {
-            assert_eq!(is_worth_indexing(question, effect), expected, "{question}");
+            assert_eq!(is_worth_indexing(question, "Fine.", effect), expected, "{question}");
         }
+        assert!(!is_worth_indexing("get me dune", "Which one?", TurnEffect::LookedUp));
     }
 
     #[test]

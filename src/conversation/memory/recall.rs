@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use super::answer_metadata::ResponseType;
+use super::answer_metadata::{self, ResponseType};
 use crate::conversation::model_cost::estimate_tokens;
+use crate::conversation::text::message_format::asks_question;
 use crate::conversation::text::normalization::{content_words, normalize_title};
 
 /// Maximum number of candidates in each ranking.
@@ -195,12 +196,21 @@ impl RecallCandidate {
     }
 }
 
-/// Formats the lines for the prompt. They are dated, because an earlier answer may no longer be true.
-pub fn format_recall_lines(recalled: &RecalledAnswers, zone: &TimeZone) -> Vec<String> {
+/// Formats the lines for the prompt. They are dated, because an earlier answer may be outdated. Questions and progress
+/// reports are omitted, and so are the changes of the day, which the prompt contains as `done_today`.
+pub fn format_recall_lines(
+    recalled: &RecalledAnswers,
+    done_today: &[String],
+    zone: &TimeZone,
+) -> Vec<String> {
     let mut tokens_left = MAX_TOKENS;
     let mut lines = Vec::new();
     for ranked in recalled.ranked_answers() {
         let row = &ranked.candidate;
+        let is_known = done_today.iter().any(|sentence| row.answer.contains(sentence.as_str()));
+        if is_known || asks_question(&row.answer) || answer_metadata::is_progress_report(&row.answer) {
+            continue;
+        }
         let day = row.answered_at.to_zoned(zone.clone()).strftime("%b %-d");
         let answer = if row.answer.chars().count() > MAX_ANSWER_CHARS && !row.summary.is_empty() {
             &row.summary
@@ -354,6 +364,24 @@ mod tests {
     }
 
     #[test]
+    fn questions_progress_and_changes_of_the_day_are_not_recalled() {
+        let rows = [
+            "Which one do you mean?\n1. Dune (1984)\n2. Dune (2021)\nReply 1 or 2",
+            "Dune is 62% done, 20 min left.",
+            "Added Heat (1995).",
+            "Plex runs on the TV in the den.",
+        ];
+        let rows = (1..).zip(rows).map(|(id, answer)| RecallCandidate {
+            answer: answer.to_owned(),
+            question: String::new(),
+            ..similar_candidate(id, 0.9, 0.9)
+        });
+        let recalled = rank_candidates("anything", rows.collect(), &[], 0.3, NOW);
+        let lines = format_recall_lines(&recalled, &["Added Heat (1995).".to_owned()], &TimeZone::UTC);
+        assert_eq!(lines, ["Nov 20, told this user: Plex runs on the TV in the den."]);
+    }
+
+    #[test]
     fn recalled_lines_are_dated_and_limited() {
         let long = "word ".repeat(200);
         let rows: Vec<RecallCandidate> = (1..=6)
@@ -363,7 +391,8 @@ mod tests {
                 ..similar_candidate(id, 0.9, 0.9)
             })
             .collect();
-        let lines = format_recall_lines(&rank_candidates("anything", rows, &[], 0.3, NOW), &TimeZone::UTC);
+        let lines =
+            format_recall_lines(&rank_candidates("anything", rows, &[], 0.3, NOW), &[], &TimeZone::UTC);
         let tokens: u64 = lines.iter().map(|line| estimate_tokens(line.len())).sum();
         assert!(tokens <= MAX_TOKENS && !lines.is_empty(), "{tokens}");
         assert!(lines[0].starts_with("Nov 20, this user said \"word "), "{}", lines[0]);

@@ -1,6 +1,6 @@
 //! Inputs of a model request: the turn, the turns before it, and the context that code adds.
 
-use crate::conversation::transcript::{ModelStep, ToolSpec, UserRights};
+use crate::conversation::transcript::{ModelStep, ToolSpec, TurnId, UserRights};
 use crate::conversation::turn::{ModelCallStyle, Turn};
 
 /// Inputs of a model request.
@@ -10,7 +10,8 @@ pub struct PromptMaterial<'a> {
     /// Earlier turns of this conversation, oldest first.
     pub history: &'a [PastTurn],
     pub turn: &'a Turn,
-    pub context: PromptContext<'a>,
+    /// Context block of the turn.
+    pub context_block: &'a str,
     pub style: ModelCallStyle,
 }
 
@@ -31,9 +32,21 @@ pub struct PromptContext<'a> {
     pub recalled: &'a [String],
 }
 
+/// Context of a turn, as stored when its first request is sent. It stays the same for the whole turn, and later turns
+/// repeat it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrozenContext {
+    pub block: String,
+    /// First of the earlier turns that the requests of the turn repeat; `None` if they repeat none.
+    pub window_start: Option<TurnId>,
+}
+
 /// Finished turn, as the prompts of later turns include it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastTurn {
+    pub id: TurnId,
+    /// Context of the turn; `None` if its request went to no model, or its context was erased.
+    pub context: Option<FrozenContext>,
     pub texts: Vec<String>,
     pub steps: Vec<ModelStep>,
     /// Reply of the turn, if it is not the text of the last step.

@@ -1,9 +1,14 @@
 //! Construction of the model requests, with all size limits of a prompt.
 
+mod clean_text;
+mod context_block;
 mod material;
 mod request_builder;
 #[cfg(test)]
 mod tests;
+mod window;
 
-pub use material::{PastTurn, PromptContext, PromptMaterial};
+pub use context_block::build_context_block;
+pub use material::{FrozenContext, PastTurn, PromptContext, PromptMaterial};
 pub use request_builder::{build_metadata_request, build_request, build_triage_request};
+pub use window::{MAX_TURNS, trim_to_window};

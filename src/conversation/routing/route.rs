@@ -49,8 +49,8 @@ pub struct RoutingContext<'a> {
 pub struct RecentMessage {
     pub message: MessageRef,
     pub body: String,
-    /// True for a notification without a question, which no message of the user can answer.
-    pub asks_nothing: bool,
+    /// Time of a notification without a question, which no message of the user can answer; `None` for all others.
+    pub notified_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -433,7 +433,7 @@ fn was_asked_for_code(context: &RoutingContext<'_>) -> bool {
 /// Returns our last message that the user's message may answer.
 fn last_outbound_body<'a>(context: &RoutingContext<'a>) -> Option<&'a str> {
     let is_ours = |recent: &&RecentMessage| matches!(recent.message, MessageRef::Outbound(_));
-    let ours = context.recent.iter().filter(is_ours).find(|recent| !recent.asks_nothing);
+    let ours = context.recent.iter().filter(is_ours).find(|recent| recent.notified_at.is_none());
     ours.map(|recent| recent.body.as_str())
 }
 
@@ -751,7 +751,7 @@ mod tests {
             [RecentMessage {
                 message: MessageRef::Outbound(OutboxId(1)),
                 body: body.to_owned(),
-                asks_nothing: false,
+                notified_at: None,
             }]
         };
         let (statement, question, list) = (

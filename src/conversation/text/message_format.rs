@@ -121,11 +121,15 @@ pub(in crate::conversation) fn normalize_characters(text: &str, emoji: EmojiPoli
         if is_emoji(character) || (has_emoji_style && !character.is_ascii()) {
             if emoji == EmojiPolicy::Keep {
                 plain.push(character);
+            } else {
+                close_gap(&mut plain, characters.peek().copied());
             }
         } else if joins_emoji(character) {
             let follows_emoji = plain.ends_with(|last: char| is_emoji(last) || is_symbol(last));
-            if emoji == EmojiPolicy::Keep && follows_emoji {
-                plain.push(character);
+            match emoji {
+                EmojiPolicy::Keep if follows_emoji => plain.push(character),
+                EmojiPolicy::Keep => {}
+                EmojiPolicy::Remove => close_gap(&mut plain, characters.peek().copied()),
             }
         } else if let Some(replacement) = replace_look_alike(character) {
             plain.push_str(replacement);
@@ -135,6 +139,15 @@ pub(in crate::conversation) fn normalize_characters(text: &str, emoji: EmojiPoli
     }
     // NFC again, because a removed character may have separated a letter from its accent.
     plain.nfc().collect()
+}
+
+/// Removes the space before a removed emoji if no other word follows.
+fn close_gap(plain: &mut String, next: Option<char>) {
+    let follows_word =
+        next.is_none_or(|next| next.is_whitespace() || matches!(next, '.' | ',' | '!' | '?' | ';' | ':'));
+    if follows_word && plain.ends_with(' ') {
+        plain.pop();
+    }
 }
 
 /// Returns whether the character can be a part of an emoji without being one: a heart, the digit of a keycap, a joiner,
@@ -480,6 +493,7 @@ mod tests {
         check(text, "Done 1 I \u{2665} it");
         assert_eq!(format_for_sms(text, EmojiPolicy::from_text("thanks \u{1f600}")), text);
         assert_eq!(format_for_sms(text, EmojiPolicy::from_text("thanks :)")), "Done 1 I \u{2665} it");
+        check("Great \u{1f389}! Done \u{2764}\u{fe0f}, enjoy \u{1f37f}", "Great! Done, enjoy");
     }
 
     #[test]

@@ -173,7 +173,7 @@ impl MemoryIndexer {
         progress: &mut IndexingProgress,
     ) -> Result<QueueFlow, DbError> {
         let (rows, excluded): (Vec<_>, Vec<_>) = batch.into_iter().partition(|row| {
-            row.turn.is_none() || answer_metadata::is_worth_indexing(&row.question, row.effect)
+            row.turn.is_none() || answer_metadata::is_worth_indexing(&row.question, &row.answer, row.effect)
         });
         let extracted = self.extractor.extract_metadata(&rows).await?;
         let mut results = Vec::new();

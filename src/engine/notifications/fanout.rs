@@ -13,7 +13,6 @@ use crate::conversation::notifications::arr_events::{
 use crate::conversation::transcript::{MediaKind, UserId, UserStatus};
 use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::HouseholdSettings;
-use crate::messaging::segments::SegmentCount;
 use crate::store::library::arr_events::{self, EventClaimOutcome};
 use crate::store::library::follows::{self, FollowedTitle};
 use crate::store::memory::groups::{self, SharedMessage};
@@ -355,11 +354,10 @@ impl NotificationFanout<'_> {
             waiting.phrases.push(text.phrase.clone());
             let combined = event_messages::combine_phrases(topic, &waiting.phrases);
             let message = address.notification_message(&key, &combined);
-            let segments = u32::try_from(SegmentCount::from_text(&message.body).count).unwrap_or(u32::MAX);
             notifications::append_phrase(
                 self.conn,
                 waiting.id,
-                (&message.body, segments),
+                (&message.body, message.segments),
                 content,
                 self.now,
             )?;

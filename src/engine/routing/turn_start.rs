@@ -16,6 +16,7 @@ use crate::conversation::rate_limit::TextAllowance;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::no_reply_reason::NoReplyReason;
+use crate::conversation::routing::prompt_notes;
 use crate::conversation::routing::route::{
     self, EndedPrompt, LastListSource, OpenPrompt, RecentMessage, Route, RoutingContext,
 };
@@ -31,6 +32,7 @@ use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::reactions::{self, ReceivedReaction};
 use crate::store::conversation::{conversations, history};
 use crate::store::database::db::Db;
+use crate::store::library::title_requests;
 use crate::store::people::users::{self, OptOutcome};
 use crate::store::people::{join_requests, pauses};
 use crate::store::queue::inbound_messages;
@@ -164,10 +166,14 @@ impl TurnStart<'_> {
             kind: open.common_kind(),
         });
         let has_reaction = waiting.iter().any(|event| reaction::parse_reaction(&event.body).is_some());
-        let recent = match has_reaction {
+        let mut recent = match has_reaction {
             true => history::load_quotable_messages(self.conn, user.id)?,
             false => history::load_last_messages(self.conn, user.id)?,
         };
+        let notes = prompt_notes::format_notifications(&recent, &self.settings.zone, self.now);
+        if !has_reaction {
+            recent.retain(|message| message.notified_at.is_none());
+        }
         let has_offer = recent.iter().any(|recent| first_request::may_contain_offer(&recent.body));
         let first_request = match has_offer {
             true => join_requests::load_first_request(self.conn, user.id, self.now)?,
@@ -181,6 +187,7 @@ impl TurnStart<'_> {
             ended_prompt: ended,
             denied_at,
             recent,
+            notes,
             last_list,
             slot,
             over_limit,
@@ -361,6 +368,15 @@ impl TurnStart<'_> {
         Ok(TurnStartOutcome::Turn(self.open_turn(user, TurnKind::Chat, &plan, events)?))
     }
 
+    fn format_own_requests(&mut self, user: UserId) -> QueryResult<Option<String>> {
+        let requests: Vec<(Timestamp, String)> = title_requests::load_recent_title_requests(self.conn)?
+            .into_iter()
+            .filter(|request| request.user == user)
+            .map(|request| (request.requested_at, request.title.format_name()))
+            .collect();
+        Ok(prompt_notes::format_own_requests(&requests, &self.settings.zone, self.now))
+    }
+
     /// Starts a chat turn with all waiting messages that belong to it.
     fn start_chat_turn(
         &mut self,
@@ -394,6 +410,11 @@ impl TurnStart<'_> {
         if plan.responder == Responder::Model && count == 1 && needs_triage {
             plan.triage = TriageState::Open;
         }
+        plan.notes.clone_from(&context.notes);
+        plan.notes.extend(prompt_notes::picture_note(&waiting[..count]));
+        if waiting[..count].iter().any(|event| prompt_notes::asks_for_requests(&event.body)) {
+            plan.notes.extend(self.format_own_requests(user.id)?);
+        }
         if context.pending.is_some() {
             pending_action::close_pending_action(self.conn, user.id, CloseReason::Dropped, self.now)?;
             let closing = context.closing_sentence();
@@ -415,6 +436,8 @@ pub(super) struct UserContext {
     /// Index of the first no among the waiting messages after the first message.
     denied_at: Option<usize>,
     recent: Vec<RecentMessage>,
+    /// Notifications since the last reply, as notes for the model.
+    notes: Vec<String>,
     last_list: LastListSource,
     slot: ConversationSlot,
     /// One flag for each waiting message.

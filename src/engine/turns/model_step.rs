@@ -10,7 +10,7 @@ use super::turn_context::{TurnContext, TurnHistory};
 use crate::clock::Clock;
 use crate::conversation::model_cost::{CostEstimate, ModelCharge};
 use crate::conversation::model_request::ModelRequest;
-use crate::conversation::prompt::{self, PromptContext, PromptMaterial};
+use crate::conversation::prompt::{self, PromptMaterial};
 use crate::conversation::transcript::{Responder, StopReason, UserId};
 use crate::conversation::turn::{ModelCallPlan, StepFailure};
 use crate::engine::model_calls::call_schedule::CallPurpose;
@@ -80,7 +80,9 @@ impl ModelStepRunner {
         let metrics = &self.metrics;
         let (responder, model) = self.models.select_model(call.responder);
         let (model, estimate) = (model.name().to_owned(), call.estimate);
-        let attempt = NewAttempt { id: call.attempt, responder, model, estimate };
+        let is_first = responder == Responder::Model && context.plan.context.is_none() && plan.step == 0;
+        let frozen = is_first.then(|| history.context.clone());
+        let attempt = NewAttempt { id: call.attempt, responder, model, estimate, context: frozen };
         if log.start_attempt(attempt).await? != Some(ReservationOutcome::Granted) {
             return Ok(TurnProgress::Reload);
         }
@@ -137,22 +139,11 @@ impl ModelStepRunner {
         history: &TurnHistory,
         plan: &ModelCallPlan,
     ) -> ModelRequest {
-        let zone = self.settings.zone.clone();
-        let facts = context.facts.prompt_lines();
-        let moment = self.clock.now().to_zoned(zone).strftime("%a %b %-d %Y %H:%M %Q").to_string();
         prompt::build_request(&PromptMaterial {
             tools: self.tools.offered_specs(context.user.rights),
             history: &history.turns,
             turn: &context.turn,
-            context: PromptContext {
-                moment,
-                user_name: context.user.name.as_deref(),
-                rights: context.user.rights,
-                facts: &facts,
-                done_today: &history.done_today,
-                notes: &context.plan.notes,
-                recalled: &history.recalled,
-            },
+            context_block: &history.context.block,
             style: plan.style,
         })
     }

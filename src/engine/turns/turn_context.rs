@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::conversation::people::facts::UserFacts;
-use crate::conversation::prompt::PastTurn;
+use crate::conversation::prompt::{FrozenContext, PastTurn};
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::transcript::{CallRow, CallState, EffectLevel, ToolCall, User, UserId};
 use crate::conversation::turn::Turn;
@@ -72,8 +72,10 @@ impl TurnContext {
 
 /// Messages and actions before a turn, which do not change while the turn runs.
 pub(super) struct TurnHistory {
-    /// Turns of this conversation.
+    /// Turns of this conversation, in the window of the prompt.
     pub(super) turns: Vec<PastTurn>,
+    /// Context of all requests of the turn.
+    pub(super) context: FrozenContext,
     /// Actions in earlier conversations of the day, newest first.
     pub(super) done_today: Vec<String>,
     /// Recalled lines from any earlier conversation that relate to the current messages.

@@ -15,13 +15,13 @@ use super::turn_end;
 use super::write_recovery::WriteRecovery;
 use crate::clock::Clock;
 use crate::conversation::memory::recall;
+use crate::conversation::prompt::{self, FrozenContext, PromptContext};
 use crate::conversation::transcript::{Responder, TurnId, UserId};
 use crate::conversation::turn::NextStep;
 use crate::engine::memory::recall::AnswerRecall;
 use crate::engine::model_calls::caller::ModelCaller;
 use crate::engine::parts::EngineParts;
 use crate::engine::settings::HouseholdSettings;
-use crate::store::conversation::history::ConversationWindow;
 use crate::store::turns::turn_lifecycle::{ActiveTurn, TriageState, TurnKind};
 
 /// Runner of turns, which decides each step and passes it to the component that executes it.
@@ -79,9 +79,15 @@ impl TurnRunner {
     }
 
     async fn run_chat_turn(&self, log: TurnLog) -> anyhow::Result<()> {
-        let (context, ConversationWindow { turns, oldest }, done_today) = log.load_with_history().await?;
-        let recalled = self.recall_lines(&log, &context, oldest).await;
-        let history = TurnHistory { turns, done_today, recalled };
+        let (context, mut turns, done_today) = log.load_with_history().await?;
+        prompt::trim_to_window(&mut turns, context.plan.context.as_ref());
+        let window_start = turns.first().map(|turn| turn.id);
+        let recalled = self.recall_lines(&log, &context, (window_start, &done_today)).await;
+        let frozen = context.plan.context.clone().unwrap_or_else(|| {
+            let block = self.build_context_block(&context, &done_today, &recalled);
+            FrozenContext { block, window_start }
+        });
+        let history = TurnHistory { turns, context: frozen, done_today, recalled };
         let reports = history.action_reports();
         let log = log.with_earlier_reports(reports.clone());
         // Recall takes time, so the turn may have been canceled. Recording the next step detects that, but triage calls
@@ -123,13 +129,31 @@ impl TurnRunner {
         }
     }
 
-    /// Returns the recalled lines for a turn's prompt, without answers from turn `oldest` on, which the prompt already
-    /// contains. Returns no lines if recall fails, or if the turn is canceled.
+    fn build_context_block(
+        &self,
+        context: &TurnContext,
+        done_today: &[String],
+        recalled: &[String],
+    ) -> String {
+        let zone = self.settings.zone.clone();
+        prompt::build_context_block(&PromptContext {
+            moment: self.clock.now().to_zoned(zone).strftime("%a %b %-d %Y %H:%M %Q").to_string(),
+            user_name: context.user.name.as_deref(),
+            rights: context.user.rights,
+            facts: &context.facts.prompt_lines(),
+            done_today,
+            notes: &context.plan.notes,
+            recalled,
+        })
+    }
+
+    /// Returns the recalled lines for a turn's prompt, without what the prompt already contains: answers from turn
+    /// `oldest` on, and the changes of the day. Returns no lines if recall fails, or if the turn is canceled.
     async fn recall_lines(
         &self,
         log: &TurnLog,
         context: &TurnContext,
-        oldest: Option<TurnId>,
+        (oldest, done_today): (Option<TurnId>, &[String]),
     ) -> Vec<String> {
         let query = context.turn.texts.join(" ");
         if context.plan.responder == Responder::Keyword || context.turn.cancel_requested {
@@ -140,7 +164,7 @@ impl TurnRunner {
             () = log.wait_for_cancellation() => return Vec::new(),
         };
         match result {
-            Ok(answers) => recall::format_recall_lines(&answers, &self.settings.zone),
+            Ok(answers) => recall::format_recall_lines(&answers, done_today, &self.settings.zone),
             Err(error) => {
                 let error = anyhow::Error::from(error);
                 tracing::error!(turn = %context.active_turn.id, error = format!("{error:#}"), "failed to search the memory");

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::record::steps::{self, LoadedBlocks, StepRecord};
 use super::record::turn_range::{TurnRange, select_turn_ids};
 use crate::conversation::people::facts::is_fact_call;
-use crate::conversation::prompt::PastTurn;
+use crate::conversation::prompt::{self, PastTurn};
 use crate::conversation::routing::route::{LastListSource, MessageRef, RecentMessage};
 use crate::conversation::stream_events::{CallPhase, StreamTurnState};
 use crate::conversation::transcript::{
@@ -16,9 +16,8 @@ use crate::store::Conn;
 use crate::store::codec::{ms, none_if_unreadable, parse_call_result};
 use crate::store::queue::outbox::{OutboundKind, expects_no_reply};
 use crate::store::schema::{conversations, inbound_events, outbox, reactions, tool_calls, turns};
+use crate::store::turns::turn_lifecycle;
 
-/// Maximum number of finished turns that are loaded for a window. The prompt may shorten the window further.
-const WINDOW_TURN_LIMIT: i64 = 20;
 /// Maximum number of messages in each direction that a reaction may quote.
 const QUOTABLE_MESSAGE_LIMIT: i64 = 20;
 /// Maximum number of earlier conversations whose changes are loaded.
@@ -28,25 +27,14 @@ const EARLIER_TURN_LIMIT: i64 = 100;
 /// Maximum number of changes in each of them.
 const EARLIER_CHANGE_LIMIT: i64 = 20;
 
-/// Part of a conversation that the model receives.
-#[derive(Debug, Clone, Default)]
-pub struct ConversationWindow {
-    /// Past turns, oldest first.
-    pub turns: Vec<PastTurn>,
-    /// Oldest turn that was loaded, even if it is not in `turns` because its content is erased.
-    pub oldest: Option<TurnId>,
-}
+/// Row of a turn in a window: its id, its answer and its plan.
+type WindowRow = (TurnId, Option<String>, String);
 
-/// Loads the finished turns of a conversation, without canceled turns.
-pub fn load_conversation_window(
-    conn: &mut Conn,
-    conversation: ConversationId,
-) -> QueryResult<ConversationWindow> {
-    let mut rows = load_window_answers(conn, conversation)?;
+/// Loads the newest finished turns of a conversation, oldest first, without canceled turns.
+pub fn load_past_turns(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<PastTurn>> {
+    let mut rows = load_window_rows(conn, conversation)?;
     rows.reverse();
-    let Some(oldest) = rows.first().map(|(id, _)| *id) else {
-        return Ok(ConversationWindow::default());
-    };
+    let Some(oldest) = rows.first().map(|(id, ..)| *id) else { return Ok(Vec::new()) };
     let turns = TurnRange::from_turn(conversation, oldest);
     let mut steps = steps::load_steps(conn, turns, LoadedBlocks::Text)?;
     let reaction = reactions::table.filter(reactions::said_in.eq(inbound_events::id.nullable()));
@@ -56,12 +44,14 @@ pub fn load_conversation_window(
         .order((inbound_events::provider_at, inbound_events::id))
         .select((inbound_events::turn_id, inbound_events::body))
         .load(conn)?;
-    let turns = rows
+    Ok(rows
         .into_iter()
-        .map(|(id, answer)| {
+        .map(|(id, answer, plan)| {
             let texts = bodies.iter().filter(|(turn, _)| *turn == Some(id)).map(|(_, body)| body.clone());
             let steps = convert_model_steps(steps.remove(&id))?;
-            Ok(PastTurn { texts: texts.collect(), steps, answer })
+            // Without a readable context, the window contains only the messages of the turn.
+            let context = none_if_unreadable(turn_lifecycle::parse_plan_context(&plan))?.flatten();
+            Ok(PastTurn { id, context, texts: texts.collect(), steps, answer })
         })
         .collect::<QueryResult<Vec<PastTurn>>>()?
         .into_iter()
@@ -69,8 +59,7 @@ pub fn load_conversation_window(
         .filter(|past| !past.texts.is_empty())
         // An erased turn is useless to a model, and some model servers reject empty messages.
         .filter(|past| past.answer.is_some() || past.texts.iter().any(|text| !text.is_empty()))
-        .collect();
-    Ok(ConversationWindow { turns, oldest: Some(oldest) })
+        .collect())
 }
 
 /// Converts the steps of a past turn. Returns none if they cannot be read: the window then contains only the messages
@@ -79,11 +68,8 @@ fn convert_model_steps(steps: Option<Vec<StepRecord>>) -> QueryResult<Vec<ModelS
     Ok(none_if_unreadable(steps::collect_model_steps(steps.unwrap_or_default()))?.unwrap_or_default())
 }
 
-/// Loads the turns of a window with their answers, newest first.
-fn load_window_answers(
-    conn: &mut Conn,
-    conversation: ConversationId,
-) -> QueryResult<Vec<(TurnId, Option<String>)>> {
+/// Loads the turns of a window, newest first.
+fn load_window_rows(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<WindowRow>> {
     turns::table
         .filter(
             turns::conversation_id
@@ -92,8 +78,8 @@ fn load_window_answers(
                 .and(turns::state.ne(StreamTurnState::Canceled)),
         )
         .order(turns::id.desc())
-        .limit(WINDOW_TURN_LIMIT)
-        .select((turns::id, turns::response_text))
+        .limit(i64::try_from(prompt::MAX_TURNS).unwrap_or(i64::MAX))
+        .select((turns::id, turns::response_text, turns::prompt))
         .load(conn)
 }
 
@@ -135,11 +121,9 @@ pub fn load_quotable_messages(conn: &mut Conn, user: UserId) -> QueryResult<Vec<
     load_recent_messages(conn, user, QUOTABLE_MESSAGE_LIMIT)
 }
 
-/// Loads the last outbound messages that the user may answer, and the last inbound one.
+/// Loads the last outbound messages, and the last inbound one.
 pub fn load_last_messages(conn: &mut Conn, user: UserId) -> QueryResult<Vec<RecentMessage>> {
-    let mut messages = load_recent_messages(conn, user, 1)?;
-    messages.retain(|message| !message.asks_nothing);
-    Ok(messages)
+    load_recent_messages(conn, user, 1)
 }
 
 #[derive(Queryable, Selectable)]
@@ -173,13 +157,13 @@ fn load_recent_messages(
         .load(conn)?;
     let outbound = outbound.into_iter().map(|sent| RecentMessage {
         message: MessageRef::Outbound(sent.id),
-        asks_nothing: expects_no_reply(sent.kind, &sent.body),
+        notified_at: sent.accepted_at.filter(|_| expects_no_reply(sent.kind, &sent.body)),
         body: sent.body,
     });
     let inbound = inbound.into_iter().map(|(id, body)| RecentMessage {
         message: MessageRef::Inbound(id),
         body,
-        asks_nothing: false,
+        notified_at: None,
     });
     Ok(outbound.chain(inbound).collect())
 }

@@ -14,6 +14,7 @@ use crate::store::codec::{convert_integer, ms};
 use crate::store::column_types::stored_enum;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::schema::user_facts;
+use crate::store::turns::turn_lifecycle;
 
 /// Highest number of a fact; numbering then restarts from 1.
 const MAX_FACT_NUMBER: u32 = 99;
@@ -180,6 +181,7 @@ pub fn forget_fact(
         }
     }
     clear_fact_text(conn, &ids, now)?;
+    turn_lifecycle::erase_contexts(conn, user)?;
     Ok(Some(fact))
 }
 

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::responses::{AnswerState, SharingState, next_revision};
 use super::shared_answers;
-use crate::conversation::memory::answer_metadata::{AnswerMetadata, RECOMMEND, TurnEffect};
+use crate::conversation::memory::answer_metadata::{AnswerMetadata, RECOMMEND, STATE_TOOLS, TurnEffect};
 use crate::conversation::stream_events::CallPhase;
 use crate::conversation::transcript::{EffectLevel, TurnId, UserId};
 use crate::memory::vector::UnitVector;
@@ -151,11 +151,13 @@ fn load_turn_effect(conn: &mut Conn, turn: Option<TurnId>) -> QueryResult<TurnEf
     let changed =
         calls.iter().any(|(_, effect, state)| *effect != EffectLevel::Read && *state == CallPhase::Complete);
     let recommended = calls.iter().any(|(name, _, _)| name == RECOMMEND);
+    let only_state = calls.iter().all(|(name, _, _)| STATE_TOOLS.contains(&name.as_str()));
     Ok(match (changed, recommended, calls.is_empty()) {
         (true, _, _) => TurnEffect::Changed,
         (false, true, _) => TurnEffect::Recommended,
-        (false, false, false) => TurnEffect::LookedUp,
         (false, false, true) => TurnEffect::NoToolCall,
+        (false, false, false) if only_state => TurnEffect::ReadState,
+        (false, false, false) => TurnEffect::LookedUp,
     })
 }
 

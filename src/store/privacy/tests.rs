@@ -360,7 +360,7 @@ fn columns_containing(conn: &mut Conn, word: &str) -> Vec<String> {
 fn check_turn_is_readable(conn: &mut Conn, turn: TurnId) {
     let conversation = load_conversation_id(conn, turn);
     turn_rows::load_turn(conn, ActiveTurn { id: turn, kind: TurnKind::Chat, conversation }).unwrap();
-    history::load_conversation_window(conn, conversation).unwrap();
+    history::load_past_turns(conn, conversation).unwrap();
     calls::load_shown_media(conn, conversation).unwrap();
     for call in load_call_rows(conn, turn) {
         pending_action::load_deletion_items(conn, call).unwrap();
@@ -392,7 +392,7 @@ fn erased_conversation_has_no_text_and_stays_readable() {
     for turn in [answered, held] {
         check_turn_is_readable(&mut conn, turn);
         let conversation = load_conversation_id(&mut conn, turn);
-        assert_eq!(history::load_conversation_window(&mut conn, conversation).unwrap().turns.len(), 0);
+        assert_eq!(history::load_past_turns(&mut conn, conversation).unwrap().len(), 0);
     }
 }
 

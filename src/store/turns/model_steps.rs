@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{daily_budget, turn_lifecycle};
 use crate::conversation::model_cost::{ModelCharge, TokenUsage};
+use crate::conversation::prompt::FrozenContext;
 use crate::conversation::stream_events::{BlockKind, CallPhase, StreamEventKind, StreamTurnState};
 use crate::conversation::transcript::{
     CallId, CallRow, CallState, EffectLevel, Responder, StopReason, ToolArguments, ToolCall, TurnId,
@@ -35,11 +36,34 @@ pub struct AttemptId {
     pub attempt: u32,
 }
 
+/// Stores an attempt that is about to start.
 pub fn start_attempt(
     conn: &mut Conn,
     attempt: AttemptId,
     responder: Responder,
     model: &str,
+    now: Timestamp,
+) -> QueryResult<()> {
+    insert_attempt(conn, attempt, (responder, model), now)?;
+    turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::InProgress, now)
+}
+
+/// Stores the first attempt of a turn, with the context of the turn's requests.
+pub fn start_first_attempt(
+    conn: &mut Conn,
+    attempt: AttemptId,
+    model: &str,
+    context: &FrozenContext,
+    now: Timestamp,
+) -> QueryResult<()> {
+    insert_attempt(conn, attempt, (Responder::Model, model), now)?;
+    turn_lifecycle::start_with_context(conn, attempt.turn, context, now)
+}
+
+fn insert_attempt(
+    conn: &mut Conn,
+    attempt: AttemptId,
+    (responder, model): (Responder, &str),
     now: Timestamp,
 ) -> QueryResult<()> {
     diesel::insert_into(llm_steps::table)
@@ -55,8 +79,7 @@ pub fn start_attempt(
         ))
         .cached()
         .run(conn)?;
-    response_blocks::record_attempt_start(conn, attempt)?;
-    turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::InProgress, now)
+    response_blocks::record_attempt_start(conn, attempt)
 }
 
 /// Response of a model, as recorded for its step.

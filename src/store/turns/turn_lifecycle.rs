@@ -3,11 +3,14 @@
 
 use std::sync::Arc;
 
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Nullable, Text};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::calls;
+use crate::conversation::prompt::FrozenContext;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::stream_events::{StreamEventKind, StreamTurnState};
 use crate::conversation::transcript::{CallRow, ConversationId, Responder, TurnId, UserId};
@@ -49,6 +52,8 @@ pub struct TurnPlan {
     pub triage: TriageState,
     /// Earlier request that the turn answers instead of its message, if the message only agrees to that request.
     pub request: Option<String>,
+    /// Context of the turn's requests, once the first of them has started.
+    pub context: Option<FrozenContext>,
 }
 
 stored_enum! {
@@ -64,7 +69,14 @@ stored_enum! {
 
 impl TurnPlan {
     pub fn for_responder(responder: Responder) -> Self {
-        Self { responder, notes: Vec::new(), preface: None, triage: TriageState::Respond, request: None }
+        Self {
+            responder,
+            notes: Vec::new(),
+            preface: None,
+            triage: TriageState::Respond,
+            request: None,
+            context: None,
+        }
     }
 }
 
@@ -86,6 +98,17 @@ struct StoredPlan {
     preface: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     request: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    window_start: Option<i64>,
+}
+
+impl StoredPlan {
+    fn take_context(&mut self) -> Option<FrozenContext> {
+        let window_start = self.window_start.map(TurnId);
+        self.context.take().map(|block| FrozenContext { block, window_start })
+    }
 }
 
 /// SQL expression for a stored plan with only its responder.
@@ -97,6 +120,8 @@ pub fn create_turn(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryRe
         notes: new.plan.notes.clone(),
         preface: new.plan.preface.clone(),
         request: new.plan.request.clone(),
+        context: None,
+        window_start: None,
     })?;
     conversations::record_activity(conn, new.conversation, now)?;
     let id = diesel::insert_into(turns::table)
@@ -129,6 +154,43 @@ pub fn set_triage_state(conn: &mut Conn, id: TurnId, triage: TriageState, now: T
 pub(in crate::store) fn parse_plan_responder(plan: &str) -> QueryResult<Responder> {
     let StoredPlan { responder, .. } = from_json("plan", plan)?;
     Responder::from_text(&responder)
+}
+
+/// Parses the context in a stored plan.
+pub(in crate::store) fn parse_plan_context(plan: &str) -> QueryResult<Option<FrozenContext>> {
+    Ok(from_json::<StoredPlan>("plan", plan)?.take_context())
+}
+
+/// Stores the context of a turn whose first request starts.
+pub(in crate::store) fn start_with_context(
+    conn: &mut Conn,
+    id: TurnId,
+    context: &FrozenContext,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let plan = sql::<Text>("json_set(turns.prompt, '$.context', ")
+        .bind::<Text, _>(&context.block)
+        .sql(", '$.window_start', ")
+        .bind::<Nullable<BigInt>, _>(context.window_start.map(|start| start.0))
+        .sql(")");
+    diesel::update(turns::table.find(id).filter(turns::finished_at.is_null()))
+        .set((
+            turns::prompt.eq(plan),
+            turns::state.eq(StreamTurnState::InProgress),
+            turns::updated_at.eq(ms(now)),
+        ))
+        .execute(conn)?;
+    record_event(conn, id, now, StreamEventKind::Turn(StreamTurnState::InProgress))
+}
+
+/// Removes the contexts of the turns in the open conversation of a user, which later requests would repeat. They may
+/// contain a fact that the user wants forgotten.
+pub(in crate::store) fn erase_contexts(conn: &mut Conn, user: UserId) -> QueryResult<()> {
+    let Some(open) = conversations::load_open_conversation(conn, user)? else { return Ok(()) };
+    diesel::update(turns::table.filter(turns::conversation_id.eq(open.id)))
+        .set(turns::prompt.eq(sql::<Text>("json_remove(turns.prompt, '$.context')")))
+        .execute(conn)?;
+    Ok(())
 }
 
 /// Reference to a turn, usually the running one of a user.
@@ -192,9 +254,12 @@ struct LoadedTurnRow {
 pub fn load_turn(conn: &mut Conn, active: ActiveTurn) -> QueryResult<LoadedTurn> {
     let id = active.id;
     let row: LoadedTurnRow = turns::table.find(id).select(LoadedTurnRow::as_select()).first(conn)?;
-    let StoredPlan { responder, notes, preface, request } = from_json("plan", &row.prompt)?;
+    let mut stored: StoredPlan = from_json("plan", &row.prompt)?;
+    let context = stored.take_context();
+    let StoredPlan { responder, notes, preface, request, .. } = stored;
     let triage = row.triage.unwrap_or(TriageState::Respond);
-    let plan = TurnPlan { responder: Responder::from_text(&responder)?, notes, preface, triage, request };
+    let plan =
+        TurnPlan { responder: Responder::from_text(&responder)?, notes, preface, triage, request, context };
     let events = inbound_messages::load_turn_messages(conn, id)?;
     let range = TurnRange::single_turn(active.conversation, id);
     let steps = steps::load_steps(conn, range, LoadedBlocks::Text)?.remove(&id).unwrap_or_default();

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::turn_log::{TurnLog, TurnProgress};
 use crate::conversation::model_cost::{CostEstimate, ModelCharge};
+use crate::conversation::prompt::FrozenContext;
 use crate::conversation::transcript::{ModelStep, Responder};
 use crate::conversation::turn::{StepFailure, TurnUpdate};
 use crate::engine::reply_address;
@@ -27,6 +28,8 @@ pub(crate) struct NewAttempt {
     /// Name of the model.
     pub(crate) model: String,
     pub(crate) estimate: CostEstimate,
+    /// Context of the turn, if this is its first request to a model.
+    pub(crate) context: Option<FrozenContext>,
 }
 
 impl TurnLog {
@@ -43,7 +46,10 @@ impl TurnLog {
             if turn_lifecycle::is_cancel_requested(conn, id.turn)? {
                 return Ok(None);
             }
-            model_steps::start_attempt(conn, id, responder, &attempt.model, now)?;
+            match &attempt.context {
+                Some(context) => model_steps::start_first_attempt(conn, id, &attempt.model, context, now)?,
+                None => model_steps::start_attempt(conn, id, responder, &attempt.model, now)?,
+            }
             let reservation = match responder {
                 Responder::Model => daily_budget::reserve_call_cost(conn, &call, settings.budget)?,
                 Responder::Keyword => ReservationOutcome::Granted,

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
+use crate::conversation::prompt::PastTurn;
 use crate::conversation::transcript::UserId;
 use crate::engine::parts::EngineParts;
 use crate::engine::settings::HouseholdSettings;
@@ -15,7 +16,7 @@ use crate::engine::turns::turn_end;
 use crate::engine::work_signal::WorkSignal;
 use crate::failpoint;
 use crate::messaging::outbox_relay::OutboxSignal;
-use crate::store::conversation::history::{self, ConversationWindow};
+use crate::store::conversation::history;
 use crate::store::database::db::{Db, DbError, Durability};
 use crate::store::turns::turn_lifecycle::{self, ActiveTurn, TurnEnd};
 use crate::store::{Conn, QueryResult, with_savepoint};
@@ -71,12 +72,12 @@ impl TurnLog {
     /// Loads the state of the turn, its conversation, and the changes of the day in earlier conversations.
     pub(crate) async fn load_with_history(
         &self,
-    ) -> Result<(TurnContext, ConversationWindow, Vec<String>), DbError> {
+    ) -> Result<(TurnContext, Vec<PastTurn>, Vec<String>), DbError> {
         let (user, active_turn, since) = (self.user, self.active_turn, self.start_of_day());
         let read = move |conn: &mut Conn| {
-            let window = history::load_conversation_window(conn, active_turn.conversation)?;
+            let turns = history::load_past_turns(conn, active_turn.conversation)?;
             let done_today = history::load_earlier_changes(conn, user, active_turn.conversation, since)?;
-            Ok((TurnContext::load_turn(conn, user, active_turn)?, window, done_today))
+            Ok((TurnContext::load_turn(conn, user, active_turn)?, turns, done_today))
         };
         self.read(read).await
     }
