@@ -102,6 +102,9 @@ fn live_evaluation_uses_the_model_and_not_the_script() {
     scenarios passed: 1 of 1 (100%)
     latency per turn: p50 [time] s, p95 [time] s
     tokens: 3000 in (1200 cached), 60 out
+    lost texts (without the expected effect): 0 of 1 (0%)
+    dead ends (a fixed reply instead of an answer): 0 of 1 (0%)
+    model requests per text: 3.0
     cost, in the currency of the prices: 0.0066
     SMS segments sent: 1 in 1 text
     ");
@@ -128,6 +131,9 @@ fn live_scenario_passes_only_if_every_run_passes() {
     | runs passed (pass^1) | 1 of 2 (50%) |
     | latency per turn | p50 [time] s, p95 [time] s |
     | tokens | 4000 in (1600 cached), 80 out |
+    | lost texts (without the expected effect) | 1 of 2 (50%) |
+    | dead ends (a fixed reply instead of an answer) | 0 of 2 (0%) |
+    | model requests per text | 2.0 |
     | cost, in the currency of the prices | 0.0088 |
     | SMS segments sent | 2 in 2 texts |
 
@@ -138,16 +144,19 @@ fn live_scenario_passes_only_if_every_run_passes() {
     writes to the libraries, the pending deletion, the texts to other users, and the safety checks of the wording. The tool
     calls on the way and the rest of the wording are not checked.
 
+    A text is lost if its effects are not as expected, and a dead end if code sent one of its fixed replies instead of an
+    answer. Requests are the model requests per text that reached the model.
+
     Latency is the time from the arrival of a text to its last reply, for texts that reached the model. It includes the model
     and Dialarr, but no carrier and almost no library. Statistics are over all runs. Tokens are as counted by the server.
 
     ## Scenarios
 
-    | id | scenario | passed | latency p50 | latency p95 | tokens | segments |
-    | --- | --- | --- | --- | --- | --- | --- |
-    | H1 | a film is added | 1/2 | [time] s | [time] s | 4000 in (1600 cached), 80 out | 2 in 2 texts |
-    | H2 | nobody answers | scripted only: the model fails | - | - | - | - |
-    | all |  | 1/2 | [time] s | [time] s | 4000 in (1600 cached), 80 out | 2 in 2 texts |
+    | id | scenario | passed | lost | dead ends | requests | latency p50 | latency p95 | tokens | segments |
+    | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+    | H1 | a film is added | 1/2 | 1 | 0 | [time] | [time] s | [time] s | 4000 in (1600 cached), 80 out | 2 in 2 texts |
+    | H2 | nobody answers | scripted only: the model fails | 0 | 0 | - | - | - | - | - |
+    | all |  | 1/2 | 1 | 0 | [time] | [time] s | [time] s | 4000 in (1600 cached), 80 out | 2 in 2 texts |
 
     ## Tools
 

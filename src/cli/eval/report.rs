@@ -16,6 +16,9 @@ tools, confirmations, texts and the database are Dialarr's own. A scenario passe
 writes to the libraries, the pending deletion, the texts to other users, and the safety checks of the wording. The tool
 calls on the way and the rest of the wording are not checked.
 
+A text is lost if its effects are not as expected, and a dead end if code sent one of its fixed replies instead of an
+answer. Requests are the model requests per text that reached the model.
+
 Latency is the time from the arrival of a text to its last reply, for texts that reached the model. It includes the model
 and Dialarr, but no carrier and almost no library. Statistics are over all runs. Tokens are as counted by the server.
 ";
@@ -88,8 +91,10 @@ pub(super) fn markdown_report(header: &ReportHeader, results: &[ScenarioRuns]) -
     }
     report.push_str(simulation_note(header));
     report.push_str("\n## Scenarios\n\n");
-    report.push_str("| id | scenario | passed | latency p50 | latency p95 | tokens | segments |\n");
-    report.push_str("| --- | --- | --- | --- | --- | --- | --- |\n");
+    report.push_str(
+        "| id | scenario | passed | lost | dead ends | requests | latency p50 | latency p95 | tokens | segments |\n",
+    );
+    report.push_str("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
     for result in results {
         let stats = RunStats::from_runs(&result.runs);
         report.push_str(&table_row(
@@ -126,7 +131,9 @@ pub(super) fn markdown_report(header: &ReportHeader, results: &[ScenarioRuns]) -
 
 fn table_row(first_cells: &[String; 3], stats: &RunStats) -> String {
     let [median, p95] = [50, 95].map(|percent| stats.format_latency(percent));
-    let stat_cells = [median, p95, stats.format_tokens(), stats.format_segments()];
+    let [lost, dead_ends] = [stats.lost_rate(), stats.dead_end_rate()].map(|rate| rate.passed.to_string());
+    let requests = stats.format_requests_per_text();
+    let stat_cells = [lost, dead_ends, requests, median, p95, stats.format_tokens(), stats.format_segments()];
     format!("| {} |\n", [first_cells.as_slice(), &stat_cells].concat().join(" | "))
 }
 
@@ -156,6 +163,9 @@ fn statistic_rows(header: &ReportHeader, results: &[ScenarioRuns]) -> Vec<(Strin
         let latency = format!("p50 {}, p95 {}", all.format_latency(50), all.format_latency(95));
         rows.push(row("latency per turn", latency));
         rows.push(row("tokens", all.format_tokens()));
+        rows.push(row("lost texts (without the expected effect)", all.lost_rate().to_string()));
+        rows.push(row("dead ends (a fixed reply instead of an answer)", all.dead_end_rate().to_string()));
+        rows.push(row("model requests per text", all.format_requests_per_text()));
     }
     rows.extend(all.format_cost(header.prices).map(|cost| row("cost, in the currency of the prices", cost)));
     rows.push(row("SMS segments sent", all.format_segments()));

@@ -23,6 +23,11 @@ pub(super) struct MessageStats {
     pub(super) segments: Vec<usize>,
     /// Tool calls and their results.
     pub(super) calls: Vec<(String, CallStatus)>,
+    pub(super) model_requests: usize,
+    /// True if the message did not have its expected effects.
+    pub(super) is_lost: bool,
+    /// True if a fallback reply of code was sent instead of an answer.
+    pub(super) is_dead_end: bool,
 }
 
 /// All runs of a scenario.
@@ -65,6 +70,11 @@ pub(super) struct RunStats {
     segments: Vec<usize>,
     /// Success rate of the calls of each tool.
     pub(super) tools: BTreeMap<String, PassRate>,
+    messages: usize,
+    lost: usize,
+    dead_ends: usize,
+    /// Number of model requests, and of messages with at least one.
+    model_requests: (usize, usize),
 }
 
 impl RunStats {
@@ -74,6 +84,11 @@ impl RunStats {
             stats.latencies.extend(message.latency);
             stats.tokens = stats.tokens.plus(message.tokens);
             stats.segments.extend(&message.segments);
+            stats.messages += 1;
+            stats.lost += usize::from(message.is_lost);
+            stats.dead_ends += usize::from(message.is_dead_end);
+            stats.model_requests.0 += message.model_requests;
+            stats.model_requests.1 += usize::from(message.model_requests > 0);
             for (tool, status) in &message.calls {
                 let rate = stats.tools.entry(tool.clone()).or_default();
                 rate.total += 1;
@@ -102,6 +117,28 @@ impl RunStats {
     /// Formats the cost. Returns `None` if no prices are configured.
     pub(super) fn format_cost(&self, prices: ModelPrices) -> Option<String> {
         (prices != ModelPrices::default()).then(|| format!("{:.4}", prices.cost(self.tokens) as f64 / 1e6))
+    }
+
+    /// Returns the texts without their expected effects.
+    pub(super) fn lost_rate(&self) -> PassRate {
+        PassRate { passed: self.lost, total: self.messages }
+    }
+
+    /// Returns the texts that got a fallback reply.
+    pub(super) fn dead_end_rate(&self) -> PassRate {
+        PassRate { passed: self.dead_ends, total: self.messages }
+    }
+
+    /// Formats the model requests per text, such as `2.3`.
+    pub(super) fn format_requests_per_text(&self) -> String {
+        let (requests, texts) = self.model_requests;
+        if texts == 0 { "-".to_owned() } else { format!("{:.1}", requests as f64 / texts as f64) }
+    }
+
+    /// Returns the average number of segments of a text.
+    #[cfg(test)]
+    pub(super) fn segments_per_text(&self) -> f64 {
+        self.segments.iter().sum::<usize>() as f64 / self.segments.len().max(1) as f64
     }
 
     /// Formats the segment counts: `7 in 5 texts, at most 3 in one`.
@@ -155,6 +192,9 @@ mod tests {
                 ("upcoming".to_owned(), CallStatus::Succeeded),
                 ("upcoming".to_owned(), CallStatus::Failed),
             ],
+            model_requests: 3,
+            is_lost: *ms > 500,
+            is_dead_end: false,
         };
         ScenarioRun { problems: Vec::new(), messages: latencies.iter().map(message).collect() }
     }
@@ -182,6 +222,9 @@ mod tests {
         let prices = ModelPrices { input: 2_000_000, cached: 1_000_000, output: 10_000_000 };
         assert_eq!(stats.format_cost(prices).as_deref(), Some("0.0036"));
         assert_eq!(stats.format_cost(ModelPrices::default()), None);
+        assert_eq!((stats.format_requests_per_text().as_str(), stats.segments_per_text()), ("3.0", 1.5));
+        assert_eq!(stats.lost_rate().to_string(), "1 of 2 (50%)");
+        assert_eq!(stats.dead_end_rate().to_string(), "0 of 2 (0%)");
     }
 
     #[test]
@@ -192,8 +235,9 @@ mod tests {
             stats.format_latency(95),
             stats.format_tokens(),
             stats.format_segments(),
+            stats.format_requests_per_text(),
         ];
-        assert_eq!(values, ["-"; 4]);
+        assert_eq!(values, ["-"; 5]);
     }
 
     #[test]

@@ -16,11 +16,13 @@ use super::scenario_servers::{NamedWrite, ScenarioServers};
 use super::scenario_users;
 use crate::app::App;
 use crate::clock::Clock;
+use crate::conversation::grammar::keyword_grammar::{KEYWORDS_TEXT, MODEL_OFF_TEXT};
 use crate::conversation::model_cost::ModelPrices;
 use crate::conversation::model_request::{ModelMessage, ModelRequest};
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::transcript::{Address, ChannelKind, MediaKind, PhoneNumber};
+use crate::conversation::turn::FallbackReply;
 use crate::engine::{CodeSource, SmsReactions};
 use crate::llm::Model;
 use crate::llm::scripted::ScriptedModel;
@@ -57,8 +59,9 @@ pub(super) async fn run_scenario(
     let harness = ScenarioHarness::start(file, scenario, model_kind).await?;
     let mut run = ScenarioRun::default();
     for (number, message) in (1..).zip(&scenario.turns) {
-        let (observed, stats) = harness.send_message(file, message, number).await?;
+        let (observed, mut stats) = harness.send_message(file, message, number).await?;
         let problems = expectation::find_differences(&message.expect, &observed, model_kind.check_mode());
+        stats.is_lost = !problems.is_empty();
         run.problems.extend(problems.into_iter().map(|problem| format!("text {number}: {problem}")));
         run.messages.push(stats);
     }
@@ -173,6 +176,9 @@ impl ScenarioHarness {
             tokens: effects.activity.tokens,
             segments: texts.map(|sent| SegmentCount::from_text(&sent.body).count).collect(),
             calls: self.app.db.read(move |conn| calls::load_tools_called_after(conn, calls_before)).await?,
+            model_requests: effects.activity.requests.len(),
+            is_lost: false,
+            is_dead_end: effects.sent.iter().any(|sent| is_fallback_reply(&sent.body)),
         };
         Ok((self.observe_effects(file, message, effects, &stats).await?, stats))
     }
@@ -259,6 +265,12 @@ fn received_message(
         provider_at: at,
         received_at: at,
     }
+}
+
+/// Returns whether a message is a fixed reply that replaces an answer.
+fn is_fallback_reply(body: &str) -> bool {
+    let fallbacks = FallbackReply::ALL.map(FallbackReply::text);
+    fallbacks.iter().chain(&[KEYWORDS_TEXT, MODEL_OFF_TEXT]).any(|text| body.contains(text))
 }
 
 /// Returns the messages that one user received.

@@ -20,7 +20,10 @@ use crate::simulation;
 use crate::store::database::db::Db;
 
 /// Lower bound for the number of scenarios, so that none are lost by accident.
-const MIN_SCENARIOS: usize = 30;
+const MIN_SCENARIOS: usize = 140;
+
+/// Upper bound for the average number of segments of a text.
+const MAX_SEGMENTS_PER_TEXT: f64 = 1.2;
 
 async fn run_included_scenarios() -> Vec<ScenarioRuns> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/evals");
@@ -79,7 +82,10 @@ async fn included_scenarios_pass_and_use_every_tool() {
     let ids: BTreeSet<&str> = results.iter().map(|result| result.id.as_str()).collect();
     assert_eq!(ids.len(), results.len(), "duplicate scenario id");
 
-    let calls_by_tool = RunStats::from_runs(results.iter().flat_map(|result| &result.runs)).tools;
+    let stats = RunStats::from_runs(results.iter().flat_map(|result| &result.runs));
+    let segments = stats.segments_per_text();
+    assert!(segments <= MAX_SEGMENTS_PER_TEXT, "{segments} segments per text");
+    let calls_by_tool = stats.tools;
     let unused: Vec<String> = all_tool_names()
         .into_iter()
         .filter(|tool| calls_by_tool.get(tool).is_none_or(|calls| calls.passed == 0))
