@@ -145,6 +145,7 @@ diesel::table! {
         epoch -> BigInt,
         tokens -> BigInt,
         cost_micros -> BigInt,
+        boot_id -> Nullable<Text>,
     }
 }
 

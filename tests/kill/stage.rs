@@ -149,7 +149,7 @@ impl Stage {
         Running { child }
     }
 
-    fn variables(&self) -> [(&'static str, String); 21] {
+    fn variables(&self) -> [(&'static str, String); 22] {
         let text = str::to_owned;
         [
             ("HOST", text("127.0.0.1")),
@@ -163,6 +163,8 @@ impl Stage {
             ("TWILIO_API_URL", self.urls.twilio.clone()),
             ("LLM_BASE_URL", format!("{}/v1", self.urls.model)),
             ("LLM_MODEL", text("fake")),
+            // The limit of a public server: by default, one on this machine gets fewer calls at once.
+            ("LLM_MAX_CONCURRENT", text("64")),
             ("SONARR_URL", self.urls.sonarr.clone()),
             ("SONARR_API_KEY", text(FakeSonarr::new().api_key())),
             ("RADARR_URL", self.urls.radarr.clone()),

@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, mpsc};
 use super::database_lock::{DatabaseHandle, LockOutcome, LockedConnection};
 use super::file_watch::{DisplacedFile, FileWatch};
 use super::log_syncs::LogSyncs;
+use super::machine_boot;
 use super::migration::{self, MigrationError};
 use super::simulated_queue::SimulatedQueue;
 use super::transaction;
@@ -99,6 +100,7 @@ pub struct Db {
     event_log: EventLog,
     file_watch: Arc<FileWatch>,
     log_syncs: LogSyncs,
+    boot_id: Option<String>,
 }
 
 /// Executor of the writes, which run one after the other.
@@ -147,7 +149,7 @@ impl Db {
             })
             .map_err(OpenError::Thread)?;
         let writer = WriteExecutor::Thread { jobs, closing, thread: Arc::new(Mutex::new(Some(thread))) };
-        Ok(Self { writer, readers, event_log, file_watch, log_syncs })
+        Ok(Self { writer, readers, event_log, file_watch, log_syncs, boot_id: machine_boot::read_boot_id() })
     }
 
     /// Opens the database for a simulation with a paused clock: the caller runs the work, after a delay that depends on
@@ -159,7 +161,7 @@ impl Db {
         let connection = Arc::new(Mutex::new(connection));
         let queue = Arc::new(SimulatedQueue::new(seed));
         let writer = WriteExecutor::Caller { connection, queue };
-        Ok(Self { writer, readers, event_log, file_watch, log_syncs })
+        Ok(Self { writer, readers, event_log, file_watch, log_syncs, boot_id: None })
     }
 
     /// Checks that the files are still at their paths, with two system calls.
@@ -170,6 +172,11 @@ impl Db {
     /// Returns the syncs of the write-ahead log by this process.
     pub fn log_syncs(&self) -> &LogSyncs {
         &self.log_syncs
+    }
+
+    /// Returns the identifier of the machine's current boot; `None` if it is unknown, as in a simulation.
+    pub fn boot_id(&self) -> Option<&str> {
+        self.boot_id.as_deref()
     }
 
     /// Returns the log of the events that this process has committed.

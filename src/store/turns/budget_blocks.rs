@@ -1,8 +1,8 @@
 //! Blocks of the daily budget, which cover the model calls whose reservations are not synced.
 //!
 //! The first call of a run on a day opens a block, and syncs it. Later reservations need no sync of their own as long as
-//! those since the last sync fit into the block. A block that no clean stop has closed counts as spent, because a loss of
-//! power may have undone the reservations of calls that were made.
+//! those since the last sync fit into the block. If the machine goes down before a clean stop has closed the block, it
+//! counts as spent, because the reservations of calls that were made may be lost.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,6 +27,7 @@ pub struct BudgetBlock(Arc<BudgetBlockInner>);
 struct BudgetBlockInner {
     size: DailyBudget,
     syncs: LogSyncs,
+    boot_id: Option<String>,
     state: Mutex<BlockState>,
 }
 
@@ -62,9 +63,10 @@ enum CoverKind {
 }
 
 impl BudgetBlock {
-    pub fn new(budget: DailyBudget, syncs: LogSyncs) -> Self {
-        let size = budget.fraction(BLOCKS_PER_BUDGET);
-        Self(Arc::new(BudgetBlockInner { size, syncs, state: Mutex::default() }))
+    /// Creates the block of this run. `boot_id` is the machine's current boot.
+    pub fn new(budget: DailyBudget, syncs: LogSyncs, boot_id: Option<&str>) -> Self {
+        let (size, boot_id) = (budget.fraction(BLOCKS_PER_BUDGET), boot_id.map(str::to_owned));
+        Self(Arc::new(BudgetBlockInner { size, syncs, boot_id, state: Mutex::default() }))
     }
 
     /// Decides how the reservation of a call is committed.
@@ -111,7 +113,10 @@ impl CallCover {
     /// Returns the block that the reservation opens, to be stored in the same transaction.
     pub fn new_block(&self) -> Option<NewBlock> {
         match self.kind {
-            CoverKind::OpensBlock => Some(NewBlock { day: self.day.clone(), size: self.block.0.size }),
+            CoverKind::OpensBlock => {
+                let BudgetBlockInner { size, boot_id, .. } = &*self.block.0;
+                Some(NewBlock { day: self.day.clone(), size: *size, boot_id: boot_id.clone() })
+            }
             CoverKind::Unlimited | CoverKind::OwnSync | CoverKind::Block(_) => None,
         }
     }
@@ -140,10 +145,11 @@ impl Drop for CallCover {
 pub struct NewBlock {
     day: Day,
     size: DailyBudget,
+    boot_id: Option<String>,
 }
 
 /// Stores the block of this run, and deletes the blocks of earlier days.
-pub fn open_block(conn: &mut Conn, NewBlock { day, size }: &NewBlock) -> QueryResult<()> {
+pub fn open_block(conn: &mut Conn, NewBlock { day, size, boot_id }: &NewBlock) -> QueryResult<()> {
     diesel::delete(budget_blocks::table.filter(budget_blocks::day.lt(day.as_str()))).execute(conn)?;
     diesel::insert_into(budget_blocks::table)
         .values((
@@ -151,10 +157,16 @@ pub fn open_block(conn: &mut Conn, NewBlock { day, size }: &NewBlock) -> QueryRe
             budget_blocks::epoch.eq(boot::current_epoch()),
             budget_blocks::tokens.eq(saturating_i64(size.tokens.unwrap_or(0))),
             budget_blocks::cost_micros.eq(saturating_i64(size.cost.unwrap_or(0))),
+            budget_blocks::boot_id.eq(boot_id),
         ))
         .on_conflict_do_nothing()
         .execute(conn)
         .map(drop)
+}
+
+/// Deletes the blocks that earlier runs opened since the machine's current boot: their reservations are not lost.
+pub fn discard_blocks_of_boot(conn: &mut Conn, boot_id: &str) -> QueryResult<()> {
+    diesel::delete(budget_blocks::table.filter(budget_blocks::boot_id.eq(boot_id))).execute(conn).map(drop)
 }
 
 /// Deletes the blocks of this run, whose reservations are all on disk or about to be synced.
@@ -192,7 +204,7 @@ mod tests {
     }
 
     fn open_new_block(syncs: &LogSyncs) -> BudgetBlock {
-        let block = BudgetBlock::new(BUDGET, syncs.clone());
+        let block = BudgetBlock::new(BUDGET, syncs.clone(), None);
         let cover = block.cover_call(&call(1));
         assert_eq!((cover.durability(), cover.new_block().is_some()), (Durability::Synced, true));
         cover.commit();
@@ -201,7 +213,7 @@ mod tests {
 
     #[test]
     fn block_is_opened_by_the_first_committed_call() {
-        let block = BudgetBlock::new(BUDGET, LogSyncs::default());
+        let block = BudgetBlock::new(BUDGET, LogSyncs::default(), None);
         for _ in 0..2 {
             // The commit of this reservation fails.
             assert!(block.cover_call(&call(1)).new_block().is_some());
@@ -238,7 +250,7 @@ mod tests {
 
     #[test]
     fn budget_without_limits_needs_no_block() {
-        let block = BudgetBlock::new(DailyBudget::default(), LogSyncs::default());
+        let block = BudgetBlock::new(DailyBudget::default(), LogSyncs::default(), None);
         let cover = block.cover_call(&call(1_000_000));
         assert_eq!((cover.durability(), cover.new_block().is_some()), (Durability::Unsynced, false));
     }
@@ -250,7 +262,7 @@ mod tests {
     #[test]
     fn clean_stop_closes_only_the_block_of_its_run() {
         let mut conn = scratch();
-        let block = BudgetBlock::new(BUDGET, LogSyncs::default());
+        let block = BudgetBlock::new(BUDGET, LogSyncs::default(), None);
         let new_block = block.cover_call(&call(1)).new_block().unwrap();
         for blocks in 1..3 {
             boot::recover_interrupted_work(&mut conn, NOW).unwrap();
@@ -260,5 +272,17 @@ mod tests {
         }
         boot::record_clean_shutdown(&mut conn, NOW).unwrap();
         assert_eq!(count_blocks(&mut conn), 1);
+    }
+
+    #[test]
+    fn block_survives_only_a_boot_of_the_machine() {
+        let mut conn = scratch();
+        boot::recover_interrupted_work(&mut conn, NOW).unwrap();
+        let block = BudgetBlock::new(BUDGET, LogSyncs::default(), Some("first boot"));
+        open_block(&mut conn, &block.cover_call(&call(1)).new_block().unwrap()).unwrap();
+        discard_blocks_of_boot(&mut conn, "second boot").unwrap();
+        assert_eq!(count_blocks(&mut conn), 1);
+        discard_blocks_of_boot(&mut conn, "first boot").unwrap();
+        assert_eq!(count_blocks(&mut conn), 0);
     }
 }

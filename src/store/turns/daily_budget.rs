@@ -154,7 +154,7 @@ pub(in crate::store) fn count_segments(
 /// Spending of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DaySpending {
-    /// Spending of all calls that have ended, with the blocks of runs that did not stop cleanly.
+    /// Spending of all calls that have ended, with the blocks of earlier runs.
     used: ModelSpending,
     /// Reservations of the running calls.
     reserved: ModelSpending,
@@ -308,7 +308,7 @@ mod tests {
         let call = create_call(&mut conn, "+15550100001");
         boot::recover_interrupted_work(&mut conn, NOW).unwrap();
         let budget = DailyBudget { tokens: Some(2_000), cost: None };
-        let block = BudgetBlock::new(budget, LogSyncs::default());
+        let block = BudgetBlock::new(budget, LogSyncs::default(), None);
         budget_blocks::open_block(&mut conn, &block.cover_call(&call).new_block().unwrap()).unwrap();
         assert_eq!(load_amounts(&mut conn, &call.day)[0], (0, 0));
         boot::recover_interrupted_work(&mut conn, NOW).unwrap();

@@ -35,7 +35,7 @@ pub(crate) struct TurnLogs {
 impl TurnLogs {
     pub(crate) fn new(parts: &EngineParts, turn_answered: WorkSignal, addition_queued: WorkSignal) -> Self {
         let EngineParts { db, clock, settings, outbox, .. } = parts.clone();
-        let budget_block = BudgetBlock::new(settings.budget, db.log_syncs().clone());
+        let budget_block = BudgetBlock::new(settings.budget, db.log_syncs().clone(), db.boot_id());
         Self { db, clock, settings, outbox, budget_block, turn_answered, addition_queued }
     }
 
