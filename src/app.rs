@@ -216,13 +216,10 @@ async fn begin_run(
     clock.adopt_step();
     let (now, settings, boot_id) = (clock.now(), settings.clone(), db.boot_id().map(str::to_owned));
     let begin = move |conn: &mut Conn| {
-        if let Some(boot_id) = &boot_id {
-            budget_blocks::discard_blocks_of_boot(conn, boot_id)?;
-        }
+        budget_blocks::discard_blocks_of_boot(conn, boot_id.as_deref())?;
         initialize_store(conn, (admin.as_ref(), &members), &settings, now)
     };
-    let downtime = db.write(begin).await?;
-    if let Downtime::Uncertain(step) = downtime {
+    if let Downtime::Uncertain(step) = db.write(begin).await? {
         let seconds = step.unsigned_abs().as_secs();
         tracing::warn!(seconds, "wall clock is behind the last run, downtime is unknown");
     }

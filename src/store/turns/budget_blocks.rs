@@ -164,8 +164,9 @@ pub fn open_block(conn: &mut Conn, NewBlock { day, size, boot_id }: &NewBlock) -
         .map(drop)
 }
 
-/// Deletes the blocks that earlier runs opened since the machine's current boot: their reservations are not lost.
-pub fn discard_blocks_of_boot(conn: &mut Conn, boot_id: &str) -> QueryResult<()> {
+/// Deletes the blocks that earlier runs opened since the machine's current boot: their reservations are not lost. An
+/// unknown boot matches no block.
+pub fn discard_blocks_of_boot(conn: &mut Conn, boot_id: Option<&str>) -> QueryResult<()> {
     diesel::delete(budget_blocks::table.filter(budget_blocks::boot_id.eq(boot_id))).execute(conn).map(drop)
 }
 
@@ -275,14 +276,17 @@ mod tests {
     }
 
     #[test]
-    fn block_survives_only_a_boot_of_the_machine() {
+    fn block_survives_only_another_boot_of_the_machine() {
         let mut conn = scratch();
-        boot::recover_interrupted_work(&mut conn, NOW).unwrap();
-        let block = BudgetBlock::new(BUDGET, LogSyncs::default(), Some("first boot"));
-        open_block(&mut conn, &block.cover_call(&call(1)).new_block().unwrap()).unwrap();
-        discard_blocks_of_boot(&mut conn, "second boot").unwrap();
+        for boot_id in [Some("first boot"), None] {
+            boot::recover_interrupted_work(&mut conn, NOW).unwrap();
+            let block = BudgetBlock::new(BUDGET, LogSyncs::default(), boot_id);
+            open_block(&mut conn, &block.cover_call(&call(1)).new_block().unwrap()).unwrap();
+        }
+        discard_blocks_of_boot(&mut conn, None).unwrap();
+        discard_blocks_of_boot(&mut conn, Some("second boot")).unwrap();
+        assert_eq!(count_blocks(&mut conn), 2);
+        discard_blocks_of_boot(&mut conn, Some("first boot")).unwrap();
         assert_eq!(count_blocks(&mut conn), 1);
-        discard_blocks_of_boot(&mut conn, "first boot").unwrap();
-        assert_eq!(count_blocks(&mut conn), 0);
     }
 }
