@@ -38,6 +38,7 @@ use crate::store::database::db::{Db, DbError};
 use crate::store::database::file_watch::log_displaced_files;
 use crate::store::people::users::{self, FirstContactRole};
 use crate::store::queue::delivery_reports::AcceptancePolicy;
+use crate::store::turns::budget_blocks;
 use crate::store::{Conn, QueryResult};
 use crate::tools::Tool;
 use crate::tools::actions::ReactToMessage;
@@ -213,10 +214,12 @@ async fn begin_run(
     (admin, members): (Option<PhoneNumber>, Vec<PhoneNumber>),
 ) -> Result<Timestamp, DbError> {
     clock.adopt_step();
-    let (now, settings) = (clock.now(), settings.clone());
-    let downtime =
-        db.write(move |conn| initialize_store(conn, (admin.as_ref(), &members), &settings, now)).await?;
-    if let Downtime::Uncertain(step) = downtime {
+    let (now, settings, boot_id) = (clock.now(), settings.clone(), db.boot_id().map(str::to_owned));
+    let begin = move |conn: &mut Conn| {
+        budget_blocks::discard_blocks_of_boot(conn, boot_id.as_deref())?;
+        initialize_store(conn, (admin.as_ref(), &members), &settings, now)
+    };
+    if let Downtime::Uncertain(step) = db.write(begin).await? {
         let seconds = step.unsigned_abs().as_secs();
         tracing::warn!(seconds, "wall clock is behind the last run, downtime is unknown");
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::store::database::db::{Db, DbError};
+use crate::store::database::db::{Db, DbError, Durability};
 use crate::store::text_index::TextIndexProgress;
 use crate::store::{boot, text_index};
 
@@ -35,7 +35,7 @@ impl Heartbeat {
             boot::record_heartbeat(conn, now)?;
             text_index::index_new_text(conn)
         };
-        let mut progress = self.db.write_in_order(|| self.clock.now(), record).await?;
+        let mut progress = self.db.write_in_order(Durability::Unsynced, || self.clock.now(), record).await?;
         while progress == TextIndexProgress::More {
             progress = self.db.write_unsynced(text_index::index_new_text).await?;
         }

@@ -230,7 +230,7 @@ pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
         quotas: Quotas { movies: WEEKLY_QUOTA, seasons: WEEKLY_QUOTA },
         rate_limit: Some(RateLimit { max: 10, period: SignedDuration::from_mins(1) }),
         prices: ModelPrices::default(),
-        budget: DailyBudget::default(),
+        budget: DailyBudget::STANDARD,
         triage_level: TriageLevel::Heuristic,
         reactions: SmsReactions::Silent,
         quiet_hours: None,

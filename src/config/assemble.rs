@@ -38,8 +38,6 @@ const DEFAULT_CONCURRENT: u64 = 64;
 const DEFAULT_PRIVATE_CONCURRENT: u64 = 8;
 const LANGUAGES: [&str; 6] = ["es", "fr", "de", "pt", "it", "nl"];
 const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
-/// Default token budget of a day, for about 430 messages.
-const DEFAULT_DAILY_TOKENS: u64 = 3_000_000;
 const MAX_DAILY_TOKENS: u64 = 1_000_000_000_000;
 const WITH_TWILIO: &str = "with Twilio";
 
@@ -300,7 +298,7 @@ fn read_limits(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPric
         budget: DailyBudget {
             tokens: reader
                 .read_with(variables::DAILY_TOKENS, parse_daily_tokens)
-                .unwrap_or(Some(DEFAULT_DAILY_TOKENS)),
+                .unwrap_or(DailyBudget::STANDARD.tokens),
             cost: cost.into_option(),
         },
     }

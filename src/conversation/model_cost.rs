@@ -65,6 +65,10 @@ impl ModelSpending {
     pub fn plus(self, other: Self) -> Self {
         Self { tokens: self.tokens.saturating_add(other.tokens), cost: self.cost.saturating_add(other.cost) }
     }
+
+    pub fn minus(self, other: Self) -> Self {
+        Self { tokens: self.tokens.saturating_sub(other.tokens), cost: self.cost.saturating_sub(other.cost) }
+    }
 }
 
 /// Estimated maximum cost of a model call.
@@ -115,6 +119,9 @@ pub enum ModelCharge {
 }
 
 impl DailyBudget {
+    /// Default budget, for about 430 messages.
+    pub const STANDARD: Self = Self { tokens: Some(3_000_000), cost: None };
+
     /// Returns whether the budget allows a call that spends up to `estimate` in addition to `spent`.
     pub fn has_room(self, spent: ModelSpending, estimate: ModelSpending) -> bool {
         let is_within = |limit: Option<u64>, spent: u64, estimate: u64| {
@@ -124,9 +131,21 @@ impl DailyBudget {
             && is_within(self.cost, spent.cost, estimate.cost)
     }
 
+    pub fn is_limited(self) -> bool {
+        self.tokens.is_some() || self.cost.is_some()
+    }
+
     /// Returns half of the budget, as the limit for background calls, so that the rest is left for replies to users.
     pub fn background_half(self) -> Self {
-        Self { tokens: self.tokens.map(|limit| limit / 2), cost: self.cost.map(|limit| limit / 2) }
+        self.fraction(2)
+    }
+
+    /// Returns the budget with each limit divided by `divisor`, which is not 0.
+    pub fn fraction(self, divisor: u64) -> Self {
+        Self {
+            tokens: self.tokens.map(|limit| limit / divisor),
+            cost: self.cost.map(|limit| limit / divisor),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::parts::EngineParts;
 use super::settings::HouseholdSettings;
 use crate::clock::Clock;
 use crate::store::confirmation::{approvals, code_misses};
-use crate::store::database::db::{Db, DbError};
+use crate::store::database::db::{Db, DbError, Durability};
 use crate::store::turns::daily_budget::Day;
 use crate::store::{Conn, QueryResult, boot, clock_step};
 
@@ -41,7 +41,7 @@ impl ClockStepAdoption {
             apply_clock_step(conn, &settings, step, now)?;
             boot::record_heartbeat(conn, now)
         };
-        let applied = self.db.write_in_order(adopt, apply).await;
+        let applied = self.db.write_in_order(Durability::Synced, adopt, apply).await;
         let step = adopted.unwrap_or_default();
         if let Err(error) = applied {
             self.clock.revert_step(step);

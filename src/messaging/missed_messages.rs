@@ -100,7 +100,8 @@ impl InboundLog {
     /// Advances the cursor past a poll, after all of its messages were admitted.
     pub async fn record_admitted(&self, page: &InboundPage) -> Result<(), DbError> {
         let (source, cursor, now) = (self.cursor_name(), page.cursor, self.clock.now());
-        self.db.write(move |conn| carrier_cursors::store_carrier_cursor(conn, &source, cursor, now)).await
+        let store = move |conn: &mut _| carrier_cursors::store_carrier_cursor(conn, &source, cursor, now);
+        self.db.write_unsynced(store).await
     }
 
     fn cursor_name(&self) -> String {

@@ -333,7 +333,7 @@ impl OutboxRelay {
                     OutboundKind::ConfirmPrompt => Durability::Synced,
                     OutboundKind::Reply | OutboundKind::Notice => Durability::Unsynced,
                 };
-                let acceptance = self.parts.db.write_with(durability, record).await?;
+                let acceptance = self.parts.db.write_with(move |_| durability, record).await?;
                 self.parts.metrics.text_accepted(acceptance);
                 Ok(())
             }

@@ -12,7 +12,7 @@ use super::queue::outbox::{OPEN as OPEN_MESSAGE, OutboxState};
 use super::queue::outbox_events::{ChangedMessage, record_changed_messages};
 use super::schema::{instance, outbox, tool_call_items, tool_calls, turns};
 use super::turns::calls::{self, ChangedCall};
-use super::turns::{daily_budget, model_steps};
+use super::turns::{budget_blocks, daily_budget, model_steps};
 use super::{Conn, clock_step};
 use crate::clock::MIN_STEP;
 use crate::conversation::stream_events::CallPhase;
@@ -147,6 +147,7 @@ fn load_last_activity(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
 }
 
 pub fn record_clean_shutdown(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    budget_blocks::close_blocks(conn)?;
     diesel::update(instance::table)
         .set((instance::clean_shutdown_at.eq(ms(now)), instance::seen_at.eq(ms(now))))
         .execute(conn)

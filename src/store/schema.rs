@@ -140,6 +140,18 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
+    budget_blocks (day, epoch) {
+        day -> Text,
+        epoch -> BigInt,
+        tokens -> BigInt,
+        cost_micros -> BigInt,
+        boot_id -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
     console_password (id) {
         id -> BigInt,
         hash -> Text,
@@ -629,6 +641,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     arr_events,
     audit_log,
     blocks,
+    budget_blocks,
     console_password,
     conversations,
     follows,

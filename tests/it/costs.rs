@@ -1,6 +1,6 @@
 //! Cost of a message: commits, statements, written rows and model requests, on a manual clock. Each bound is an upper
-//! bound for the average of twenty messages of a kind, sent 70 seconds apart, with everything that they cause and the
-//! program does meanwhile: delivery reports, maintenance, metadata and indexing.
+//! bound for the average of twenty messages of a kind, sent a minute apart, with everything that they cause: delivery
+//! reports, metadata and indexing. The cost of the same time without messages is measured too, and subtracted.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,6 +11,7 @@ use dialarr::store::Conn;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
+use jiff::{SignedDuration, Timestamp};
 
 use crate::harness::model::{adds_movie, finds, removes_movie, says};
 use crate::harness::statements::{record_statements, take_statements};
@@ -75,8 +76,28 @@ fn take_written_rows(conn: &mut Conn) -> QueryResult<Vec<RowCount>> {
 struct CostMeter {
     world: World,
     reported: usize,
+    started_at: Timestamp,
     syncs: u64,
     model_requests: usize,
+}
+
+/// Cost of a period.
+struct PeriodCost {
+    length: SignedDuration,
+    statements: Vec<String>,
+    synced_commits: usize,
+    model_requests: usize,
+    rows: Vec<RowCount>,
+}
+
+impl PeriodCost {
+    fn commits(&self) -> usize {
+        self.statements.iter().filter(|text| text.starts_with("BEGIN IMMEDIATE")).count()
+    }
+
+    fn row_counts(&self) -> BTreeMap<String, usize> {
+        self.rows.iter().map(|row| (row.name.clone(), usize::try_from(row.rows).unwrap())).collect()
+    }
 }
 
 impl CostMeter {
@@ -84,8 +105,8 @@ impl CostMeter {
         record_statements();
         let world = World::start().await;
         world.write_database(count_written_rows).await;
-        let syncs = world.log_syncs();
-        Self { world, reported: 0, syncs, model_requests: 0 }
+        let (syncs, started_at) = (world.log_syncs(), world.now());
+        Self { world, reported: 0, started_at, syncs, model_requests: 0 }
     }
 
     /// Sends a message from Ann, and three delivery reports for each message to her.
@@ -103,42 +124,56 @@ impl CostMeter {
         self.world.pass(60).await;
     }
 
-    /// Forgets the cost so far.
+    /// Waits until all work is done, and forgets the cost so far.
     async fn reset(&mut self) {
-        self.take_total().await;
+        self.world.pass(20 * 60).await;
+        self.end_period().await;
     }
 
-    async fn take_total(&mut self) -> (Vec<String>, Vec<RowCount>, usize, u64) {
-        self.world.pass(20 * 60).await;
-        let syncs = self.world.log_syncs() - self.syncs;
+    /// Returns the cost since the end of the last period.
+    async fn end_period(&mut self) -> PeriodCost {
+        let synced_commits = usize::try_from(self.world.log_syncs() - self.syncs).unwrap();
         let rows = self.world.write_database(take_written_rows).await;
         // The last transaction is the one above.
         let mut statements = take_statements();
         let last = statements.iter().rposition(|statement| statement.starts_with("BEGIN")).unwrap();
         statements.truncate(last);
-        let requests = self.world.model_request_count() - self.model_requests;
-        self.model_requests = self.world.model_request_count();
+        let model_requests = self.world.model_request_count() - self.model_requests;
+        self.model_requests += model_requests;
         // The sync of the transaction above is not counted.
         self.syncs = self.world.log_syncs();
-        (statements, rows, requests, syncs)
+        let length = self.world.now().duration_since(self.started_at);
+        self.started_at = self.world.now();
+        PeriodCost { length, statements, synced_commits, model_requests, rows }
     }
 
+    /// Returns the average cost of the messages since the last reset.
     async fn measure(&mut self) -> Cost {
-        let (statements, rows, requests, syncs) = self.take_total().await;
+        self.world.pass(20 * 60).await;
+        let busy = self.end_period().await;
         if let Ok(path) = std::env::var("DIALARR_COST_STATEMENTS") {
-            std::fs::write(path, statements.join("\n")).unwrap();
+            std::fs::write(path, busy.statements.join("\n")).unwrap();
         }
-        let per_message = |count: usize| count as f64 / MESSAGES as f64;
+        self.world.pass(u64::try_from(busy.length.as_secs()).unwrap()).await;
+        let idle = self.end_period().await;
+        assert_eq!(idle.model_requests, 0);
+        let rows = busy.row_counts();
+        let idle_rows = idle.row_counts();
+        let rows = rows.iter().map(|(name, count)| {
+            (name.clone(), per_message(*count) - per_message(idle_rows.get(name).copied().unwrap_or(0)))
+        });
         Cost {
-            commits: per_message(
-                statements.iter().filter(|text| text.starts_with("BEGIN IMMEDIATE")).count(),
-            ),
-            synced_commits: syncs as f64 / MESSAGES as f64,
-            statements: per_message(statements.len()),
-            model_requests: per_message(requests),
-            rows: rows.into_iter().map(|count| (count.name, count.rows as f64 / MESSAGES as f64)).collect(),
+            commits: per_message(busy.commits()) - per_message(idle.commits()),
+            synced_commits: per_message(busy.synced_commits) - per_message(idle.synced_commits),
+            statements: per_message(busy.statements.len()) - per_message(idle.statements.len()),
+            model_requests: per_message(busy.model_requests),
+            rows: rows.collect(),
         }
     }
+}
+
+fn per_message(count: usize) -> f64 {
+    count as f64 / MESSAGES as f64
 }
 
 /// Compares a cost with its bounds, and lists all that are exceeded at once.
@@ -174,7 +209,7 @@ async fn cost_of_a_command_is_bounded() {
         meter.exchange(if message % 2 == 0 { "notify on" } else { "notify off" }).await;
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (12.3, 11.1), 122.0, 0.0, 19.0);
+    assert_within(&cost, (7.0, 6.0), 72.0, 0.0, 16.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -187,7 +222,7 @@ async fn cost_of_small_talk_is_bounded() {
         meter.exchange(&format!("how are you today? {message}")).await;
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (17.2, 12.1), 194.5, 1.0, 30.0);
+    assert_within(&cost, (12.0, 5.0), 131.0, 1.0, 27.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -202,7 +237,7 @@ async fn cost_of_a_read_is_bounded() {
         meter.exchange(&format!("have we got heat? {message}")).await;
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (21.2, 13.1), 220.5, 2.0, 41.0);
+    assert_within(&cost, (16.0, 5.0), 156.0, 2.0, 38.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -228,7 +263,7 @@ async fn cost_of_an_addition_is_bounded() {
         meter.exchange(&text).await;
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (25.2, 16.1), 275.0, 3.0, 57.0);
+    assert_within(&cost, (20.0, 7.0), 210.0, 3.0, 54.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -251,5 +286,15 @@ async fn cost_of_a_confirmed_deletion_is_bounded() {
         }
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (35.2, 27.1), 409.5, 2.0, 70.5);
+    assert_within(&cost, (27.0, 16.0), 316.0, 2.0, 67.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cost_of_an_idle_hour_is_bounded() {
+    let mut meter = CostMeter::start().await;
+    meter.reset().await;
+    meter.world.pass(60 * 60).await;
+    let idle = meter.end_period().await;
+    let measured = (idle.commits(), idle.synced_commits, idle.statements.len(), idle.model_requests);
+    assert!(measured.0 <= 126 && measured.1 <= 48 && measured.2 <= 1_224 && measured.3 == 0, "{measured:?}");
 }

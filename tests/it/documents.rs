@@ -346,7 +346,8 @@ fn functions_with_unsynced_writes() -> BTreeSet<String> {
         {
             function = rest.split(['(', '<']).next().unwrap();
         }
-        if line.contains(".write_unsynced(") || line.contains(".write_with(") {
+        let calls = [".write_unsynced(", ".write_with(", ".write_in_order(Durability::Unsynced"];
+        if calls.iter().any(|call| line.contains(call)) {
             found.insert(function.to_owned());
         }
     }

@@ -2,12 +2,16 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::model_request::{ModelMessage, ModelRequest};
 use dialarr::conversation::transcript::{StopReason, ToolArguments};
 use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse, RawCall};
+use dialarr::store::Conn;
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
 use serde_json::{Value, json};
 
 use crate::harness::world::World;
@@ -24,6 +28,13 @@ const FRAME_BYTES: u64 = 24 + 4096;
 /// Model without a memory of its own: each response depends only on the results in the request.
 struct Stateless {
     calls: fn(usize) -> Option<(&'static str, Value)>,
+    requests: AtomicI64,
+}
+
+impl Stateless {
+    fn new(calls: fn(usize) -> Option<(&'static str, Value)>) -> Arc<Self> {
+        Arc::new(Self { calls, requests: AtomicI64::new(0) })
+    }
 }
 
 #[async_trait]
@@ -37,6 +48,7 @@ impl Model for Stateless {
         request: &ModelRequest,
         _: DeltaSink<'_>,
     ) -> Result<ModelResponse, ModelError> {
+        self.requests.fetch_add(1, Ordering::SeqCst);
         let result = |message: &ModelMessage| match message {
             ModelMessage::ToolResult { content, .. } => Some(content.clone()),
             ModelMessage::User(_) | ModelMessage::Assistant { .. } => None,
@@ -113,19 +125,22 @@ async fn cut_power(world: &mut World, kept: u64) -> u64 {
 /// Cuts the power in each state that a message goes through: with no unsynced frame on the disk and, where there are some, with half of them.
 /// `prepare` starts a world and sends the message; `check` follows the restart. Returns the number of cuts that lost
 /// commits.
-async fn cut_everywhere(prepare: impl AsyncFn() -> World, check: impl Fn(&World, &str)) -> usize {
+async fn cut_everywhere<M>(
+    prepare: impl AsyncFn() -> (World, M),
+    check: impl AsyncFn(&World, M, &str),
+) -> usize {
     let (mut losses, mut last_state) = (0, None);
     for time in CUT_TIMES {
         let mut kept = 0;
         loop {
-            let mut world = prepare().await;
+            let (mut world, model) = prepare().await;
             world.pass_ms(time).await;
             let state = (world.log_syncs(), world.log_bytes(), world.effect_count());
             if kept == 0 && last_state.replace(state) == Some(state) {
                 break;
             }
             let frames = cut_power(&mut world, kept).await;
-            check(&world, &format!("after {time} ms, {kept} of {frames} frames kept"));
+            check(&world, model, &format!("after {time} ms, {kept} of {frames} frames kept")).await;
             losses += usize::from(frames > kept);
             if kept > 0 || frames < 2 {
                 break;
@@ -136,32 +151,56 @@ async fn cut_everywhere(prepare: impl AsyncFn() -> World, check: impl Fn(&World,
     losses
 }
 
+#[derive(QueryableByName)]
+struct CountedCalls {
+    #[diesel(sql_type = BigInt)]
+    model_calls: i64,
+    #[diesel(sql_type = BigInt)]
+    lost_blocks: i64,
+}
+
+/// Loads the model calls that count toward the budget, and the blocks of interrupted runs.
+fn load_counted_calls(conn: &mut Conn) -> QueryResult<CountedCalls> {
+    diesel::sql_query(
+        "SELECT (SELECT coalesce(sum(model_calls), 0) FROM usage) AS model_calls, \
+                (SELECT count(*) FROM budget_blocks WHERE epoch < (SELECT epoch FROM instance)) AS lost_blocks",
+    )
+    .get_result(conn)
+}
+
 #[tokio::test(start_paused = true)]
 async fn addition_is_made_and_answered_once_after_a_power_cut() {
     let prepare = async || {
-        let world = World::start_with(Arc::new(Stateless { calls: addition })).await;
+        let model = Stateless::new(addition);
+        let world = World::start_with(model.clone()).await;
         world.radarr().add_to_catalog(movie("Heat").year(1995).tmdb(HEAT));
         world.texts("please add the movie heat").await;
-        world
+        (world, model)
     };
-    let losses = cut_everywhere(prepare, |world, cut| {
+    let uncounted = AtomicI64::new(0);
+    let losses = cut_everywhere(prepare, async |world, model, cut| {
         assert_eq!(world.radarr().added_ids().len(), 1, "{cut}");
         assert_eq!(world.sent_texts(), ["Added."], "{cut}");
+        let CountedCalls { model_calls, lost_blocks } = world.read_database(load_counted_calls).await;
+        let lost_calls = model.requests.load(Ordering::SeqCst) - model_calls;
+        assert!(lost_calls == 0 || lost_blocks == 1, "{cut}: {lost_calls} calls are not counted");
+        uncounted.fetch_add(lost_calls, Ordering::SeqCst);
     })
     .await;
     assert!(losses > 5, "{losses}");
+    assert!(uncounted.into_inner() > 0, "no cut lost the record of a call");
 }
 
 #[tokio::test(start_paused = true)]
 async fn confirmed_deletion_is_made_and_reported_once_after_a_power_cut() {
     let prepare = async || {
-        let world = World::start_with(Arc::new(Stateless { calls: deletion })).await;
+        let world = World::start_with(Stateless::new(deletion)).await;
         assert_eq!(world.radarr().add(movie("Dune").year(2021).size_gb(21.4)), 1);
         assert_eq!(world.sms("delete dune").await, [QUESTION]);
         world.texts("yes").await;
-        world
+        (world, ())
     };
-    cut_everywhere(prepare, |world, cut| {
+    cut_everywhere(prepare, async |world, (), cut| {
         assert_eq!(world.radarr().removed_ids(), [1], "{cut}");
         assert_eq!(world.sent_texts(), [QUESTION, "Deleted Dune (2021). Freed 21.4 GB."], "{cut}");
     })

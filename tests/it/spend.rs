@@ -2,7 +2,9 @@
 
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::grammar::triage::TriageLevel;
-use dialarr::conversation::model_cost::{CostEstimate, ModelPrices, TokenUsage, estimate_tokens};
+use dialarr::conversation::model_cost::{
+    CostEstimate, DailyBudget, ModelPrices, TokenUsage, estimate_tokens,
+};
 use dialarr::engine::MetadataSource;
 use dialarr::llm::ModelError;
 use dialarr::messaging::fake::FakeDelivery;
@@ -283,7 +285,7 @@ async fn message_counts_its_segments_once_despite_repeated_reports() {
 
 #[tokio::test]
 async fn no_budget_refuses_no_call() {
-    let app = TestApp::start().await;
+    let app = TestApp::with(|settings| settings.budget = DailyBudget::default()).await;
     let all = TokenUsage { input: u32::MAX.into(), cached: 0, output: u32::MAX.into() };
     app.model_plays([says("One."), says("Two."), says("Three.")].map(|line| counted(all, line)));
     for (asked, answered) in [("one", "One."), ("two", "Two."), ("three", "Three.")] {

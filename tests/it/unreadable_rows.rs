@@ -55,21 +55,24 @@ async fn unreadable_call_fails_its_resumed_turn_and_the_next_message_is_answered
     assert_eq!(world.lines("SELECT response AS line FROM tool_calls").await, ["{\"kept\":1}"]);
 }
 
-#[tokio::test]
-async fn unreadable_plan_fails_its_turn_and_the_next_message_is_answered() {
-    let (app, _) = with_dune().await;
-    damage(
-        &app,
-        "CREATE TRIGGER damage AFTER INSERT ON turns
-         BEGIN UPDATE turns SET prompt = '{\"brain\":\"none\"}' WHERE id = NEW.id; END",
-    )
-    .await;
-    assert_eq!(app.sms("do we have dune?").await, WENT_WRONG);
-    stop_the_damage(&app).await;
+#[tokio::test(start_paused = true)]
+async fn unreadable_plan_fails_its_resumed_turn_and_the_next_message_is_answered() {
+    let mut world = World::start_with(Slow::playing(20, [says("Hello again.")])).await;
+    world.texts("do we have dune?").await;
+    world.pass(10).await;
+    assert_eq!(world.lines("SELECT state AS line FROM turns").await, ["IN_PROGRESS"]);
+    world.damage_rows("UPDATE turns SET prompt = '{\"brain\":\"none\"}'").await;
 
-    answers_the_next_text(&app).await;
+    world.kill().await;
+    world.start_again().await;
+    world.pass(10).await;
+    assert_eq!(world.sent_texts(), [WENT_WRONG]);
+
+    world.texts("are you there?").await;
+    world.pass(45).await;
+    assert_eq!(world.sent_texts(), [WENT_WRONG, "Hello again."]);
     assert_eq!(
-        app.message_outcomes().await,
+        world.lines("SELECT body || ': ' || outcome AS line FROM inbound_events ORDER BY id").await,
         ["do we have dune?: failed_notified", "are you there?: replied"]
     );
 }

@@ -22,8 +22,9 @@ use dialarr::clock::Clock;
 use dialarr::conversation::transcript::{Address, PhoneNumber};
 use dialarr::http::HttpClient;
 use dialarr::messaging::fake::{FakeAccount, FakeTwilio};
-use dialarr::store::database::db::Db;
+use dialarr::store::Conn;
 use dialarr::store::people::users::{self, FirstContactRole};
+use diesel::Connection;
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 
@@ -119,17 +120,16 @@ impl Stage {
     }
 
     async fn introduce(&self, people: &[String]) {
-        let phones: Vec<PhoneNumber> =
-            people.iter().map(|phone| PhoneNumber::parse(phone).unwrap()).collect();
-        let db = Db::open(self.database().to_str().unwrap()).unwrap();
+        // The program under test creates the tables, which may be older than those of these tests.
+        let mut running = self.start(None);
+        self.ready(&mut running).await;
+        running.kill();
+        let mut conn = Conn::establish(self.database().to_str().unwrap()).unwrap();
         let now = Clock::System.now();
-        let know = move |conn: &mut _| {
-            phones
-                .iter()
-                .try_for_each(|phone| users::ensure_user(conn, phone, FirstContactRole::Admin, now).map(drop))
-        };
-        db.write(know).await.unwrap();
-        db.close().await;
+        for phone in people {
+            let phone = PhoneNumber::parse(phone).unwrap();
+            users::ensure_user(&mut conn, &phone, FirstContactRole::Admin, now).unwrap();
+        }
     }
 
     pub(crate) fn database(&self) -> PathBuf {
@@ -149,7 +149,7 @@ impl Stage {
         Running { child }
     }
 
-    fn variables(&self) -> [(&'static str, String); 21] {
+    fn variables(&self) -> [(&'static str, String); 22] {
         let text = str::to_owned;
         [
             ("HOST", text("127.0.0.1")),
@@ -163,6 +163,8 @@ impl Stage {
             ("TWILIO_API_URL", self.urls.twilio.clone()),
             ("LLM_BASE_URL", format!("{}/v1", self.urls.model)),
             ("LLM_MODEL", text("fake")),
+            // The limit of a public server: by default, one on this machine gets fewer calls at once.
+            ("LLM_MAX_CONCURRENT", text("64")),
             ("SONARR_URL", self.urls.sonarr.clone()),
             ("SONARR_API_KEY", text(FakeSonarr::new().api_key())),
             ("RADARR_URL", self.urls.radarr.clone()),
@@ -170,7 +172,7 @@ impl Stage {
             ("ADMIN_PHONE", text("+15550100001")),
             ("COALESCE_MS", text("0")),
             // The users send messages and add titles as fast as they are answered, with the tokens of many days.
-            ("DAILY_TOKENS", text("off")),
+            ("DAILY_TOKENS", text("1000000000000")),
             ("RATE_LIMIT", text("off")),
             ("QUOTA_MOVIES", text("off")),
             ("QUOTA_SEASONS", text("off")),

@@ -206,7 +206,7 @@ impl TurnScheduler {
             self.0.metrics.turn_ended(&stats);
         }
         if let Some(active_turn) = active_turn {
-            self.0.turns.run_turn(user, active_turn, wakeup.clone()).await?;
+            self.0.turns.resume_turn(user, active_turn, wakeup.clone()).await?;
             return Ok(WorkCheck::Done(Some(active_turn.id)));
         }
         let now = self.0.clock.now();
@@ -214,9 +214,13 @@ impl TurnScheduler {
             None => Ok(WorkCheck::NoWork),
             Some(due) if due > now => Ok(WorkCheck::NotBefore(due)),
             Some(_) => match self.0.starter.start_turn(user).await? {
-                (TurnStartOutcome::Turn(active_turn), _) => {
-                    self.0.turns.run_turn(user, active_turn, wakeup.clone()).await?;
-                    Ok(WorkCheck::Done(Some(active_turn.id)))
+                (TurnStartOutcome::Turn(active_turn), turn) => {
+                    self.0.turns.resume_turn(user, active_turn, wakeup.clone()).await?;
+                    Ok(WorkCheck::Done(turn))
+                }
+                (TurnStartOutcome::Chat(context), turn) => {
+                    self.0.turns.run_started_turn(*context, wakeup.clone()).await?;
+                    Ok(WorkCheck::Done(turn))
                 }
                 (TurnStartOutcome::Answered, turn) => Ok(WorkCheck::Done(turn)),
                 (TurnStartOutcome::Resumed, turn) => {

@@ -172,6 +172,9 @@ impl Reconciler {
         entries: &[HistoryEntry],
         mut events: Vec<KeyedArrEvent>,
     ) -> anyhow::Result<()> {
+        if entries.is_empty() {
+            return Ok(());
+        }
         let is_failure = |event: &KeyedArrEvent| matches!(event.event, ArrEvent::DownloadFailed(_));
         // An instance that automatically searches for another release needs no help.
         if events.iter().any(is_failure)
@@ -192,7 +195,7 @@ impl Reconciler {
             }
             Ok(new)
         };
-        let new = self.db.write(store).await?;
+        let new = self.db.write_unsynced(store).await?;
         if new > 0 {
             tracing::info!(instance, new, "found unreported events in the history");
             self.event_stored.notify();

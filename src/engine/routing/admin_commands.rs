@@ -29,7 +29,7 @@ use crate::store::confirmation::code_misses::MissOutcome;
 use crate::store::confirmation::pending_action;
 use crate::store::library::quotas::{self, QuotaOverride};
 use crate::store::memory::groups::{self, SharedMessage};
-use crate::store::people::pauses::{self, PauseOutcome};
+use crate::store::people::pauses::{self, LastPause, PauseOutcome};
 use crate::store::people::{join_requests, users};
 use crate::store::queue::inbound_messages;
 use crate::store::queue::outbox;
@@ -349,8 +349,13 @@ impl TurnStart<'_> {
 
     /// Returns whether the waiting messages are held because the assistant is paused. The sender is notified once per
     /// pause on the phone, and once in the console.
-    pub(super) fn is_held_by_pause(&mut self, user: &User, first: &InboundEvent) -> QueryResult<bool> {
-        let Some(pause) = pauses::load_current_pause(self.conn)? else { return Ok(false) };
+    pub(super) fn is_held_by_pause(
+        &mut self,
+        last_pause: Option<LastPause>,
+        user: &User,
+        first: &InboundEvent,
+    ) -> QueryResult<bool> {
+        let Some(LastPause { id: pause, ended_at: None }) = last_pause else { return Ok(false) };
         let is_admin = user.status == UserStatus::Active && user.rights.role == UserRole::Admin;
         if is_admin || user.status == UserStatus::Blocked || route::opts_out(first) {
             return Ok(false);

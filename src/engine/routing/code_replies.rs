@@ -300,6 +300,7 @@ impl TurnStart<'_> {
             NewTurn { user: user.id, conversation, kind, plan },
             self.now,
         )?;
+        self.created_turn = Some(id);
         let ids: Vec<EventId> = events.iter().map(|event| event.id).collect();
         inbound_messages::assign_to_turn(self.conn, &ids, id, self.now)?;
         Ok(ActiveTurn { id, kind, conversation })

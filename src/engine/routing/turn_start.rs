@@ -25,20 +25,20 @@ use crate::engine::model_calls::caller::ModelCaller;
 use crate::engine::notifications::send_time::reschedule_notifications;
 use crate::engine::parts::EngineParts;
 use crate::engine::settings::HouseholdSettings;
+use crate::engine::turns::turn_context::TurnContext;
 use crate::failpoint;
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::confirmation::ended_prompt;
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::reactions::{self, ReceivedReaction};
 use crate::store::conversation::{conversations, history};
-use crate::store::database::db::Db;
+use crate::store::database::db::{Db, Durability};
 use crate::store::library::title_requests;
 use crate::store::people::users::{self, OptOutcome};
 use crate::store::people::{join_requests, pauses};
 use crate::store::queue::inbound_messages;
 use crate::store::queue::notifications;
-use crate::store::turns::turn_lifecycle;
-use crate::store::turns::turn_lifecycle::{ActiveTurn, TriageState, TurnKind, TurnPlan};
+use crate::store::turns::turn_lifecycle::{ActiveTurn, LoadedTurn, TriageState, TurnKind, TurnPlan};
 use crate::store::{Conn, QueryResult};
 
 /// Maximum number of messages that one turn claims.
@@ -48,6 +48,8 @@ const MAX_MESSAGES_PER_TURN: i64 = 20;
 pub(crate) enum TurnStartOutcome {
     /// A turn was created and has to run.
     Turn(ActiveTurn),
+    /// A chat turn was created and has to run from this state.
+    Chat(Box<TurnContext>),
     /// Code has already handled the message.
     Answered,
     /// Code has ended the pause, so the waiting messages of all users may be processed.
@@ -82,14 +84,24 @@ impl TurnStarter {
         let settings = self.settings.clone();
         let responder = self.models.current_responder(now);
         let start = move |conn: &mut _| {
-            let previous = turn_lifecycle::load_newest_turn_id(conn)?;
-            let outcome = TurnStart { conn, settings: &settings, now, responder }.route_next_message(user)?;
-            Ok((outcome, previous, turn_lifecycle::load_newest_turn_id(conn)?))
+            let mut start = TurnStart {
+                conn,
+                settings: &settings,
+                now,
+                responder,
+                created_turn: None,
+                durability: Durability::Synced,
+            };
+            let outcome = start.route_next_message(user)?;
+            Ok((outcome, start.created_turn, start.durability))
         };
-        let (outcome, previous, newest) = self.db.write(start).await?;
+        let (outcome, created_turn, durability) =
+            self.db.write_with(|(_, _, durability)| *durability, start).await?;
         failpoint::reached("turn.begun");
-        self.outbox.notify();
-        Ok((outcome, (newest > previous).then_some(newest)))
+        if durability == Durability::Synced {
+            self.outbox.notify();
+        }
+        Ok((outcome, created_turn))
     }
 }
 
@@ -100,10 +112,15 @@ pub(super) struct TurnStart<'a> {
     pub(super) now: Timestamp,
     /// Responder for messages that need a model.
     pub(super) responder: Responder,
+    /// Turn that was created for the message.
+    pub(super) created_turn: Option<TurnId>,
+    /// Durability of the transaction. Only the start of a turn that decides nothing needs no sync of its own: without
+    /// it, the message waits for another start.
+    durability: Durability,
 }
 
 impl TurnStart<'_> {
-    fn route_next_message(mut self, user: UserId) -> QueryResult<TurnStartOutcome> {
+    fn route_next_message(&mut self, user: UserId) -> QueryResult<TurnStartOutcome> {
         pending_action::expire_pending_action(self.conn, user, self.now)?;
         let waiting = inbound_messages::load_due_messages(self.conn, user, MAX_MESSAGES_PER_TURN, self.now)?;
         let Some(first) = waiting.first() else { return Ok(TurnStartOutcome::Answered) };
@@ -121,10 +138,12 @@ impl TurnStart<'_> {
             let change = users::opt_in(self.conn, user.id, first.sent_at, self.now)?;
             user.opted_out &= change == OptOutcome::Overtaken;
         }
-        if self.is_held_by_pause(&user, first)? {
+        let last_pause = pauses::load_last_pause(self.conn)?;
+        if self.is_held_by_pause(last_pause, &user, first)? {
             return Ok(TurnStartOutcome::Paused);
         }
-        let context = self.load_context(&user, &waiting)?;
+        let resumed_at = last_pause.and_then(|pause| pause.ended_at);
+        let context = UserContext { resumed_at, ..self.load_context(&user, &waiting)? };
         let routing = context.routing_context(&user, self.settings, 0);
         if route::would_act(&routing, first) {
             return Ok(TurnStartOutcome::Unverified(first.id));
@@ -180,7 +199,6 @@ impl TurnStart<'_> {
             false => None,
         };
         let over_limit = self.mark_over_limit(user.id, waiting)?;
-        let resumed_at = pauses::load_resumed_at(self.conn)?;
         Ok(UserContext {
             pending,
             open_prompt,
@@ -192,7 +210,7 @@ impl TurnStart<'_> {
             slot,
             over_limit,
             first_request,
-            resumed_at,
+            resumed_at: None,
         })
     }
 
@@ -415,6 +433,9 @@ impl TurnStart<'_> {
         if waiting[..count].iter().any(|event| prompt_notes::asks_for_requests(&event.body)) {
             plan.notes.extend(self.format_own_requests(user.id)?);
         }
+        if context.pending.is_none() && !route::lifts_opt_out(&waiting[0]) {
+            self.durability = Durability::Unsynced;
+        }
         if context.pending.is_some() {
             pending_action::close_pending_action(self.conn, user.id, CloseReason::Dropped, self.now)?;
             let closing = context.closing_sentence();
@@ -423,7 +444,15 @@ impl TurnStart<'_> {
             ));
             plan.preface = Some(closing);
         }
-        Ok(TurnStartOutcome::Turn(self.open_turn(user, TurnKind::Chat, &plan, &waiting[..count])?))
+        let events = &waiting[..count];
+        let active_turn = self.open_turn(user, TurnKind::Chat, &plan, events)?;
+        let loaded = LoadedTurn::from_start(active_turn.id, plan, events.to_vec(), self.now);
+        Ok(TurnStartOutcome::Chat(Box::new(TurnContext::from_loaded(
+            self.conn,
+            active_turn,
+            user.clone(),
+            loaded,
+        )?)))
     }
 }
 
@@ -443,6 +472,7 @@ pub(super) struct UserContext {
     /// One flag for each waiting message.
     pub(super) over_limit: Vec<bool>,
     first_request: Option<FirstRequest>,
+    /// End of the last pause.
     pub(super) resumed_at: Option<Timestamp>,
 }
 

@@ -10,7 +10,7 @@ use crate::conversation::turn::Turn;
 use crate::engine::reply_address::ReplyAddress;
 use crate::store::memory::facts;
 use crate::store::people::users;
-use crate::store::turns::turn_lifecycle::{self, ActiveTurn, TurnPlan};
+use crate::store::turns::turn_lifecycle::{self, ActiveTurn, LoadedTurn, TurnPlan};
 use crate::store::{Conn, QueryResult};
 
 /// Loaded state of a turn, with the data that its steps need.
@@ -29,9 +29,18 @@ pub(crate) struct TurnContext {
 
 impl TurnContext {
     pub(crate) fn load_turn(conn: &mut Conn, user: UserId, active_turn: ActiveTurn) -> QueryResult<Self> {
-        let turn_lifecycle::LoadedTurn { turn, plan, events, run } =
-            turn_lifecycle::load_turn(conn, active_turn)?;
+        let loaded = turn_lifecycle::load_turn(conn, active_turn)?;
         let user = users::load_user(conn, user)?;
+        Self::from_loaded(conn, active_turn, user, loaded)
+    }
+
+    /// Creates the context of a loaded turn, for which only the facts about the user are loaded.
+    pub(crate) fn from_loaded(
+        conn: &mut Conn,
+        active_turn: ActiveTurn,
+        user: User,
+        LoadedTurn { turn, plan, events, run }: LoadedTurn,
+    ) -> QueryResult<Self> {
         let facts = facts::load_facts(conn, user.id)?;
         Ok(Self { active_turn, turn, plan, user, events, facts, run })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use super::deletion::DeletionRunner;
-use super::log::turn_log::{TurnLog, TurnLogs, TurnProgress};
+use super::log::turn_log::{LoadedHistory, TurnLog, TurnLogs, TurnProgress};
 use super::model_step::ModelStepRunner;
 use super::tool_calls::ToolCallRunner;
 use super::tool_runner::ToolRunner;
@@ -59,8 +59,20 @@ impl TurnRunner {
         }
     }
 
-    /// Runs a turn until it ends. `wakeup` wakes the task of its user, e.g. after a cancellation.
-    pub(crate) async fn run_turn(
+    /// Runs a chat turn, which was just created, until it ends. `wakeup` wakes the task of its user, e.g. after a
+    /// cancellation.
+    pub(crate) async fn run_started_turn(
+        &self,
+        context: TurnContext,
+        wakeup: Arc<Notify>,
+    ) -> anyhow::Result<()> {
+        let log = self.logs.open_log(context.user.id, context.active_turn, wakeup);
+        let history = log.load_history().await?;
+        self.run_chat_turn(log, context, history).await
+    }
+
+    /// Runs a stored turn until it ends.
+    pub(crate) async fn resume_turn(
         &self,
         user: UserId,
         active_turn: ActiveTurn,
@@ -68,7 +80,10 @@ impl TurnRunner {
     ) -> anyhow::Result<()> {
         let log = self.logs.open_log(user, active_turn, wakeup);
         match active_turn.kind {
-            TurnKind::Chat => self.run_chat_turn(log).await,
+            TurnKind::Chat => {
+                let (context, history) = log.load_with_history().await?;
+                self.run_chat_turn(log, context, history).await
+            }
             TurnKind::Confirm => self.deletions.run_confirmed_deletion(&log).await,
             // Code answers these turns in the transaction that creates them, so none of them should be unfinished.
             TurnKind::Deny | TurnKind::Command => {
@@ -78,8 +93,12 @@ impl TurnRunner {
         }
     }
 
-    async fn run_chat_turn(&self, log: TurnLog) -> anyhow::Result<()> {
-        let (context, mut turns, done_today) = log.load_with_history().await?;
+    async fn run_chat_turn(
+        &self,
+        log: TurnLog,
+        context: TurnContext,
+        LoadedHistory { mut turns, done_today }: LoadedHistory,
+    ) -> anyhow::Result<()> {
         prompt::trim_to_window(&mut turns, context.plan.context.as_ref());
         let window_start = turns.first().map(|turn| turn.id);
         let recalled = self.recall_lines(&log, &context, (window_start, &done_today)).await;

@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, mpsc};
 use super::database_lock::{DatabaseHandle, LockOutcome, LockedConnection};
 use super::file_watch::{DisplacedFile, FileWatch};
 use super::log_syncs::LogSyncs;
+use super::machine_boot;
 use super::migration::{self, MigrationError};
 use super::simulated_queue::SimulatedQueue;
 use super::transaction;
@@ -99,6 +100,7 @@ pub struct Db {
     event_log: EventLog,
     file_watch: Arc<FileWatch>,
     log_syncs: LogSyncs,
+    boot_id: Option<String>,
 }
 
 /// Executor of the writes, which run one after the other.
@@ -147,7 +149,7 @@ impl Db {
             })
             .map_err(OpenError::Thread)?;
         let writer = WriteExecutor::Thread { jobs, closing, thread: Arc::new(Mutex::new(Some(thread))) };
-        Ok(Self { writer, readers, event_log, file_watch, log_syncs })
+        Ok(Self { writer, readers, event_log, file_watch, log_syncs, boot_id: machine_boot::read_boot_id() })
     }
 
     /// Opens the database for a simulation with a paused clock: the caller runs the work, after a delay that depends on
@@ -159,7 +161,7 @@ impl Db {
         let connection = Arc::new(Mutex::new(connection));
         let queue = Arc::new(SimulatedQueue::new(seed));
         let writer = WriteExecutor::Caller { connection, queue };
-        Ok(Self { writer, readers, event_log, file_watch, log_syncs })
+        Ok(Self { writer, readers, event_log, file_watch, log_syncs, boot_id: None })
     }
 
     /// Checks that the files are still at their paths, with two system calls.
@@ -170,6 +172,11 @@ impl Db {
     /// Returns the syncs of the write-ahead log by this process.
     pub fn log_syncs(&self) -> &LogSyncs {
         &self.log_syncs
+    }
+
+    /// Returns the identifier of the machine's current boot; `None` if it is unknown, as in a simulation.
+    pub fn boot_id(&self) -> Option<&str> {
+        self.boot_id.as_deref()
     }
 
     /// Returns the log of the events that this process has committed.
@@ -184,7 +191,7 @@ impl Db {
         &self,
         work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
-        self.write_with(Durability::Synced, work).await
+        self.write_with(|_| Durability::Synced, work).await
     }
 
     /// Like [`Db::write`], but the changes are only committed when this function returns: they survive an end of the
@@ -194,7 +201,7 @@ impl Db {
         &self,
         work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
-        self.write_with(Durability::Unsynced, work).await
+        self.write_with(|_| Durability::Unsynced, work).await
     }
 
     /// Waits until all earlier changes are on disk.
@@ -202,10 +209,10 @@ impl Db {
         self.write(|_| Ok(())).await
     }
 
-    /// Like [`Db::write`] or [`Db::write_unsynced`].
+    /// Like [`Db::write`] or [`Db::write_unsynced`], depending on the result.
     pub async fn write_with<R: Send + 'static>(
         &self,
-        durability: Durability,
+        durability: impl Fn(&R) -> Durability + Send + 'static,
         work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
         let (job, result) = create_job(durability, work);
@@ -226,6 +233,7 @@ impl Db {
     /// `work`, later writes after it.
     pub async fn write_in_order<P: Copy + Send + 'static, R: Send + 'static>(
         &self,
+        durability: Durability,
         prepare: impl FnOnce() -> P,
         work: impl Fn(&mut Conn, P) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
@@ -233,14 +241,14 @@ impl Db {
             WriteExecutor::Thread { jobs, .. } => {
                 let slot = jobs.reserve().await.map_err(|_| DbError::Closed)?;
                 let prepared = prepare();
-                let (job, result) = create_job(Durability::Synced, move |conn| work(conn, prepared));
+                let (job, result) = create_job(move |_| durability, move |conn| work(conn, prepared));
                 slot.send(job);
                 result
             }
             WriteExecutor::Caller { connection, queue } => {
                 queue.wait_until_empty().await;
                 let prepared = prepare();
-                let (job, result) = create_job(Durability::Synced, move |conn| work(conn, prepared));
+                let (job, result) = create_job(move |_| durability, move |conn| work(conn, prepared));
                 connection.lock().unwrap_or_else(PoisonError::into_inner).commit_jobs(&mut vec![job]);
                 result
             }
@@ -266,7 +274,7 @@ impl Db {
         work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
         let WriteExecutor::Thread { jobs, .. } = &self.writer else { return self.write(work).await };
-        let (job, result) = create_job(Durability::Synced, work);
+        let (job, result) = create_job(|_| Durability::Synced, work);
         jobs.try_send(job).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => DbError::Busy,
             mpsc::error::TrySendError::Closed(_) => DbError::Closed,
@@ -343,7 +351,7 @@ impl Db {
         drop((all_permits, readers));
         closing.store(true, Ordering::Release);
         // A client connection may hold a handle forever, so an empty job wakes the thread to check the flag.
-        let _ = jobs.send(create_job(Durability::Unsynced, |_| Ok(())).0).await;
+        let _ = jobs.send(create_job(|_| Durability::Unsynced, |_| Ok(())).0).await;
         drop(jobs);
         let thread = thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
@@ -489,31 +497,40 @@ mod tests {
         let path = dir.path().join("a.db").to_str().unwrap().to_owned();
         let (conn, ..) = open_connections(&path).unwrap();
         let mut connection = WriteConnection::new(conn, &path).unwrap();
-        let (first, mut inserted) = create_job(Durability::Synced, |conn| insert_epoch(conn, 1));
-        let (second, mut failed) = create_job(Durability::Synced, |conn| {
-            diesel::sql_query("UPDATE instance SET epoch = 2").execute(conn)?;
-            Err::<(), _>(QueryError::NotFound)
-        });
-        let (third, mut panicked) = create_job(Durability::Synced, |conn| {
-            with_savepoint(conn, |conn| {
-                diesel::sql_query("UPDATE instance SET epoch = 3").execute(conn)?;
-                assert!(conn.batch_execute("").is_err(), "the job panics in an inner savepoint");
-                Ok(())
-            })
-        });
-        let (fourth, mut counted) = create_job(Durability::Synced, |conn| {
-            let rows = diesel::sql_query("UPDATE instance SET started_at = epoch").execute(conn)?;
-            let epoch =
-                diesel::sql_query("SELECT started_at AS n FROM instance").get_result::<CountRow>(conn)?;
-            Ok((rows, epoch.n))
-        });
+        let (first, mut inserted) = create_job(|_| Durability::Synced, |conn| insert_epoch(conn, 1));
+        let (second, mut failed) = create_job(
+            |_| Durability::Synced,
+            |conn| {
+                diesel::sql_query("UPDATE instance SET epoch = 2").execute(conn)?;
+                Err::<(), _>(QueryError::NotFound)
+            },
+        );
+        let (third, mut panicked) = create_job(
+            |_| Durability::Synced,
+            |conn| {
+                with_savepoint(conn, |conn| {
+                    diesel::sql_query("UPDATE instance SET epoch = 3").execute(conn)?;
+                    assert!(conn.batch_execute("").is_err(), "the job panics in an inner savepoint");
+                    Ok(())
+                })
+            },
+        );
+        let (fourth, mut counted) = create_job(
+            |_| Durability::Synced,
+            |conn| {
+                let rows = diesel::sql_query("UPDATE instance SET started_at = epoch").execute(conn)?;
+                let epoch =
+                    diesel::sql_query("SELECT started_at AS n FROM instance").get_result::<CountRow>(conn)?;
+                Ok((rows, epoch.n))
+            },
+        );
         connection.commit_jobs(&mut vec![first, second, third, fourth]);
         assert_eq!(inserted.try_recv().unwrap().unwrap(), 1);
         assert!(matches!(failed.try_recv().unwrap(), Err(DbError::Query(QueryError::NotFound))));
         assert!(matches!(panicked.try_recv().unwrap(), Err(DbError::Query(QueryError::RollbackTransaction))));
         assert_eq!(counted.try_recv().unwrap().unwrap(), (1, 1));
         // The connection is outside a transaction.
-        connection.commit_jobs(&mut vec![create_job(Durability::Synced, |conn| insert_epoch(conn, 9)).0]);
+        connection.commit_jobs(&mut vec![create_job(|_| Durability::Synced, |conn| insert_epoch(conn, 9)).0]);
         let epochs =
             diesel::sql_query("SELECT epoch AS n FROM instance").load::<CountRow>(&mut *connection.conn);
         assert_eq!(epochs.unwrap().into_iter().map(|row| row.n).collect::<Vec<_>>(), [1]);

@@ -20,7 +20,7 @@ struct LogSyncsInner {
 
 impl LogSyncs {
     /// Syncs the log, and counts the sync. After a failure, what the disk holds is unknown.
-    pub(super) fn sync(&self, log: &File) -> io::Result<()> {
+    pub(in crate::store) fn sync(&self, log: &File) -> io::Result<()> {
         let synced = log.metadata().and_then(|metadata| log.sync_data().map(|()| metadata.len()));
         match &synced {
             Ok(bytes) => {

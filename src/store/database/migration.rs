@@ -189,9 +189,12 @@ fn read_schema_state(conn: &mut Conn, path: &str) -> Result<SchemaState, Migrati
 
 /// Runs the pending migrations of the file. No other process may be using the file.
 pub(in crate::store) fn migrate_database(conn: &mut Conn, path: &str) -> Result<(), MigrationError> {
-    match read_schema_state(conn, path)? {
+    let migrated = match read_schema_state(conn, path)? {
         SchemaState::Current => return Ok(()),
-        SchemaState::Empty => tracing::info!(%path, "creating the tables of an empty database"),
+        SchemaState::Empty => {
+            tracing::info!(%path, "creating the tables of an empty database");
+            conn.run_pending_migrations(MIGRATIONS).map(drop)
+        }
         SchemaState::Foreign => {
             return Err(MigrationError::Unusable { path: path.to_owned(), fault: FileFault::Foreign });
         }
@@ -199,11 +202,22 @@ pub(in crate::store) fn migrate_database(conn: &mut Conn, path: &str) -> Result<
             let copy = copy_before_migration(conn, path, &from)
                 .map_err(|source| MigrationError::Copy { path: path.to_owned(), source })?;
             tracing::info!(%path, copy = %copy.display(), "stored a copy of the database before its migration");
+            upgrade_database(conn, path)
         }
         SchemaState::Newer { to } => return Err(MigrationError::Newer { path: path.to_owned(), to }),
+    };
+    migrated.map_err(|source| MigrationError::Migrate { path: path.to_owned(), source })
+}
+
+/// Runs the pending migrations. Each is logged before it starts, because it may take a while.
+fn upgrade_database(conn: &mut Conn, path: &str) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let pending = conn.pending_migrations(MIGRATIONS)?;
+    for (index, migration) in pending.iter().enumerate() {
+        let step = format!("{} of {}", index + 1, pending.len());
+        tracing::info!(%path, %step, migration = %migration.name(), "migrating the database");
+        conn.run_migration(migration)?;
     }
-    let migrate_error = |source| MigrationError::Migrate { path: path.to_owned(), source };
-    conn.run_pending_migrations(MIGRATIONS).map(drop).map_err(migrate_error)
+    Ok(())
 }
 
 /// Text between the file name of a database and the first migration that its copy lacks.

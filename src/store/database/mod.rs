@@ -10,6 +10,7 @@ pub(in crate::store) mod down_migration_tests;
 pub mod file_watch;
 pub(in crate::store) mod literal_sql;
 pub mod log_syncs;
+mod machine_boot;
 pub mod migration;
 #[cfg(test)]
 mod schema_condition_tests;

@@ -159,11 +159,11 @@ mod tests {
     fn write_without_changes_syncs_earlier_commits() {
         let (folder, mut connection) = open_connection();
         let syncs = connection.log_syncs().clone();
-        let (insert, mut inserted) = create_job(Durability::Unsynced, insert_instance);
+        let (insert, mut inserted) = create_job(|_| Durability::Unsynced, insert_instance);
         connection.commit_jobs(&mut vec![insert]);
         assert_eq!((inserted.try_recv().unwrap().unwrap(), syncs.count(), syncs.synced_bytes()), (1, 0, 0));
 
-        let (nothing, mut done) = create_job(Durability::Synced, |_| Ok(()));
+        let (nothing, mut done) = create_job(|_| Durability::Synced, |_| Ok(()));
         connection.commit_jobs(&mut vec![nothing]);
         done.try_recv().unwrap().unwrap();
         let log = std::fs::metadata(folder.path().join("a.db-wal")).unwrap();
@@ -174,9 +174,9 @@ mod tests {
     #[test]
     fn one_sync_covers_all_jobs_of_a_commit() {
         let (_folder, mut connection) = open_connection();
-        let (insert, _inserted) = create_job(Durability::Unsynced, insert_instance);
-        let (first, _first) = create_job(Durability::Synced, |_| Ok(()));
-        let (second, _second) = create_job(Durability::Synced, |_| Ok(()));
+        let (insert, _inserted) = create_job(|_| Durability::Unsynced, insert_instance);
+        let (first, _first) = create_job(|_| Durability::Synced, |_| Ok(()));
+        let (second, _second) = create_job(|_| Durability::Synced, |_| Ok(()));
         connection.commit_jobs(&mut vec![insert, first, second]);
         assert_eq!(connection.log_syncs().count(), 1);
     }
@@ -187,12 +187,12 @@ mod tests {
         // A pipe cannot be synced.
         let (reader, _writer) = std::io::pipe().unwrap();
         connection.log_file = File::from(std::os::fd::OwnedFd::from(reader));
-        let (insert, mut inserted) = create_job(Durability::Synced, insert_instance);
+        let (insert, mut inserted) = create_job(|_| Durability::Synced, insert_instance);
         connection.commit_jobs(&mut vec![insert]);
         assert!(matches!(inserted.try_recv().unwrap(), Err(DbError::Commit(_))));
         assert!(connection.log_syncs().has_failed());
 
-        let (later, mut failed) = create_job(Durability::Unsynced, |_| Ok(()));
+        let (later, mut failed) = create_job(|_| Durability::Unsynced, |_| Ok(()));
         connection.commit_jobs(&mut vec![later]);
         assert!(matches!(failed.try_recv().unwrap(), Err(DbError::Commit(_))));
     }

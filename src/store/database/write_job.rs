@@ -21,6 +21,7 @@ pub(super) trait WriteJob: Send {
     /// Runs the work, and keeps its result. An error means that its changes must be rolled back.
     fn run(&mut self, conn: &mut Conn) -> Result<(), JobFailed>;
 
+    /// Returns the durability that the caller of a finished run waits for.
     fn durability(&self) -> Durability;
 
     /// Returns the result to the caller. `committed` is the outcome of the transaction.
@@ -31,26 +32,27 @@ pub(super) trait WriteJob: Send {
 pub(super) struct JobFailed;
 
 /// A job whose caller waits for the result.
-struct WaitedJob<R, W> {
-    durability: Durability,
+struct WaitedJob<R, W, D> {
     work: W,
+    durability: D,
     result: Option<QueryResult<R>>,
     caller: oneshot::Sender<Result<R, DbError>>,
 }
 
-/// Creates a job for `work`, and the receiver of its result.
+/// Creates a job for `work`, and the receiver of its result. The result decides the durability.
 pub(super) fn create_job<R: Send + 'static>(
-    durability: Durability,
+    durability: impl Fn(&R) -> Durability + Send + 'static,
     work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
 ) -> (Box<dyn WriteJob>, oneshot::Receiver<Result<R, DbError>>) {
     let (caller, result) = oneshot::channel();
-    (Box::new(WaitedJob { durability, work, result: None, caller }), result)
+    (Box::new(WaitedJob { work, durability, result: None, caller }), result)
 }
 
-impl<R, W> WriteJob for WaitedJob<R, W>
+impl<R, W, D> WriteJob for WaitedJob<R, W, D>
 where
     R: Send,
     W: Fn(&mut Conn) -> QueryResult<R> + Send,
+    D: Fn(&R) -> Durability + Send,
 {
     fn run(&mut self, conn: &mut Conn) -> Result<(), JobFailed> {
         let result = transaction::fail_on_panic(conn, &self.work);
@@ -60,7 +62,11 @@ where
     }
 
     fn durability(&self) -> Durability {
-        self.durability
+        match &self.result {
+            Some(Ok(result)) => (self.durability)(result),
+            // The changes were rolled back.
+            Some(Err(_)) | None => Durability::Unsynced,
+        }
     }
 
     fn answer(self: Box<Self>, committed: Result<(), String>) {

@@ -1,7 +1,8 @@
 //! Storage of answers that can be recalled later. The answer of a turn is stored in the transaction of its reply.
 
-use diesel::dsl::{count_star, max};
+use diesel::dsl::{exists, not, sql};
 use diesel::prelude::*;
+use diesel::sql_types::BigInt;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -15,6 +16,7 @@ use crate::conversation::transcript::{Responder, TurnId, UserId};
 use crate::store::codec::ms;
 use crate::store::column_types::{StoredEnum, stored_enum};
 use crate::store::conversation::record::steps::AttemptState;
+use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{agent_responses, inbound_events, llm_steps, tool_calls};
 use crate::store::turns::turn_lifecycle::TurnKind;
 use crate::store::{Conn, QueryResult};
@@ -105,7 +107,6 @@ pub fn store_answer(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryRe
         AnswerOwner::Group(group) => Some(group),
         AnswerOwner::User(_) | AnswerOwner::Everyone => None,
     };
-    let revision = next_revision(conn)?;
     diesel::insert_into(agent_responses::table)
         .values((
             agent_responses::source.eq(&new.source),
@@ -120,13 +121,13 @@ pub fn store_answer(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryRe
             agent_responses::likeness.eq(text_hash(question, answer)),
             agent_responses::for_everyone.eq(sharing),
             agent_responses::state.eq(AnswerState::Pending),
-            agent_responses::revision.eq(revision),
+            agent_responses::revision.eq(sql::<BigInt>(NEXT_REVISION)),
             agent_responses::created_at.eq(ms(now)),
         ))
         .on_conflict(agent_responses::source)
         .do_nothing()
-        .execute(conn)
-        .map(drop)
+        .cached()
+        .run(conn)
 }
 
 /// Adds an answer that the operator wrote; returns its row id.
@@ -161,18 +162,15 @@ pub(in crate::store) fn store_turn_answer(
     let calls_tool = |name: &'static str| tool_calls::tool_name.eq(name);
     let is_prompt_or_fact =
         tool_calls::state.eq(CallPhase::Held).or(calls_tool(REMEMBER)).or(calls_tool(FORGET));
-    let excluding_calls: i64 = tool_calls::table
-        .filter(tool_calls::turn_id.eq(turn).and(is_prompt_or_fact))
-        .select(count_star())
-        .first(conn)?;
-    if excluding_calls > 0 {
-        return Ok(());
-    }
+    let excluding_calls = tool_calls::table.filter(tool_calls::turn_id.eq(turn).and(is_prompt_or_fact));
     let questions: Vec<String> = inbound_events::table
-        .filter(inbound_events::turn_id.eq(turn))
+        .filter(inbound_events::turn_id.eq(turn).and(not(exists(excluding_calls))))
         .order((inbound_events::provider_at, inbound_events::id))
         .select(inbound_events::body)
         .load(conn)?;
+    if questions.is_empty() {
+        return Ok(());
+    }
     let last_step: Option<(Responder, String)> = llm_steps::table
         .filter(llm_steps::turn_id.eq(turn).and(llm_steps::state.eq(AttemptState::Complete)))
         .order(llm_steps::step.desc())
@@ -196,11 +194,12 @@ pub(in crate::store) fn store_turn_answer(
     store_answer(conn, &new, now)
 }
 
-/// Returns the next revision. Incremental readers use the revision of a row as their cursor.
+/// Expression for the next revision. Incremental readers use the revision of a row as their cursor.
+const NEXT_REVISION: &str = "(SELECT coalesce(max(revision), 0) + 1 FROM agent_responses)";
+
+/// Loads the next revision, for a change of several rows.
 pub(in crate::store) fn next_revision(conn: &mut Conn) -> QueryResult<i64> {
-    let last_revision: Option<i64> =
-        agent_responses::table.select(max(agent_responses::revision)).first(conn)?;
-    Ok(last_revision.unwrap_or(0) + 1)
+    diesel::select(sql::<BigInt>(NEXT_REVISION)).cached().get_result(conn)
 }
 
 /// Returns a hash of the exchange that ignores case and punctuation.

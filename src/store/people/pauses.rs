@@ -46,8 +46,16 @@ pub fn end_pause(conn: &mut Conn, actor: Actor, now: Timestamp) -> QueryResult<P
     Ok(if ended == 0 { PauseOutcome::Unchanged } else { PauseOutcome::Changed })
 }
 
-/// Returns the end of the last pause; `None` if there was no pause or it has not ended.
-pub fn load_resumed_at(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
-    let ended_at = pauses::table.order(pauses::id.desc()).select(pauses::ended_at);
-    Ok(ended_at.first(conn).optional()?.flatten())
+/// The newest pause, which is the only one that may be open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = pauses)]
+pub struct LastPause {
+    pub id: i64,
+    /// `None` while replies are paused.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// Loads the newest pause; `None` if there was none.
+pub fn load_last_pause(conn: &mut Conn) -> QueryResult<Option<LastPause>> {
+    pauses::table.order(pauses::id.desc()).select(LastPause::as_select()).first(conn).optional()
 }

@@ -169,7 +169,8 @@ pub fn claim_message(
     now: Timestamp,
 ) -> QueryResult<SendClaim> {
     let row: Option<ClaimableMessageRow> = outbox::table
-        .find(id)
+        .inner_join(users::table)
+        .filter(outbox::id.eq(id))
         // Another task may have tried and postponed the row since the schedule was loaded.
         .filter(outbox::state.eq(OutboxState::Queued).and(outbox::not_before.le(ms(now))))
         .filter(lookups::MAY_BE_SENT)
@@ -181,10 +182,8 @@ pub fn claim_message(
     if is_notice && outbox_schedule::load_prompted_users(conn, now)?.contains_key(&row.user_id) {
         return Ok(SendClaim::NotReady);
     }
-    let (opted_out, status): (Option<Timestamp>, UserStatus) =
-        users::table.find(row.user_id).select((users::opted_out_at, users::status)).first(conn)?;
     let is_outdated = is_notice && progress_message::is_outdated_progress_message(conn, id)?;
-    if opted_out.is_some() || status == UserStatus::Blocked || is_outdated {
+    if row.opted_out_at.is_some() || row.status == UserStatus::Blocked || is_outdated {
         suppress_message(conn, id, now)?;
         return Ok(SendClaim::Dropped);
     }
@@ -219,6 +218,10 @@ pub fn claim_message(
 #[diesel(table_name = outbox)]
 struct ClaimableMessageRow {
     user_id: UserId,
+    #[diesel(select_expression = users::opted_out_at)]
+    opted_out_at: Option<Timestamp>,
+    #[diesel(select_expression = users::status)]
+    status: UserStatus,
     kind: OutboundKind,
     dedupe_key: String,
     deadline_at: Timestamp,

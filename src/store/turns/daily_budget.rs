@@ -5,6 +5,7 @@
 use std::fmt;
 
 use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -61,11 +62,11 @@ pub fn reserve_call_cost(
     budget: DailyBudget,
 ) -> QueryResult<ReservationOutcome> {
     let BudgetedCall { turn, user, day, estimate } = call;
-    let used = load_used_cost(conn, day)?;
+    let DaySpending { used, reserved } = load_day_spending(conn, day)?;
     if !budget.has_room(used, estimate.total()) {
         return Ok(ReservationOutcome::Exhausted);
     }
-    if !budget.has_room(used.plus(load_reserved_cost(conn, day)?), estimate.total()) {
+    if !budget.has_room(used.plus(reserved), estimate.total()) {
         return Ok(ReservationOutcome::BudgetReserved);
     }
     diesel::insert_into(reservations::table)
@@ -150,44 +151,59 @@ pub(in crate::store) fn count_segments(
         .run(conn)
 }
 
-/// Loads the tokens and the cost of all calls of a day.
-fn load_used_cost(conn: &mut Conn, day: &Day) -> QueryResult<ModelSpending> {
-    let rows: Vec<(i64, i64, i64)> = usage::table
-        .filter(usage::day.eq(&day.0))
-        .select((usage::tokens_in, usage::tokens_out, usage::cost_micros))
-        .load(conn)?;
-    rows.into_iter().try_fold(ModelSpending::default(), |sum, (input, output, cost)| {
-        let tokens =
-            TokenUsage { input: convert_integer(input)?, cached: 0, output: convert_integer(output)? };
-        Ok(sum.plus(ModelSpending { tokens: tokens.total(), cost: convert_integer(cost)? }))
-    })
+/// Spending of a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct DaySpending {
+    /// Spending of all calls that have ended, with the blocks of earlier runs.
+    used: ModelSpending,
+    /// Reservations of the running calls.
+    reserved: ModelSpending,
 }
 
-/// Loads the tokens and the cost that the running calls of a day have reserved.
-fn load_reserved_cost(conn: &mut Conn, day: &Day) -> QueryResult<ModelSpending> {
-    let rows: Vec<(i64, i64, i64, i64)> = reservations::table
-        .filter(reservations::day.eq(&day.0))
-        .select((
-            reservations::tokens_in,
-            reservations::tokens_out,
-            reservations::cost_in_micros,
-            reservations::cost_out_micros,
-        ))
-        .load(conn)?;
-    rows.into_iter().try_fold(ModelSpending::default(), |sum, (input, output, cost_in, cost_out)| {
-        let input = ModelSpending { tokens: convert_integer(input)?, cost: convert_integer(cost_in)? };
-        let output = ModelSpending { tokens: convert_integer(output)?, cost: convert_integer(cost_out)? };
-        Ok(sum.plus(input).plus(output))
+#[derive(QueryableByName)]
+struct DaySpendingRow {
+    #[diesel(sql_type = BigInt)]
+    used_tokens: i64,
+    #[diesel(sql_type = BigInt)]
+    used_cost: i64,
+    #[diesel(sql_type = BigInt)]
+    reserved_tokens: i64,
+    #[diesel(sql_type = BigInt)]
+    reserved_cost: i64,
+}
+
+const DAY_SPENDING: &str = "\
+    SELECT used.tokens + lost.tokens AS used_tokens, used.cost + lost.cost AS used_cost, \
+           reserved.tokens AS reserved_tokens, reserved.cost AS reserved_cost \
+    FROM (SELECT coalesce(sum(tokens_in + tokens_out), 0) AS tokens, coalesce(sum(cost_micros), 0) AS cost \
+          FROM usage WHERE day = ?1) AS used, \
+         (SELECT coalesce(sum(tokens), 0) AS tokens, coalesce(sum(cost_micros), 0) AS cost \
+          FROM budget_blocks WHERE day = ?1 AND epoch < (SELECT epoch FROM instance)) AS lost, \
+         (SELECT coalesce(sum(tokens_in + tokens_out), 0) AS tokens, \
+                 coalesce(sum(cost_in_micros + cost_out_micros), 0) AS cost \
+          FROM reservations WHERE day = ?1) AS reserved";
+
+fn load_day_spending(conn: &mut Conn, day: &Day) -> QueryResult<DaySpending> {
+    let row: DaySpendingRow =
+        diesel::sql_query(DAY_SPENDING).bind::<Text, _>(&day.0).cached().get_result(conn)?;
+    let spending = |tokens, cost| -> QueryResult<ModelSpending> {
+        Ok(ModelSpending { tokens: convert_integer(tokens)?, cost: convert_integer(cost)? })
+    };
+    Ok(DaySpending {
+        used: spending(row.used_tokens, row.used_cost)?,
+        reserved: spending(row.reserved_tokens, row.reserved_cost)?,
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::budget_blocks::{self, BudgetBlock};
     use super::super::model_steps::{self, AttemptId};
     use super::super::turn_lifecycle::{self, NewTurn, TurnKind, TurnPlan};
     use super::*;
     use crate::conversation::transcript::{PhoneNumber, Responder};
     use crate::store::conversation::conversations;
+    use crate::store::database::log_syncs::LogSyncs;
     use crate::store::people::users::{self, FirstContactRole};
     use crate::store::{boot, scratch};
 
@@ -215,8 +231,8 @@ mod tests {
 
     /// Returns the used and the reserved amounts.
     fn load_amounts(conn: &mut Conn, day: &Day) -> [(u64, u64); 2] {
-        let sums = [load_used_cost(conn, day).unwrap(), load_reserved_cost(conn, day).unwrap()];
-        sums.map(|sum| (sum.tokens, sum.cost))
+        let DaySpending { used, reserved } = load_day_spending(conn, day).unwrap();
+        [used, reserved].map(|sum| (sum.tokens, sum.cost))
     }
 
     #[test]
@@ -284,5 +300,20 @@ mod tests {
             interrupt(&mut conn, call.turn);
             assert_eq!(load_amounts(&mut conn, &call.day), [(100, 6), (0, 0)]);
         }
+    }
+
+    #[test]
+    fn block_of_an_interrupted_run_counts_as_spent() {
+        let mut conn = scratch();
+        let call = create_call(&mut conn, "+15550100001");
+        boot::recover_interrupted_work(&mut conn, NOW).unwrap();
+        let budget = DailyBudget { tokens: Some(2_000), cost: None };
+        let block = BudgetBlock::new(budget, LogSyncs::default(), None);
+        budget_blocks::open_block(&mut conn, &block.cover_call(&call).new_block().unwrap()).unwrap();
+        assert_eq!(load_amounts(&mut conn, &call.day)[0], (0, 0));
+        boot::recover_interrupted_work(&mut conn, NOW).unwrap();
+        assert_eq!(load_amounts(&mut conn, &call.day)[0], (100, 0));
+        let tomorrow = Day("1970-01-02".to_owned());
+        assert_eq!(load_amounts(&mut conn, &tomorrow)[0], (0, 0));
     }
 }

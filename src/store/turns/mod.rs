@@ -1,5 +1,6 @@
 //! Turns: lifecycle, model steps, tool calls, budget and statistics.
 
+pub mod budget_blocks;
 pub mod calls;
 pub mod daily_budget;
 pub mod model_steps;

@@ -132,12 +132,11 @@ pub fn complete_attempt(
     let calls = (0_u32..).zip(&response.calls);
     let calls =
         calls.map(|(ord, call)| insert_call(conn, attempt, ord, call, now)).collect::<QueryResult<_>>()?;
-    let state = if response.calls.is_empty() {
-        StreamTurnState::InProgress
+    if response.calls.is_empty() {
+        turn_lifecycle::record_turn_activity(conn, attempt.turn, now)?;
     } else {
-        StreamTurnState::WaitingForTools
-    };
-    turn_lifecycle::set_turn_state(conn, attempt.turn, state, now)?;
+        turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::WaitingForTools, now)?;
+    }
     Ok(calls)
 }
 

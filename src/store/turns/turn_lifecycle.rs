@@ -222,12 +222,6 @@ pub fn load_conversation_id(conn: &mut Conn, turn: TurnId) -> QueryResult<Conver
     turns::table.find(turn).select(turns::conversation_id).first(conn)
 }
 
-/// Loads the id of the newest turn; 0 if there is none.
-pub fn load_newest_turn_id(conn: &mut Conn) -> QueryResult<TurnId> {
-    let newest: Option<TurnId> = turns::table.select(diesel::dsl::max(turns::id)).first(conn)?;
-    Ok(newest.unwrap_or(TurnId(0)))
-}
-
 /// Log of a turn, with its plan and its messages.
 #[derive(Debug, Clone)]
 pub struct LoadedTurn {
@@ -265,21 +259,40 @@ pub fn load_turn(conn: &mut Conn, active: ActiveTurn) -> QueryResult<LoadedTurn>
     let steps = steps::load_steps(conn, range, LoadedBlocks::Text)?.remove(&id).unwrap_or_default();
     let failures = steps::collect_step_failures(&steps)?;
     let turn = Turn {
+        steps: steps::collect_model_steps(steps)?,
+        failures,
+        resumes: convert_integer(row.attempts)?,
+        work_failures: convert_integer(row.work_failures)?,
+        cancel_requested: row.cancel_requested_at.is_some(),
+        ..new_turn(id, &plan, &events, row.deadline_at)
+    };
+    Ok(LoadedTurn { turn, plan, events, run: convert_integer(row.runs)? })
+}
+
+/// Returns the log of a turn without steps.
+fn new_turn(id: TurnId, plan: &TurnPlan, events: &[InboundEvent], deadline: Timestamp) -> Turn {
+    Turn {
         id,
         responder: plan.responder,
         texts: match &plan.request {
             Some(request) => vec![request.clone()],
             None => events.iter().map(|event| event.body.clone()).collect(),
         },
-        steps: steps::collect_model_steps(steps)?,
-        failures,
-        deadline: row.deadline_at,
-        resumes: convert_integer(row.attempts)?,
-        work_failures: convert_integer(row.work_failures)?,
-        cancel_requested: row.cancel_requested_at.is_some(),
+        steps: Vec::new(),
+        failures: Vec::new(),
+        deadline,
+        resumes: 0,
+        work_failures: 0,
+        cancel_requested: false,
         record: Arc::default(),
-    };
-    Ok(LoadedTurn { turn, plan, events, run: convert_integer(row.runs)? })
+    }
+}
+
+impl LoadedTurn {
+    /// Returns the state in which [`load_turn`] would load a turn right after its creation.
+    pub fn from_start(id: TurnId, plan: TurnPlan, events: Vec<InboundEvent>, now: Timestamp) -> Self {
+        Self { turn: new_turn(id, &plan, &events, now + TURN_TIME), plan, events, run: 1 }
+    }
 }
 
 /// End of a turn: its outcome, and the answer to send.
@@ -407,6 +420,14 @@ pub(in crate::store) fn set_turn_state(
         .optional()?;
     match changed {
         Some(_) => record_event(conn, id, now, StreamEventKind::Turn(state)),
-        None => diesel::update(running).set(turns::updated_at.eq(ms(now))).cached().run(conn),
+        None => record_turn_activity(conn, id, now),
     }
+}
+
+/// Records that a running turn made progress. After a crash, its deadline is extended from this time.
+pub(in crate::store) fn record_turn_activity(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<()> {
+    diesel::update(turns::table.find(id).filter(turns::finished_at.is_null()))
+        .set(turns::updated_at.eq(ms(now)))
+        .cached()
+        .run(conn)
 }

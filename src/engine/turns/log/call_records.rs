@@ -55,7 +55,7 @@ impl TurnLog {
             }
             records(conn).map(Some)
         };
-        self.logs.db.write_with(durability, start).await
+        self.logs.db.write_with(move |_| durability, start).await
     }
 
     /// Cancels calls that only read, or that preview a deletion. Calls that already have a result do not change.
@@ -124,7 +124,7 @@ impl TurnLog {
         let progress = if calls.filter(|call| call.state.is_open()).count() > 1 {
             let before = context.clone();
             let record = move |conn: &mut Conn| record(conn, &mut before.clone());
-            self.logs.db.write_with(durability, record).await?;
+            self.logs.db.write_with(move |_| durability, record).await?;
             TurnProgress::Reload
         } else {
             self.record_and_continue(context, durability, record).await?

@@ -8,14 +8,16 @@ use crate::conversation::prompt::FrozenContext;
 use crate::conversation::transcript::{ModelStep, Responder};
 use crate::conversation::turn::{StepFailure, TurnUpdate};
 use crate::engine::reply_address;
+use crate::engine::settings::HouseholdSettings;
 use crate::engine::stream::recorder::DeltaRecorder;
 use crate::engine::turns::turn_context::TurnContext;
-use crate::store::Conn;
 use crate::store::database::db::{DbError, Durability};
 use crate::store::queue::inbound_messages::MessageOutcome;
+use crate::store::turns::budget_blocks::{self, CallCover};
 use crate::store::turns::daily_budget::{self, BudgetedCall, Day, ReservationOutcome};
 use crate::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, RecordedResponse};
 use crate::store::turns::turn_lifecycle::{self, TriageState, TurnEnd};
+use crate::store::{Conn, QueryResult};
 
 /// Notification of the admins, sent at most once a day.
 const BUDGET_SPENT_NOTIFICATION: &str = "Today's model budget is used up. Until midnight I only understand short commands such as ADD, STATUS and REMOVE.";
@@ -42,6 +44,13 @@ impl TurnLog {
         let (now, id, responder) = (self.now(), attempt.id, attempt.responder);
         let call = self.budgeted_call(attempt.estimate, now);
         let settings = self.logs.settings.clone();
+        // The budget must count a call that was made. The keyword responder calls nothing.
+        let cover = match responder {
+            Responder::Model => Some(self.logs.budget_block.cover_call(&call)),
+            Responder::Keyword => None,
+        };
+        let durability = cover.as_ref().map_or(Durability::Unsynced, CallCover::durability);
+        let new_block = cover.as_ref().and_then(CallCover::new_block);
         let start = move |conn: &mut Conn| {
             if turn_lifecycle::is_cancel_requested(conn, id.turn)? {
                 return Ok(None);
@@ -50,39 +59,20 @@ impl TurnLog {
                 Some(context) => model_steps::start_first_attempt(conn, id, &attempt.model, context, now)?,
                 None => model_steps::start_attempt(conn, id, responder, &attempt.model, now)?,
             }
+            if let Some(block) = &new_block {
+                budget_blocks::open_block(conn, block)?;
+            }
             let reservation = match responder {
                 Responder::Model => daily_budget::reserve_call_cost(conn, &call, settings.budget)?,
                 Responder::Keyword => ReservationOutcome::Granted,
             };
-            let message = match reservation {
-                ReservationOutcome::Granted => return Ok(Some(reservation)),
-                ReservationOutcome::BudgetReserved => "the calls under way may use up the day's budget",
-                ReservationOutcome::Exhausted => {
-                    let key = format!("budget:{}", call.day);
-                    reply_address::notify_admins(
-                        conn,
-                        settings.number.as_ref(),
-                        &key,
-                        BUDGET_SPENT_NOTIFICATION,
-                        now,
-                    )?;
-                    "the day's budget is spent"
-                }
-            };
-            let abandoned = AbandonedAttempt {
-                failure: StepFailure::Permanent,
-                message: message.to_owned(),
-                charge: ModelCharge::Nothing,
-            };
-            model_steps::abandon_attempt(conn, id, &abandoned, now)?;
+            abandon_without_budget(conn, id, (reservation, &call.day), &settings, now)?;
             Ok(Some(reservation))
         };
-        // The budget must count a call that was made. The keyword responder calls nothing.
-        let durability = match responder {
-            Responder::Model => Durability::Synced,
-            Responder::Keyword => Durability::Unsynced,
-        };
-        let reservation = self.logs.db.write_with(durability, start).await?;
+        let reservation = self.logs.db.write_with(move |_| durability, start).await?;
+        if let (Some(cover), Some(_)) = (cover, reservation) {
+            cover.commit();
+        }
         if let Some(reservation @ (ReservationOutcome::BudgetReserved | ReservationOutcome::Exhausted)) =
             reservation
         {
@@ -163,4 +153,29 @@ impl TurnLog {
         let day = Day::from_timestamp(now, &self.logs.settings.zone);
         BudgetedCall { turn: self.active_turn.id, user: self.user, day, estimate }
     }
+}
+
+/// Abandons an attempt whose cost was not reserved. The admins are notified when the budget of a day is used up.
+fn abandon_without_budget(
+    conn: &mut Conn,
+    attempt: AttemptId,
+    (reservation, day): (ReservationOutcome, &Day),
+    settings: &HouseholdSettings,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let message = match reservation {
+        ReservationOutcome::Granted => return Ok(()),
+        ReservationOutcome::BudgetReserved => "the calls under way may use up the day's budget",
+        ReservationOutcome::Exhausted => {
+            let (number, key) = (settings.number.as_ref(), format!("budget:{day}"));
+            reply_address::notify_admins(conn, number, &key, BUDGET_SPENT_NOTIFICATION, now)?;
+            "the day's budget is spent"
+        }
+    };
+    let abandoned = AbandonedAttempt {
+        failure: StepFailure::Permanent,
+        message: message.to_owned(),
+        charge: ModelCharge::Nothing,
+    };
+    model_steps::abandon_attempt(conn, attempt, &abandoned, now)
 }

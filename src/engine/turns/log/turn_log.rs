@@ -18,6 +18,7 @@ use crate::failpoint;
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::conversation::history;
 use crate::store::database::db::{Db, DbError, Durability};
+use crate::store::turns::budget_blocks::BudgetBlock;
 use crate::store::turns::turn_lifecycle::{self, ActiveTurn, TurnEnd};
 use crate::store::{Conn, QueryResult, with_savepoint};
 
@@ -27,6 +28,7 @@ pub(crate) struct TurnLogs {
     pub(super) clock: Clock,
     pub(super) settings: Arc<HouseholdSettings>,
     pub(super) outbox: OutboxSignal,
+    pub(super) budget_block: BudgetBlock,
     turn_answered: WorkSignal,
     pub(super) addition_queued: WorkSignal,
 }
@@ -34,7 +36,8 @@ pub(crate) struct TurnLogs {
 impl TurnLogs {
     pub(crate) fn new(parts: &EngineParts, turn_answered: WorkSignal, addition_queued: WorkSignal) -> Self {
         let EngineParts { db, clock, settings, outbox, .. } = parts.clone();
-        Self { db, clock, settings, outbox, turn_answered, addition_queued }
+        let budget_block = BudgetBlock::new(settings.budget, db.log_syncs().clone(), db.boot_id());
+        Self { db, clock, settings, outbox, budget_block, turn_answered, addition_queued }
     }
 
     /// Opens the log of a turn. `wakeup` wakes the task of the turn's user.
@@ -68,18 +71,37 @@ pub(crate) enum TurnProgress {
     Ended,
 }
 
+/// Stored history before a turn.
+pub(crate) struct LoadedHistory {
+    /// Past turns of the conversation, oldest first.
+    pub(crate) turns: Vec<PastTurn>,
+    /// Changes of the day in earlier conversations, newest first.
+    pub(crate) done_today: Vec<String>,
+}
+
+impl LoadedHistory {
+    fn load(conn: &mut Conn, user: UserId, turn: ActiveTurn, since: Timestamp) -> QueryResult<Self> {
+        Ok(Self {
+            turns: history::load_past_turns(conn, turn.conversation)?,
+            done_today: history::load_earlier_changes(conn, user, turn.conversation, since)?,
+        })
+    }
+}
+
 impl TurnLog {
-    /// Loads the state of the turn, its conversation, and the changes of the day in earlier conversations.
-    pub(crate) async fn load_with_history(
-        &self,
-    ) -> Result<(TurnContext, Vec<PastTurn>, Vec<String>), DbError> {
+    /// Loads the state and the history of the turn.
+    pub(crate) async fn load_with_history(&self) -> Result<(TurnContext, LoadedHistory), DbError> {
         let (user, active_turn, since) = (self.user, self.active_turn, self.start_of_day());
         let read = move |conn: &mut Conn| {
-            let turns = history::load_past_turns(conn, active_turn.conversation)?;
-            let done_today = history::load_earlier_changes(conn, user, active_turn.conversation, since)?;
-            Ok((TurnContext::load_turn(conn, user, active_turn)?, turns, done_today))
+            let history = LoadedHistory::load(conn, user, active_turn, since)?;
+            Ok((TurnContext::load_turn(conn, user, active_turn)?, history))
         };
         self.read(read).await
+    }
+
+    pub(crate) async fn load_history(&self) -> Result<LoadedHistory, DbError> {
+        let (user, active_turn, since) = (self.user, self.active_turn, self.start_of_day());
+        self.read(move |conn| LoadedHistory::load(conn, user, active_turn, since)).await
     }
 
     /// Adds the reports of earlier turns to all states that the log loads from now on.
@@ -108,7 +130,7 @@ impl TurnLog {
             // The record is committed even if the rest fails. Then the next load of the turn returns the error.
             Ok(logs.end_or_continue(conn, context).unwrap_or(TurnProgress::Reload))
         };
-        let progress = self.logs.db.write_with(durability, write).await?;
+        let progress = self.logs.db.write_with(move |_| durability, write).await?;
         if let TurnProgress::Ended = progress {
             self.signal_end();
         }
