@@ -88,15 +88,22 @@ impl TurnStarter {
                 now,
                 responder,
                 created_turn: None,
-                durability: Durability::Synced,
+                has_decided: false,
             };
             let outcome = start.route_next_message(user)?;
-            Ok((outcome, start.created_turn, start.durability))
+            Ok((outcome, start.created_turn, start.has_decided))
         };
-        let (outcome, created_turn, durability) =
-            self.db.write_with(|(_, _, durability)| *durability, start).await?;
+        // If such a start is lost, the message waits and its turn starts again.
+        let only_starts_turn = |outcome: &TurnStartOutcome, has_decided: bool| {
+            matches!(outcome, TurnStartOutcome::Chat(_)) && !has_decided
+        };
+        let durability = move |(outcome, _, has_decided): &_| match only_starts_turn(outcome, *has_decided) {
+            true => Durability::Unsynced,
+            false => Durability::Synced,
+        };
+        let (outcome, created_turn, has_decided) = self.db.write_with(durability, start).await?;
         failpoint::reached("turn.begun");
-        if durability == Durability::Synced {
+        if !only_starts_turn(&outcome, has_decided) {
             self.outbox.notify();
         }
         Ok((outcome, created_turn))
@@ -112,14 +119,13 @@ pub(super) struct TurnStart<'a> {
     pub(super) responder: Responder,
     /// Turn that was created for the message.
     pub(super) created_turn: Option<TurnId>,
-    /// Durability of the transaction. Only the start of a turn that decides nothing needs no sync of its own: without
-    /// it, the message waits for another start.
-    durability: Durability,
+    /// Whether the transaction closes a confirmation prompt or ends an opt-out before the turn starts.
+    has_decided: bool,
 }
 
 impl TurnStart<'_> {
     fn route_next_message(&mut self, user: UserId) -> QueryResult<TurnStartOutcome> {
-        pending_action::expire_pending_action(self.conn, user, self.now)?;
+        self.has_decided = pending_action::expire_pending_action(self.conn, user, self.now)?;
         let waiting = inbound_messages::load_due_messages(self.conn, user, MAX_MESSAGES_PER_TURN, self.now)?;
         let Some(first) = waiting.first() else { return Ok(TurnStartOutcome::Answered) };
         if let Some(event) = waiting.iter().find(|event| route::would_change_opt_out(event)) {
@@ -135,13 +141,14 @@ impl TurnStart<'_> {
         if route::lifts_opt_out(first) {
             let change = users::opt_in(self.conn, user.id, first.sent_at, self.now)?;
             user.opted_out &= change == OptOutcome::Overtaken;
+            self.has_decided = true;
         }
         let last_pause = pauses::load_last_pause(self.conn)?;
         if self.is_held_by_pause(last_pause, &user, first)? {
             return Ok(TurnStartOutcome::Paused);
         }
         let resumed_at = last_pause.and_then(|pause| pause.ended_at);
-        let context = UserContext { resumed_at, ..self.load_context(&user, &waiting)? };
+        let context = self.load_context(&user, &waiting, resumed_at)?;
         let routing = context.routing_context(&user, self.settings, 0);
         if route::would_act(&routing, first) {
             return Ok(TurnStartOutcome::Unverified(first.id));
@@ -154,7 +161,12 @@ impl TurnStart<'_> {
     }
 
     /// Loads all data that decides the route of a message.
-    fn load_context(&mut self, user: &User, waiting: &[InboundEvent]) -> QueryResult<UserContext> {
+    fn load_context(
+        &mut self,
+        user: &User,
+        waiting: &[InboundEvent],
+        resumed_at: Option<Timestamp>,
+    ) -> QueryResult<UserContext> {
         let pending = pending_action::load_pending_action(self.conn, user.id)?;
         let ended = match pending {
             Some(_) => None,
@@ -203,7 +215,7 @@ impl TurnStart<'_> {
             slot,
             over_limit,
             first_request,
-            resumed_at: None,
+            resumed_at,
         })
     }
 
@@ -412,10 +424,8 @@ impl TurnStart<'_> {
         if plan.responder == Responder::Model && count == 1 && needs_triage {
             plan.triage = TriageState::Open;
         }
-        if context.pending.is_none() && !route::lifts_opt_out(&waiting[0]) {
-            self.durability = Durability::Unsynced;
-        }
         if context.pending.is_some() {
+            self.has_decided = true;
             pending_action::close_pending_action(self.conn, user.id, CloseReason::Dropped, self.now)?;
             let closing = context.closing_sentence();
             plan.notes.push(format!(
