@@ -97,9 +97,8 @@ impl TurnStarter {
         let only_starts_turn = |outcome: &TurnStartOutcome, has_decided: bool| {
             matches!(outcome, TurnStartOutcome::Chat(_)) && !has_decided
         };
-        let durability = move |(outcome, _, has_decided): &_| match only_starts_turn(outcome, *has_decided) {
-            true => Durability::Unsynced,
-            false => Durability::Synced,
+        let durability = move |(outcome, _, has_decided): &_| {
+            if only_starts_turn(outcome, *has_decided) { Durability::Unsynced } else { Durability::Synced }
         };
         let (outcome, created_turn, has_decided) = self.db.write_with(durability, start).await?;
         failpoint::reached("turn.begun");
@@ -148,7 +147,7 @@ impl TurnStart<'_> {
             return Ok(TurnStartOutcome::Paused);
         }
         let resumed_at = last_pause.and_then(|pause| pause.ended_at);
-        let context = self.load_context(&user, &waiting, resumed_at)?;
+        let context = UserContext { resumed_at, ..self.load_context(&user, &waiting)? };
         let routing = context.routing_context(&user, self.settings, 0);
         if route::would_act(&routing, first) {
             return Ok(TurnStartOutcome::Unverified(first.id));
@@ -161,12 +160,7 @@ impl TurnStart<'_> {
     }
 
     /// Loads all data that decides the route of a message.
-    fn load_context(
-        &mut self,
-        user: &User,
-        waiting: &[InboundEvent],
-        resumed_at: Option<Timestamp>,
-    ) -> QueryResult<UserContext> {
+    fn load_context(&mut self, user: &User, waiting: &[InboundEvent]) -> QueryResult<UserContext> {
         let pending = pending_action::load_pending_action(self.conn, user.id)?;
         let ended = match pending {
             Some(_) => None,
@@ -215,7 +209,7 @@ impl TurnStart<'_> {
             slot,
             over_limit,
             first_request,
-            resumed_at,
+            resumed_at: None,
         })
     }
 
@@ -436,12 +430,8 @@ impl TurnStart<'_> {
         let events = &waiting[..count];
         let active_turn = self.open_turn(user, TurnKind::Chat, &plan, events)?;
         let loaded = LoadedTurn::from_start(active_turn.id, plan, events.to_vec(), self.now);
-        Ok(TurnStartOutcome::Chat(Box::new(TurnContext::from_loaded(
-            self.conn,
-            active_turn,
-            user.clone(),
-            loaded,
-        )?)))
+        let context = TurnContext::from_loaded(self.conn, active_turn, user.clone(), loaded)?;
+        Ok(TurnStartOutcome::Chat(Box::new(context)))
     }
 }
 
