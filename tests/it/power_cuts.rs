@@ -122,8 +122,8 @@ async fn cut_power(world: &mut World, kept: u64) -> u64 {
     frames.count
 }
 
-/// Cuts the power in each state that a message goes through: with no unsynced frame on the disk and, where there are some, with half of them.
-/// `prepare` starts a world and sends the message; `check` follows the restart. Returns the number of cuts that lost
+/// Cuts the power in each state that a message goes through: with no unsynced frame on the disk and, where there are
+/// some, with half of them. `prepare` starts a world and sends the message; `check` follows the restart. Returns the number of cuts that lost
 /// commits.
 async fn cut_everywhere<M>(
     prepare: impl AsyncFn() -> (World, M),

@@ -5,4 +5,5 @@ mod code_guesses;
 mod code_replies;
 mod fact_replies;
 mod newcomers;
+mod turn_notes;
 pub(super) mod turn_start;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::turn_notes::load_turn_notes;
 use crate::clock::Clock;
 use crate::conversation::deletion::deletion_messages;
-use crate::conversation::grammar::confirmation_reply;
-use crate::conversation::grammar::keyword_grammar;
 use crate::conversation::grammar::reaction::{self, ReactionTarget};
+use crate::conversation::grammar::{confirmation_reply, keyword_grammar};
 use crate::conversation::lifecycle::{self, ConversationSlot};
 use crate::conversation::notifications::quiet_hours;
 use crate::conversation::people::first_request::{self, FirstRequest};
@@ -33,11 +33,9 @@ use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::reactions::{self, ReceivedReaction};
 use crate::store::conversation::{conversations, history};
 use crate::store::database::db::{Db, Durability};
-use crate::store::library::title_requests;
 use crate::store::people::users::{self, OptOutcome};
 use crate::store::people::{join_requests, pauses};
-use crate::store::queue::inbound_messages;
-use crate::store::queue::notifications;
+use crate::store::queue::{inbound_messages, notifications};
 use crate::store::turns::turn_lifecycle::{ActiveTurn, LoadedTurn, TriageState, TurnKind, TurnPlan};
 use crate::store::{Conn, QueryResult};
 
@@ -90,15 +88,21 @@ impl TurnStarter {
                 now,
                 responder,
                 created_turn: None,
-                durability: Durability::Synced,
+                has_decided: false,
             };
             let outcome = start.route_next_message(user)?;
-            Ok((outcome, start.created_turn, start.durability))
+            Ok((outcome, start.created_turn, start.has_decided))
         };
-        let (outcome, created_turn, durability) =
-            self.db.write_with(|(_, _, durability)| *durability, start).await?;
+        // If such a start is lost, the message waits and its turn starts again.
+        let only_starts_turn = |outcome: &TurnStartOutcome, has_decided: bool| {
+            matches!(outcome, TurnStartOutcome::Chat(_)) && !has_decided
+        };
+        let durability = move |(outcome, _, has_decided): &_| {
+            if only_starts_turn(outcome, *has_decided) { Durability::Unsynced } else { Durability::Synced }
+        };
+        let (outcome, created_turn, has_decided) = self.db.write_with(durability, start).await?;
         failpoint::reached("turn.begun");
-        if durability == Durability::Synced {
+        if !only_starts_turn(&outcome, has_decided) {
             self.outbox.notify();
         }
         Ok((outcome, created_turn))
@@ -114,14 +118,13 @@ pub(super) struct TurnStart<'a> {
     pub(super) responder: Responder,
     /// Turn that was created for the message.
     pub(super) created_turn: Option<TurnId>,
-    /// Durability of the transaction. Only the start of a turn that decides nothing needs no sync of its own: without
-    /// it, the message waits for another start.
-    durability: Durability,
+    /// Whether the transaction closes a confirmation prompt or ends an opt-out before the turn starts.
+    has_decided: bool,
 }
 
 impl TurnStart<'_> {
     fn route_next_message(&mut self, user: UserId) -> QueryResult<TurnStartOutcome> {
-        pending_action::expire_pending_action(self.conn, user, self.now)?;
+        self.has_decided = pending_action::expire_pending_action(self.conn, user, self.now)?;
         let waiting = inbound_messages::load_due_messages(self.conn, user, MAX_MESSAGES_PER_TURN, self.now)?;
         let Some(first) = waiting.first() else { return Ok(TurnStartOutcome::Answered) };
         if let Some(event) = waiting.iter().find(|event| route::would_change_opt_out(event)) {
@@ -137,6 +140,7 @@ impl TurnStart<'_> {
         if route::lifts_opt_out(first) {
             let change = users::opt_in(self.conn, user.id, first.sent_at, self.now)?;
             user.opted_out &= change == OptOutcome::Overtaken;
+            self.has_decided = true;
         }
         let last_pause = pauses::load_last_pause(self.conn)?;
         if self.is_held_by_pause(last_pause, &user, first)? {
@@ -386,15 +390,6 @@ impl TurnStart<'_> {
         Ok(TurnStartOutcome::Turn(self.open_turn(user, TurnKind::Chat, &plan, events)?))
     }
 
-    fn format_own_requests(&mut self, user: UserId) -> QueryResult<Option<String>> {
-        let requests: Vec<(Timestamp, String)> = title_requests::load_recent_title_requests(self.conn)?
-            .into_iter()
-            .filter(|request| request.user == user)
-            .map(|request| (request.requested_at, request.title.format_name()))
-            .collect();
-        Ok(prompt_notes::format_own_requests(&requests, &self.settings.zone, self.now))
-    }
-
     /// Starts a chat turn with all waiting messages that belong to it.
     fn start_chat_turn(
         &mut self,
@@ -429,14 +424,9 @@ impl TurnStart<'_> {
             plan.triage = TriageState::Open;
         }
         plan.notes.clone_from(&context.notes);
-        plan.notes.extend(prompt_notes::picture_note(&waiting[..count]));
-        if waiting[..count].iter().any(|event| prompt_notes::asks_for_requests(&event.body)) {
-            plan.notes.extend(self.format_own_requests(user.id)?);
-        }
-        if context.pending.is_none() && !route::lifts_opt_out(&waiting[0]) {
-            self.durability = Durability::Unsynced;
-        }
+        plan.notes.extend(load_turn_notes(self.conn, user.id, &waiting[..count], self.settings, self.now)?);
         if context.pending.is_some() {
+            self.has_decided = true;
             pending_action::close_pending_action(self.conn, user.id, CloseReason::Dropped, self.now)?;
             let closing = context.closing_sentence();
             plan.notes.push(format!(
@@ -447,12 +437,8 @@ impl TurnStart<'_> {
         let events = &waiting[..count];
         let active_turn = self.open_turn(user, TurnKind::Chat, &plan, events)?;
         let loaded = LoadedTurn::from_start(active_turn.id, plan, events.to_vec(), self.now);
-        Ok(TurnStartOutcome::Chat(Box::new(TurnContext::from_loaded(
-            self.conn,
-            active_turn,
-            user.clone(),
-            loaded,
-        )?)))
+        let context = TurnContext::from_loaded(self.conn, active_turn, user.clone(), loaded)?;
+        Ok(TurnStartOutcome::Chat(Box::new(context)))
     }
 }
 

@@ -226,16 +226,16 @@ pub(in crate::store) fn arm_pending_action(
     armed.into_iter().try_for_each(|prompt| prompt.record_state(conn, PromptState::Open, now))
 }
 
-/// Closes the user's pending action if it has expired, with the time of expiry as the end.
-pub fn expire_pending_action(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+/// Closes the user's pending action if it has expired, with the time of expiry as the end. Returns whether it had.
+pub fn expire_pending_action(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<bool> {
     let expired: Option<Option<Timestamp>> = pending_actions::table
         .filter(pending_actions::user_id.eq(user).and(pending_actions::expires_at.le(ms(now))))
         .select(pending_actions::expires_at)
         .first(conn)
         .optional()?;
     match expired.flatten() {
-        Some(at) => close_pending_action(conn, user, CloseReason::Expired, at),
-        None => Ok(()),
+        Some(at) => close_pending_action(conn, user, CloseReason::Expired, at).map(|()| true),
+        None => Ok(false),
     }
 }
 

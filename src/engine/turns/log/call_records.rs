@@ -36,8 +36,8 @@ impl TurnLog {
         self.read(move |conn| calls::load_call_starts(conn, call)).await
     }
 
-    /// Records the intent to run a call, which is on disk before a change starts, and loads `records` in the same commit. Returns `None` if the call may not
-    /// start.
+    /// Records the intent to run a call, which is on disk before a change starts, and loads `records` in the same
+    /// commit. Returns `None` if the call may not start.
     pub(crate) async fn start_call<T: Send + 'static>(
         &self,
         call: CallRow,
