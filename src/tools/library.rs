@@ -14,6 +14,7 @@ use super::library_cache::refresh::LibraryCache;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Movie, QualityProfile, RootFolder, Series};
+use crate::conversation::people::facts::is_four_k;
 use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind, MediaRef};
 use crate::http::HttpError;
 use crate::telemetry;
@@ -267,7 +268,8 @@ pub fn find_profile<'a>(
         let mut matches = profiles.iter().filter(contains_name);
         matches.next().filter(|_| matches.next().is_none())
     };
-    profiles.iter().find(has_name).or_else(only_containing).ok_or_else(|| {
+    let four_k = || profiles.iter().find(|profile| is_four_k(&name) && is_four_k(&profile.name));
+    profiles.iter().find(has_name).or_else(only_containing).or_else(four_k).ok_or_else(|| {
         let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
         bad_argument("quality", &format!("one of {}", names.join(", ")), "")
     })
