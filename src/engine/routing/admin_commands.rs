@@ -246,7 +246,7 @@ impl TurnStart<'_> {
         Ok(renewed)
     }
 
-    fn list_users(&mut self, admin: &User) -> QueryResult<String> {
+    pub(super) fn list_users(&mut self, admin: &User) -> QueryResult<String> {
         let users = users::load_known_users(self.conn)?;
         let lines: Vec<String> = users
             .iter()

@@ -16,6 +16,7 @@ use crate::conversation::rate_limit::TextAllowance;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::no_reply_reason::NoReplyReason;
+use crate::conversation::routing::request_reader::RequestReader;
 use crate::conversation::routing::route::{
     self, EndedPrompt, LastListSource, OpenPrompt, RecentMessage, Route, RoutingContext,
 };
@@ -155,6 +156,7 @@ impl TurnStart<'_> {
         };
         let denied_at = waiting.iter().skip(1).position(is_no).map(|index| index + 1);
         let open_prompt = pending.as_ref().map(|open| OpenPrompt {
+            titles: open.names.clone(),
             code: open.code,
             repeats: open.repeats,
             armed_at: open.armed_at,
@@ -182,6 +184,7 @@ impl TurnStart<'_> {
             denied_at,
             recent,
             last_list,
+            request_reader: self.settings.request_reader(self.responder),
             slot,
             over_limit,
             first_request,
@@ -284,6 +287,10 @@ impl TurnStart<'_> {
             Route::Stale(reason) => self.reply_stale(user, context, reason),
             Route::RateLimited => self.reply_rate_limited(user, context, waiting),
             Route::AdminCommand => self.run_admin_command(user, context, first),
+            Route::ListUsers => {
+                let text = self.list_users(user)?;
+                self.answer_and_drop_prompt(user, context, first, &text)
+            }
             Route::ListApprovals => {
                 let text = self.list_open_approvals(user)?;
                 self.answer_and_drop_prompt(user, context, first, &text)
@@ -416,6 +423,7 @@ pub(super) struct UserContext {
     denied_at: Option<usize>,
     recent: Vec<RecentMessage>,
     last_list: LastListSource,
+    request_reader: RequestReader,
     slot: ConversationSlot,
     /// One flag for each waiting message.
     pub(super) over_limit: Vec<bool>,
@@ -437,6 +445,7 @@ impl UserContext {
             ended_prompt: self.ended_prompt.as_ref(),
             recent: &self.recent,
             last_list: self.last_list,
+            request_reader: self.request_reader,
             languages: &settings.languages,
             is_first: !matches!(self.slot, ConversationSlot::Continue(_)),
             over_limit: self.over_limit.get(index).copied().unwrap_or(false),
