@@ -3,6 +3,7 @@
 
 pub mod confirmation_reply;
 pub mod keyword_grammar;
+pub mod labeled_reply;
 pub mod reaction;
 pub mod requests;
 pub mod title_reference;
