@@ -344,7 +344,7 @@ impl KeywordTurn<'_> {
                 removed.map_or_else(nothing_to_undo, |title| self.find_and_list(&title))
             }
             Some(change) if change.name != "remove_media" => {
-                let added = past_calls::shown_titles(turn).find(|title| {
+                let added = past_calls::shown_titles(self.earlier).find(|title| {
                     title
                         .catalog_id()
                         .is_some_and(|(name, id)| change.arguments.get(name) == Some(&json!(id)))

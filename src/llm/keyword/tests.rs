@@ -637,6 +637,13 @@ fn undo_of_an_addition_asks_for_the_deletion() {
         &tool_call("remove_media", json!({ "items": items, "delete_files": true })),
     );
     check(text("undo"), &reply(NOTHING_TO_UNDO_REPLY));
+    let picked = text("add dune")
+        .with_catalog_search("dune", &dune_results())
+        .with_reply(DUNE_LIST)
+        .text("2")
+        .with_result("add_movie", json!({ "tmdb": 841 }), &json!({ "status": "added" }), "Added.")
+        .with_reply("Added Dune (1984).");
+    check(picked.text("undo"), &tool_call("find_in_library", json!({ "query": "Dune 1984" })));
 }
 
 #[test]
