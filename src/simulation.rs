@@ -24,7 +24,9 @@ use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::Address;
 use crate::conversation::turn::TurnLimits;
-use crate::engine::{CodeSource, HouseholdSettings, MetadataSource, PicturePolicy, Quotas, SmsReactions};
+use crate::engine::{
+    CodeSource, HouseholdSettings, MetadataSource, ModelSkipping, PicturePolicy, Quotas, SmsReactions,
+};
 use crate::http::{HttpClient, InProcess};
 use crate::llm::Model;
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
@@ -232,6 +234,7 @@ pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
         prices: ModelPrices::default(),
         budget: DailyBudget::STANDARD,
         triage_level: TriageLevel::Heuristic,
+        model_skipping: ModelSkipping::Never,
         reactions: SmsReactions::Silent,
         quiet_hours: None,
         pictures: PicturePolicy::Sent,

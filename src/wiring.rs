@@ -106,6 +106,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
         prices: config.llm.as_ref().map(|llm| llm.prices).unwrap_or_default(),
         budget: config.limits.budget,
         triage_level: conversation.routing,
+        model_skipping: conversation.model_skipping,
         reactions: conversation.reactions,
         quiet_hours: config.notifications.quiet,
         // Without Twilio, pictures are shown as URLs in the terminal.

@@ -73,7 +73,7 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
     let carrier = DemoCarrier { twilio: peers.twilio.clone(), webhook: HttpClient::network()? };
     let replies = peers.twilio.subscribe();
     eprintln!("Dialarr demo: simulated Sonarr, Radarr and Twilio; nothing leaves this machine.");
-    eprintln!("Webhooks at http://{address}; no model, so only keywords are understood.");
+    eprintln!("Webhooks at http://{address}; no model: a grammar reads the texts.");
     if let Some(script) = &demo.script {
         run_script(&carrier, &app, replies, script).await?;
     } else {

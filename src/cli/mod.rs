@@ -198,7 +198,13 @@ mod tests {
     fn eval_needs_a_file_and_repeats_only_live_runs() {
         let eval = |live, times, report: Option<&str>| {
             let files = vec![PathBuf::from("cases.json")];
-            Ok(CliCommand::Eval(EvalArguments { files, live, times, report: report.map(PathBuf::from) }))
+            Ok(CliCommand::Eval(EvalArguments {
+                files,
+                live,
+                times,
+                at_least: None,
+                report: report.map(PathBuf::from),
+            }))
         };
         check("dialarr eval cases.json", &eval(false, 1, None));
         check("dialarr eval cases.json --live --times 4", &eval(true, 4, None));

@@ -26,7 +26,7 @@ use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::PhoneNumber;
-use crate::engine::{MetadataSource, PicturePolicy, SmsReactions};
+use crate::engine::{MetadataSource, ModelSkipping, PicturePolicy, SmsReactions};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::telemetry::{self, LogFormat, LogSettings};
 
@@ -316,6 +316,7 @@ fn read_conversation(reader: &mut VariableReader<'_>) -> Conversation {
     let reactions = [("silent", SmsReactions::Silent), ("text", SmsReactions::Text)];
     let triage_levels =
         [("off", TriageLevel::Off), ("heuristic", TriageLevel::Heuristic), ("ai", TriageLevel::Ai)];
+    let skipping = [("never", ModelSkipping::Never), ("sure", ModelSkipping::IfSure)];
     let metadata_sources = [("model", MetadataSource::ByModel), ("code", MetadataSource::ByCode)];
     let idle_minutes = reader.read_number(variables::CONVERSATION_IDLE_MINUTES, 1..=10_080).unwrap_or(30);
     let confirm_minutes = reader.read_number(variables::CONFIRM_MINUTES, 1..=60).unwrap_or(5);
@@ -329,6 +330,7 @@ fn read_conversation(reader: &mut VariableReader<'_>) -> Conversation {
         routing: reader
             .read_choice(variables::TURN_ROUTING, &triage_levels)
             .unwrap_or(TriageLevel::Heuristic),
+        model_skipping: reader.read_choice(variables::LLM_SKIP, &skipping).unwrap_or(ModelSkipping::Never),
         notes: reader
             .read_choice(variables::MEMORY_NOTES, &metadata_sources)
             .unwrap_or(MetadataSource::ByModel),

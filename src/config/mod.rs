@@ -26,7 +26,7 @@ use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::PhoneNumber;
-use crate::engine::{MetadataSource, PicturePolicy, SmsReactions};
+use crate::engine::{MetadataSource, ModelSkipping, PicturePolicy, SmsReactions};
 use crate::recovery_delays::RecoveryDelays;
 use crate::telemetry::LogSettings;
 pub use expanded_value::ExpandedValue;
@@ -202,6 +202,7 @@ pub struct Conversation {
     pub coalesce: Duration,
     pub reactions: SmsReactions,
     pub routing: TriageLevel,
+    pub model_skipping: ModelSkipping,
     pub notes: MetadataSource,
 }
 

@@ -74,6 +74,7 @@ variables! {
     COALESCE_MS = "1200",
     SMS_REACTIONS = "silent",
     TURN_ROUTING = "heuristic",
+    LLM_SKIP = "never",
     MEMORY_NOTES = "model",
     QUOTA_MOVIES = "10/7d",
     QUOTA_SEASONS = "10/7d",

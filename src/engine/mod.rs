@@ -54,7 +54,7 @@ use work_signal::WorkSignal;
 
 pub use codes::CodeSource;
 pub use parts::EngineParts;
-pub use settings::{HouseholdSettings, MetadataSource, PicturePolicy, Quotas, SmsReactions};
+pub use settings::{HouseholdSettings, MetadataSource, ModelSkipping, PicturePolicy, Quotas, SmsReactions};
 
 /// Running engine: its components, each with only what it needs, and the operations that concern several of them.
 pub struct Engine {

@@ -12,7 +12,8 @@ use crate::conversation::grammar::triage::TriageLevel;
 use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::rate_limit::RateLimit;
-use crate::conversation::transcript::Address;
+use crate::conversation::routing::request_reader::RequestReader;
+use crate::conversation::transcript::{Address, Responder};
 use crate::conversation::turn::TurnLimits;
 use crate::recovery_delays::RecoveryDelays;
 use crate::store::library::quotas::QuotaOverride;
@@ -39,6 +40,7 @@ pub struct HouseholdSettings {
     pub prices: ModelPrices,
     pub budget: DailyBudget,
     pub triage_level: TriageLevel,
+    pub model_skipping: ModelSkipping,
     pub reactions: SmsReactions,
     /// Quiet hours for notifications of users who have not set their own.
     pub quiet_hours: Option<QuietHours>,
@@ -50,6 +52,27 @@ pub struct HouseholdSettings {
     /// Minimum similarity at which two texts count as similar.
     pub similarity_floor: f32,
     pub recovery_delays: RecoveryDelays,
+}
+
+/// Setting for questions that the grammar can answer without a model call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelSkipping {
+    Never,
+    /// Questions that the grammar is sure of.
+    IfSure,
+}
+
+impl HouseholdSettings {
+    /// Returns the reader of requests while this responder answers.
+    pub(crate) fn request_reader(&self, responder: Responder) -> RequestReader {
+        match (responder, self.model_skipping) {
+            (Responder::Keyword, _) => RequestReader::Grammar,
+            (Responder::Model, ModelSkipping::IfSure) if self.triage_level != TriageLevel::Off => {
+                RequestReader::GrammarIfSure
+            }
+            (Responder::Model, ModelSkipping::IfSure | ModelSkipping::Never) => RequestReader::Model,
+        }
+    }
 }
 
 /// Number of titles that a member may add within a period. A field is `None` without a limit.

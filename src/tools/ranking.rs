@@ -1,7 +1,7 @@
 //! Ranking of titles by how well they match a query.
 
-use super::formatting::normalize_name;
 use crate::conversation::text::normalization::strip_article;
+use crate::conversation::text::title_key::{is_same_key, title_key};
 
 /// Query normalized for comparison: its words, and the year at its end, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +36,8 @@ pub struct NormalizedTitle {
 
 impl NormalizedTitle {
     pub fn new(title: &str) -> Self {
-        let words = normalize_name(title);
-        let bare_length = title.split_once('(').map_or(words.len(), |(bare, _)| normalize_name(bare).len());
+        let words = title_key(title);
+        let bare_length = title.split_once('(').map_or(words.len(), |(bare, _)| title_key(bare).len());
         Self { words: words.into(), bare_length }
     }
 
@@ -83,7 +83,7 @@ impl WordPrefixes {
 
 impl TitleQuery {
     pub fn new(text: &str) -> Self {
-        let words = normalize_name(text);
+        let words = title_key(text);
         let with_year = words.rsplit_once(' ').and_then(|(title, last)| {
             // Any other number is part of the title.
             let year = last.parse().ok().filter(|year| (1900..2100).contains(year))?;
@@ -143,10 +143,17 @@ impl TitleQuery {
     /// Returns a filter for each form of the query. Every title that matches, by its name or another name, contains at
     /// least one of them.
     pub fn word_prefixes(&self) -> Vec<WordPrefixes> {
-        let prefixes = |words: &str| WordPrefixes::from_words(strip_article(words));
-        let with_year = self.with_year.iter().map(|(words, _)| prefixes(words));
+        // Words may be joined in the title: "spider man" matches Spiderman, which has only the beginning of the first word.
+        let prefixes = |words: &str| {
+            let words = strip_article(words);
+            [
+                WordPrefixes::from_words(words),
+                WordPrefixes::from_words(words.split(' ').next().unwrap_or_default()),
+            ]
+        };
+        let with_year = self.with_year.iter().flat_map(|(words, _)| prefixes(words));
         let aliases = self.aliases.iter().flat_map(Self::word_prefixes);
-        std::iter::once(prefixes(&self.words)).chain(with_year).chain(aliases).collect()
+        prefixes(&self.words).into_iter().chain(with_year).chain(aliases).collect()
     }
 
     /// Sorts hits by match quality and keeps the order of equal ones. If the query has a year or an alias and some hit
@@ -181,7 +188,7 @@ pub fn may_match(title: WordPrefixes, queries: &[WordPrefixes]) -> bool {
 fn match_words(words: &str, title: &NormalizedTitle) -> MatchQuality {
     let query = strip_article(words);
     let start = strip_article(&title.words);
-    if query == start || query == strip_article(title.without_parenthesis()) {
+    if is_same_key(query, start) || is_same_key(query, strip_article(title.without_parenthesis())) {
         MatchQuality::Exact
     } else if start.strip_prefix(query).is_some_and(|rest| rest.starts_with(' ')) {
         MatchQuality::Prefix
@@ -223,6 +230,23 @@ mod tests {
                 "Arrakis 1990 Loose",
             ],
         );
+    }
+
+    #[test]
+    fn other_spellings_of_a_title_are_exact() {
+        check(
+            "spiderman no way home",
+            &[("Spider-Man: No Way Home", 2021)],
+            &["Spider-Man: No Way Home 2021 Exact"],
+        );
+        check(
+            "rocky 2",
+            &[("Rocky", 1976), ("Rocky II", 1979)],
+            &["Rocky II 1979 Exact", "Rocky 1976 Loose"],
+        );
+        check("oceans 11", &[("Ocean's Eleven", 2001)], &["Ocean's Eleven 2001 Exact"]);
+        check("dune part 2", &[("Dune: Part Two", 2024)], &["Dune: Part Two 2024 Exact"]);
+        check("seven", &[("Se7en", 1995)], &["Se7en 1995 Exact"]);
     }
 
     #[test]
@@ -293,7 +317,7 @@ mod tests {
             title in some_words(), other in some_words(), year in prop::sample::select(vec![1984, 2021]),
         ) {
             let query = TitleQuery::new(&query).with_alias(alias.as_deref());
-            let (title, other) = (NormalizedTitle::new(&title), normalize_name(&other));
+            let (title, other) = (NormalizedTitle::new(&title), title_key(&other));
             let prefixes = title.word_prefixes().union(WordPrefixes::from_words(&other));
             let is_match = query.match_title(&title, year) < MatchQuality::Loose || query.matches_other_name(&other, year);
             prop_assert!(!is_match || may_match(prefixes, &query.word_prefixes()));

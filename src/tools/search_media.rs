@@ -21,6 +21,7 @@ use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Movie, Series};
 use crate::conversation::text::title::quote_text;
+use crate::conversation::text::title_key::spelling_variants;
 use crate::conversation::transcript::{CallResult, EffectLevel, MediaKind, MediaRef, ToolAudience};
 
 const MAX_OVERVIEW_CHARS: usize = 200;
@@ -55,15 +56,16 @@ impl TypedTool for SearchMedia {
         let alias = context.facts.resolve_alias(&self.query);
         let query = TitleQuery::new(&self.query).with_alias(alias);
         let terms: Vec<&str> = std::iter::once(self.query.as_str()).chain(alias).collect();
+        let variants = spelling_variants(&self.query);
         // All instances of a kind share one catalog, so only the first is queried.
         let movies = library.radarr_instances(self.kind).get(..1).unwrap_or_default();
         let series = library.sonarr_instances(self.kind).get(..1).unwrap_or_default();
         let (movies, series) = tokio::join!(
             query_all(movies, INSTANCE_LOOKUP_TIMEOUT, |radarr| {
-                lookup_terms(&terms, |term| radarr.lookup_movies(term))
+                lookup_spellings(&terms, &variants, |term| radarr.lookup_movies(term))
             }),
             query_all(series, INSTANCE_LOOKUP_TIMEOUT, |sonarr| {
-                lookup_terms(&terms, |term| sonarr.lookup_series(term))
+                lookup_spellings(&terms, &variants, |term| sonarr.lookup_series(term))
             }),
         );
         let movies = movies.map(|(instance, hits)| {
@@ -91,6 +93,25 @@ impl TypedTool for SearchMedia {
         };
         Ok(hits_result(found, sentence, &failed).into())
     }
+}
+
+/// Looks up a query. If nothing is found, other spellings of its numbers are looked up.
+async fn lookup_spellings<'a, T, Lookup>(
+    terms: &'a [&'a str],
+    variants: &'a [String],
+    lookup: impl Fn(&'a str) -> Lookup,
+) -> Result<Vec<Vec<T>>, ArrError>
+where
+    Lookup: Future<Output = Result<Vec<T>, ArrError>>,
+{
+    let mut found = lookup_terms(terms, &lookup).await?;
+    for variant in variants {
+        if found.iter().any(|hits| !hits.is_empty()) {
+            break;
+        }
+        found.push(lookup(variant).await?);
+    }
+    Ok(found)
 }
 
 /// Looks up a query, and the title for which it is an alias, if any. Only the lookup of the query itself must succeed.

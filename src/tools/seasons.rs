@@ -90,8 +90,11 @@ pub fn check_seasons_exist(series: &Series, listed: &[u32]) -> Result<Vec<u32>, 
     }
     let numbers = || series.seasons.iter().map(|season| season.number);
     let (first, last) = (numbers().min().unwrap_or_default(), numbers().max().unwrap_or_default());
-    let hint = format!("{} has no other seasons.", format_media_title(&series.title, series.year));
-    Err(bad_argument("seasons", &format!("numbers from {first} to {last}"), &hint))
+    let name = format_media_title(&series.title, series.year);
+    let hint = format!("{name} has no other seasons.");
+    let failure = bad_argument("seasons", &format!("numbers from {first} to {last}"), &hint);
+    let for_user = format!("{name} has no season {missing}, only seasons {first} to {last}.");
+    Err(CallFailure { for_user: Some(for_user), ..failure })
 }
 
 /// Returns whether the messages of the user ask for all of a series or give season numbers. The words of its title do

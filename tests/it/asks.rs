@@ -89,7 +89,7 @@ async fn requesting_an_existing_title_names_the_requester_and_follows() {
     assert_eq!(app.sms("Tell me!").await, "I'll text you when Dune (2021) is ready.");
     assert_eq!(app.sms("have dune?").await, "In the library: Dune (2021), not on disk yet.");
     assert_eq!(app.sms("Me too!").await, "I'll text you when Dune (2021) is ready.");
-    assert_eq!(app.sms("tell me when it's ready").await, "Which title? Text HAVE and its name first.");
+    assert_eq!(app.sms("tell me when it's ready").await, "I'll text you when Dune (2021) is ready.");
     assert_eq!(app.follows().await, ["+15550100003 radarr movie 438631", "+15550100002 radarr movie 438631"]);
 }
 

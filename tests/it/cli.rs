@@ -212,7 +212,7 @@ fn demo_runs_a_script() {
     cli.write("texts.txt", "# A comment.\n\nadd gladiator\nhave dune\nremove dune\nno\nhow are you?\n");
     let ended = cli.run(&["demo", "--script", "texts.txt"], &[]);
     assert_eq!(ended.code, Some(0), "{}", ended.errors);
-    insta::assert_snapshot!(ended.output, @r"
+    insta::assert_snapshot!(ended.output, @r#"
     you: add gladiator
     dialarr: Added Gladiator (2000).
     you: have dune
@@ -222,8 +222,8 @@ fn demo_runs_a_script() {
     you: no
     dialarr: OK, kept.
     you: how are you?
-    dialarr: You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING.
-    ");
+    dialarr: Hi! You can text "add Paddington" or "do we have Gladiator".
+    "#);
 }
 
 #[test]
@@ -254,12 +254,12 @@ fn chat_with_only_an_admin_answers_by_keyword() {
     cli.write(".env", "ADMIN_PHONE=+15550100123\n");
     let ended = cli.run_typing(&["chat"], "commands\nstatus\nhow are you?\n");
     assert_eq!(ended.code, Some(0), "{}", ended.errors);
-    insta::assert_snapshot!(ended.output, @r"
+    insta::assert_snapshot!(ended.output, @r#"
     You can text: ADD, SEARCH, HAVE or REMOVE title, STATUS, UPCOMING, TELL ME, MORE, RESET. A number picks from a list.
     What I know: WHAT DO YOU KNOW, FORGET number or ALL.
     Notifications: NOTIFY OFF or ON, QUIET 22-7.
     Admins: USERS, APPROVE, DENY or BLOCK code, QUOTA name +5, TELL EVERYONE text, PAUSE, RESUME.
     No library is set up for that. An admin has to check it.
-    You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING.
-    ");
+    Hi! You can text "add Paddington" or "what's new".
+    "#);
 }

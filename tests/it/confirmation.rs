@@ -330,7 +330,7 @@ async fn late_yes_is_explained_after_a_notification() {
 #[tokio::test]
 async fn message_that_closes_a_prompt_reports_the_kept_title() {
     for (text, rest) in [
-        ("maybe", " You can text: ADD title"),
+        ("maybe", " I did not understand that."),
         ("1", " There is no list to pick from."),
         ("add qwerty", " I found nothing for"),
         ("more", " There is nothing more."),
@@ -792,7 +792,7 @@ async fn pronoun_never_selects_a_movie_of_that_name_without_a_model() {
     }
     let question = "Delete Heat (1995) and its file, 18.2 GB? Reply YES or NO.";
     assert_eq!(app.sms("delete heat").await, question);
-    assert_eq!(app.sms("delete it").await, question);
+    assert_eq!(app.sms("delete the movie").await, question);
     assert_eq!(app.sms("no").await, "OK, kept.");
     app.pass(60);
     assert_eq!(app.sms("get rid of it").await, question);

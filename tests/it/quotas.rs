@@ -199,7 +199,7 @@ async fn protected_messages_are_processed_past_the_rate_limit() {
         app.sms("status").await;
     }
     assert_eq!(app.sms("what do you know").await, "I know nothing about you yet.");
-    assert!(app.sms("no").await.starts_with("You can text: "));
+    assert!(app.sms("no").await.starts_with("I did not understand that."));
     assert_eq!(
         app.sms("forget all").await,
         "OK, I erased our messages. I still have your number and permissions."

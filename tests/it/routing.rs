@@ -3,7 +3,7 @@
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::grammar::triage::TriageLevel;
 use dialarr::conversation::notifications::quiet_hours::QuietHours;
-use dialarr::engine::SmsReactions;
+use dialarr::engine::{ModelSkipping, SmsReactions};
 use dialarr::llm::ModelError;
 use serde_json::json;
 
@@ -232,5 +232,23 @@ async fn answer_to_our_question_counts_despite_a_notification_behind_it() {
         app.later(1).await;
         app.model_plays([says("I found no sequel.")]);
         assert_eq!(app.sms("ok").await, "I found no sequel.", "{quiet:?}");
+    }
+}
+
+#[tokio::test]
+async fn sure_question_skips_the_model_where_that_is_allowed() {
+    for (skipping, routing, answer) in [
+        (ModelSkipping::IfSure, TriageLevel::Heuristic, "Nothing is downloading."),
+        (ModelSkipping::IfSure, TriageLevel::Off, "From the model."),
+        (ModelSkipping::Never, TriageLevel::Heuristic, "From the model."),
+    ] {
+        let app = TestApp::with(|settings| {
+            (settings.model_skipping, settings.triage_level) = (skipping, routing);
+        })
+        .await;
+        if answer == "From the model." {
+            app.model_plays([says(answer)]);
+        }
+        assert_eq!(app.sms("whats downloading rn?").await, answer, "{skipping:?} {routing:?}");
     }
 }

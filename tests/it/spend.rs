@@ -14,8 +14,7 @@ use crate::harness::model::{Holding, adds_movie, counted, fails, says};
 use crate::harness::world::World;
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
-const OFF: &str = "The assistant is off right now. You can text: ADD title, SEARCH title, HAVE title, REMOVE title, \
-                   STATUS, UPCOMING.";
+const OFF: &str = "The assistant is off right now. Hi! You can text \"add Paddington\" or \"what's new\".";
 const SPENT: &str = "Today's model budget is used up. Until midnight I only understand short commands such as \
                      ADD, STATUS and REMOVE.";
 const FEW: TokenUsage = TokenUsage { input: 120, cached: 100, output: 8 };
@@ -60,9 +59,9 @@ async fn spent_budget_switches_to_keywords_and_notifies_admins_once() {
     let app = app_that_has_spent_its_budget().await;
     app.register_user(BOB, Has::EveryRight).await;
     let spent = app.usage().await;
-    assert_eq!(app.sms("what is on?").await, format!("{SPENT}\n{OFF}"));
-    assert_eq!(app.sms("what is on?").await, OFF);
-    assert_eq!(app.sms_from(BOB, "what is on?").await, OFF);
+    assert_eq!(app.sms("hello").await, format!("{SPENT}\n{OFF}"));
+    assert_eq!(app.sms("hello").await, OFF);
+    assert_eq!(app.sms_from(BOB, "hello").await, OFF);
     assert_eq!(app.texts_to(BOB, 0), format!("{SPENT}\n{OFF}"));
     assert_eq!(app.model().request_count(), 1);
     assert_eq!(app.failed_attempts().await, vec!["the day's budget is spent"; 3]);
@@ -296,7 +295,7 @@ async fn no_budget_refuses_no_call() {
 #[tokio::test]
 async fn keyword_responder_costs_only_segments() {
     let app = TestApp::start_without_model().await;
-    assert!(app.sms("what is on?").await.starts_with("You can text: ADD title"));
+    assert!(app.sms("hello").await.starts_with("Hi! You can text "));
     assert_eq!(
         app.usage().await,
         ["2026-11-20 +15550100002: 0 calls, 0+0 tokens (0 cached), cost 0, 1 segment"]

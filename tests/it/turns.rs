@@ -22,8 +22,7 @@ use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 const NOT_WORKED_OUT: &str = "Sorry, I could not work that out. Please try again.";
 const NOTHING_CHANGED: &str = "Nothing was changed. Please tell me again what you would like.";
-const OFF: &str = "The assistant is off right now. You can text: ADD title, SEARCH title, HAVE title, REMOVE title, \
-                   STATUS, UPCOMING.";
+const OFF: &str = "The assistant is off right now. Hi! You can text \"add Paddington\" or \"what's new\".";
 
 impl TestApp {
     /// Starts with Heat in the catalog.
@@ -349,7 +348,7 @@ async fn provider_that_needs_an_operator_is_not_called_for_five_minutes() {
         assert_eq!(app.sms("add heat").await, "Added Heat (1995).");
         assert_eq!((app.radarr().added_ids(), app.model().request_count()), (vec![heat], 1));
         app.pass(290);
-        assert_eq!(app.sms("how are you?").await, OFF);
+        assert_eq!(app.sms("how are you?").await, OFF.replace("what's new", "do we have Heat"));
         app.pass(10);
         assert_eq!(app.sms("how are you?").await, "I am back.");
         assert_eq!(app.model().request_count(), 2);
@@ -555,10 +554,7 @@ async fn keywords_are_answered_without_a_model() {
     let app = TestApp::start_without_model().await;
     let heat = app.radarr().add_to_catalog(movie("Heat").year(1995));
     assert_eq!(app.sms("add heat").await, "Added Heat (1995).");
-    assert_eq!(
-        app.sms("how are you?").await,
-        "You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING."
-    );
+    assert_eq!(app.sms("how are you?").await, "Hi! You can text \"add Paddington\" or \"do we have Heat\".");
     assert_eq!(app.radarr().added_ids(), [heat]);
 }
 

@@ -1,8 +1,9 @@
 //! `dialarr eval FILE`: runs scenarios against simulated peers, with a scripted or the configured model, and checks their
-//! effects: library writes, pending actions and messages.
+//! effects: library writes, pending actions and messages. Files of labeled texts are judged by the grammar.
 
 mod expectation;
 mod fake_libraries;
+mod labeled_texts;
 mod library_entries;
 mod library_state;
 mod recording_model;
@@ -25,6 +26,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::http::build_network_client;
 use crate::outbound_clients::build_model;
+use labeled_texts::{JudgmentCounts, LabeledFile};
 use report::ReportHeader;
 use run_stats::ScenarioOutcome;
 use runner::EvalModel;
@@ -38,7 +40,7 @@ const MAX_LIVE_RUNS: usize = 8;
 
 #[derive(Debug, clap::Args, PartialEq, Eq)]
 pub struct EvalArguments {
-    /// JSON files with the scenarios
+    /// JSON files with the scenarios, or with labeled texts
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Use the configured model instead of the script; its calls are charged
@@ -47,6 +49,9 @@ pub struct EvalArguments {
     /// Run each scenario this many times; it passes if every run does
     #[arg(long, value_name = "K", requires = "live", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub times: u8,
+    /// Accept a file of labeled texts if at least this many are right; harmful ones always fail
+    #[arg(long, value_name = "N")]
+    pub at_least: Option<usize>,
     /// Write a report in Markdown
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -77,9 +82,14 @@ pub(super) async fn run(options: &EvalArguments, config: Option<&Config>) -> any
         }
     };
     let mut results = Vec::new();
+    let mut judged = JudgmentCounts::default();
     for path in &options.files {
         let text =
             tokio::fs::read_to_string(path).await.with_context(|| format!("read {}", path.display()))?;
+        if let Ok(labeled) = serde_json::from_str::<LabeledFile>(&text) {
+            judged.add(labeled.judge(|line| println!("{line}")));
+            continue;
+        }
         let file: ScenarioFile = serde_json::from_str(&text)
             .with_context(|| format!("parse the scenarios of {}", path.display()))?;
         let plan = repetitions::EvalPlan {
@@ -90,12 +100,18 @@ pub(super) async fn run(options: &EvalArguments, config: Option<&Config>) -> any
         };
         results.extend(plan.run_scenarios(|result| println!("{}", report::scenario_line(result))).await);
     }
-    println!("{}", report::totals_text(&header, &results));
+    if !results.is_empty() {
+        println!("{}", report::totals_text(&header, &results));
+    }
+    if let Some(totals) = judged.totals_text() {
+        println!("{totals}");
+    }
     if let Some(path) = &options.report {
         let report = report::markdown_report(&header, &results);
         tokio::fs::write(path, report).await.with_context(|| format!("write {}", path.display()))?;
     }
     let failed = results.iter().filter(|result| result.outcome == ScenarioOutcome::Failed).count();
     anyhow::ensure!(failed == 0, "pass {failed} of {} scenarios", results.len());
+    anyhow::ensure!(judged.is_acceptable(options.at_least), "read the labeled texts");
     Ok(())
 }

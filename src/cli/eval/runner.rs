@@ -16,7 +16,7 @@ use super::scenario_servers::{NamedWrite, ScenarioServers};
 use super::scenario_users;
 use crate::app::App;
 use crate::clock::Clock;
-use crate::conversation::grammar::keyword_grammar::{KEYWORDS_TEXT, MODEL_OFF_TEXT};
+use crate::conversation::grammar::keyword_grammar::{MODEL_OFF_PREFIX, NOT_UNDERSTOOD};
 use crate::conversation::model_cost::ModelPrices;
 use crate::conversation::model_request::{ModelMessage, ModelRequest};
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
@@ -270,7 +270,7 @@ fn received_message(
 /// Returns whether a message is a fixed reply that replaces an answer.
 fn is_fallback_reply(body: &str) -> bool {
     let fallbacks = FallbackReply::ALL.map(FallbackReply::text);
-    fallbacks.iter().chain(&[KEYWORDS_TEXT, MODEL_OFF_TEXT]).any(|text| body.contains(text))
+    fallbacks.iter().chain(&[NOT_UNDERSTOOD, MODEL_OFF_PREFIX]).any(|text| body.contains(text))
 }
 
 /// Returns the messages that one user received.

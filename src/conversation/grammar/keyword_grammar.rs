@@ -1,8 +1,8 @@
-//! Parser of messages that need no model: opt-out keywords, commands, and the grammar of the keyword responder. The
-//! module also checks whether the messages of a turn ask for a deletion.
+//! Parser of opt-out keywords and commands, which are whole messages. The module also checks whether the messages of a
+//! turn ask for a deletion.
 
 use super::confirmation_reply::ReplyLanguage;
-use super::title_reference::{self, TitleReference};
+use super::title_reference;
 use crate::conversation::notifications::quiet_hours::{self, NotificationPreference};
 use crate::conversation::text::normalization::{contains_phrase, normalize_title};
 use crate::conversation::transcript::{OptKeyword, UserRole};
@@ -38,13 +38,11 @@ pub const MEDIA_ONLY_REPLY: &str = "I can only read text. What would you like to
 /// Reply to a command that the carrier's record does not verify.
 pub const UNVERIFIED_REPLY: &str = "I could not check with the phone network that this text came from you, so nothing was done. Please send it again.";
 
-/// Reply of the keyword responder to a message that it cannot parse, if there is no other responder.
-pub const KEYWORDS_TEXT: &str =
-    "You can text: ADD title, SEARCH title, HAVE title, REMOVE title, STATUS, UPCOMING.";
+/// Beginning of the reply of the keyword responder to a message that it cannot parse.
+pub const NOT_UNDERSTOOD: &str = "I did not understand that.";
 
-/// Reply of the keyword responder to such a message, if it replaces a model that does not respond.
-pub const MODEL_OFF_TEXT: &str = "The assistant is off right now. You can text: ADD title, SEARCH title, HAVE title, \
-    REMOVE title, STATUS, UPCOMING.";
+/// Sentence before that reply, if the responder replaces a model that does not respond.
+pub const MODEL_OFF_PREFIX: &str = "The assistant is off right now. ";
 
 /// Parses the whole of `text` as an opt-out or opt-in keyword.
 pub fn parse_opt_keyword(text: &str) -> Option<OptKeyword> {
@@ -112,112 +110,6 @@ pub fn parse_command(text: &str) -> Option<TextCommand> {
     }
 }
 
-/// Request in the grammar of the keyword responder. Titles are as the user typed them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeywordRequest<'a> {
-    Add(&'a str),
-    Search(&'a str),
-    Have(&'a str),
-    Remove(&'a str),
-    /// A verb with a phrase that refers to a title: "delete it".
-    Reference(KeywordVerb, TitleReference),
-    Status,
-    Upcoming,
-    /// Notify the user when the last mentioned title is ready.
-    FollowTitle,
-    Number(u8),
-}
-
-/// Requested operation on a title.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeywordVerb {
-    Add,
-    Search,
-    Have,
-    Remove,
-}
-
-/// Parses `text` in the keyword grammar: a verb, followed by a title.
-pub fn parse_keyword_request(text: &str) -> Option<KeywordRequest<'_>> {
-    let core = strip_courtesy(text);
-    if FOLLOW_PHRASES.contains(&normalize_title(core).as_str()) {
-        return Some(KeywordRequest::FollowTitle);
-    }
-    let Some((verb, rest)) = core.split_once(char::is_whitespace) else {
-        return match core.to_lowercase().as_str() {
-            "status" | "queue" => Some(KeywordRequest::Status),
-            "upcoming" => Some(KeywordRequest::Upcoming),
-            _ => parse_number(core).map(KeywordRequest::Number),
-        };
-    };
-    let rest = rest.trim();
-    let (verb, object) = match verb.to_lowercase().as_str() {
-        "get" => match strip_prefix_ignore_case(rest, "rid of ") {
-            Some(object) => (KeywordVerb::Remove, object),
-            None => (KeywordVerb::Add, rest),
-        },
-        "add" => (KeywordVerb::Add, rest),
-        "search" | "find" => (KeywordVerb::Search, strip_prefix_ignore_case(rest, "for ").unwrap_or(rest)),
-        "have" => (KeywordVerb::Have, rest),
-        "remove" | "delete" => (KeywordVerb::Remove, rest),
-        _ => return None,
-    };
-    parse_object(verb, object)
-}
-
-/// Parses the object of a verb. A pronoun is a title in quotes or after "the movie", and otherwise a reference.
-fn parse_object(verb: KeywordVerb, object: &str) -> Option<KeywordRequest<'_>> {
-    let title = object.trim_matches(QUOTES).trim();
-    if title.is_empty() {
-        return None;
-    }
-    if !object.starts_with(QUOTES)
-        && let Some(reference) = TitleReference::parse(title)
-    {
-        return Some(KeywordRequest::Reference(verb, reference));
-    }
-    // Seasons cannot be resolved for a title that is not named.
-    let with_seasons = split_seasons(title).filter(|_| verb == KeywordVerb::Add);
-    if with_seasons.is_some_and(|(title, _)| TitleReference::parse(title).is_some()) {
-        return Some(KeywordRequest::Reference(verb, TitleReference::Several));
-    }
-    let title = title_reference::title_after_noun(title).unwrap_or(title);
-    Some(match verb {
-        KeywordVerb::Add => KeywordRequest::Add(title),
-        KeywordVerb::Search => KeywordRequest::Search(title),
-        KeywordVerb::Have => KeywordRequest::Have(title),
-        KeywordVerb::Remove => KeywordRequest::Remove(title),
-    })
-}
-
-/// Requested seasons of a series.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RequestedSeasons {
-    All,
-    First,
-    Latest,
-    Listed(Vec<u16>),
-}
-
-/// Splits "The Office seasons 1-3" or "The Office all" into the title and the seasons; `None` if no seasons are named.
-pub fn split_seasons(text: &str) -> Option<(&str, RequestedSeasons)> {
-    let words = words_with_offsets(text);
-    let is_season = |word: &str| matches!(word.to_lowercase().as_str(), "season" | "seasons");
-    let (split, seasons) = match words.as_slice() {
-        [.., (start, ordinal), (_, noun)] if is_season(noun) && parse_ordinal(ordinal).is_some() => {
-            (*start, parse_ordinal(ordinal)?)
-        }
-        [.., (start, ordinal)] if parse_ordinal(ordinal).is_some() => (*start, parse_ordinal(ordinal)?),
-        _ => {
-            let noun_index = words.iter().rposition(|(_, word)| is_season(word))?;
-            let numbers = words[noun_index + 1..].iter().map(|(_, word)| *word).collect::<Vec<_>>().join(" ");
-            (words[noun_index].0, RequestedSeasons::Listed(parse_season_numbers(&numbers)?))
-        }
-    };
-    let title = text[..split].trim_end_matches(|c: char| c.is_whitespace() || c == ',');
-    (!title.is_empty()).then_some((title, seasons))
-}
-
 /// Returns whether the user can have asked for a deletion: the messages of this turn contain a word for deletion, or
 /// the last three messages name every title. A prompt injection in the description of a title passes neither check.
 pub fn is_deletion_requested(
@@ -244,27 +136,6 @@ pub fn is_deletion_requested(
 pub fn is_replacement_requested(turn_texts: &[&str]) -> bool {
     REPLACEMENT_WORDS.split(", ").any(|phrase| turn_texts.iter().any(|text| contains_phrase(text, phrase)))
 }
-
-/// Normalized phrases that ask for a notification when a title is ready.
-const FOLLOW_PHRASES: [&str; 12] = [
-    "me too",
-    "tell me",
-    "tell me too",
-    "tell me when its ready",
-    "tell me when it is ready",
-    "tell me when ready",
-    "tell me when its there",
-    "let me know",
-    "let me know when its ready",
-    "let me know when it is ready",
-    "text me when its ready",
-    "text me when it is ready",
-];
-
-const QUOTES: [char; 5] = ['"', '\u{201C}', '\u{201D}', '\u{201E}', '\''];
-
-/// Maximum season number; a larger number is a typo.
-const MAX_SEASON: u16 = 100;
 
 /// English words for deletion, in the form of [`normalize_title`].
 const DELETION_WORDS: &str = "delete, deletes, deleted, deleting, deletion, del, remove, removes, removed, removing, \
@@ -336,37 +207,6 @@ fn parse_number(text: &str) -> Option<u8> {
     if is_number { digits.parse().ok().filter(|&number| number > 0) } else { None }
 }
 
-fn words_with_offsets(text: &str) -> Vec<(usize, &str)> {
-    text.split_whitespace().map(|word| (word.as_ptr().addr() - text.as_ptr().addr(), word)).collect()
-}
-
-fn parse_ordinal(word: &str) -> Option<RequestedSeasons> {
-    match word.to_lowercase().as_str() {
-        "all" => Some(RequestedSeasons::All),
-        "first" => Some(RequestedSeasons::First),
-        "latest" => Some(RequestedSeasons::Latest),
-        _ => None,
-    }
-}
-
-/// Parses "2", "1-3", "1 2", "1, 2 and 4"; returns `None` for anything else.
-fn parse_season_numbers(text: &str) -> Option<Vec<u16>> {
-    let mut seasons = Vec::new();
-    let separated = text.replace([',', '&', '+'], " ").replace(" and ", " ");
-    for part in separated.split_whitespace() {
-        let (first, last) = part.split_once(['-', '\u{2013}']).unwrap_or((part, part));
-        // If any part is not a number, the text is not a list of seasons.
-        let (first, last): (u16, u16) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || last > MAX_SEASON {
-            return None;
-        }
-        seasons.extend(first..=last);
-    }
-    seasons.sort_unstable();
-    seasons.dedup();
-    (!seasons.is_empty()).then_some(seasons)
-}
-
 /// Returns whether the whole of `text` retracts the last request.
 pub fn is_retraction(text: &str) -> bool {
     let normalized = normalize_title(text);
@@ -390,11 +230,24 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::conversation::transcript::MediaKind;
 
-    #[track_caller]
-    fn check(text: &str, expected: Option<KeywordRequest<'_>>) {
-        assert_eq!(parse_keyword_request(text), expected, "{text:?}");
+    #[test]
+    fn fixed_texts_fit_one_segment_without_opt_out_keywords() {
+        // The complete list fits one page.
+        assert!(format_commands(UserRole::Admin).len() <= 320);
+        for text in [
+            COMMANDS_TEXT,
+            MEMORY_COMMANDS_TEXT,
+            NOTIFICATION_COMMANDS_TEXT,
+            ADMIN_COMMANDS_TEXT,
+            MEDIA_ONLY_REPLY,
+            UNVERIFIED_REPLY,
+        ] {
+            assert!(text.is_ascii() && text.len() <= 160, "{text}");
+            for word in ["cancel", "stop", "end", "quit"] {
+                assert!(!contains_phrase(text, word), "{text}");
+            }
+        }
     }
 
     #[test]
@@ -468,91 +321,6 @@ mod tests {
     }
 
     #[test]
-    fn each_verb_and_synonym_takes_a_title_as_typed() {
-        check("ADD Dune", Some(KeywordRequest::Add("Dune")));
-        check("get The Matrix (1999)", Some(KeywordRequest::Add("The Matrix (1999)")));
-        check("search blade runner", Some(KeywordRequest::Search("blade runner")));
-        check("find dune", Some(KeywordRequest::Search("dune")));
-        check("search for dune", Some(KeywordRequest::Search("dune")));
-        check("have heat?", Some(KeywordRequest::Have("heat")));
-        check("remove Heat", Some(KeywordRequest::Remove("Heat")));
-        check("Delete heat", Some(KeywordRequest::Remove("heat")));
-        check("queue", Some(KeywordRequest::Status));
-        check("Upcoming!", Some(KeywordRequest::Upcoming));
-        check("#3", Some(KeywordRequest::Number(3)));
-    }
-
-    #[test]
-    fn courtesy_and_punctuation_are_ignored() {
-        check("pls add dune", Some(KeywordRequest::Add("dune")));
-        check("Please, add dune please!", Some(KeywordRequest::Add("dune")));
-        check("add “Dune”. Thanks!", Some(KeywordRequest::Add("Dune")));
-        check("add dune, thank you", Some(KeywordRequest::Add("dune")));
-        check("add please like me", Some(KeywordRequest::Add("please like me")));
-        check("status pls", Some(KeywordRequest::Status));
-    }
-
-    #[test]
-    fn get_rid_of_a_title_means_remove() {
-        check("get rid of Dune", Some(KeywordRequest::Remove("Dune")));
-    }
-
-    #[test]
-    fn pronoun_alone_is_a_reference_and_never_a_title() {
-        use KeywordVerb::{Add, Have, Remove, Search};
-        let (one, several) = (TitleReference::One, TitleReference::Several);
-        check("delete it", Some(KeywordRequest::Reference(Remove, one)));
-        check("Get rid of her, please", Some(KeywordRequest::Reference(Remove, one)));
-        check("remove them", Some(KeywordRequest::Reference(Remove, several)));
-        check("delete all", Some(KeywordRequest::Reference(Remove, several)));
-        check("remove everything!", Some(KeywordRequest::Reference(Remove, several)));
-        check(
-            "delete the movie",
-            Some(KeywordRequest::Reference(Remove, TitleReference::OneOf(MediaKind::Movie))),
-        );
-        check("add it", Some(KeywordRequest::Reference(Add, one)));
-        check("search for that one", Some(KeywordRequest::Reference(Search, one)));
-        check("have it?", Some(KeywordRequest::Reference(Have, one)));
-        check("add it season 2", Some(KeywordRequest::Reference(Add, several)));
-        check("delete the movie it", Some(KeywordRequest::Remove("it")));
-        check("delete It (2017)", Some(KeywordRequest::Remove("It (2017)")));
-        check("delete \u{201C}It\u{201D}", Some(KeywordRequest::Remove("It")));
-        check("delete up", Some(KeywordRequest::Remove("up")));
-        check("get rid of the movie her", Some(KeywordRequest::Remove("her")));
-        check(
-            "add all quiet on the western front",
-            Some(KeywordRequest::Add("all quiet on the western front")),
-        );
-    }
-
-    #[test]
-    fn sentences_and_verbs_without_a_title_are_not_parsed() {
-        for text in ["add", "add !", "can you add dune", "what's downloading?", "adding dune", "thanks", ""] {
-            check(text, None);
-        }
-    }
-
-    #[test]
-    fn seasons_follow_the_title() {
-        for (text, expected) in [
-            ("the office season 2", Some(("the office", RequestedSeasons::Listed(vec![2])))),
-            ("The Office seasons 1-3", Some(("The Office", RequestedSeasons::Listed(vec![1, 2, 3])))),
-            ("the office, seasons 1, 2 and 4", Some(("the office", RequestedSeasons::Listed(vec![1, 2, 4])))),
-            ("the office all", Some(("the office", RequestedSeasons::All))),
-            ("the office all seasons", Some(("the office", RequestedSeasons::All))),
-            ("the office first", Some(("the office", RequestedSeasons::First))),
-            ("the office latest season", Some(("the office", RequestedSeasons::Latest))),
-            ("open season", None),
-            ("season of the witch", None),
-            ("the office seasons 3-1", None),
-            ("the office seasons 1-9999", None),
-            ("all", None),
-        ] {
-            assert_eq!(split_seasons(text), expected, "{text:?}");
-        }
-    }
-
-    #[test]
     fn deletion_word_in_this_turn_is_a_request() {
         for text in [
             "Delete it!",
@@ -611,25 +379,6 @@ mod tests {
         }
         for text in ["how is it going?", "badly dubbed films", "what about dune"] {
             assert!(!is_replacement_requested(&[text]), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn fixed_texts_fit_one_segment_without_opt_out_keywords() {
-        // The complete list fits one page.
-        assert!(format_commands(UserRole::Admin).len() <= 320);
-        for text in [
-            COMMANDS_TEXT,
-            MEMORY_COMMANDS_TEXT,
-            NOTIFICATION_COMMANDS_TEXT,
-            ADMIN_COMMANDS_TEXT,
-            KEYWORDS_TEXT,
-            MODEL_OFF_TEXT,
-        ] {
-            assert!(text.is_ascii() && text.len() <= 160, "{text}");
-            for word in ["cancel", "stop", "end", "quit"] {
-                assert!(!contains_phrase(text, word), "{text}");
-            }
         }
     }
 }

@@ -1,8 +1,10 @@
-//! Parsers of received messages with fixed grammars: keywords, confirmation replies, reactions, title references and
-//! triage hints.
+//! Parsers of received messages: keywords, requests in everyday words, confirmation replies, reactions, title references
+//! and triage hints.
 
 pub mod confirmation_reply;
 pub mod keyword_grammar;
+pub mod labeled_reply;
 pub mod reaction;
+pub mod requests;
 pub mod title_reference;
 pub mod triage;

@@ -86,7 +86,8 @@ const QUOTES: [char; 7] = ['\u{201C}', '\u{201D}', '\u{201E}', '\u{201F}', '"', 
 const QUOTE_PAIRS: [(char, char); 4] =
     [('\u{201C}', '\u{201D}'), ('"', '"'), ('\u{201E}', '\u{201C}'), ('«', '»')];
 
-const VERBS: [(&str, &str); 8] = [
+/// Words before the quote, in English, German, Spanish and French, and their emoji.
+const VERBS: [(&str, &str); 27] = [
     ("Loved", "❤️"),
     ("Liked", "👍"),
     ("Disliked", "👎"),
@@ -95,6 +96,25 @@ const VERBS: [(&str, &str); 8] = [
     ("Emphasised", "‼️"),
     ("Questioned", "❓"),
     ("Gefällt:", "👍"),
+    ("Le encantó", "❤️"),
+    ("Le gustó", "👍"),
+    ("No le gustó", "👎"),
+    ("Se rio de", "😂"),
+    ("Se rió de", "😂"),
+    ("Se rio con", "😂"),
+    ("Enfatizó", "‼️"),
+    ("Exclamó por", "‼️"),
+    ("Cuestionó", "❓"),
+    ("Preguntó por", "❓"),
+    ("A adoré", "❤️"),
+    ("A aimé", "👍"),
+    ("N’a pas aimé", "👎"),
+    ("N'a pas aimé", "👎"),
+    ("A ri de", "😂"),
+    ("A ri à", "😂"),
+    ("A insisté sur", "‼️"),
+    ("A mis l’accent sur", "‼️"),
+    ("A posé une question sur", "❓"),
 ];
 
 const REMOVED_NOUNS: [(&str, &str); 6] = [

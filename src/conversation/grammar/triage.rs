@@ -2,6 +2,8 @@
 //! one.
 
 use super::keyword_grammar;
+use super::requests::parser::parse_line;
+use super::requests::request::Request;
 use crate::conversation::text::normalization::normalize_title;
 
 /// Decision whether a message gets an answer.
@@ -62,8 +64,8 @@ pub fn triage_hint(text: &str) -> TriageHint {
         || words.len() > MAX_REMARK_WORDS
         || text.chars().any(|c| c.is_ascii_digit())
         || keyword_grammar::parse_command(text).is_some()
-        || keyword_grammar::parse_keyword_request(text).is_some()
-        || words.iter().any(|word| REQUEST_WORDS.contains(word));
+        || words.iter().any(|word| REQUEST_WORDS.contains(word))
+        || parse_line(text).requests.iter().any(|request| *request != Request::Thanks);
     if needs_reply { TriageHint::Respond } else { TriageHint::None }
 }
 

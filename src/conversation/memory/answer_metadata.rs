@@ -1,7 +1,7 @@
 //! Metadata of stored answers, by which recall finds them, and its extraction without a model. Code, never the model,
 //! decides which users may find an answer.
 
-use crate::conversation::grammar::keyword_grammar::{KEYWORDS_TEXT, MODEL_OFF_TEXT};
+use crate::conversation::grammar::keyword_grammar::NOT_UNDERSTOOD;
 use crate::conversation::grammar::triage::{self, TriageHint};
 use crate::conversation::people::facts::UserFact;
 use crate::conversation::text::message_format::asks_question;
@@ -86,7 +86,7 @@ pub fn is_progress_report(answer: &str) -> bool {
 
 /// Returns whether an answer contains more than a fallback reply.
 pub fn is_informative(answer: &str) -> bool {
-    ![KEYWORDS_TEXT, MODEL_OFF_TEXT].contains(&answer)
+    !answer.contains(NOT_UNDERSTOOD)
         && !FallbackReply::ALL.iter().any(|fallback| answer.ends_with(fallback.text()))
 }
 

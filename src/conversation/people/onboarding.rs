@@ -7,6 +7,7 @@ use super::first_request::FirstRequest;
 use super::naming::UserName;
 use crate::conversation::grammar::confirmation_reply::{self, ConfirmationReply};
 use crate::conversation::grammar::keyword_grammar;
+use crate::conversation::grammar::requests::parser::parse_line;
 use crate::conversation::transcript::PhoneNumber;
 
 /// Maximum number of newcomers that may wait for approval. Messages from other new numbers are stored without a reply.
@@ -67,7 +68,7 @@ pub fn parse_introduction(text: &str) -> Option<UserName> {
     };
     let is_ordinary_message = words.iter().any(|word| REJECTED_NAMES.contains(&word.to_lowercase().as_str()))
         || keyword_grammar::parse_command(name).is_some()
-        || keyword_grammar::parse_keyword_request(name).is_some()
+        || !parse_line(name).requests.is_empty()
         || keyword_grammar::parse_opt_keyword(name).is_some()
         || confirmation_reply::parse_confirmation_reply(name, None, &[]) != ConfirmationReply::Unrelated;
     let is_introduction =

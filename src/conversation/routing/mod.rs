@@ -4,6 +4,7 @@ pub mod inbound_message;
 pub mod message_origin;
 pub mod no_reply_reason;
 pub mod prompt_notes;
+pub mod request_reader;
 pub mod route;
 pub mod transport;
 pub mod verification;

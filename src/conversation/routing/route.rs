@@ -5,14 +5,16 @@ use jiff::{SignedDuration, Timestamp};
 use super::inbound_message::{InboundEvent, MessageSource, ReceivedMessage};
 use super::message_origin::MessageOrigin;
 use super::no_reply_reason::NoReplyReason;
+use super::request_reader::{self, RequestReader};
 use super::transport::MessageTransport;
 use super::verification::FieldAuthority;
 use crate::conversation::grammar::confirmation_reply::{
-    ConfirmationCode, ConfirmationReply, ReplyLanguage, UnclearYes, parse_confirmation_reply,
+    self, ConfirmationCode, ConfirmationReply, ReplyLanguage, UnclearYes, parse_confirmation_reply,
+    parse_prompt_reply,
 };
-use crate::conversation::grammar::keyword_grammar::{self, KeywordRequest, KeywordVerb, TextCommand};
+use crate::conversation::grammar::keyword_grammar::{self, TextCommand};
 use crate::conversation::grammar::reaction::{self, ReactionTarget};
-use crate::conversation::grammar::title_reference::TitleReference;
+use crate::conversation::grammar::requests::request::{QuietChoice, Request};
 use crate::conversation::grammar::triage::{self, TriageDecision, TriageHint, TriageLevel};
 use crate::conversation::notifications::quiet_hours::NotificationPreference;
 use crate::conversation::people::admin_commands;
@@ -32,6 +34,7 @@ pub struct RoutingContext<'a> {
     /// Messages of both sides, newest first on each, as a reaction may quote them.
     pub recent: &'a [RecentMessage],
     pub last_list: LastListSource,
+    pub request_reader: RequestReader,
     pub languages: &'a [ReplyLanguage],
     /// True if the message would be the first of its conversation.
     pub is_first: bool,
@@ -62,6 +65,8 @@ pub enum MessageRef {
 /// Open confirmation prompt, with the data that determines whether a reply to it is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenPrompt {
+    /// Names of its items, with which a yes may name them.
+    pub titles: Vec<String>,
     pub code: Option<ConfirmationCode>,
     /// Number of times the prompt was repeated.
     pub repeats: u32,
@@ -125,6 +130,8 @@ pub enum Route {
     Newcomer,
     /// Admin command, as [`admin_commands::parse_admin_command`] parses it.
     AdminCommand,
+    /// Question of an admin for the users.
+    ListUsers,
     /// A yes or no of an admin without a code, which cannot decide an approval: list the open approvals.
     ListApprovals,
     ClearConversation,
@@ -193,7 +200,7 @@ pub fn would_act(context: &RoutingContext<'_>, event: &InboundEvent) -> bool {
 fn needs_authority(route: Route) -> bool {
     match route {
         Route::Confirm | Route::OptOut | Route::OptIn | Route::AdminCommand | Route::ForgetAll => true,
-        Route::AcceptOffer | Route::DeclineOffer | Route::ListApprovals => true,
+        Route::AcceptOffer | Route::DeclineOffer | Route::ListApprovals | Route::ListUsers => true,
         Route::ForgetFact(_) | Route::SetNotifications(_) => true,
         // A wrong code counts against its sender.
         Route::WrongCode => true,
@@ -338,28 +345,16 @@ fn route_with_prompt(context: &RoutingContext<'_>, prompt: &OpenPrompt, event: &
     if reaction::looks_like_reaction(&event.body) || event.body.trim().is_empty() {
         return route_if_unclear;
     }
-    match parse_confirmation_reply(&event.body, prompt.code, context.languages) {
+    match parse_prompt_reply(&event.body, &prompt.titles, prompt.code, context.languages) {
         ConfirmationReply::Yes if prompt.denied_since => Route::Deny,
         ConfirmationReply::Yes if is_valid_confirmation(prompt, event) => Route::Confirm,
         ConfirmationReply::UnclearYes(UnclearYes::WrongCode) if event.authority.may_act() => Route::WrongCode,
         ConfirmationReply::Yes | ConfirmationReply::UnclearYes(_) => route_if_unclear,
         ConfirmationReply::No => Route::Deny,
-        ConfirmationReply::Unrelated if repeats_request(prompt, event) => route_if_unclear,
-        ConfirmationReply::Unrelated => route_plain_message(context, event),
-    }
-}
-
-/// Returns whether the message repeats the request of the prompt, such as "delete it", which does not count as a yes.
-fn repeats_request(prompt: &OpenPrompt, event: &InboundEvent) -> bool {
-    match keyword_grammar::parse_keyword_request(&event.body) {
-        Some(KeywordRequest::Reference(KeywordVerb::Remove, TitleReference::OneOf(kind))) => {
-            prompt.kind == Some(kind)
+        ConfirmationReply::Unrelated if request_reader::repeats_removal(&event.body, prompt.kind) => {
+            route_if_unclear
         }
-        Some(KeywordRequest::Reference(
-            KeywordVerb::Remove,
-            TitleReference::One | TitleReference::Several,
-        )) => true,
-        Some(_) | None => false,
+        ConfirmationReply::Unrelated => route_plain_message(context, event),
     }
 }
 
@@ -387,7 +382,13 @@ fn route_without_prompt(context: &RoutingContext<'_>, event: &InboundEvent) -> R
     if context.over_limit {
         return Route::RateLimited;
     }
-    let reply = parse_confirmation_reply(&event.body, None, context.languages);
+    let reply = match parse_confirmation_reply(&event.body, None, context.languages) {
+        // "Delete it" answers an open prompt only.
+        ConfirmationReply::Yes if confirmation_reply::repeats_question(&event.body) => {
+            ConfirmationReply::Unrelated
+        }
+        reply => reply,
+    };
     if reply != ConfirmationReply::Unrelated
         && context.user.rights.role == UserRole::Admin
         && was_asked_for_code(context)
@@ -470,7 +471,30 @@ fn route_plain_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
             LastListSource::Code => Responder::Keyword,
             LastListSource::ModelOrNone => Responder::Model,
         }),
-        None => Route::Turn(Responder::Model),
+        None => route_request(context, event),
+    }
+}
+
+/// Routes a request in everyday words.
+fn route_request(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
+    let Some(request) = context.request_reader.read_request(&event.body) else {
+        return Route::Turn(Responder::Model);
+    };
+    match request {
+        Request::More => Route::More,
+        Request::Help => Route::Commands,
+        Request::ShowPreferences => Route::ListFacts,
+        Request::Users if context.user.rights.role == UserRole::Admin => Route::ListUsers,
+        Request::Forget(what) => match what.trim_start_matches('#').parse() {
+            Ok(number) => Route::ForgetFact(number),
+            Err(_) if what == "everything" => Route::ForgetAll,
+            Err(_) => Route::Turn(Responder::Model),
+        },
+        Request::Quiet(QuietChoice::Hours(hours)) => {
+            Route::SetNotifications(NotificationPreference::Quiet(hours))
+        }
+        Request::Quiet(QuietChoice::Off) => Route::SetNotifications(NotificationPreference::NeverQuiet),
+        _ => Route::Turn(Responder::Keyword),
     }
 }
 
@@ -515,6 +539,7 @@ mod tests {
 
     fn open_prompt() -> OpenPrompt {
         OpenPrompt {
+            titles: vec!["Heat".to_owned()],
             code: None,
             repeats: 0,
             armed_at: Some(second(50)),
@@ -532,6 +557,7 @@ mod tests {
             ended_prompt: None,
             recent: &[],
             last_list: LastListSource::ModelOrNone,
+            request_reader: RequestReader::Model,
             languages: &[],
             is_first: false,
             over_limit: false,
@@ -682,7 +708,7 @@ mod tests {
 
     #[test]
     fn repeated_deletion_request_repeats_the_prompt() {
-        for body in ["delete it", "Get rid of it!", "remove them", "delete the movie", "delete all"] {
+        for body in ["delete the movie", "delete all", "get rid of this one"] {
             check(&member(), Some(&open_prompt()), &text(body), Route::RepeatPrompt);
             check(
                 &member(),
@@ -693,6 +719,17 @@ mod tests {
             check(&member(), None, &text(body), Route::Turn(Responder::Model));
         }
         for body in ["delete the show", "delete It (2017)", "delete the movie it", "add it"] {
+            check(&member(), Some(&open_prompt()), &text(body), Route::Turn(Responder::Model));
+        }
+    }
+
+    #[test]
+    fn question_repeated_or_answered_with_its_title_is_a_yes() {
+        for body in ["delete it", "Get rid of it!", "yes delete heat", "yes, heat"] {
+            check(&member(), Some(&open_prompt()), &text(body), Route::Confirm);
+            check(&member(), None, &text(body), Route::Turn(Responder::Model));
+        }
+        for body in ["yes delete dune", "yes delete heat and dune", "delete heat"] {
             check(&member(), Some(&open_prompt()), &text(body), Route::Turn(Responder::Model));
         }
     }

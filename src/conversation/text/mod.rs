@@ -3,3 +3,4 @@
 pub mod message_format;
 pub mod normalization;
 pub mod title;
+pub mod title_key;

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::code_guesses::{SUSPENDED, SUSPENDED_NOW};
-use super::turn_start::{TurnStart, TurnStartOutcome, UserContext};
+use super::turn_start::{TurnStart, TurnStartOutcome};
+use super::user_context::UserContext;
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::grammar::triage::TriageDecision;
@@ -246,7 +247,7 @@ impl TurnStart<'_> {
         Ok(renewed)
     }
 
-    fn list_users(&mut self, admin: &User) -> QueryResult<String> {
+    pub(super) fn list_users(&mut self, admin: &User) -> QueryResult<String> {
         let users = users::load_known_users(self.conn)?;
         let lines: Vec<String> = users
             .iter()

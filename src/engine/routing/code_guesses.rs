@@ -1,7 +1,8 @@
 //! Counts of wrong codes in messages. After five wrong codes in a day, their sender can neither delete nor approve by
 //! message.
 
-use super::turn_start::{TurnStart, TurnStartOutcome, UserContext};
+use super::turn_start::{TurnStart, TurnStartOutcome};
+use super::user_context::UserContext;
 use crate::conversation::people::naming::display_name;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::transcript::User;

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::turn_start::{TurnStart, TurnStartOutcome, UserContext};
+use super::turn_start::{TurnStart, TurnStartOutcome};
+use super::user_context::UserContext;
 use crate::conversation::lifecycle::{self, ConversationSlot};
 use crate::conversation::people::admin_commands;
 use crate::conversation::routing::inbound_message::InboundEvent;

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::turn_start::{TurnStart, TurnStartOutcome, UserContext};
+use super::turn_start::{TurnStart, TurnStartOutcome};
+use super::user_context::UserContext;
 use crate::conversation::people::facts::{format_forgotten, format_unknown_number};
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::transcript::User;

@@ -7,3 +7,4 @@ mod fact_replies;
 mod newcomers;
 mod turn_notes;
 pub(super) mod turn_start;
+mod user_context;

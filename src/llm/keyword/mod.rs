@@ -1,10 +1,13 @@
-//! Keyword responder, which replies when no model is available. It parses the keyword grammar and calls the same tools
-//! as a model. Each step depends only on the request, so an interrupted turn can be resumed.
+//! Keyword responder, which replies when no model is available. It parses requests by the grammar and calls the same
+//! tools as a model. Each step depends only on the request, so an interrupted turn can be resumed.
 
+mod arguments;
+mod found_title;
 mod next_step;
+mod past_calls;
+mod replies;
 #[cfg(test)]
 mod tests;
-mod title_search;
 
 use std::sync::Arc;
 
@@ -12,7 +15,6 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::{DeltaSink, Model, ModelError, ModelResponse, RawCall, ResponseDelta};
-use crate::conversation::grammar::keyword_grammar::{KEYWORDS_TEXT, MODEL_OFF_TEXT};
 use crate::conversation::model_request::ModelRequest;
 use crate::conversation::transcript::{StopReason, ToolArguments};
 use next_step::{KeywordStep, next_keyword_step};
@@ -31,14 +33,6 @@ impl KeywordResponder {
         match model {
             None => Self::NoModel,
             Some(_) => Self::ModelUnavailable,
-        }
-    }
-
-    /// Returns the reply to a message that cannot be parsed.
-    fn unparsed_reply(self) -> &'static str {
-        match self {
-            Self::NoModel => KEYWORDS_TEXT,
-            Self::ModelUnavailable => MODEL_OFF_TEXT,
         }
     }
 }
@@ -62,7 +56,7 @@ impl Model for KeywordResponder {
             usage: None,
             response_id: None,
         };
-        match next_keyword_step(request, self.unparsed_reply()) {
+        match next_keyword_step(request, *self) {
             KeywordStep::Reply(text) => {
                 sink(ResponseDelta::Text(text.clone()));
                 response.text = text;

@@ -2,14 +2,21 @@
 
 use serde_json::{Map, Value, json};
 
-use super::title_search::{
-    FoundTitle, MAX_LIST_LENGTH, TitleAction, TitleChoice, TitleSearch, format_title_list, json_object,
-    parse_single_title, parse_titles,
+use super::KeywordResponder;
+use super::arguments;
+use super::found_title::{
+    FoundTitle, MAX_LIST_LENGTH, TitleChoice, choose_title, format_title_list, json_object, parse_titles,
 };
-use crate::conversation::grammar::keyword_grammar::{self, KeywordRequest, KeywordVerb, RequestedSeasons};
+use super::past_calls::{self, PastResult, last_turn, past_results, user_lines};
+use super::replies::{
+    self, FAILED_REPLY, NO_LIST_REPLY, NOTHING_TO_UNDO_REPLY, UNFINISHED_REPLY, WHOLE_SEASONS_REPLY,
+    WHOLE_TITLES_REPLY,
+};
+use crate::conversation::grammar::requests::parser::{ParsedLine, parse_line};
+use crate::conversation::grammar::requests::request::Request;
+use crate::conversation::grammar::requests::title_phrase::TitlePhrase;
 use crate::conversation::grammar::title_reference::TitleReference;
 use crate::conversation::model_request::{ModelMessage, ModelRequest, ToolChoice};
-use crate::conversation::transcript::{CallId, MediaKind};
 
 /// One step of the keyword responder.
 #[derive(Debug, PartialEq)]
@@ -18,27 +25,31 @@ pub(super) enum KeywordStep {
     Call { name: &'static str, arguments: Map<String, Value> },
 }
 
-/// Processes the lines of the last message in order, but deletions last, because their confirmation prompt ends the
-/// turn. A line that cannot be parsed gets the reply `unparsed_reply`.
-pub(super) fn next_keyword_step(request: &ModelRequest, unparsed_reply: &'static str) -> KeywordStep {
-    let Some(turn_start) =
-        request.messages.iter().rposition(|message| matches!(message, ModelMessage::User(_)))
-    else {
-        return KeywordStep::Reply(unparsed_reply.to_owned());
-    };
-    let (earlier, turn) = request.messages.split_at(turn_start);
-    let keyword_turn = KeywordTurn { request, earlier, turn, unparsed_reply };
-    let mut keywords: Vec<_> = user_lines(&turn[0]).map(keyword_grammar::parse_keyword_request).collect();
-    keywords.sort_by_key(|keyword| {
-        matches!(keyword, Some(KeywordRequest::Remove(_) | KeywordRequest::Reference(KeywordVerb::Remove, _)))
-    });
+/// Reading of a line, or one of several requests in a line.
+enum Wish {
+    /// A title, or the request if no title of this name exists.
+    Title(TitlePhrase, Box<Option<Request>>),
+    Request(Request),
+    NotUnderstood,
+}
+
+/// Processes the requests of the last message in order, but deletions last, because their confirmation prompt ends the
+/// turn.
+pub(super) fn next_keyword_step(request: &ModelRequest, responder: KeywordResponder) -> KeywordStep {
+    let start = request.messages.iter().rposition(|message| matches!(message, ModelMessage::User(_)));
+    let (earlier, turn) = request.messages.split_at(start.unwrap_or(request.messages.len()));
+    let wishes: Vec<Wish> = turn
+        .first()
+        .into_iter()
+        .flat_map(user_lines)
+        .flat_map(|line| line_wishes(parse_line(line)))
+        .collect();
+    let keyword_turn = KeywordTurn { request, earlier, turn, responder, is_alone: wishes.len() == 1 };
+    let mut wishes = if wishes.is_empty() { vec![Wish::NotUnderstood] } else { wishes };
+    wishes.sort_by_key(|wish| matches!(wish, Wish::Request(request) if request.is_removal()));
     let mut replies = Vec::new();
-    for keyword in keywords {
-        let next = keyword.map_or_else(
-            || KeywordStep::Reply(unparsed_reply.to_owned()),
-            |keyword| keyword_turn.follow_keyword(keyword),
-        );
-        match next {
+    for wish in wishes {
+        match keyword_turn.follow_wish(wish) {
             KeywordStep::Reply(text) if replies.contains(&text) => {}
             KeywordStep::Reply(text) => replies.push(text),
             KeywordStep::Call { .. } if request.tool_choice == ToolChoice::None => {
@@ -47,30 +58,19 @@ pub(super) fn next_keyword_step(request: &ModelRequest, unparsed_reply: &'static
             call @ KeywordStep::Call { .. } => return call,
         }
     }
-    KeywordStep::Reply(if replies.is_empty() { unparsed_reply.to_owned() } else { replies.join("\n") })
+    KeywordStep::Reply(replies.join("\n"))
 }
 
-pub(super) const FAILED_REPLY: &str = "That did not work. Please try again later.";
-pub(super) const UNFINISHED_REPLY: &str = "That took too long. Please text it again.";
-pub(super) const WHICH_TITLE_REPLY: &str = "Which title? Text HAVE and its name first.";
-pub(super) const WHICH_REMOVAL_REPLY: &str =
-    "Which title should I delete? Text REMOVE with its name and year.";
-pub(super) const WHICH_ADDITION_REPLY: &str = "Which title should I add? Text ADD with its name and year.";
-pub(super) const WHICH_SEARCH_REPLY: &str =
-    "Which title should I search for? Text SEARCH with its name and year.";
-pub(super) const NO_LIST_REPLY: &str = "There is no list to pick from. Text SEARCH and a title first.";
-/// Line that ends the context block, which the engine puts before the user's text.
-const CONTEXT_END: &str = "[/context]";
-
-/// Returns the lines of the user's own text.
-fn user_lines(message: &ModelMessage) -> impl Iterator<Item = &str> {
-    let text = match message {
-        ModelMessage::User(text) => text.as_str(),
-        ModelMessage::Assistant { .. } | ModelMessage::ToolResult { .. } => "",
-    };
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let start = lines.iter().rposition(|line| *line == CONTEXT_END).map_or(0, |index| index + 1);
-    lines.into_iter().skip(start).filter(|line| !line.is_empty())
+fn line_wishes(line: ParsedLine) -> Vec<Wish> {
+    let ParsedLine { mut requests, title_reading, is_known_title } = line;
+    match title_reading {
+        Some(Request::Search(phrase)) if requests.is_empty() || is_known_title => {
+            vec![Wish::Title(phrase, Box::new(requests.pop()))]
+        }
+        Some(add @ Request::Add(_)) if requests.is_empty() => vec![Wish::Request(add)],
+        _ if requests.is_empty() => vec![Wish::NotUnderstood],
+        _ => requests.into_iter().map(Wish::Request).collect(),
+    }
 }
 
 struct KeywordTurn<'a> {
@@ -79,79 +79,202 @@ struct KeywordTurn<'a> {
     earlier: &'a [ModelMessage],
     /// Messages starting with the user's last message.
     turn: &'a [ModelMessage],
-    unparsed_reply: &'static str,
+    responder: KeywordResponder,
+    /// True if the message has one request, so that a reference in it cannot mean a title of another one.
+    is_alone: bool,
 }
 
 impl KeywordTurn<'_> {
-    fn follow_keyword(&self, keyword: KeywordRequest<'_>) -> KeywordStep {
-        match keyword {
-            KeywordRequest::Status => self.call_and_reply("check_status", Map::new()),
-            KeywordRequest::Upcoming => self.call_and_reply("upcoming", json_object([("days", json!(7))])),
-            KeywordRequest::Have(title) => {
-                self.call_and_reply("find_in_library", json_object([("query", json!(title))]))
-            }
-            KeywordRequest::FollowTitle => match self
-                .last_mentioned_title()
-                .and_then(|title| title.library_reference().or_else(|| title.title_identifiers()))
-            {
-                Some(arguments) => self.call_and_reply("tell_me_when_ready", arguments),
-                None => KeywordStep::Reply(WHICH_TITLE_REPLY.to_owned()),
-            },
-            KeywordRequest::Number(number) => self.pick_from_list(usize::from(number)),
-            KeywordRequest::Reference(verb, reference) => self.follow_reference(verb, reference),
-            KeywordRequest::Add(_) | KeywordRequest::Search(_) | KeywordRequest::Remove(_) => {
-                match TitleSearch::from_keyword(keyword) {
-                    Some(search) => self.search_title(&search),
-                    None => KeywordStep::Reply(self.unparsed_reply.to_owned()),
+    fn follow_wish(&self, wish: Wish) -> KeywordStep {
+        match wish {
+            Wish::Request(request) => self.follow_request(&request),
+            Wish::NotUnderstood => self.reply_not_understood(),
+            Wish::Title(phrase, request) => self.follow_title(&phrase, *request),
+        }
+    }
+
+    /// Shows the title, if the catalog has one of exactly this name, or follows the other reading of the line.
+    fn follow_title(&self, phrase: &TitlePhrase, other: Option<Request>) -> KeywordStep {
+        let search = Request::Search(phrase.clone());
+        let content = match self.search_result(&search, phrase) {
+            Err(KeywordStep::Call { name, arguments }) => return KeywordStep::Call { name, arguments },
+            Ok(result) => parse_titles(result.content),
+            Err(KeywordStep::Reply(_)) => None,
+        };
+        let found = content.unwrap_or_default();
+        let is_title = !matches!(choose_title(&found, phrase), TitleChoice::Nothing)
+            && found.iter().any(|title| title.has_exact_name(phrase));
+        match other {
+            _ if is_title => KeywordStep::Reply(format_title_list(&found)),
+            Some(request) => self.follow_request(&request),
+            None => self.reply_not_understood(),
+        }
+    }
+
+    fn reply_not_understood(&self) -> KeywordStep {
+        match self.owned_title() {
+            Ok(owned) => KeywordStep::Reply(replies::not_understood_reply(
+                self.responder,
+                self.offers_tool("add_movie"),
+                owned.as_ref(),
+            )),
+            Err(call) => call,
+        }
+    }
+
+    /// Returns a title of the library for an example, or the step that finds one.
+    fn owned_title(&self) -> Result<Option<FoundTitle>, KeywordStep> {
+        if self.request.tool_choice == ToolChoice::None || !self.offers_tool("find_in_library") {
+            return Ok(None);
+        }
+        let newest = json_object([("sort", json!("newest"))]);
+        let result = self.find_result_or_call("find_in_library", newest)?;
+        Ok(parse_titles(result.content).and_then(|titles| titles.into_iter().next()))
+    }
+
+    fn follow_request(&self, request: &Request) -> KeywordStep {
+        match request {
+            Request::Pick(numbers) => self.pick_from_list(numbers),
+            Request::Undo => self.undo(),
+            Request::Remove { titles, .. } => self.remove_titles(request, titles),
+            Request::RemovePronoun(_) | Request::Follow(None) => self.follow_reference(request),
+            Request::Greeting => self.reply_greeting(),
+            _ => match (request.title(), arguments::call_without_title(request)) {
+                (Some(phrase), _) if phrase.reference.is_some() => self.follow_reference(request),
+                (Some(phrase), _) => self.find_and_act(request, phrase),
+                (None, Some((name, arguments))) => self.call_and_reply(name, arguments),
+                (None, None) => {
+                    let reply = replies::command_reply(request);
+                    reply.map_or_else(
+                        || self.reply_not_understood(),
+                        |text| KeywordStep::Reply(text.to_owned()),
+                    )
                 }
+            },
+        }
+    }
+
+    fn reply_greeting(&self) -> KeywordStep {
+        match self.owned_title() {
+            Ok(owned) => {
+                let may_add = self.offers_tool("add_movie");
+                KeywordStep::Reply(replies::greeting_reply(self.responder, may_add, owned.as_ref()))
             }
+            Err(call) => call,
         }
     }
 
     /// Searches for the title and acts on the matching one, or lists the results.
-    fn search_title(&self, search: &TitleSearch<'_>) -> KeywordStep {
-        let result = match self.find_result_or_call(search.tool_name(), search.arguments()) {
+    fn find_and_act(&self, request: &Request, phrase: &TitlePhrase) -> KeywordStep {
+        let result = match self.search_result(request, phrase) {
             Ok(result) => result,
-            Err(next) => return next,
+            Err(step) => return step,
         };
         let Some(found) = parse_titles(result.content) else {
             return KeywordStep::Reply(result.reply_text(FAILED_REPLY));
         };
-        match search.choose_title(&found) {
-            TitleChoice::Nothing => KeywordStep::Reply(result.reply_text(search.nothing_found_reply())),
-            TitleChoice::One(title, action) => self.act_on_title(title, &action),
-            TitleChoice::List => KeywordStep::Reply(format_title_list(&found)),
+        match (request, choose_title(&found, phrase)) {
+            (Request::Details(_), TitleChoice::Nothing) => self.describe_from_catalog(phrase),
+            (_, TitleChoice::Nothing) => {
+                KeywordStep::Reply(result.reply_text(replies::nothing_found_reply(request)))
+            }
+            (Request::Have(phrase), _) if phrase.seasons.is_none() => {
+                KeywordStep::Reply(result.reply_text("Done."))
+            }
+            (Request::Search(_), _) => KeywordStep::Reply(format_title_list(&found)),
+            (_, TitleChoice::Several) if found.len() > 1 || !is_question(request) => {
+                KeywordStep::Reply(format_title_list(&found))
+            }
+            (_, TitleChoice::FullName(title)) => self.act_on_title(title, &without_description(request)),
+            (_, TitleChoice::One(title)) => self.act_on_title(title, request),
+            (_, TitleChoice::Several) => found.first().map_or_else(
+                || KeywordStep::Reply(FAILED_REPLY.to_owned()),
+                |title| self.act_on_title(title, request),
+            ),
         }
     }
 
-    /// Acts on the title that the reference stands for, or asks which title it is.
-    fn follow_reference(&self, verb: KeywordVerb, reference: TitleReference) -> KeywordStep {
-        let Some(title) = self.resolve_reference(reference) else {
-            return KeywordStep::Reply(which_title_reply(verb).to_owned());
+    /// Describes a title that is not in the library.
+    fn describe_from_catalog(&self, phrase: &TitlePhrase) -> KeywordStep {
+        let request = Request::Search(phrase.clone());
+        let result = match self.search_result(&request, phrase) {
+            Ok(result) => result,
+            Err(step) => return step,
         };
-        let label = title.label();
-        match verb {
-            KeywordVerb::Add => self.act_on_title(&title, &TitleAction::Add),
-            KeywordVerb::Search | KeywordVerb::Have => {
-                self.call_and_reply("find_in_library", json_object([("query", json!(label))]))
+        let found = parse_titles(result.content).unwrap_or_default();
+        match choose_title(&found, phrase) {
+            TitleChoice::One(title) | TitleChoice::FullName(title) if !title.overview.is_empty() => {
+                KeywordStep::Reply(format!("{}: {}", title.label(), title.overview))
             }
-            KeywordVerb::Remove if title.library_reference().is_some() => {
-                self.act_on_title(&title, &TitleAction::Remove)
+            TitleChoice::Nothing => KeywordStep::Reply(replies::nothing_found_reply(&request).to_owned()),
+            _ => KeywordStep::Reply(format_title_list(&found)),
+        }
+    }
+
+    /// Returns the result of the search for the title, or the step that makes it.
+    fn search_result(&self, request: &Request, phrase: &TitlePhrase) -> Result<PastResult<'_>, KeywordStep> {
+        let (name, arguments) = arguments::search_call(request, phrase);
+        self.find_result_or_call(name, arguments)
+    }
+
+    /// Deletes all named titles with one call, if each is exactly one.
+    fn remove_titles(&self, request: &Request, titles: &[TitlePhrase]) -> KeywordStep {
+        let mut chosen = Vec::new();
+        for phrase in titles {
+            let result = match self.search_result(request, phrase) {
+                Ok(result) => result,
+                Err(step) => return step,
+            };
+            let Some(found) = parse_titles(result.content) else {
+                return KeywordStep::Reply(result.reply_text(FAILED_REPLY));
+            };
+            match choose_title(&found, phrase) {
+                TitleChoice::One(title) | TitleChoice::FullName(title) => chosen.push(title.clone()),
+                TitleChoice::Several => return KeywordStep::Reply(format_title_list(&found)),
+                TitleChoice::Nothing => {
+                    return KeywordStep::Reply(result.reply_text(replies::nothing_found_reply(request)));
+                }
             }
-            KeywordVerb::Remove => match TitleSearch::from_keyword(KeywordRequest::Remove(&label)) {
-                Some(search) => self.search_title(&search),
-                None => KeywordStep::Reply(self.unparsed_reply.to_owned()),
-            },
+        }
+        if self.offers_tool("request_removal") {
+            let names_part = titles.iter().any(|title| title.seasons.is_some() || title.episode.is_some());
+            return match names_part {
+                true => KeywordStep::Reply(WHOLE_TITLES_REPLY.to_owned()),
+                false => self.request_removals(&chosen),
+            };
+        }
+        match arguments::removal_arguments(&chosen, request) {
+            Some(arguments) => self.call_and_reply("remove_media", arguments),
+            None => KeywordStep::Reply(WHOLE_SEASONS_REPLY.to_owned()),
+        }
+    }
+
+    fn request_removals(&self, titles: &[FoundTitle]) -> KeywordStep {
+        let mut replies = Vec::new();
+        for title in titles {
+            let Some(arguments) = title.library_reference() else {
+                return KeywordStep::Reply(FAILED_REPLY.to_owned());
+            };
+            match self.call_and_reply("request_removal", arguments) {
+                KeywordStep::Reply(text) => replies.push(text),
+                call @ KeywordStep::Call { .. } => return call,
+            }
+        }
+        KeywordStep::Reply(replies.join(" "))
+    }
+
+    /// Acts on the title that the reference stands for, or asks which title it is.
+    fn follow_reference(&self, request: &Request) -> KeywordStep {
+        let reference = request.title().and_then(|title| title.reference);
+        match self.resolve_reference(reference.unwrap_or(TitleReference::One)) {
+            Some(title) => self.act_on_title(&title, request),
+            None => KeywordStep::Reply(replies::which_title_reply(request).to_owned()),
         }
     }
 
     /// Returns the title of a reference: the last shown title, if it was shown alone and has the kind of the reference.
-    /// A message with several lines may refer to a title of another line, so its references are not resolved.
     fn resolve_reference(&self, reference: TitleReference) -> Option<FoundTitle> {
-        if user_lines(&self.turn[0]).count() > 1 {
-            return None;
-        }
-        let title = self.last_removal_title().or_else(|| self.last_mentioned_title())?;
+        let title = past_calls::last_mentioned_title(self.earlier).filter(|_| self.is_alone)?;
         match reference {
             TitleReference::One => Some(title),
             TitleReference::OneOf(kind) => Some(title).filter(|title| title.kind == kind),
@@ -159,105 +282,137 @@ impl KeywordTurn<'_> {
         }
     }
 
-    /// Returns the one title of the last call in earlier turns, if the call was a deletion. The title comes from the
-    /// search results that showed it.
-    fn last_removal_title(&self) -> Option<FoundTitle> {
-        let last = self.earlier.iter().rev().find_map(|message| match message {
-            ModelMessage::ToolResult { call, .. } => Some(call),
-            ModelMessage::User(_) | ModelMessage::Assistant { .. } => None,
-        })?;
-        let (name, arguments) = find_call(self.earlier, last)?;
-        let [removed] = arguments.get("items").filter(|_| name == "remove_media")?.as_array()?.as_slice()
-        else {
-            return None;
-        };
-        let shown_titles = self.earlier.iter().rev().filter_map(|message| match message {
-            ModelMessage::ToolResult { content, .. } => parse_titles(content),
-            ModelMessage::User(_) | ModelMessage::Assistant { .. } => None,
-        });
-        shown_titles.flatten().find(|found| {
-            found.library_reference().is_some_and(|reference| Some(&reference) == removed.as_object())
-        })
-    }
-
-    /// Acts on title `number` of the last list.
-    fn pick_from_list(&self, number: usize) -> KeywordStep {
-        let Some((search, found)) = self.last_list() else {
+    /// Acts on the numbered titles of the list in our last message.
+    fn pick_from_list(&self, numbers: &[u8]) -> KeywordStep {
+        let Some((request, found)) = self.last_list() else {
             return KeywordStep::Reply(NO_LIST_REPLY.to_owned());
         };
-        let mut shown = found.iter().take(MAX_LIST_LENGTH);
-        match number.checked_sub(1).and_then(|index| shown.nth(index)) {
-            Some(title) => self.act_on_title(title, &search.title_action()),
-            None => KeywordStep::Reply(format_title_list(&found)),
+        let shown = &found[..found.len().min(MAX_LIST_LENGTH)];
+        let chosen: Option<Vec<&FoundTitle>> = numbers
+            .iter()
+            .map(|number| usize::from(*number).checked_sub(1).and_then(|index| shown.get(index)))
+            .collect();
+        let Some(chosen) = chosen else { return KeywordStep::Reply(format_title_list(&found)) };
+        let mut replies = Vec::new();
+        for title in chosen {
+            match self.act_on_title(title, &request) {
+                KeywordStep::Reply(text) => replies.push(text),
+                call @ KeywordStep::Call { .. } => return call,
+            }
         }
+        KeywordStep::Reply(replies.join(" "))
     }
 
-    /// Returns the list that the last search in earlier turns showed, if it showed one. A search by a model showed no
-    /// numbers, and neither did one that found the exact title.
-    fn last_list(&self) -> Option<(TitleSearch<'_>, Vec<FoundTitle>)> {
-        let mut searches =
-            self.earlier.iter().enumerate().rev().filter_map(|(index, message)| match message {
-                ModelMessage::ToolResult { call, content, .. } => {
-                    let (name, arguments) = find_call(self.earlier, call)?;
-                    matches!(name, "search_media" | "find_in_library")
-                        .then_some((index, name, arguments, content))
-                }
-                ModelMessage::User(_) | ModelMessage::Assistant { .. } => None,
-            });
-        let (index, name, arguments, content) = searches.next()?;
-        let user_message =
-            self.earlier[..index].iter().rfind(|message| matches!(message, ModelMessage::User(_)))?;
-        let mut searches = user_lines(user_message)
-            .filter_map(keyword_grammar::parse_keyword_request)
-            .filter_map(TitleSearch::from_keyword);
-        let search =
-            searches.find(|search| search.tool_name() == name && search.arguments() == *arguments)?;
-        let found = parse_titles(content)?;
-        match search.choose_title(&found) {
-            TitleChoice::List => Some((search, found)),
-            TitleChoice::One(..) | TitleChoice::Nothing => None,
-        }
-    }
-
-    /// Returns the title of the last result in earlier turns.
-    fn last_mentioned_title(&self) -> Option<FoundTitle> {
-        let result = self.earlier.iter().rev().find_map(|message| match message {
-            ModelMessage::ToolResult { call, content, .. } => Some((call, content)),
-            ModelMessage::User(_) | ModelMessage::Assistant { .. } => None,
+    /// Returns the list that our last message showed, if it showed one, and the request that it answered.
+    fn last_list(&self) -> Option<(Request, Vec<FoundTitle>)> {
+        let turn = last_turn(self.earlier);
+        let reply = turn.iter().rev().find_map(|message| match message {
+            ModelMessage::Assistant { text, calls } if calls.is_empty() => Some(text.as_str()),
+            _ => None,
+        })?;
+        let searches =
+            past_results(turn).filter(|result| matches!(result.name, "search_media" | "find_in_library"));
+        let (search, found) = searches
+            .filter_map(|search| parse_titles(search.content).map(|found| (search, found)))
+            .rfind(|(_, found)| !found.is_empty() && reply.contains(&format_title_list(found)))?;
+        let lines: Vec<ParsedLine> = user_lines(turn.first()?).map(parse_line).collect();
+        let requests = lines.iter().flat_map(|line| line.requests.iter().chain(&line.title_reading));
+        let mut answered = requests.filter(|request| {
+            let phrases = match request {
+                Request::Remove { titles, .. } => titles.iter().collect(),
+                other => other.title().into_iter().collect::<Vec<_>>(),
+            };
+            phrases.iter().any(|phrase| {
+                arguments::search_call(request, phrase) == (search.name, search.arguments.clone())
+            })
         });
-        let (call, content) = result?;
-        let (_, arguments) = find_call(self.earlier, call)?;
-        parse_single_title(content, arguments.get("query").and_then(Value::as_str))
+        // Without such a request, the list offers to add the title of an undone deletion.
+        let offer = || Request::Add(TitlePhrase::from_name(found.first().map_or("", FoundTitle::name)));
+        let request = answered.next().cloned().unwrap_or_else(offer);
+        Some((request, found))
     }
 
-    fn act_on_title(&self, title: &FoundTitle, action: &TitleAction) -> KeywordStep {
-        let (name, arguments) = match (action, title.kind) {
-            // If the user may add titles, the tool replies instead, with the state of the search and the requester.
-            (TitleAction::Add | TitleAction::AddSeasons(_), _)
-                if title.in_library && !self.offers_tool("add_movie") =>
-            {
-                return KeywordStep::Reply(format!("You already have {}.", title.label()));
+    /// Takes back the change of the last turn: a deletion prompt for an added title, an offer for a deleted one.
+    fn undo(&self) -> KeywordStep {
+        let turn = last_turn(self.earlier);
+        let change = past_results(turn).rfind(|result| {
+            matches!(result.name, "add_movie" | "add_series" | "remove_media") && !result.is_error()
+        });
+        match change {
+            Some(change) if change.name == "remove_media" && change.content.contains("deleted") => {
+                let removed = past_calls::last_removal(self.earlier, &change);
+                removed.map_or_else(nothing_to_undo, |title| self.find_and_list(&title))
             }
-            (TitleAction::Add | TitleAction::AddSeasons(_), MediaKind::Movie) => {
-                ("add_movie", title.tmdb.map(|tmdb| json_object([("tmdb", json!(tmdb))])))
+            Some(change) if change.name != "remove_media" => {
+                let added = past_calls::shown_titles(self.earlier).find(|title| {
+                    title
+                        .catalog_id()
+                        .is_some_and(|(name, id)| change.arguments.get(name) == Some(&json!(id)))
+                });
+                added.map_or_else(nothing_to_undo, |title| {
+                    let phrase = TitlePhrase::from_name(&title.label());
+                    self.follow_request(&Request::Remove { titles: vec![phrase], keep_files: false })
+                })
             }
-            (TitleAction::Add, MediaKind::Series) => {
-                ("add_series", title.tvdb.map(|tvdb| json_object([("tvdb", json!(tvdb))])))
-            }
-            (TitleAction::AddSeasons(seasons), MediaKind::Series) => {
-                let seasons = seasons_argument(seasons);
-                (
-                    "add_series",
-                    title.tvdb.map(|tvdb| json_object([("tvdb", json!(tvdb)), ("seasons", seasons)])),
-                )
-            }
-            (TitleAction::Remove, _) if self.offers_tool("request_removal") => {
-                ("request_removal", title.library_reference())
-            }
-            (TitleAction::Remove, _) => ("remove_media", title.removal_arguments()),
+            Some(_) | None => nothing_to_undo(),
+        }
+    }
+
+    /// Offers to add the title.
+    fn find_and_list(&self, title: &FoundTitle) -> KeywordStep {
+        let phrase = TitlePhrase::from_name(&title.label());
+        let result = match self.search_result(&Request::Search(phrase.clone()), &phrase) {
+            Ok(result) => result,
+            Err(step) => return step,
         };
-        match arguments {
-            Some(arguments) => self.call_and_reply(name, arguments),
+        match parse_titles(result.content) {
+            Some(found) if !found.is_empty() => KeywordStep::Reply(format_title_list(&found)),
+            _ => KeywordStep::Reply(result.reply_text(FAILED_REPLY)),
+        }
+    }
+
+    fn act_on_title(&self, title: &FoundTitle, request: &Request) -> KeywordStep {
+        match request {
+            Request::Have(phrase) | Request::Search(phrase) if phrase.reference.is_some() => {
+                self.call_and_reply("find_in_library", json_object([("query", json!(title.label()))]))
+            }
+            Request::Add(phrase) | Request::Search(phrase) => self.add_title(title, phrase),
+            Request::RemovePronoun(_) | Request::Remove { .. } if title.library_reference().is_none() => {
+                let phrase = TitlePhrase::from_name(&title.label());
+                let titles = vec![phrase];
+                self.remove_titles(&Request::Remove { titles: titles.clone(), keep_files: false }, &titles)
+            }
+            Request::RemovePronoun(_) | Request::Remove { .. } if self.offers_tool("request_removal") => {
+                self.request_removals(std::slice::from_ref(title))
+            }
+            _ => match arguments::title_call(request, title) {
+                Some((name, arguments)) => self.call_and_reply(name, arguments),
+                None => KeywordStep::Reply(FAILED_REPLY.to_owned()),
+            },
+        }
+    }
+
+    /// Adds a title, or more of a series in the library.
+    fn add_title(&self, title: &FoundTitle, phrase: &TitlePhrase) -> KeywordStep {
+        // If the user may add titles, the tool replies instead, with the state of the search and the requester.
+        if title.in_library && !self.offers_tool("add_movie") {
+            return KeywordStep::Reply(format!("You already have {}.", title.label()));
+        }
+        if let Some(more) = phrase.seasons.as_ref().filter(|_| title.in_library && title.is_series()) {
+            let owned = TitlePhrase::from_name(&title.label());
+            let result = match self.search_result(&Request::Have(owned.clone()), &owned) {
+                Ok(result) => result,
+                Err(step) => return step,
+            };
+            let found = parse_titles(result.content).unwrap_or_default();
+            let reference =
+                found.iter().find(|found| found.is_series()).and_then(FoundTitle::library_reference);
+            if let Some(reference) = reference {
+                return self.call_and_reply("get_more", arguments::more_arguments(reference, more));
+            }
+        }
+        match arguments::addition_call(title, phrase) {
+            Some((name, arguments)) => self.call_and_reply(name, arguments),
             None => KeywordStep::Reply(FAILED_REPLY.to_owned()),
         }
     }
@@ -266,6 +421,7 @@ impl KeywordTurn<'_> {
     fn call_and_reply(&self, name: &'static str, arguments: Map<String, Value>) -> KeywordStep {
         match self.find_result_or_call(name, arguments) {
             Ok(result) if result.is_error() => KeywordStep::Reply(result.reply_text(FAILED_REPLY)),
+            Ok(result) if name == "media_details" => KeywordStep::Reply(replies::details_reply(&result)),
             Ok(result) => KeywordStep::Reply(result.reply_text("Done.")),
             Err(next) => next,
         }
@@ -277,18 +433,11 @@ impl KeywordTurn<'_> {
         name: &'static str,
         arguments: Map<String, Value>,
     ) -> Result<PastResult<'_>, KeywordStep> {
-        let result = self.turn.iter().find_map(|message| match message {
-            ModelMessage::ToolResult { call, content, summary }
-                if find_call(self.turn, call) == Some((name, &arguments)) =>
-            {
-                Some(PastResult { content, summary: summary.as_deref() })
-            }
-            ModelMessage::User(_) | ModelMessage::Assistant { .. } | ModelMessage::ToolResult { .. } => None,
-        });
-        match result {
+        let mut results = past_results(self.turn);
+        match results.find(|result| (result.name, result.arguments) == (name, &arguments)) {
             Some(result) => Ok(result),
             None if self.offers_tool(name) => Err(KeywordStep::Call { name, arguments }),
-            None => Err(KeywordStep::Reply(not_offered_reply(name).to_owned())),
+            None => Err(KeywordStep::Reply(replies::not_offered_reply(name).to_owned())),
         }
     }
 
@@ -297,53 +446,19 @@ impl KeywordTurn<'_> {
     }
 }
 
-/// Tool result in the messages of the request.
-struct PastResult<'a> {
-    content: &'a str,
-    summary: Option<&'a str>,
+fn nothing_to_undo() -> KeywordStep {
+    KeywordStep::Reply(NOTHING_TO_UNDO_REPLY.to_owned())
 }
 
-impl PastResult<'_> {
-    fn is_error(&self) -> bool {
-        serde_json::from_str::<Map<String, Value>>(self.content)
-            .is_ok_and(|result| result.contains_key("error"))
-    }
-
-    fn reply_text(&self, default: &str) -> String {
-        self.summary.filter(|summary| !summary.is_empty()).unwrap_or(default).to_owned()
-    }
+/// Returns whether the request only asks about a title, so that the only result answers it.
+fn is_question(request: &Request) -> bool {
+    request.only_reads() || matches!(request, Request::Follow(_) | Request::Unfollow(_))
 }
 
-fn seasons_argument(seasons: &RequestedSeasons) -> Value {
-    match seasons {
-        RequestedSeasons::All => json!("all"),
-        RequestedSeasons::First => json!("first"),
-        RequestedSeasons::Latest => json!("latest"),
-        RequestedSeasons::Listed(numbers) => json!(numbers),
+/// Returns the request without seasons that turned out to be a part of the title.
+fn without_description(request: &Request) -> Request {
+    match request {
+        Request::Add(phrase) => Request::Add(TitlePhrase { seasons: None, ..phrase.clone() }),
+        other => other.clone(),
     }
-}
-
-fn which_title_reply(verb: KeywordVerb) -> &'static str {
-    match verb {
-        KeywordVerb::Add => WHICH_ADDITION_REPLY,
-        KeywordVerb::Search | KeywordVerb::Have => WHICH_SEARCH_REPLY,
-        KeywordVerb::Remove => WHICH_REMOVAL_REPLY,
-    }
-}
-
-fn not_offered_reply(tool: &str) -> &'static str {
-    match tool {
-        "remove_media" => "You can't delete titles here. Please ask an admin.",
-        "add_movie" | "add_series" => "You can't add titles here. Please ask an admin.",
-        _ => "That isn't possible here right now.",
-    }
-}
-
-fn find_call<'m>(messages: &'m [ModelMessage], id: &CallId) -> Option<(&'m str, &'m Map<String, Value>)> {
-    messages.iter().find_map(|message| match message {
-        ModelMessage::Assistant { calls, .. } => {
-            calls.iter().find(|call| call.id == *id).map(|call| (call.name.as_str(), &call.arguments))
-        }
-        ModelMessage::User(_) | ModelMessage::ToolResult { .. } => None,
-    })
 }

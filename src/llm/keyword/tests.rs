@@ -1,11 +1,11 @@
 use serde_json::{Map, Value, json};
 
 use super::KeywordResponder;
-use super::next_step::{
-    FAILED_REPLY, KeywordStep, NO_LIST_REPLY, UNFINISHED_REPLY, WHICH_ADDITION_REPLY, WHICH_REMOVAL_REPLY,
-    WHICH_SEARCH_REPLY, WHICH_TITLE_REPLY, next_keyword_step,
+use super::next_step::{KeywordStep, next_keyword_step};
+use super::replies::{
+    FAILED_REPLY, NO_LIST_REPLY, NOTHING_TO_UNDO_REPLY, UNFINISHED_REPLY, WHICH_ADDITION_REPLY,
+    WHICH_REMOVAL_REPLY, WHICH_SEARCH_REPLY, WHICH_TITLE_REPLY, WHOLE_SEASONS_REPLY, WHOLE_TITLES_REPLY,
 };
-use crate::conversation::grammar::keyword_grammar::{KEYWORDS_TEXT, MODEL_OFF_TEXT};
 use crate::conversation::model_request::{ModelMessage, ModelRequest, PromptCall, ToolChoice};
 use crate::conversation::transcript::{CallId, EffectLevel, ToolArguments, ToolAudience, ToolSpec, TurnId};
 use crate::llm::{Model, RawCall, ResponseDelta};
@@ -111,7 +111,7 @@ fn tool_call(name: &'static str, arguments: Value) -> KeywordStep {
 #[track_caller]
 fn check(request: RequestBuilder, expected: &KeywordStep) {
     let RequestBuilder { request } = request;
-    assert_eq!(next_keyword_step(&request, MODEL_OFF_TEXT), *expected);
+    assert_eq!(next_keyword_step(&request, KeywordResponder::ModelUnavailable), *expected);
 }
 
 fn dune_results() -> Value {
@@ -142,7 +142,7 @@ fn library_dunes() -> Value {
     ])
 }
 
-const DUNE_LIST: &str = "1. Dune (2021)\n2. Dune (1984)\n3. Dune: Part Two (2024)\nReply 1-3";
+const DUNE_LIST: &str = "1. Dune (2021), have it\n2. Dune (1984)\n3. Dune: Part Two (2024)\nReply 1-3";
 
 #[test]
 fn add_searches_first() {
@@ -193,9 +193,9 @@ fn season_question_is_the_summary_of_the_tool() {
 #[test]
 fn title_may_end_like_a_season_choice() {
     let results =
-        json!([{ "type": "movie", "title": "Ladies First", "year": 2017, "tmdb": 5, "in_library": false }]);
+        json!([{ "type": "movie", "title": "Women First", "year": 2017, "tmdb": 5, "in_library": false }]);
     check(
-        text("add ladies first").with_catalog_search("ladies", &results),
+        text("add women first").with_catalog_search("women", &results),
         &tool_call("add_movie", json!({ "tmdb": 5 })),
     );
 }
@@ -209,7 +209,7 @@ fn existing_title_is_reported_by_the_tool_if_the_user_may_add() {
 
 #[test]
 fn year_selects_the_exact_match() {
-    let request = text("add Dune (1984)").with_catalog_search("Dune (1984)", &dune_results());
+    let request = text("add Dune (1984)").with_catalog_search("Dune 1984", &dune_results());
     check(request, &tool_call("add_movie", json!({ "tmdb": 841 })));
 }
 
@@ -217,7 +217,7 @@ fn year_selects_the_exact_match() {
 fn results_without_one_exact_match_are_listed() {
     check(text("add dune").with_catalog_search("dune", &dune_results()), &reply(DUNE_LIST));
     check(
-        text("add matrix").with_catalog_search("matrix", &matrix_results()),
+        text("add matri").with_catalog_search("matri", &matrix_results()),
         &reply("1. The Matrix (1999)\n2. The Matrix Reloaded (2003)\nReply 1 or 2"),
     );
     check(
@@ -329,7 +329,7 @@ fn pronoun_means_the_single_title_shown_last() {
     };
     check(found().text("add it"), &tool_call("add_series", json!({ "tvdb": 73244 })));
     check(found().text("have it?"), &tool_call("find_in_library", json!({ "query": "The Office (2005)" })));
-    let label = json!({ "query": "The Office (2005)" });
+    let label = json!({ "query": "The Office 2005" });
     check(found().text("delete it"), &tool_call("find_in_library", label));
 }
 
@@ -365,16 +365,18 @@ fn pronoun_without_exactly_one_title_asks_which() {
 
 #[test]
 fn title_spelled_like_a_pronoun_needs_a_year_type_or_quotes() {
-    for (typed, query) in
-        [("delete It (2017)", "It (2017)"), ("delete the movie it", "it"), ("remove \"It\"", "It")]
-    {
-        check(text(typed), &tool_call("find_in_library", json!({ "query": query })));
+    for (typed, arguments) in [
+        ("delete It (2017)", json!({ "query": "It 2017" })),
+        ("delete the movie it", json!({ "query": "it", "type": "movie" })),
+        ("remove \"It\"", json!({ "query": "It" })),
+    ] {
+        check(text(typed), &tool_call("find_in_library", arguments));
     }
 }
 
 #[test]
 fn number_after_a_removal_list_removes() {
-    let list = "1. Dune (2021)\n2. Dune: Part Two (2024)\nReply 1 or 2";
+    let list = "1. Dune (2021)\n2. Dune: Part Two (2024), wanted\nReply 1 or 2";
     let request = || text("remove dun").with_library_search("dun", &library_dunes());
     check(request(), &reply(list));
     let item = json!({ "type": "movie", "id": 9, "instance": "radarr" });
@@ -475,13 +477,25 @@ fn deletion_runs_after_the_other_messages() {
 }
 
 #[tokio::test]
-async fn unknown_message_gets_the_reply_of_the_responder() {
-    for (responder, expected) in
-        [(KeywordResponder::NoModel, KEYWORDS_TEXT), (KeywordResponder::ModelUnavailable, MODEL_OFF_TEXT)]
-    {
-        let request = text("what should we watch tonight?").request;
-        assert_eq!(responder.next_response(&request, &mut |_| {}).await.unwrap().text, expected);
-    }
+async fn unknown_message_gets_examples_that_fit_the_user() {
+    let newest = json!({ "sort": "newest" });
+    check(text("ur useless"), &tool_call("find_in_library", newest.clone()));
+    let answered = || {
+        let content = json!({ "results": library_dunes(), "total": 2 });
+        text("ur useless").with_result("find_in_library", newest.clone(), &content, "")
+    };
+    check(
+        answered(),
+        &reply(
+            "The assistant is off right now. I did not understand that. You can text \"add Paddington\" or \"do we have Dune\".",
+        ),
+    );
+    let reader = answered().without_tool("add_movie").request;
+    let response = KeywordResponder::NoModel.next_response(&reader, &mut |_| {}).await.unwrap();
+    assert_eq!(
+        response.text,
+        "I did not understand that. You can text \"what's downloading\" or \"do we have Dune\"."
+    );
 }
 
 #[test]
@@ -503,4 +517,192 @@ async fn streamed_deltas_equal_the_response() {
     assert_eq!(deltas, [delta]);
     let call = RawCall { name: "check_status".to_owned(), arguments: ToolArguments::parse(json!({})) };
     assert_eq!((step.text.as_str(), step.calls), ("", vec![call]));
+}
+
+fn library_bear() -> Value {
+    json!([
+        { "type": "series", "id": 5, "instance": "sonarr", "title": "The Bear", "year": 2022, "seasons": 4, "episodes": "28 of 38" },
+    ])
+}
+
+#[test]
+fn question_about_a_title_finds_it_in_the_library_first() {
+    let bear = json!({ "type": "series", "id": 5, "instance": "sonarr" });
+    for (typed, query, tool) in [
+        ("why isnt the bear here", "the bear", "why_missing"),
+        ("is the bear done yet", "the bear", "why_missing"),
+        ("when is the bear back", "the bear", "media_details"),
+        ("whats the bear about", "the bear", "media_details"),
+        ("tell me when the bear is ready", "the bear", "tell_me_when_ready"),
+    ] {
+        check(text(typed), &tool_call("find_in_library", json!({ "query": query })));
+        let found = text(typed).with_library_search(query, &library_bear()).with_tool("why_missing");
+        check(found.with_tool("media_details"), &tool_call(tool, bear.clone()));
+    }
+    let stop = json!({ "type": "series", "id": 5, "instance": "sonarr", "stop": true });
+    let unfollow = text("unfollow the bear").with_library_search("the bear", &library_bear());
+    check(unfollow, &tool_call("tell_me_when_ready", stop));
+}
+
+#[test]
+fn request_without_a_title_calls_its_tool() {
+    for (typed, tool, arguments) in [
+        ("disk space", "server_status", json!({})),
+        ("whats new", "recently_added", json!({ "days": 7 })),
+        ("whats on tonight", "upcoming", json!({ "days": 1 })),
+        ("whats missing", "find_in_library", json!({ "only": "missing" })),
+        ("suggest a funny movie", "recommend", json!({ "genre": "comedy", "type": "movie" })),
+        ("something like heat", "recommend", json!({ "like": "heat" })),
+        ("forget that i like westerns", "forget", json!({ "what": "i like westerns" })),
+    ] {
+        let tools = ["server_status", "recently_added", "recommend", "forget"];
+        let request = tools.into_iter().fold(text(typed), RequestBuilder::with_tool);
+        check(request, &tool_call(tool, arguments));
+    }
+}
+
+#[test]
+fn seasons_of_an_owned_series_are_more_of_it() {
+    let owned = json!([
+        { "type": "series", "title": "The Bear", "year": 2022, "tvdb": 403294, "seasons": 4, "in_library": true },
+    ]);
+    let request =
+        || text("add the bear season 4").with_tool("get_more").with_catalog_search("the bear", &owned);
+    check(request(), &tool_call("find_in_library", json!({ "query": "The Bear 2022" })));
+    let more = json!({ "type": "series", "id": 5, "instance": "sonarr", "seasons": ["4"] });
+    let found = request().with_library_search("The Bear 2022", &library_bear());
+    check(found, &tool_call("get_more", more));
+}
+
+#[test]
+fn several_titles_are_removed_with_one_prompt() {
+    let request = || text("delete heat and the bear").with_library_search("heat", &library_heat());
+    check(request(), &tool_call("find_in_library", json!({ "query": "the bear" })));
+    let items = json!([
+        { "type": "movie", "id": 3, "instance": "radarr" },
+        { "type": "series", "id": 5, "instance": "sonarr" },
+    ]);
+    check(
+        request().with_library_search("the bear", &library_bear()),
+        &tool_call("remove_media", json!({ "items": items, "delete_files": true })),
+    );
+}
+
+#[test]
+fn season_and_kept_files_are_passed_on() {
+    let item = json!({ "type": "series", "id": 5, "instance": "sonarr", "season": 2 });
+    check(
+        text("delete season 2 of the bear").with_library_search("the bear", &library_bear()),
+        &tool_call("remove_media", json!({ "items": [item], "delete_files": true })),
+    );
+    let seasons =
+        [2, 3].map(|season| json!({ "type": "series", "id": 5, "instance": "sonarr", "season": season }));
+    check(
+        text("delete seasons 2 and 3 of the bear").with_library_search("the bear", &library_bear()),
+        &tool_call("remove_media", json!({ "items": seasons, "delete_files": true })),
+    );
+    let item = json!({ "type": "movie", "id": 3, "instance": "radarr" });
+    check(
+        text("remove heat but keep the files").with_library_search("heat", &library_heat()),
+        &tool_call("remove_media", json!({ "items": [item], "delete_files": false })),
+    );
+}
+
+#[test]
+fn part_that_cannot_be_deleted_alone_deletes_nothing() {
+    for typed in ["delete s2e3 of the bear", "delete the latest season of the bear"] {
+        check(text(typed).with_library_search("the bear", &library_bear()), &reply(WHOLE_SEASONS_REPLY));
+    }
+    let request = text("delete season 2 of the bear").with_library_search("the bear", &library_bear());
+    let member = request.without_tool("remove_media").with_tool("request_removal");
+    check(member, &reply(WHOLE_TITLES_REPLY));
+}
+
+#[test]
+fn undo_of_an_addition_asks_for_the_deletion() {
+    let added = || {
+        text("add the matrix")
+            .with_catalog_search("the matrix", &matrix_results())
+            .with_result("add_movie", json!({ "tmdb": 603 }), &json!({ "status": "added" }), "Added.")
+            .with_reply("Added The Matrix (1999).")
+            .text("undo")
+    };
+    let query = json!({ "query": "The Matrix 1999" });
+    check(added(), &tool_call("find_in_library", query));
+    let matrix =
+        json!([{ "type": "movie", "id": 4, "instance": "radarr", "title": "The Matrix", "year": 1999 }]);
+    let items = json!([{ "type": "movie", "id": 4, "instance": "radarr" }]);
+    check(
+        added().with_library_search("The Matrix 1999", &matrix),
+        &tool_call("remove_media", json!({ "items": items, "delete_files": true })),
+    );
+    check(text("undo"), &reply(NOTHING_TO_UNDO_REPLY));
+    let picked = text("add dune")
+        .with_catalog_search("dune", &dune_results())
+        .with_reply(DUNE_LIST)
+        .text("2")
+        .with_result("add_movie", json!({ "tmdb": 841 }), &json!({ "status": "added" }), "Added.")
+        .with_reply("Added Dune (1984).");
+    check(picked.text("undo"), &tool_call("find_in_library", json!({ "query": "Dune 1984" })));
+}
+
+#[test]
+fn undo_of_a_deletion_offers_to_add_the_title() {
+    let items = json!([{ "type": "movie", "id": 3, "instance": "radarr" }]);
+    let deleted = || {
+        text("delete heat")
+            .with_library_search("heat", &library_heat())
+            .with_result(
+                "remove_media",
+                json!({ "items": items, "delete_files": true }),
+                &json!({ "status": "deleted" }),
+                "Deleted Heat (1995).",
+            )
+            .with_reply("Deleted Heat (1995).")
+            .text("undo")
+    };
+    check(deleted(), &tool_call("search_media", json!({ "query": "Heat 1995" })));
+    let catalog =
+        json!([{ "type": "movie", "title": "Heat", "year": 1995, "tmdb": 949, "in_library": false }]);
+    let list = "1. Heat (1995)\nReply 1";
+    let offered = || deleted().with_catalog_search("Heat 1995", &catalog);
+    check(offered(), &reply(list));
+    check(offered().with_reply(list).text("1"), &tool_call("add_movie", json!({ "tmdb": 949 })));
+}
+
+#[test]
+fn number_answers_only_the_last_message() {
+    let list = text("add dune").with_catalog_search("dune", &dune_results()).with_reply(DUNE_LIST);
+    let later = list.text("status").with_result("check_status", json!({}), &json!({}), "Nothing.");
+    check(later.with_reply("Nothing is downloading.").text("2"), &reply(NO_LIST_REPLY));
+}
+
+#[test]
+fn catalog_decides_whether_a_text_is_a_title() {
+    let get_out =
+        json!([{ "type": "movie", "title": "Get Out", "year": 2017, "tmdb": 419430, "in_library": true }]);
+    check(text("get out"), &tool_call("search_media", json!({ "query": "get out" })));
+    check(
+        text("get out").with_catalog_search("get out", &get_out),
+        &reply("1. Get Out (2017), have it\nReply 1"),
+    );
+    check(
+        text("get out").with_catalog_search("get out", &json!([])),
+        &tool_call("search_media", json!({ "query": "out" })),
+    );
+    check(text("twin peaks"), &tool_call("search_media", json!({ "query": "twin peaks" })));
+    let unknown = text("twin peaks").with_catalog_search("twin peaks", &json!([]));
+    check(unknown, &tool_call("find_in_library", json!({ "sort": "newest" })));
+}
+
+#[test]
+fn list_marks_owned_titles_and_tells_types_apart() {
+    let results = json!([
+        { "type": "movie", "title": "Fargo", "year": 1996, "tmdb": 275, "in_library": true },
+        { "type": "series", "title": "Fargo", "year": 2014, "tvdb": 269613, "in_library": false },
+    ]);
+    check(
+        text("add fargo").with_catalog_search("fargo", &results),
+        &reply("1. Fargo (1996), movie, have it\n2. Fargo (2014), show\nReply 1 or 2"),
+    );
 }

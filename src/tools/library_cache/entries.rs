@@ -6,6 +6,7 @@ use jiff::civil::Date;
 
 use crate::arr::MovieCollection;
 use crate::arr::library_title::{EpisodeCounts, LibraryTitle, LibraryTitleDetails};
+use crate::conversation::text::title_key::title_key;
 use crate::tools::formatting::{clean_title, normalize_name};
 use crate::tools::ranking::{MatchQuality, NormalizedTitle, TitleQuery, WordPrefixes};
 
@@ -215,8 +216,8 @@ pub fn genre_matches(name: &str, search_term: &str) -> bool {
 
 /// Returns the other names without duplicates and without the title itself.
 fn normalize_other_names(title: &str, others: &[String]) -> Box<str> {
-    let mut seen = vec![normalize_name(title)];
-    for name in others.iter().map(|name| normalize_name(name)) {
+    let mut seen = vec![title_key(title)];
+    for name in others.iter().map(|name| title_key(name)) {
         let length: usize = seen.iter().map(String::len).sum();
         if !name.is_empty() && !seen.contains(&name) && length + name.len() <= MAX_NAMES_BYTES {
             seen.push(name);

@@ -1,0 +1,44 @@
+//! Forms of requests, and the sections of the pattern tables.
+
+/// Form of a request, which determines how the slots of its patterns are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Add,
+    Have,
+    Search,
+    Status,
+    Why,
+    Upcoming,
+    Recent,
+    Space,
+    Missing,
+    Remove,
+    RemoveKeepingFiles,
+    Follow,
+    Unfollow,
+    Recommend,
+    RecommendLike,
+    RecommendMovie,
+    RecommendSeries,
+    Details,
+    More,
+    Pick,
+    ShowPreferences,
+    Forget,
+    ForgetEverything,
+    Quiet,
+    QuietOff,
+    Users,
+    Help,
+    Greeting,
+    Thanks,
+    Undo,
+    /// Something else, although its words resemble a request.
+    NoRequest,
+}
+
+/// Section of the table: a form and its patterns.
+pub struct Section {
+    pub form: Form,
+    pub patterns: &'static [&'static str],
+}

@@ -1,0 +1,4 @@
+//! Patterns of the requests.
+
+pub mod about_program;
+pub mod about_titles;

@@ -1,0 +1,257 @@
+//! Tests of the request grammar: labeled phrases, each intent, and properties of any text.
+
+use proptest::prelude::*;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::labels::{Judgment, LabeledPhrase};
+use super::parser::parse_line;
+use super::request::Request;
+
+#[derive(Deserialize)]
+struct PhraseFile {
+    phrases: Vec<LabeledPhrase>,
+}
+
+#[track_caller]
+fn check_file(file: &str, at_least: usize) {
+    let file: PhraseFile = serde_json::from_str(file).unwrap();
+    let mut wrong = Vec::new();
+    for phrase in &file.phrases {
+        let (judgment, found) = phrase.judge();
+        assert_ne!(judgment, Judgment::Harmful, "{:?}: {found}", phrase.text);
+        if judgment != Judgment::Right {
+            wrong.push(format!("{:?}: {found}", phrase.text));
+        }
+    }
+    let right = file.phrases.len() - wrong.len();
+    assert!(right >= at_least, "{right} are right; wrong:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn labeled_phrases_are_parsed() {
+    check_file(include_str!("../../../../tests/data/phrases.json"), 297);
+    check_file(include_str!("../../../../tests/data/more_phrases.json"), 143);
+}
+
+#[test]
+fn phrase_without_a_request_never_becomes_an_action() {
+    let file: Value = serde_json::from_str(include_str!("../../../../tests/data/phrases.json")).unwrap();
+    let phrases = file["phrases"].as_array().unwrap();
+    let is_other =
+        |phrase: &&Value| ["unknown", "pronoun_remove"].contains(&phrase["intent"].as_str().unwrap());
+    for text in phrases.iter().filter(is_other).map(|phrase| phrase["text"].as_str().unwrap()) {
+        let parsed = parse_line(text);
+        let all = parsed.requests.iter().chain(&parsed.title_reading);
+        assert!(!all.into_iter().any(Request::acts), "{text:?}");
+    }
+}
+
+/// Checks that each text has the intent and the arguments.
+#[track_caller]
+fn check(intent: &str, arguments: &Value, texts: &[&str]) {
+    for text in texts {
+        let found: Vec<(&str, Value)> =
+            parse_line(text).first_reading().iter().map(Request::intent).collect();
+        assert_eq!(found, [(intent, arguments.clone())], "{text:?}");
+    }
+}
+
+#[test]
+fn add_takes_a_title_and_its_description() {
+    check(
+        "add",
+        &json!({ "title": "dune" }),
+        &["add dune", "can you grab dune pls", "we'd like dune", "put dune on plex"],
+    );
+    let described = json!({ "title": "the bear", "seasons": [3], "quality": "4k" });
+    check("add", &described, &["get the bear s3 in 4k", "add season 3 of the bear in 4k please"]);
+    check("add", &json!({ "title": "dune", "year": 2021, "type": "movie" }), &["add the movie dune (2021)"]);
+}
+
+#[test]
+fn have_asks_for_a_title_season_or_episode() {
+    check(
+        "have",
+        &json!({ "title": "heat" }),
+        &["do we have heat", "have u got heat?", "is heat on plex", "have heat"],
+    );
+    check("have", &json!({ "title": "lost", "season": 2, "episode": 5 }), &["do we have lost s2e5"]);
+}
+
+#[test]
+fn search_looks_a_title_up() {
+    check("search", &json!({ "title": "heat" }), &["search heat", "look up heat", "find heat", "heat"]);
+}
+
+#[test]
+fn status_asks_for_downloads_or_a_title() {
+    check("status", &json!({}), &["status", "whats downloading", "is it done yet", "queue"]);
+    check(
+        "status",
+        &json!({ "title": "heat" }),
+        &["is heat done yet", "hows heat coming along", "eta on heat"],
+    );
+}
+
+#[test]
+fn why_asks_for_the_reason_of_an_absence() {
+    check("why", &json!({ "title": "heat" }), &["why isnt heat here", "heat is stuck", "where is heat"]);
+}
+
+#[test]
+fn upcoming_asks_for_dates() {
+    check("upcoming", &json!({ "when": "today" }), &["whats on tonight", "anything airing today"]);
+    check(
+        "upcoming",
+        &json!({ "title": "severance" }),
+        &["when is severance back", "next episode of severance"],
+    );
+}
+
+#[test]
+fn recent_asks_for_additions() {
+    check("recent", &json!({}), &["whats new", "recently added"]);
+    check("recent", &json!({ "when": "yesterday" }), &["what did you add last night"]);
+}
+
+#[test]
+fn space_and_missing_ask_about_the_library() {
+    check("space", &json!({}), &["disk space", "how much space is left", "is the drive full"]);
+    check("missing", &json!({}), &["whats missing", "missing episodes"]);
+    check("missing", &json!({ "title": "lost" }), &["which episodes of lost are missing"]);
+}
+
+#[test]
+fn remove_takes_titles_and_their_season() {
+    check(
+        "remove",
+        &json!({ "titles": ["heat"] }),
+        &["delete heat", "get rid of heat pls", "dleete heat", "take heat off plex"],
+    );
+    check("remove", &json!({ "titles": ["heat", "ronin"] }), &["delete heat and ronin"]);
+    check("remove", &json!({ "titles": ["lost"], "season": 2 }), &["delete season 2 of lost"]);
+    check("remove", &json!({ "titles": ["heat"], "keep_files": true }), &["remove heat but keep the files"]);
+    check("pronoun_remove", &json!({}), &["delete it", "remove everything", "delete her", "bin them all"]);
+}
+
+#[test]
+fn follow_and_unfollow_concern_notifications() {
+    check("follow", &json!({ "title": "heat" }), &["tell me when heat is ready", "lmk once heat lands"]);
+    check("follow", &json!({}), &["me too", "let me know when its ready"]);
+    check("unfollow", &json!({ "title": "heat" }), &["stop telling me about heat", "unfollow heat"]);
+}
+
+#[test]
+fn recommend_takes_a_mood_and_a_type() {
+    check("recommend", &json!({}), &["what should we watch", "surprise me"]);
+    check("recommend", &json!({ "mood": "funny" }), &["suggest something funny"]);
+    check("recommend", &json!({ "mood": "scary", "type": "movie" }), &["recommend a scary movie"]);
+}
+
+#[test]
+fn details_ask_about_a_title() {
+    check(
+        "details",
+        &json!({ "title": "heat" }),
+        &["whats heat about", "who is in heat", "how long is heat", "tell me about heat"],
+    );
+}
+
+#[test]
+fn more_and_pick_continue_a_list() {
+    check("more", &json!({}), &["more", "what else", "show me more"]);
+    check("pick", &json!({ "numbers": [2] }), &["2", "#2", "the second one", "number two please"]);
+    check("pick", &json!({ "numbers": [1, 3] }), &["1 and 3"]);
+}
+
+#[test]
+fn facts_and_quiet_hours_are_settings() {
+    check("preferences_show", &json!({}), &["what do you know about me", "my preferences"]);
+    check("forget", &json!({ "what": "2" }), &["forget 2", "forget number 2"]);
+    check("forget", &json!({ "what": "everything" }), &["forget everything you know about me"]);
+    check("quiet", &json!({ "hours": "22-7" }), &["quiet 22-7", "no texts between 10pm and 7am"]);
+    check("quiet", &json!({ "off": true }), &["quiet off", "text me anytime"]);
+}
+
+#[test]
+fn users_help_and_courtesies_are_recognized() {
+    check("users", &json!({}), &["users", "who uses this"]);
+    check("help", &json!({}), &["help", "what can you do"]);
+    check("greeting", &json!({}), &["hi", "hello there"]);
+    check("thanks", &json!({}), &["thanks!", "cheers mate"]);
+    check("undo", &json!({}), &["undo", "nvm", "put it back"]);
+}
+
+#[test]
+fn two_requests_are_read_in_order() {
+    let intents = |text: &str| {
+        let requests = parse_line(text).first_reading();
+        requests.iter().map(|request| request.intent().0).collect::<Vec<_>>().join(" ")
+    };
+    for (text, expected) in [
+        ("add dune and heat", "add add"),
+        ("add beauty and the beast", "add"),
+        ("delete heat and add dune", "remove add"),
+        ("add dune and tell me when its ready", "add follow"),
+        ("do we have heat? if not add it", "have add"),
+        ("hi, add dune, thanks", "add"),
+    ] {
+        assert_eq!(intents(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn title_is_not_cut_into_a_verb() {
+    for text in ["Get Out", "Stop Making Sense", "Find Me Guilty", "Forget Paris"] {
+        check("search", &json!({ "title": text }), &[text]);
+        check("add", &json!({ "title": text }), &[&format!("add {text}")]);
+        check("remove", &json!({ "titles": [text] }), &[&format!("delete {text}")]);
+    }
+}
+
+/// Words that ask for a removal.
+const REMOVAL_WORDS: &str = "remove delete rid erase trash ditch dump scrap bin nuke wipe purge toss drop down out away rm del \
+    uninstall kill lose off delete need want watch watches watched go gone deleted removed trashed removing deleting erasing \
+    trashing ditching chuck chucked without unmonitor monitoring keep keeping leave hate hated like done finished through seen \
+    take clear throw kick clean pull yank boot get";
+
+fn has_removal_word(text: &str) -> bool {
+    let words = super::token::tokenize(text);
+    words.iter().any(|token| {
+        REMOVAL_WORDS
+            .split_whitespace()
+            .any(|word| token.word == word || super::spelling::is_misspelled(&token.word, word))
+    })
+}
+
+/// Texts of words of the grammar, titles and other characters.
+fn some_text() -> impl Strategy<Value = String> {
+    let words = "add delete remove get rid of the it them all dune heat and , . ? please can you dont not never season 2 s02 \
+        e03 (2021) \" ' is when done why no yes files keep but \u{1f600} \u{e9}t\u{e9} 4k what movie forget everything";
+    let words: Vec<&str> = words.split(' ').collect();
+    let word = prop_oneof![8 => prop::sample::select(words).prop_map(str::to_owned), 1 => "\\PC{0,6}"];
+    prop::collection::vec(word, 0..12).prop_map(|words| words.join(" "))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn any_text_is_parsed_without_a_panic(text in prop_oneof![any::<String>(), some_text()]) {
+        parse_line(&text);
+    }
+
+    #[test]
+    fn removal_needs_a_removal_word_and_a_title(text in some_text()) {
+        for request in parse_line(&text).first_reading() {
+            if let Request::Remove { titles, .. } = request {
+                prop_assert!(has_removal_word(&text), "{text:?}");
+                prop_assert!(!titles.is_empty());
+                for title in titles {
+                    prop_assert!(title.title.contains(char::is_alphanumeric) && title.reference.is_none(), "{text:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Tool calls of the keyword responder: the tool of each request, and its arguments.
+
+use serde_json::{Map, Value, json};
+
+use super::found_title::{FoundTitle, json_object};
+use crate::conversation::grammar::requests::period::Period;
+use crate::conversation::grammar::requests::request::Request;
+use crate::conversation::grammar::requests::seasons::RequestedSeasons;
+use crate::conversation::grammar::requests::title_phrase::TitlePhrase;
+use crate::conversation::transcript::MediaKind;
+
+type Call = (&'static str, Map<String, Value>);
+
+/// Returns the search for the title of a request: in the catalog to add it, in the library for anything else.
+pub(super) fn search_call(request: &Request, phrase: &TitlePhrase) -> Call {
+    let name = match request {
+        Request::Add(_) | Request::Search(_) => "search_media",
+        _ => "find_in_library",
+    };
+    let mut arguments = json_object([("query", json!(phrase.query()))]);
+    if let Some(kind) = phrase.kind {
+        arguments.insert("type".to_owned(), json!(kind));
+    }
+    (name, arguments)
+}
+
+/// Returns the call for a request that names no title.
+pub(super) fn call_without_title(request: &Request) -> Option<Call> {
+    Some(match request {
+        Request::Status(None) => ("check_status", Map::new()),
+        Request::Upcoming { title: None, period } => {
+            ("upcoming", json_object([("days", json!(period_days(*period)))]))
+        }
+        Request::Recent(period) => ("recently_added", json_object([("days", json!(period_days(*period)))])),
+        Request::Space => ("server_status", Map::new()),
+        Request::Missing(None) => ("find_in_library", json_object([("only", json!("missing"))])),
+        Request::Recommend { mood, kind } => ("recommend", recommendation_arguments(mood.as_deref(), *kind)),
+        Request::Forget(what) => ("forget", json_object([("what", json!(what))])),
+        _ => return None,
+    })
+}
+
+fn period_days(period: Option<Period>) -> u32 {
+    match period {
+        Some(Period::Today) => 1,
+        Some(Period::Yesterday) => 2,
+        Some(Period::Week) | None => 7,
+        Some(Period::Month) => 30,
+    }
+}
+
+/// Genres of moods.
+const GENRES: [(&str, &str); 12] = [
+    ("funny", "comedy"),
+    ("hilarious", "comedy"),
+    ("light", "comedy"),
+    ("lighthearted", "comedy"),
+    ("scary", "horror"),
+    ("spooky", "horror"),
+    ("creepy", "horror"),
+    ("romantic", "romance"),
+    ("exciting", "action"),
+    ("tense", "thriller"),
+    ("sad", "drama"),
+    ("sci fi", "science fiction"),
+];
+
+fn recommendation_arguments(mood: Option<&str>, kind: Option<MediaKind>) -> Map<String, Value> {
+    let mut arguments = Map::new();
+    if let Some(kind) = kind {
+        arguments.insert("type".to_owned(), json!(kind));
+    }
+    match mood.map(|mood| (mood, mood.strip_prefix("like "))) {
+        Some((_, Some(title))) => {
+            arguments.insert("like".to_owned(), json!(title));
+        }
+        Some((mood, None)) => {
+            let genre = GENRES.iter().find(|(word, _)| *word == mood).map_or(mood, |(_, genre)| genre);
+            arguments.insert("genre".to_owned(), json!(genre));
+        }
+        None => {}
+    }
+    arguments
+}
+
+/// Returns the call for a request about a title of the library.
+pub(super) fn title_call(request: &Request, title: &FoundTitle) -> Option<Call> {
+    match request {
+        Request::Have(phrase) | Request::Details(phrase) => {
+            let mut arguments = title.library_reference()?;
+            if let Some(season) = season_of(phrase).filter(|_| title.is_series()) {
+                arguments.insert("season".to_owned(), json!(season));
+            }
+            Some(("media_details", arguments))
+        }
+        Request::Upcoming { .. } => Some(("media_details", title.library_reference()?)),
+        Request::Status(_) | Request::Why(_) | Request::Missing(_) => {
+            Some(("why_missing", title.library_reference()?))
+        }
+        Request::Follow(phrase) => {
+            let season = phrase.as_ref().and_then(season_of);
+            Some(("tell_me_when_ready", follow_arguments(title, season, false)?))
+        }
+        Request::Unfollow(phrase) => {
+            Some(("tell_me_when_ready", follow_arguments(title, season_of(phrase), true)?))
+        }
+        Request::RemovePronoun(_) | Request::Remove { .. } => {
+            Some(("remove_media", removal_arguments(std::slice::from_ref(title), request)?))
+        }
+        _ => None,
+    }
+}
+
+fn season_of(phrase: &TitlePhrase) -> Option<u32> {
+    phrase.seasons.as_ref().and_then(RequestedSeasons::only)
+}
+
+fn follow_arguments(title: &FoundTitle, season: Option<u32>, stop: bool) -> Option<Map<String, Value>> {
+    let mut arguments = title.library_reference().or_else(|| title.title_identifiers())?;
+    if let Some(season) = season.filter(|_| title.is_series()) {
+        arguments.insert("season".to_owned(), json!(season));
+    }
+    if stop {
+        arguments.insert("stop".to_owned(), json!(true));
+    }
+    Some(arguments)
+}
+
+/// Returns the arguments that delete the titles, or the named seasons of a series. Returns `None` for a part that no
+/// call deletes, such as an episode or the latest season, so that nothing more than the named part is deleted.
+pub(super) fn removal_arguments(titles: &[FoundTitle], request: &Request) -> Option<Map<String, Value>> {
+    let (phrases, keep_files): (&[TitlePhrase], bool) = match request {
+        Request::Remove { titles, keep_files } => (titles, *keep_files),
+        _ => (&[], false),
+    };
+    let mut items = Vec::new();
+    for (index, title) in titles.iter().enumerate() {
+        let reference = title.library_reference()?;
+        match phrases.get(index).map(|phrase| (&phrase.seasons, phrase.episode)) {
+            Some((_, Some(_))) | Some((Some(RequestedSeasons::Latest), _)) => return None,
+            Some((Some(seasons @ (RequestedSeasons::First | RequestedSeasons::Listed(_))), None)) => {
+                if !title.is_series() {
+                    return None;
+                }
+                items.extend(seasons.numbers().into_iter().map(|season| {
+                    let mut item = reference.clone();
+                    item.insert("season".to_owned(), json!(season));
+                    Value::Object(item)
+                }));
+            }
+            Some((Some(RequestedSeasons::All) | None, None)) | None => items.push(Value::Object(reference)),
+        }
+    }
+    Some(json_object([("items", json!(items)), ("delete_files", json!(!keep_files))]))
+}
+
+/// Returns the call that adds the title.
+pub(super) fn addition_call(title: &FoundTitle, phrase: &TitlePhrase) -> Option<Call> {
+    let (key, id) = title.catalog_id()?;
+    let mut arguments = json_object([(key, json!(id))]);
+    if phrase.four_k {
+        arguments.insert("quality".to_owned(), json!("4K"));
+    }
+    if !title.is_series() {
+        return Some(("add_movie", arguments));
+    }
+    if let Some(seasons) = &phrase.seasons {
+        arguments.insert("seasons".to_owned(), seasons.to_json());
+    }
+    Some(("add_series", arguments))
+}
+
+/// Returns the arguments that get more of a series in the library.
+pub(super) fn more_arguments(
+    mut reference: Map<String, Value>,
+    seasons: &RequestedSeasons,
+) -> Map<String, Value> {
+    let selectors = match seasons {
+        RequestedSeasons::All => vec!["all".to_owned()],
+        RequestedSeasons::First => vec!["first".to_owned()],
+        RequestedSeasons::Latest => vec!["latest".to_owned()],
+        RequestedSeasons::Listed(numbers) => numbers.iter().map(u32::to_string).collect(),
+    };
+    reference.insert("seasons".to_owned(), json!(selectors));
+    reference
+}
