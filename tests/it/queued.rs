@@ -415,7 +415,10 @@ async fn season_that_does_not_exist_refuses_only_its_own_request() {
     world.pass(HOUR).await;
     assert_eq!(
         world.messages_to(ANN)[before..],
-        ["Severance (2022), season 1 is added now.", "I could not add Severance (2022), season 9."]
+        [
+            "Severance (2022), season 1 is added now.",
+            "I could not add Severance (2022), season 9. Severance (2022) has no season 9, only seasons 1 to 3."
+        ]
     );
     assert_eq!(monitored_seasons(&world), [true, false, false]);
     assert_eq!(

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 
-use super::turn_start::TurnStart;
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::grammar::{confirmation_reply, reaction};
 use crate::conversation::lifecycle::{self, ConversationSlot};
@@ -15,14 +14,13 @@ use crate::conversation::routing::request_reader::RequestReader;
 use crate::conversation::routing::route::{
     self, EndedPrompt, LastListSource, OpenPrompt, RecentMessage, RoutingContext,
 };
-use crate::conversation::transcript::{User, UserId};
+use crate::conversation::transcript::{Responder, User, UserId};
 use crate::engine::settings::HouseholdSettings;
-use crate::store::QueryResult;
-use crate::store::confirmation::ended_prompt;
-use crate::store::confirmation::pending_action;
+use crate::store::confirmation::{ended_prompt, pending_action};
 use crate::store::conversation::{conversations, history};
 use crate::store::people::join_requests;
 use crate::store::queue::inbound_messages;
+use crate::store::{Conn, QueryResult};
 
 /// Data about a user that decides the route of the user's next message.
 #[derive(Clone)]
@@ -46,6 +44,74 @@ pub(super) struct UserContext {
 }
 
 impl UserContext {
+    /// Loads all data that decides the route of a message.
+    pub(super) fn load(
+        conn: &mut Conn,
+        settings: &HouseholdSettings,
+        responder: Responder,
+        user: &User,
+        waiting: &[InboundEvent],
+        now: Timestamp,
+    ) -> QueryResult<Self> {
+        let pending = pending_action::load_pending_action(conn, user.id)?;
+        let ended = match pending {
+            Some(_) => None,
+            None => ended_prompt::load_ended_prompt(conn, user.id, now)?,
+        };
+        let open = conversations::load_open_conversation(conn, user.id)?;
+        let slot = lifecycle::choose_slot(open, settings.idle_timeout, now);
+        let last_list = match open {
+            Some(open) => history::load_last_list(conn, open.id)?,
+            None => LastListSource::ModelOrNone,
+        };
+        let languages = &settings.languages;
+        let is_no = |event: &InboundEvent| {
+            !route::opts_out(event)
+                && confirmation_reply::parse_confirmation_reply(&event.body, None, languages)
+                    == confirmation_reply::ConfirmationReply::No
+        };
+        let denied_at = waiting.iter().skip(1).position(is_no).map(|index| index + 1);
+        let open_prompt = pending.as_ref().map(|open| OpenPrompt {
+            titles: open.names.clone(),
+            code: open.code,
+            repeats: open.repeats,
+            armed_at: open.armed_at,
+            was_followed: open.was_followed,
+            denied_since: denied_at.is_some(),
+            transport: open.transport,
+            kind: open.common_kind(),
+        });
+        let has_reaction = waiting.iter().any(|event| reaction::parse_reaction(&event.body).is_some());
+        let mut recent = match has_reaction {
+            true => history::load_quotable_messages(conn, user.id)?,
+            false => history::load_last_messages(conn, user.id)?,
+        };
+        let notes = prompt_notes::format_notifications(&recent, &settings.zone, now);
+        if !has_reaction {
+            recent.retain(|message| message.notified_at.is_none());
+        }
+        let has_offer = recent.iter().any(|recent| first_request::may_contain_offer(&recent.body));
+        let first_request = match has_offer {
+            true => join_requests::load_first_request(conn, user.id, now)?,
+            false => None,
+        };
+        let over_limit = mark_over_limit(conn, settings, user.id, waiting)?;
+        Ok(Self {
+            pending,
+            open_prompt,
+            ended_prompt: ended,
+            denied_at,
+            recent,
+            notes,
+            last_list,
+            request_reader: settings.request_reader(responder),
+            slot,
+            over_limit,
+            first_request,
+            resumed_at: None,
+        })
+    }
+
     /// Returns the routing context of the waiting message at `index`.
     pub(super) fn routing_context<'a>(
         &'a self,
@@ -83,91 +149,32 @@ impl UserContext {
     }
 }
 
-impl TurnStart<'_> {
-    /// Loads all data that decides the route of a message.
-    pub(super) fn load_context(&mut self, user: &User, waiting: &[InboundEvent]) -> QueryResult<UserContext> {
-        let pending = pending_action::load_pending_action(self.conn, user.id)?;
-        let ended = match pending {
-            Some(_) => None,
-            None => ended_prompt::load_ended_prompt(self.conn, user.id, self.now)?,
-        };
-        let open = conversations::load_open_conversation(self.conn, user.id)?;
-        let slot = lifecycle::choose_slot(open, self.settings.idle_timeout, self.now);
-        let last_list = match open {
-            Some(open) => history::load_last_list(self.conn, open.id)?,
-            None => LastListSource::ModelOrNone,
-        };
-        let languages = &self.settings.languages;
-        let is_no = |event: &InboundEvent| {
-            !route::opts_out(event)
-                && confirmation_reply::parse_confirmation_reply(&event.body, None, languages)
-                    == confirmation_reply::ConfirmationReply::No
-        };
-        let denied_at = waiting.iter().skip(1).position(is_no).map(|index| index + 1);
-        let open_prompt = pending.as_ref().map(|open| OpenPrompt {
-            titles: open.names.clone(),
-            code: open.code,
-            repeats: open.repeats,
-            armed_at: open.armed_at,
-            was_followed: open.was_followed,
-            denied_since: denied_at.is_some(),
-            transport: open.transport,
-            kind: open.common_kind(),
-        });
-        let has_reaction = waiting.iter().any(|event| reaction::parse_reaction(&event.body).is_some());
-        let mut recent = match has_reaction {
-            true => history::load_quotable_messages(self.conn, user.id)?,
-            false => history::load_last_messages(self.conn, user.id)?,
-        };
-        let notes = prompt_notes::format_notifications(&recent, &self.settings.zone, self.now);
-        if !has_reaction {
-            recent.retain(|message| message.notified_at.is_none());
+/// Marks the waiting messages that exceed the rate limit. Button presses of the operator do not count.
+fn mark_over_limit(
+    conn: &mut Conn,
+    settings: &HouseholdSettings,
+    user: UserId,
+    waiting: &[InboundEvent],
+) -> QueryResult<Vec<bool>> {
+    let mut over_limit = vec![false; waiting.len()];
+    let (Some(rate), Some(first)) = (settings.rate_limit, waiting.first()) else {
+        return Ok(over_limit);
+    };
+    let languages = &settings.languages;
+    let earlier = inbound_messages::load_messages_counted_toward_limit(conn, user, first, rate.max)?;
+    for allowance in TextAllowance::ALL {
+        let uses_allowance = |body: &str| TextAllowance::from_text(body, languages) == allowance;
+        let counted = earlier.iter().filter(|(_, body)| uses_allowance(body)).map(|(at, _)| *at).collect();
+        let indexes: Vec<usize> = (0..waiting.len())
+            .filter(|index| {
+                let event = &waiting[*index];
+                event.origin != MessageOrigin::Button && uses_allowance(&event.body)
+            })
+            .collect();
+        let times: Vec<Timestamp> = indexes.iter().map(|index| waiting[*index].sent_at).collect();
+        for (index, is_excess) in indexes.into_iter().zip(rate.mark_excess(counted, &times)) {
+            over_limit[index] = is_excess;
         }
-        let has_offer = recent.iter().any(|recent| first_request::may_contain_offer(&recent.body));
-        let first_request = match has_offer {
-            true => join_requests::load_first_request(self.conn, user.id, self.now)?,
-            false => None,
-        };
-        let over_limit = self.mark_over_limit(user.id, waiting)?;
-        Ok(UserContext {
-            pending,
-            open_prompt,
-            ended_prompt: ended,
-            denied_at,
-            recent,
-            notes,
-            last_list,
-            request_reader: self.settings.request_reader(self.responder),
-            slot,
-            over_limit,
-            first_request,
-            resumed_at: None,
-        })
     }
-
-    /// Marks the waiting messages that exceed the rate limit. Button presses of the operator do not count.
-    fn mark_over_limit(&mut self, user: UserId, waiting: &[InboundEvent]) -> QueryResult<Vec<bool>> {
-        let mut over_limit = vec![false; waiting.len()];
-        let (Some(rate), Some(first)) = (self.settings.rate_limit, waiting.first()) else {
-            return Ok(over_limit);
-        };
-        let languages = &self.settings.languages;
-        let earlier = inbound_messages::load_messages_counted_toward_limit(self.conn, user, first, rate.max)?;
-        for allowance in TextAllowance::ALL {
-            let uses_allowance = |body: &str| TextAllowance::from_text(body, languages) == allowance;
-            let counted =
-                earlier.iter().filter(|(_, body)| uses_allowance(body)).map(|(at, _)| *at).collect();
-            let indexes: Vec<usize> = (0..waiting.len())
-                .filter(|index| {
-                    let event = &waiting[*index];
-                    event.origin != MessageOrigin::Button && uses_allowance(&event.body)
-                })
-                .collect();
-            let times: Vec<Timestamp> = indexes.iter().map(|index| waiting[*index].sent_at).collect();
-            for (index, is_excess) in indexes.into_iter().zip(rate.mark_excess(counted, &times)) {
-                over_limit[index] = is_excess;
-            }
-        }
-        Ok(over_limit)
-    }
+    Ok(over_limit)
 }

@@ -1,6 +1,7 @@
 //! Seasons and episodes in the spellings that people text: "s2", "season two", "2x05", "all seasons".
 
 use super::numbers::{parse_number, parse_ordinal};
+use super::spelling::is_misspelled;
 use super::token::Token;
 
 /// Maximum number of a season; a larger number is a typo.
@@ -36,10 +37,21 @@ pub fn parse_series_part(tokens: &[Token]) -> Option<SeriesPart> {
     let words: Vec<String> = tokens.iter().flat_map(|token| split_code(&token.word)).collect();
     let words: Vec<&str> = words
         .iter()
-        .map(String::as_str)
+        .map(|word| correct_noun(word))
         .filter(|word| !matches!(*word, "the" | "a" | "only" | "just"))
         .collect();
     parse_named(&words).or_else(|| parse_numbered(&words))
+}
+
+/// Returns the noun that the word misspells, or the word.
+fn correct_noun(word: &str) -> &str {
+    const NOUNS: [&str; 5] = ["season", "seasons", "series", "episode", "episodes"];
+    let misspells = |noun: &&&str| word.starts_with(&noun[..1]) && is_misspelled(word, noun);
+    match NOUNS.contains(&word) {
+        true => word,
+        // The first letter tells "season" and "reason" apart.
+        false => NOUNS.iter().find(misspells).copied().unwrap_or(word),
+    }
 }
 
 /// Parses seasons that are named by a word: "all seasons", "latest season", "second season".
@@ -193,6 +205,7 @@ mod tests {
                 "series 2",
                 "season2",
                 "szn 2",
+                "seson 2",
             ],
             listed(&[2]),
             None,
@@ -251,6 +264,7 @@ mod tests {
             "season 999",
             "x",
             "4x4 trucks",
+            "reason 2",
             "the first",
         ] {
             let part = parse_series_part(&tokenize(text));

@@ -284,6 +284,7 @@ fn strip_filler(tokens: &[Token]) -> Option<&[Token]> {
         | ["to" | "on" | "in" | "onto" | "into" | "from" | "off", "the" | "my" | "our" | "your", noun] => {
             place(noun)
         }
+        ["for", "movie" | "film" | "date" | "family" | "game", "night"] => true,
         ["for", "me" | "us" | "tonight" | "later" | "her" | "him" | "them"] => true,
         ["for", "the" | "my", "kids" | "family" | "wife" | "husband" | "weekend" | "boys" | "girls"] => true,
         ["asap"] | ["as", "well"] | ["right", "now"] | ["please"] | ["thanks"] => true,

@@ -43,6 +43,7 @@ pub const SECTIONS: &[Section] = &[
             "<title> (needs|need) to be (added|downloaded)",
             "(please|pls) <title> (please|pls)",
             "we (are missing|dont have) <title> (can you|could you|please) (add|get|grab|download) it",
+            "[the] kids (want|wanna|would like|would love|need) [to see|to watch] <title>",
             "my (wife|husband|mom|mum|dad|son|daughter|kid|girlfriend|boyfriend|brother|sister|roommate|kids|friend|friends) (wants|want|would like|would love|needs) [to see|to watch] <title>",
         ],
     },
@@ -151,7 +152,7 @@ pub const SECTIONS: &[Section] = &[
     Section {
         form: Form::Why,
         patterns: &[
-            "(why|y|how come|hows come|whys) (isnt|is not|arent|are not|hasnt|has not|havent|have not|wasnt|aint|didnt|did not|wont|doesnt|does not) <title> (here|there|ready|done|downloading|downloaded|available|on $plex|in $plex|finished|in|added|moving|download|finish|showing up|showing|appeared|arrived|come in|show up|up|been added|been downloaded|working|work|coming in|come through|finished yet|playing|play|complete|starting|start|started|out|progressing) [yet|still|already]",
+            "(why|y|how come|hows come|whys) (isnt|is not|arent|are not|hasnt|has not|havent|have not|wasnt|aint|didnt|did not|wont|doesnt|does not) <title> (here|there|ready|done|downloading|downloaded|available|on $plex|in $plex|finished|in|added|moving|download|finish|showing up|shown up|showing|appeared|arrived|come in|show up|up|been added|been downloaded|working|work|coming in|come through|finished yet|playing|play|complete|starting|start|started|out|progressing) [yet|still|already]",
             "(why|how come|whys) (is|are|s) [still] <title> [still|so|taking so] (missing|stuck|stalled|slow|not here|not there|not downloading|not ready|not done|not available|not on $plex|not in $plex|not working|not finished|waiting|pending|paused|gone|long|downloading|unavailable|late|queued|not downloaded|failing|taking so long|taking forever|taking ages|incomplete|not added|not showing up|not playing)",
             "(why|how come|whys|any reason|any reason why|any idea why|do you know why) <title> (is|are|isnt|hasnt|wont|is still|not) [not|still] (here|there|stuck|missing|ready|done|downloading|downloaded|available|stalled|finished|in|download|on $plex|in $plex|arrived|working|come in|pending) [yet]",
             "why the (hell|heck|fuck|f) (is|isnt|hasnt) <title> [still] [not] (here|there|ready|done|downloading|downloaded|available|in) [yet]",
@@ -168,7 +169,7 @@ pub const SECTIONS: &[Section] = &[
             "(whats|what is) (stopping|blocking|delaying|keeping|holding up|taking) <title> [so long|from downloading]",
             "(i|we) (cant|can not|cannot|dont) (find|see|get|play|watch) <title> [anywhere|on $plex|in $plex]",
             "<title> (is|seems|looks|appears|is still|has been|still) (stuck|stalled|missing|not here|not there|not downloading|not working|broken|stuck again|frozen|not moving|failing|not on $plex|not in $plex|to be stuck)",
-            "<title> (isnt|hasnt|wont|never|still hasnt|still isnt|didnt|still not|not) (downloading|here|there|downloaded|download|arrived|showed up|finished|moving|on $plex|in $plex|come in|finish|came|come through|showing up|working|ready) [yet|up]",
+            "<title> (isnt|hasnt|wont|never|still hasnt|still isnt|didnt|still not|not) (downloading|here|there|downloaded|download|arrived|showed up|finished|moving|on $plex|in $plex|come in|finish|came|come through|showing up|shown up|working|ready) [yet|up]",
             "(is|are) <title> (stuck|stalled|broken|lost|delayed)",
             "(why|how come) (did|has|have) <title> (fail|failed|not download|not downloaded|stop|stopped|stopped downloading|stop downloading|not finish|disappear|disappeared|vanished|stalled|stall|get stuck|gotten stuck|not arrived|not come in)",
             "(why|how come) (cant|cannot|can not) <title> (be found|be downloaded|download|be added)",
