@@ -9,8 +9,8 @@ use super::found_title::{
 };
 use super::past_calls::{self, PastResult, last_turn, past_results, user_lines};
 use super::replies::{
-    self, FAILED_REPLY, NO_LIST_REPLY, NOTHING_TO_UNDO_REPLY, UNFINISHED_REPLY, WHOLE_SEASONS_REPLY,
-    WHOLE_TITLES_REPLY,
+    self, FAILED_REPLY, NO_LIST_REPLY, NOTHING_TO_UNDO_REPLY, SEVERAL_DELETED_REPLY, UNFINISHED_REPLY,
+    WHOLE_SEASONS_REPLY, WHOLE_TITLES_REPLY,
 };
 use crate::conversation::grammar::requests::parser::{ParsedLine, parse_line};
 use crate::conversation::grammar::requests::request::Request;
@@ -332,18 +332,22 @@ impl KeywordTurn<'_> {
         Some((request, found))
     }
 
-    /// Takes back the change of the last turn: a deletion prompt for an added title, an offer for a deleted one.
+    /// Takes back the last change of the conversation: a deletion prompt for an added title, an offer for a deleted one.
     fn undo(&self) -> KeywordStep {
-        let turn = last_turn(self.earlier);
-        let change = past_results(turn).rfind(|result| {
-            matches!(result.name, "add_movie" | "add_series" | "remove_media") && !result.is_error()
+        let change = past_results(self.earlier).rfind(|result| match result.name {
+            "add_movie" | "add_series" => result.has_status("added"),
+            "remove_media" => result.has_status("deleted"),
+            _ => false,
         });
         match change {
-            Some(change) if change.name == "remove_media" && change.content.contains("deleted") => {
+            Some(change) if change.name == "remove_media" => {
                 let removed = past_calls::last_removal(self.earlier, &change);
-                removed.map_or_else(nothing_to_undo, |title| self.find_and_list(&title))
+                removed.map_or_else(
+                    || KeywordStep::Reply(SEVERAL_DELETED_REPLY.to_owned()),
+                    |title| self.find_and_list(&title),
+                )
             }
-            Some(change) if change.name != "remove_media" => {
+            Some(change) => {
                 let added = past_calls::shown_titles(self.earlier).find(|title| {
                     title
                         .catalog_id()
@@ -354,7 +358,7 @@ impl KeywordTurn<'_> {
                     self.follow_request(&Request::Remove { titles: vec![phrase], keep_files: false })
                 })
             }
-            Some(_) | None => nothing_to_undo(),
+            None => nothing_to_undo(),
         }
     }
 

@@ -34,8 +34,24 @@ impl PastResult<'_> {
             .is_ok_and(|result| result.contains_key("error"))
     }
 
+    /// Returns whether the result, or the result of one of its items, has this status.
+    pub(super) fn has_status(&self, status: &str) -> bool {
+        serde_json::from_str(self.content).is_ok_and(|result: Value| has_status(&result, status))
+    }
+
     pub(super) fn reply_text(&self, default: &str) -> String {
         self.summary.filter(|summary| !summary.is_empty()).unwrap_or(default).to_owned()
+    }
+}
+
+fn has_status(result: &Value, status: &str) -> bool {
+    match result {
+        Value::Object(fields) => {
+            fields.get("status").is_some_and(|found| found == status)
+                || fields.values().any(|field| has_status(field, status))
+        }
+        Value::Array(items) => items.iter().any(|item| has_status(item, status)),
+        _ => false,
     }
 }
 

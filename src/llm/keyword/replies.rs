@@ -13,6 +13,7 @@ pub(super) const FAILED_REPLY: &str = "That did not work. Please try again later
 pub(super) const UNFINISHED_REPLY: &str = "That took too long. Please text it again.";
 pub(super) const NO_LIST_REPLY: &str = "There is no list to pick from. Text SEARCH and a title first.";
 pub(super) const NOTHING_TO_UNDO_REPLY: &str = "OK. There is nothing to undo.";
+pub(super) const SEVERAL_DELETED_REPLY: &str = "Text ADD and the name of each title that you want back.";
 pub(super) const WHOLE_SEASONS_REPLY: &str = "I can delete whole titles or whole seasons, by their numbers.";
 pub(super) const WHOLE_TITLES_REPLY: &str = "I can ask the admins to delete whole titles only.";
 pub(super) const WHICH_TITLE_REPLY: &str = "Which title? Text HAVE and its name first.";

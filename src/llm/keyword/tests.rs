@@ -647,6 +647,20 @@ fn undo_of_an_addition_asks_for_the_deletion() {
 }
 
 #[test]
+fn undo_deletes_no_title_that_was_there_before() {
+    let existing = text("add the matrix")
+        .with_catalog_search("the matrix", &matrix_results())
+        .with_result(
+            "add_movie",
+            json!({ "tmdb": 603 }),
+            &json!({ "status": "already_exists" }),
+            "You already have The Matrix (1999).",
+        )
+        .with_reply("You already have The Matrix (1999).");
+    check(existing.text("undo"), &reply(NOTHING_TO_UNDO_REPLY));
+}
+
+#[test]
 fn undo_of_a_deletion_offers_to_add_the_title() {
     let items = json!([{ "type": "movie", "id": 3, "instance": "radarr" }]);
     let deleted = || {
@@ -658,7 +672,12 @@ fn undo_of_a_deletion_offers_to_add_the_title() {
                 &json!({ "status": "deleted" }),
                 "Deleted Heat (1995).",
             )
+            .with_reply("Delete Heat (1995)? Reply YES or NO.")
+            .text("yes")
             .with_reply("Deleted Heat (1995).")
+            .text("status")
+            .with_result("check_status", json!({}), &json!({}), "Nothing.")
+            .with_reply("Nothing is downloading.")
             .text("undo")
     };
     check(deleted(), &tool_call("search_media", json!({ "query": "Heat 1995" })));

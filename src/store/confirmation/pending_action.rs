@@ -441,7 +441,7 @@ pub fn finish_claimed_deletion(
     if !claimed.items().iter().all(is_gone) {
         return fail_claimed_call(conn, claimed.call(), report, now);
     }
-    let for_model = serde_json::json!({ "told_the_user": report });
+    let for_model = serde_json::json!({ "status": "deleted", "reply_to_user": report });
     let result = CallResult { for_model, for_user: report.to_owned(), shown: Vec::new() };
     let finished = diesel::update(tool_calls::table.find(claimed.call()))
         .set((
@@ -456,7 +456,7 @@ pub fn finish_claimed_deletion(
 }
 
 fn fail_claimed_call(conn: &mut Conn, call: CallRow, report: &str, now: Timestamp) -> QueryResult<()> {
-    let for_model = serde_json::json!({ "told_the_user": report });
+    let for_model = serde_json::json!({ "reply_to_user": report });
     let failure = CallFailure { code: FailureCode::NotDeleted, for_model, for_user: Some(report.to_owned()) };
     let failed = diesel::update(tool_calls::table.find(call))
         .set((
