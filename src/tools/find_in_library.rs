@@ -17,7 +17,9 @@ use super::formatting::{
 use super::library::{ArrInstances, InstanceResults};
 use super::library_cache::entries::{CachedTitle, TitleKind};
 use super::library_cache::loaded_libraries::{CurrentTitle, LoadedLibraries, LoadedLibrary};
-use super::library_cache::query::{LibraryQuery, SortBounds, SortOrder, StatusFilter, TitleMatch};
+use super::library_cache::query::{
+    LibraryQuery, QuerySpelling, SortBounds, SortOrder, StatusFilter, TitleMatch,
+};
 use super::ranking::TitleQuery;
 use super::requesters::add_requesters_to_list;
 use super::typed_tool::TypedTool;
@@ -85,18 +87,23 @@ impl FindInLibrary {
         let genre = self.genre.clone().filter(|genre| !genre.trim().is_empty());
         let query = TitleQuery::new(&self.query).with_alias(facts.resolve_alias(&self.query));
         let bounds = SortBounds { min: self.min, max: self.max, today: now.date() };
-        let query = LibraryQuery { query, only: self.only, genre, sort: self.sort, bounds };
-        let loaded = LoadedLibraries::load_libraries(library, self.kind, now.timestamp()).await;
+        let spelling = QuerySpelling::Correct;
+        let mut query = LibraryQuery { query, spelling, only: self.only, genre, sort: self.sort, bounds };
+        let mut loaded = LoadedLibraries::load_libraries(library, self.kind, now.timestamp()).await;
         if query.matches_everything() {
             return totals_result(&loaded, self.kind);
         }
         let page = self.page.unwrap_or(1);
-        let matches = fetch_matches(&query, page, &loaded, deadline).await;
+        let mut matches = fetch_matches(&query, page, &loaded, deadline).await;
         if matches.total == 0
             && let Some(reloaded) = loaded.reload_if_stale().await
         {
-            let matches = fetch_matches(&query, page, &reloaded, deadline).await;
-            return matches_result(&query, &self.query, matches, &reloaded);
+            loaded = reloaded;
+            matches = fetch_matches(&query, page, &loaded, deadline).await;
+        }
+        if matches.total == 0 && matches.failures.is_empty() && !query.query.is_empty() {
+            query.spelling = QuerySpelling::Similar;
+            matches = fetch_matches(&query, page, &loaded, deadline).await;
         }
         matches_result(&query, &self.query, matches, &loaded)
     }
@@ -228,6 +235,9 @@ fn matches_result(
     if remaining > 0 {
         for_model["note"] =
             json!(format!("{remaining} more: ask for page {}, or narrow it down", matches.page + 1));
+    }
+    if query.spelling == QuerySpelling::Similar && total > 0 {
+        for_model["note"] = json!("nothing of this name; these resemble it");
     }
     if unknown_genre.is_some() {
         for_model["genres"] = json!(loaded.genre_names());

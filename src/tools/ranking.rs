@@ -3,6 +3,11 @@
 use crate::conversation::text::normalization::strip_article;
 use crate::conversation::text::title_key::{is_same_key, title_key};
 
+/// Minimum length of a name in which one typing error is recognized. Shorter names become other names.
+const MIN_SIMILAR_LENGTH: usize = 4;
+/// Minimum length of a name in which two typing errors are recognized.
+const MIN_LENGTH_FOR_TWO_ERRORS: usize = 9;
+
 /// Query normalized for comparison: its words, and the year at its end, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TitleQuery {
@@ -22,6 +27,8 @@ pub enum MatchQuality {
     Prefix,
     /// Title that contains every word of the query, or has it as another name.
     Words,
+    /// Title whose name resembles the query.
+    Similar,
     /// Any other title. A catalog may have found it by another name.
     Loose,
 }
@@ -124,6 +131,23 @@ impl TitleQuery {
             Some(quality) => quality.min(text_match),
             None => text_match,
         }
+    }
+
+    /// Returns whether the query is the name of the title with one typing error, or with two in a long name.
+    pub fn resembles(&self, title: &NormalizedTitle) -> bool {
+        let max_errors = match strip_article(&self.words).len() {
+            0..MIN_SIMILAR_LENGTH => return false,
+            MIN_SIMILAR_LENGTH..MIN_LENGTH_FOR_TWO_ERRORS => 1,
+            MIN_LENGTH_FOR_TWO_ERRORS.. => 2,
+        };
+        let is_close = |query: &str, name: &str| {
+            name.len().abs_diff(query.len()) <= max_errors && strsim::osa_distance(query, name) <= max_errors
+        };
+        // The article may be missing, or misspelled.
+        let resembles = |name: &str| {
+            is_close(strip_article(&self.words), strip_article(name)) || is_close(&self.words, name)
+        };
+        resembles(&title.words) || resembles(title.without_parenthesis())
     }
 
     /// Returns whether the query is `other_name`, a normalized alternate title, or the beginning of it.
@@ -247,6 +271,24 @@ mod tests {
         check("oceans 11", &[("Ocean's Eleven", 2001)], &["Ocean's Eleven 2001 Exact"]);
         check("dune part 2", &[("Dune: Part Two", 2024)], &["Dune: Part Two 2024 Exact"]);
         check("seven", &[("Se7en", 1995)], &["Se7en 1995 Exact"]);
+    }
+
+    #[test]
+    fn name_with_a_typing_error_is_similar() {
+        let resembles =
+            |query: &str, title: &str| TitleQuery::new(query).resembles(&NormalizedTitle::new(title));
+        for (query, title) in [
+            ("alein", "Alien"),
+            ("teh bear", "The Bear"),
+            ("the ofice", "The Office (US)"),
+            ("openhiemer", "Oppenheimer"),
+            ("blade runnr", "Blade Runner"),
+        ] {
+            assert!(resembles(query, title), "{query:?}");
+        }
+        for (query, title) in [("up", "Us"), ("heat", "Heathers"), ("dune", "Done Deal"), ("", "It")] {
+            assert!(!resembles(query, title), "{query:?}");
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, INSTANCE_LOOKUP_TIMEOUT, Instance, InstanceResults, query_all};
 use super::library_cache::entries::genre_matches;
 use super::library_cache::loaded_libraries::LoadedLibraries;
-use super::library_cache::query::{LibraryQuery, SortBounds, TitleMatch};
+use super::library_cache::query::{LibraryQuery, QuerySpelling, SortBounds, TitleMatch};
 use super::ranking::TitleQuery;
 use super::taste::{GenreProfile, LikedTitle, RecommendationReason, RecommendationSource};
 use super::typed_tool::TypedTool;
@@ -118,6 +118,7 @@ impl ExampleTitle {
     ) -> Result<Self, CallFailure> {
         let query = LibraryQuery {
             query: TitleQuery::new(like),
+            spelling: QuerySpelling::Correct,
             only: None,
             genre: None,
             sort: None,

@@ -15,10 +15,19 @@ use crate::tools::ranking::{MatchQuality, TitleQuery, WordPrefixes, may_match};
 #[derive(Debug)]
 pub struct LibraryQuery {
     pub query: TitleQuery,
+    pub spelling: QuerySpelling,
     pub only: Option<StatusFilter>,
     pub genre: Option<String>,
     pub sort: Option<SortOrder>,
     pub bounds: SortBounds,
+}
+
+/// Comparison of the query with the names of titles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuerySpelling {
+    Correct,
+    /// The query may have typing errors, so only names that resemble it match.
+    Similar,
 }
 
 /// Inclusive bounds of the value by which the titles are sorted: days since the addition, gigabytes, or rating.
@@ -75,7 +84,7 @@ impl TitleMatch<'_> {
 impl LibraryQuery {
     /// Returns whether the query has no criteria, so that it matches all titles.
     pub fn matches_everything(&self) -> bool {
-        let Self { query, only, genre, sort, bounds: _ } = self;
+        let Self { query, only, genre, sort, spelling: _, bounds: _ } = self;
         query.is_empty() && only.is_none() && genre.is_none() && sort.is_none()
     }
 
@@ -143,6 +152,7 @@ impl LibraryQuery {
     /// Returns the heading for a list of the matching titles.
     pub fn list_heading(&self) -> &'static str {
         match self.only {
+            _ if self.spelling == QuerySpelling::Similar => "Nothing of this name, but similar",
             None => "In the library",
             Some(StatusFilter::Missing) => "Missing",
             Some(StatusFilter::OnDisk) => "On disk",
@@ -164,6 +174,10 @@ impl LibraryQuery {
     ) -> MatchQuality {
         if self.query.is_empty() {
             return MatchQuality::Exact;
+        }
+        if self.spelling == QuerySpelling::Similar {
+            let is_similar = self.query.resembles(&entry.normalized);
+            return if is_similar { MatchQuality::Similar } else { MatchQuality::Loose };
         }
         let has_other_name =
             || entry.other_names().any(|name| self.query.matches_other_name(name, entry.year));
@@ -282,6 +296,7 @@ mod tests {
     fn query_all() -> LibraryQuery {
         LibraryQuery {
             query: TitleQuery::new(""),
+            spelling: QuerySpelling::Correct,
             only: None,
             genre: None,
             sort: None,
