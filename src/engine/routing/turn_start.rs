@@ -140,7 +140,8 @@ impl TurnStart<'_> {
             return Ok(TurnStartOutcome::Paused);
         }
         let resumed_at = last_pause.and_then(|pause| pause.ended_at);
-        let context = UserContext::load(self.conn, self.settings, self.responder, &user, &waiting, self.now)?;
+        let context =
+            UserContext::load(self.conn, self.settings, self.responder, (&user, &waiting), self.now)?;
         let context = UserContext { resumed_at, ..context };
         let routing = context.routing_context(&user, self.settings, 0);
         if route::would_act(&routing, first) {

@@ -49,8 +49,7 @@ impl UserContext {
         conn: &mut Conn,
         settings: &HouseholdSettings,
         responder: Responder,
-        user: &User,
-        waiting: &[InboundEvent],
+        (user, waiting): (&User, &[InboundEvent]),
         now: Timestamp,
     ) -> QueryResult<Self> {
         let pending = pending_action::load_pending_action(conn, user.id)?;
