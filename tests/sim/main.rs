@@ -7,6 +7,7 @@
 #![cfg(test)]
 
 mod checker;
+mod disk_faults;
 #[path = "../it/harness/expected_events.rs"]
 mod expected_events;
 mod forgeries;

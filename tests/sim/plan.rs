@@ -67,12 +67,23 @@ pub(crate) enum Act {
     Forged(&'static str),
     /// Sets the wall clock of the program forward or back.
     SetClock(SignedDuration),
+    DiskFills(DiskFault),
+    DiskIsFreed,
+}
+
+/// Moment at which a write fails on a full disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DiskFault {
+    AtStatement,
+    AtCommit,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
     Kill,
     Drain,
+    /// The disk keeps all synced commits, and this percentage of the others.
+    PowerCut(u64),
 }
 
 /// Path by which a message reaches the webhook, if it does.
@@ -121,6 +132,7 @@ impl Plan {
         plan.add_clock_steps(&mut Rng::of(seed, "clock"), end);
         plan.add_restarts(&mut Rng::of(seed, "restarts"), end);
         plan.add_notifications(&mut Rng::of(seed, "notifications"), end);
+        plan.add_disk_faults(&mut Rng::of(seed, "disk"), end);
         plan.acts.sort_by_key(|(at, _)| *at);
         plan
     }
@@ -281,6 +293,34 @@ impl Plan {
                 self.acts.push((at, Act::Start { interrupted: false }));
                 at += rng.within(20, 2_500);
             }
+        }
+    }
+}
+
+impl Plan {
+    /// Adds losses of power, and times in which the disk is full. This part uses a separate random stream.
+    fn add_disk_faults(&mut self, rng: &mut Rng, end: u64) {
+        let moments: Vec<u64> =
+            self.acts.iter().filter(|(_, act)| matches!(act, Act::Text { .. })).map(|(at, _)| *at).collect();
+        let moment = |rng: &mut Rng| match rng.below(4) {
+            0 => rng.within(500, end + 20_000),
+            1 => rng.one_of(&moments) + rng.within(0, 12_000),
+            // Most work for a message takes a few hundred milliseconds.
+            _ => rng.one_of(&moments) + rng.within(0, 400),
+        };
+        if rng.percent(30) {
+            for _ in 0..rng.within(1, 3) {
+                let at = moment(rng);
+                let how = Stop::PowerCut(rng.one_of(&[0, 0, 30, 60, 100]));
+                self.acts.push((at, Act::Stop { how }));
+                self.acts.push((at + rng.within(1_000, 60_000), Act::Start { interrupted: rng.percent(15) }));
+            }
+        }
+        if rng.percent(20) {
+            let at = moment(rng);
+            let fault = if rng.percent(50) { DiskFault::AtStatement } else { DiskFault::AtCommit };
+            self.acts.push((at, Act::DiskFills(fault)));
+            self.acts.push((at + rng.within(10, 90_000), Act::DiskIsFreed));
         }
     }
 }

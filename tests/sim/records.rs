@@ -49,6 +49,11 @@ impl Records {
             requests: rows("requests"),
         }
     }
+
+    /// Returns the number of recorded calls of the model.
+    pub(crate) fn model_attempts(&self) -> usize {
+        self.steps.iter().filter(|step| word(step, "brain") == "model").count()
+    }
 }
 
 #[derive(QueryableByName)]

@@ -32,8 +32,10 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
+use crate::disk_faults::DiskImage;
 use crate::network_faults::{NetworkFaults, Seen};
 use crate::plan::{ANN, BOB, BRAZIL, FAY, PEOPLE, Plan};
+use crate::records::Records;
 use crate::rng::Rng;
 use crate::simulated_model::SimulatedModel;
 use crate::timeline::Timeline;
@@ -88,6 +90,8 @@ pub(crate) struct World {
     pub acknowledged: Arc<Mutex<BTreeSet<String>>>,
     /// Number of messages and callbacks that users and the carrier have begun to send.
     pub under_way: Arc<AtomicUsize>,
+    /// Number of recorded model calls that losses of power have undone.
+    pub lost_attempts: Arc<AtomicUsize>,
     pub database: PathBuf,
     pub settings: HouseholdSettings,
     calm: Arc<AtomicBool>,
@@ -123,6 +127,7 @@ impl World {
             sent_in: Arc::default(),
             acknowledged: Arc::default(),
             under_way: Arc::default(),
+            lost_attempts: Arc::default(),
             database,
             settings,
             calm: Arc::default(),
@@ -189,6 +194,24 @@ impl World {
         self.close_endpoint();
         self.journal.note("KILLED");
         app.kill().await;
+    }
+
+    pub(crate) async fn cut_power(&self, app: App, kept_percent: u64) {
+        self.close_endpoint();
+        self.journal.note(format!("POWER CUT, {kept_percent} % of the commits that are not synced are kept"));
+        let image = DiskImage::of(&self.database, &app.db, kept_percent);
+        let recorded = Records::of(&self.database).model_attempts();
+        app.kill().await;
+        image.restore(&self.database);
+        // A connection changes the files when it closes, so the attempts are counted in a copy.
+        let copy = self.database.with_extension("cut.db");
+        image.restore(&copy);
+        let kept = Records::of(&copy).model_attempts();
+        for file in [copy.clone(), copy.with_extension("db-wal"), copy.with_extension("db-shm")] {
+            // The last connection removes the other files.
+            let _ = std::fs::remove_file(file);
+        }
+        self.lost_attempts.fetch_add(recorded - kept, Ordering::SeqCst);
     }
 
     pub(crate) async fn drain(&self, app: App) {

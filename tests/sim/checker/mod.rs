@@ -7,6 +7,8 @@ mod notifications;
 mod requests;
 mod texts;
 
+use std::sync::atomic::Ordering;
+
 use serde_json::Value;
 
 use crate::network_faults::Seen;
@@ -182,15 +184,18 @@ fn turns(evidence: &mut Evidence<'_>) {
     }
 }
 
-/// Checks I3 and I9: one result per step, an attempt recorded for each call, and requests that any server accepts.
+/// Checks I3 and I9: one result per step, an attempt recorded for each call unless a loss of power undid the record, and
+/// requests that any server accepts.
 fn model(evidence: &mut Evidence<'_>, world: &World) {
     for broken in world.model.broken.lock().unwrap().iter() {
         evidence.broken.push(format!("I9 a request breaks a rule: {broken}"));
     }
     let steps = &evidence.records.steps;
-    let attempts = steps.iter().filter(|step| word(step, "brain") == "model").count() as u64;
+    let attempts = evidence.records.model_attempts() + world.lost_attempts.load(Ordering::SeqCst);
     let calls = *world.model.calls.lock().unwrap();
-    evidence.expect(calls <= attempts, || format!("I3 {calls} model calls and {attempts} recorded attempts"));
+    evidence.expect(calls <= attempts as u64, || {
+        format!("I3 {calls} model calls and {attempts} recorded attempts")
+    });
     let key = |step: &Value| (number(step, "turn_id"), number(step, "step"));
     let mut done: Vec<_> = steps.iter().filter(|step| word(step, "state") == "complete").map(key).collect();
     let all = done.len();
