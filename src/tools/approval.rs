@@ -3,6 +3,7 @@
 
 use serde_json::json;
 
+use super::remove_media::REMOVE_MEDIA;
 use super::{CallReferences, ToolContext};
 use crate::arr::QualityProfile;
 use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem};
@@ -75,7 +76,7 @@ pub fn decide_call(
     let is_permitted = is_offered(spec.audience, rights)
         && (spec.effect_level != EffectLevel::Destructive || rights.may_delete());
     if !is_permitted {
-        return CallDecision::Refuse(not_permitted(spec.audience));
+        return CallDecision::Refuse(not_permitted(spec));
     }
     if references.four_k && !rights.may_use_four_k() {
         return CallDecision::Refuse(no_four_k_right());
@@ -188,9 +189,12 @@ fn no_four_k_right() -> CallFailure {
     permission_failure(FailureCode::NotPermitted, NOT_PERMITTED_HINT, Some(NO_FOUR_K_TEXT))
 }
 
-fn not_permitted(audience: ToolAudience) -> CallFailure {
-    let (hint, for_user) = match audience {
-        ToolAudience::CanDelete => (REQUEST_REMOVAL_HINT, "You can't delete titles. Please ask an admin."),
+fn not_permitted(spec: &ToolSpec) -> CallFailure {
+    let (hint, for_user) = match spec.audience {
+        ToolAudience::CanDelete if spec.name == REMOVE_MEDIA => {
+            (REQUEST_REMOVAL_HINT, "You can't delete titles. Please ask an admin.")
+        }
+        ToolAudience::CanDelete => (NOT_PERMITTED_HINT, "You can't delete files. Please ask an admin."),
         ToolAudience::CannotDelete => {
             ("this user may delete: call remove_media", "You may delete titles yourself.")
         }

@@ -7,6 +7,7 @@ use jiff::{Timestamp, Zoned};
 
 use super::activity::format_download;
 use super::formatting::clean_error_message;
+use super::remove_download::REMOVE_DOWNLOAD;
 use crate::arr::common_api::{HealthLevel, HealthProblem};
 use crate::arr::history::{HistoryEntry, HistoryEvent};
 use crate::arr::{Download, DownloadState};
@@ -138,7 +139,7 @@ impl<'a> MissingReason<'a> {
     /// Returns the name of the tool that can help.
     pub fn next_tool(&self) -> Option<&'static str> {
         match self {
-            Self::ImportBlocked(..) | Self::DownloadFailed(..) => Some("remove_download"),
+            Self::ImportBlocked(..) | Self::DownloadFailed(..) => Some(REMOVE_DOWNLOAD),
             Self::NotMonitored
             | Self::LastFailed(_)
             | Self::GrabLost(_)

@@ -48,6 +48,9 @@ pub struct FindInLibrary {
     only: Option<StatusFilter>,
     /// Genre.
     genre: Option<String>,
+    /// Release year.
+    #[schemars(range(min = 0))]
+    year: Option<u16>,
     /// Order.
     sort: Option<SortOrder>,
     /// Least GB, rating or days since added, by sort.
@@ -88,10 +91,11 @@ impl FindInLibrary {
         let query = TitleQuery::new(&self.query).with_alias(facts.resolve_alias(&self.query));
         let bounds = SortBounds { min: self.min, max: self.max, today: now.date() };
         let spelling = QuerySpelling::Correct;
-        let mut query = LibraryQuery { query, spelling, only: self.only, genre, sort: self.sort, bounds };
+        let (year, sort) = (self.year, self.sort);
+        let mut query = LibraryQuery { query, spelling, only: self.only, genre, year, sort, bounds };
         let mut loaded = LoadedLibraries::load_libraries(library, self.kind, now.timestamp()).await;
-        if query.matches_everything() {
-            return totals_result(&loaded, self.kind);
+        if query.matches_everything() && self.kind.is_none() && self.page.is_none() {
+            return totals_result(&loaded);
         }
         let page = self.page.unwrap_or(1);
         let mut matches = fetch_matches(&query, page, &loaded, deadline).await;
@@ -251,7 +255,7 @@ fn matches_result(
     })
 }
 
-fn totals_result(loaded: &LoadedLibraries<'_>, kind: Option<MediaKind>) -> Result<CallResult, ToolError> {
+fn totals_result(loaded: &LoadedLibraries<'_>) -> Result<CallResult, ToolError> {
     let failed = failure_sentences(loaded, Vec::new())?;
     let (mut movies, mut series, mut missing, mut bytes) = (0_usize, 0_usize, 0_usize, 0_u64);
     for entry in loaded.libraries.iter().flat_map(|library| library.cached.entries.titles()) {
@@ -264,13 +268,8 @@ fn totals_result(loaded: &LoadedLibraries<'_>, kind: Option<MediaKind>) -> Resul
     }
     let format_count =
         |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-    let sentence = match kind {
-        Some(MediaKind::Movie) => format!("The library has {}.", format_count(movies, "movie")),
-        Some(MediaKind::Series) => format!("The library has {}.", format_count(series, "show")),
-        None => {
-            format!("The library has {} and {}.", format_count(movies, "movie"), format_count(series, "show"))
-        }
-    };
+    let sentence =
+        format!("The library has {} and {}.", format_count(movies, "movie"), format_count(series, "show"));
     let mut for_model = json!({ "results": [], "total": movies + series, "movies": movies, "series": series,
         "missing": missing, "size_gb": to_gigabytes(bytes), "note": "name a title to see it" });
     add_failed_services(&mut for_model, &failed);

@@ -121,6 +121,7 @@ impl ExampleTitle {
             spelling: QuerySpelling::Correct,
             only: None,
             genre: None,
+            year: None,
             sort: None,
             bounds: SortBounds::default(),
         };

@@ -18,6 +18,9 @@ use crate::conversation::deletion::target::{
 };
 use crate::conversation::transcript::{CallFailure, CallResult, FailureCode, MediaKind, MediaRef};
 
+/// Name of the tool.
+pub const REMOVE_DOWNLOAD: &str = "remove_download";
+
 /// Tool that removes a download from the queue, by its id in the results of `check_status`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -32,7 +35,7 @@ pub struct RemoveDownload {
 }
 
 impl DeletionTool for RemoveDownload {
-    const NAME: &'static str = "remove_download";
+    const NAME: &'static str = REMOVE_DOWNLOAD;
     const DESCRIPTION: &'static str = "Cancel a download, after code asked the user. Not for files on disk.";
 
     /// Returns the names of all instances, because the id of a download does not show its kind.

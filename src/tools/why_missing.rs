@@ -13,6 +13,7 @@ use super::diagnosis::{DiagnosisContext, DiagnosisFacts, MissingReason, ReleaseS
 use super::formatting::{clean_title, format_media_title};
 use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, Instance, unknown_title};
+use super::remove_download::REMOVE_DOWNLOAD;
 use super::typed_tool::TypedTool;
 use super::{CallReferences, LOOKUP_TIMEOUT, ToolContext, ToolError, ToolOutput};
 use crate::arr::common_api::HealthProblem;
@@ -164,8 +165,12 @@ fn diagnosis_result(instance: &str, facts: &DiagnosisFacts<'_>, context: &ToolCo
     let sentence = reason.format_sentence(facts, &diagnosis_context);
     let mut for_model =
         json!({ "title": clean_title(facts.name), "reason": reason.reason_code(), "sentence": sentence });
-    if let Some(tool) = reason.next_tool() {
-        for_model["next_step"] = json!(tool);
+    match reason.next_tool() {
+        Some(REMOVE_DOWNLOAD) if !context.rights.may_delete() => {
+            for_model["next_step"] = json!("an admin can remove the download");
+        }
+        Some(tool) => for_model["next_step"] = json!(tool),
+        None => {}
     }
     let mut shown = Vec::new();
     if let Some(&id) = facts.download.and_then(|download| download.rows.first()) {

@@ -131,6 +131,19 @@ async fn user_who_may_not_add_is_not_offered_a_search() {
 }
 
 #[tokio::test]
+async fn stuck_download_is_no_task_for_a_user_who_may_not_delete() {
+    let app = TestApp::start().await;
+    app.register_user(BOB, Has::AddRight).await;
+    let dune = app.radarr().add(movie("Dune").year(2021));
+    app.radarr().add_stuck_download("Dune", "No files found are eligible for import");
+    let why = json!({ "type": "movie", "id": dune });
+    app.model_plays([finds("dune"), calls("why_missing", why), says("It is stuck. An admin can help.")]);
+    app.sms_from(BOB, "why is dune not here").await;
+    let results = app.results();
+    assert!(results[1].contains(r#""next_step":"an admin can remove the download""#), "{results:?}");
+}
+
+#[tokio::test]
 async fn missing_part_of_a_show_is_explained() {
     let app = TestApp::start().await;
     let show = series("The Bear").year(2022).seasons(2).episodes(6).size_gb(5.0);

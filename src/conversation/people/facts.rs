@@ -345,8 +345,10 @@ pub fn prepend_unreported_facts<'a>(
 }
 
 /// Phrases by which an answer reports that a fact was stored or removed.
-const REPORT_PHRASES: [&str; 16] = [
+const REPORT_PHRASES: [&str; 18] = [
     "noted",
+    "got it",
+    "understood",
     "remember",
     "remembered",
     "saved",

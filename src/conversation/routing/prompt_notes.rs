@@ -7,13 +7,14 @@ use jiff::{SignedDuration, Timestamp};
 use super::inbound_message::InboundEvent;
 use super::route::{MessageRef, RecentMessage};
 use crate::conversation::text::normalization::contains_phrase;
+use crate::conversation::title_requests::{Requester, TitleRequest};
 
 /// Maximum number of notifications in the notes.
 const MAX_NOTIFICATIONS: usize = 3;
 /// Maximum age of a notification in the notes.
 const MAX_AGE: SignedDuration = SignedDuration::from_hours(24);
 
-/// Maximum number and age of a user's own requests in the notes.
+/// Maximum number and age of title requests in the notes.
 const MAX_REQUESTS: usize = 10;
 const MAX_REQUEST_AGE: SignedDuration = SignedDuration::from_hours(24 * 7);
 
@@ -35,33 +36,33 @@ pub fn format_notifications(recent: &[RecentMessage], zone: &TimeZone, now: Time
     notes
 }
 
-/// Returns whether a text asks which titles its sender has requested.
+/// Returns whether a text asks which titles its sender or another user has requested.
 pub fn asks_for_requests(text: &str) -> bool {
-    [
-        "did i ask",
-        "have i asked",
-        "i asked for",
-        "did i request",
-        "my requests",
-        "did i add",
-        "have i requested",
-    ]
-    .iter()
-    .any(|phrase| contains_phrase(text, phrase))
+    ["ask for", "asked for", "did i ask", "have i asked", "requests", "requested", "did i add"]
+        .iter()
+        .any(|phrase| contains_phrase(text, phrase))
 }
 
-/// Formats the requests of a user within the last week, newest first: `they asked for: Heat (1995) on Thu Nov 19`.
-pub fn format_own_requests(
-    requests: &[(Timestamp, String)],
-    zone: &TimeZone,
-    now: Timestamp,
-) -> Option<String> {
-    let recent = requests.iter().rev().filter(|(at, _)| now.duration_since(*at) < MAX_REQUEST_AGE);
-    let lines: Vec<String> = recent
-        .take(MAX_REQUESTS)
-        .map(|(at, name)| format!("{name} on {}", at.to_zoned(zone.clone()).strftime("%a %b %-d")))
-        .collect();
-    (!lines.is_empty()).then(|| format!("they asked for: {}", lines.join("; ")))
+/// Formats the household's requests within the last week, one line for each user and the newest request first:
+/// `they asked for: Heat (1995) on Thu Nov 19`. `requests` are oldest first.
+pub fn format_requests(requests: &[TitleRequest], zone: &TimeZone, now: Timestamp) -> Vec<String> {
+    let recent =
+        requests.iter().rev().filter(|request| now.duration_since(request.requested_at) < MAX_REQUEST_AGE);
+    let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
+    for request in recent.take(MAX_REQUESTS) {
+        let name = match &request.requester {
+            Requester::You => "they",
+            Requester::Named(name) => name,
+            Requester::Unnamed => "someone",
+        };
+        let day = request.requested_at.to_zoned(zone.clone()).strftime("%a %b %-d");
+        let title = format!("{} on {day}", request.wanted.format_name());
+        match lines.iter_mut().find(|(requester, _)| *requester == name) {
+            Some((_, titles)) => titles.push(title),
+            None => lines.push((name, vec![title])),
+        }
+    }
+    lines.into_iter().map(|(name, titles)| format!("{name} asked for: {}", titles.join("; "))).collect()
 }
 
 /// Returns the note about a picture that came with words.
@@ -73,7 +74,8 @@ pub fn picture_note(messages: &[InboundEvent]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::transcript::OutboxId;
+    use crate::conversation::title_requests::{RequestStatus, RequestedTitle};
+    use crate::conversation::transcript::{MediaKind, OutboxId};
 
     #[test]
     fn notifications_since_the_last_reply_are_notes() {
@@ -98,15 +100,37 @@ mod tests {
     }
 
     #[test]
-    fn own_requests_of_a_week_are_listed_newest_first() {
+    fn requests_of_a_week_are_listed_by_user() {
         let now: Timestamp = "2026-11-21T02:04:00Z".parse().unwrap();
-        let days_ago = |days: i64, name: &str| (now - SignedDuration::from_hours(24 * days), name.to_owned());
-        let requests = [days_ago(9, "Alien (1979)"), days_ago(1, "Heat (1995)"), days_ago(0, "Dune (2021)")];
+        let request = |days: i64, title: &str, requester| TitleRequest {
+            requester,
+            wanted: RequestedTitle {
+                instance: "radarr".to_owned(),
+                kind: MediaKind::Movie,
+                catalog_id: 1,
+                title: title.to_owned(),
+                year: 0,
+                seasons: None,
+            },
+            status: RequestStatus::InLibrary,
+            requested_at: now - SignedDuration::from_hours(24 * days),
+        };
+        let bob = || Requester::Named("Bob".to_owned());
+        let requests = [
+            request(9, "Alien", Requester::You),
+            request(2, "Arrival", bob()),
+            request(1, "Heat", Requester::You),
+            request(0, "Dune", bob()),
+        ];
         assert_eq!(
-            format_own_requests(&requests, &TimeZone::UTC, now).unwrap(),
-            "they asked for: Dune (2021) on Sat Nov 21; Heat (1995) on Fri Nov 20"
+            format_requests(&requests, &TimeZone::UTC, now),
+            [
+                "Bob asked for: Dune on Sat Nov 21; Arrival on Thu Nov 19",
+                "they asked for: Heat on Fri Nov 20"
+            ]
         );
-        assert_eq!(format_own_requests(&requests[..1], &TimeZone::UTC, now), None);
-        assert!(asks_for_requests("What did I ask yesterday?") && !asks_for_requests("ask my admin"));
+        assert_eq!(format_requests(&requests[..1], &TimeZone::UTC, now), [""; 0]);
+        assert!(asks_for_requests("What did I ask yesterday?") && asks_for_requests("what did bob ask for"));
+        assert!(!asks_for_requests("ask my admin"));
     }
 }

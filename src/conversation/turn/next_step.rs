@@ -118,6 +118,14 @@ impl Turn {
         is_repeat.then(|| CallState::Done(repeated_result(earlier)))
     }
 
+    /// Returns the sentences about the facts that this turn stored, if it called no other tool. They are a complete reply.
+    fn facts_reply(&self) -> Option<String> {
+        let only_facts =
+            self.calls().all(|call| matches!(call.name.as_str(), facts::REMEMBER | facts::FORGET));
+        let reply = facts::prepend_unreported_facts("", self.write_results());
+        (only_facts && !reply.trim().is_empty()).then(|| reply.trim().to_owned())
+    }
+
     /// Returns the last reaction of the model, if it has reacted.
     fn last_reaction(&self) -> Option<Emoji> {
         self.calls().filter_map(model_action::reaction_from_call).last()
@@ -152,6 +160,11 @@ impl Turn {
                     } else {
                         reaction_only
                     };
+                }
+                if hint == RetryHint::Empty
+                    && let Some(reply) = self.facts_reply()
+                {
+                    return NextStep::Reply(TurnReply::Tools(reply));
                 }
                 let was_retried = self.steps[..self.steps.len() - 1].iter().any(|earlier| {
                     earlier.calls.is_empty()

@@ -187,6 +187,9 @@ fn saved_fact_is_always_reported() {
     assert_eq!(log.next_step(NOW, &LIMITS), model_reply("Noted: 4K quality. All right."));
     log.steps[1] = text_step("I will remember 4k.");
     assert_eq!(log.next_step(NOW, &LIMITS), model_reply("I will remember 4k."));
+    log.steps[0].calls[0].name = "remember".to_owned();
+    log.steps[1] = text_step("");
+    assert_eq!(log.next_step(NOW, &LIMITS), tool_reply("Noted: 4K quality."));
     log.steps[1] = ModelStep { stop: StopReason::Refused, ..text_step("") };
     let refusal = format!("Noted: 4K quality. {}", FallbackReply::Refused.text());
     assert_eq!(log.next_step(NOW, &LIMITS), tool_reply(&refusal));

@@ -338,7 +338,7 @@ impl TurnStart<'_> {
             plan.triage = TriageState::Open;
         }
         plan.notes.clone_from(&context.notes);
-        plan.notes.extend(load_turn_notes(self.conn, user.id, &waiting[..count], self.settings, self.now)?);
+        plan.notes.extend(load_turn_notes(self.conn, user, &waiting[..count], self.settings, self.now)?);
         if context.pending.is_some() {
             self.has_decided = true;
             pending_action::close_pending_action(self.conn, user.id, CloseReason::Dropped, self.now)?;

@@ -7,7 +7,7 @@ mod deletion;
 pub(super) mod log;
 mod model_step;
 mod tool_calls;
-mod tool_context;
+pub(crate) mod tool_context;
 pub(super) mod tool_effects;
 pub(super) mod tool_runner;
 mod triage;

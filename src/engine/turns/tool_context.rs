@@ -68,7 +68,7 @@ impl ToolRecords {
 }
 
 /// Loads the recent title requests of the household, with the names of the requesters but without phone numbers.
-fn load_title_requests(conn: &mut Conn, user: &User) -> QueryResult<Vec<TitleRequest>> {
+pub(crate) fn load_title_requests(conn: &mut Conn, user: &User) -> QueryResult<Vec<TitleRequest>> {
     let recent = title_requests::load_recent_title_requests(conn)?;
     let users = if recent.is_empty() { Vec::new() } else { users::load_known_users(conn)? };
     let requester = |id: UserId| match users.iter().find(|known| known.id == id) {

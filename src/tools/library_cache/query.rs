@@ -18,6 +18,7 @@ pub struct LibraryQuery {
     pub spelling: QuerySpelling,
     pub only: Option<StatusFilter>,
     pub genre: Option<String>,
+    pub year: Option<u16>,
     pub sort: Option<SortOrder>,
     pub bounds: SortBounds,
 }
@@ -84,8 +85,8 @@ impl TitleMatch<'_> {
 impl LibraryQuery {
     /// Returns whether the query has no criteria, so that it matches all titles.
     pub fn matches_everything(&self) -> bool {
-        let Self { query, only, genre, sort, spelling: _, bounds: _ } = self;
-        query.is_empty() && only.is_none() && genre.is_none() && sort.is_none()
+        let Self { query, only, genre, year, sort, spelling: _, bounds: _ } = self;
+        query.is_empty() && only.is_none() && genre.is_none() && year.is_none() && sort.is_none()
     }
 
     /// Returns the matching titles, in the order in which they are reported.
@@ -100,6 +101,7 @@ impl LibraryQuery {
                 .iter()
                 .filter(|entry| {
                     self.meets_filter(entry)
+                        && self.year.is_none_or(|year| entry.year == year)
                         && genres.is_none_or(|genres| entry.genres.intersects(genres))
                         && self.is_within_bounds(entry)
                 })
@@ -299,6 +301,7 @@ mod tests {
             spelling: QuerySpelling::Correct,
             only: None,
             genre: None,
+            year: None,
             sort: None,
             bounds: SortBounds::default(),
         }
@@ -346,6 +349,22 @@ mod tests {
         check(&query_title("alien"), &["Alien", "Alien: Earth", "Aliens"]);
         check(&query_title("thing 1982"), &["The Thing"]);
         check(&query_title("thing 2011"), &[]);
+    }
+
+    #[test]
+    fn title_matches_by_release_year() {
+        let of_year = |year| LibraryQuery { year: Some(year), ..query_all() };
+        check(&of_year(1986), &["Aliens"]);
+        check(&of_year(2001), &[]);
+        check(&LibraryQuery { query: TitleQuery::new("alien"), ..of_year(2025) }, &["Alien: Earth"]);
+    }
+
+    #[test]
+    fn misspelled_query_matches_only_similar_names() {
+        let similar = |query| LibraryQuery { spelling: QuerySpelling::Similar, ..query_title(query) };
+        check(&similar("alein"), &["Alien"]);
+        check(&similar("teh thing"), &["The Thing"]);
+        check(&similar("predator"), &[]);
     }
 
     #[test]
