@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::env_values::EnvFile;
-use super::{BoundSecret, Config, ConfigSources, IneffectiveReason, StoredValue, VARIABLES, ValueSource};
+use super::{
+    BoundSecret, Config, ConfigSources, IneffectiveReason, StoredValue, VARIABLES, ValueSource, Variable,
+};
 use crate::access_rules::SignIn;
 
 const OPENAI: &str = "https://api.openai.com";
@@ -142,6 +144,14 @@ fn each_secret_belongs_to_its_own_server() {
     NOTIFICATION_SECRET -
     CONSOLE_PASSWORD -
     ");
+}
+
+#[test]
+fn every_setting_has_a_label_and_one_sentence_of_help() {
+    for Variable { name, label, help, .. } in VARIABLES {
+        assert!(!label.is_empty() && !label.ends_with('.'), "{name}");
+        assert!(help.ends_with('.') && !help[..help.len() - 1].contains(". "), "{name}");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ pub struct Variable {
     /// Line that sets the variable correctly, such as `PORT=3000`.
     pub example: &'static str,
     pub group: SettingGroup,
-    pub kind: VariableKind,
+    pub(super) kind: VariableKind,
     /// Label of the field in a form.
     pub label: &'static str,
     /// Sentence that explains the field.
@@ -35,7 +35,7 @@ pub enum SettingGroup {
 
 /// Handling of a setting's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VariableKind {
+pub(super) enum VariableKind {
     /// Needed before the database is opened or to reach the console, so it is never stored.
     EnvironmentOnly,
     Plain,
@@ -46,7 +46,7 @@ pub enum VariableKind {
 /// Server to which a secret is sent: the first of these URL variables that has a value, or a default. A secret that is
 /// sent nowhere has neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SecretServer {
+pub(super) struct SecretServer {
     pub(super) url_variables: &'static [&'static str],
     pub(super) default_url: Option<&'static str>,
 }

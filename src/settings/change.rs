@@ -70,12 +70,8 @@ impl SettingsContext {
         Self { sources, secrets_file: SecretsFile::new(secrets_file) }
     }
 
-    /// Combines the sources with the stored settings.
-    pub fn load_sources(&self, conn: &mut Conn) -> QueryResult<ConfigSources> {
-        Ok(self.with_rows(&load_settings(conn)?, &self.secrets_file.load()))
-    }
-
-    fn with_rows(
+    /// Combines the sources with stored settings.
+    pub(super) fn with_rows(
         &self,
         rows: &[SettingRow],
         secrets: &Result<StoredSecrets, SecretsFileError>,

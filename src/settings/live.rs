@@ -9,6 +9,7 @@ use super::change::{SettingsChange, SettingsContext, SettingsOutcome, apply_chan
 use crate::config::ConfigSources;
 use crate::store::audit::Actor;
 use crate::store::database::db::{Db, DbError};
+use crate::store::settings::load_settings;
 
 /// Stored settings of the running service. Clones share the settings.
 #[derive(Clone)]
@@ -27,8 +28,16 @@ impl LiveSettings {
 
     /// Reads the stored settings, also those that a command has changed.
     pub async fn load_sources(&self) -> Result<ConfigSources, DbError> {
-        let context = self.context.clone();
-        self.db.read(move |conn| context.load_sources(conn)).await
+        let mut rows = self.db.read(load_settings).await?;
+        loop {
+            let secrets = self.context.secrets_file.load();
+            // A change between the two reads may have removed a secret that its row named.
+            let later_rows = self.db.read(load_settings).await?;
+            if later_rows == rows {
+                return Ok(self.context.with_rows(&rows, &secrets));
+            }
+            rows = later_rows;
+        }
     }
 
     /// Validates and stores a change. It is on disk when this function returns.

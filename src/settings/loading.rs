@@ -13,9 +13,17 @@ use crate::store::settings::{SettingRow, load_settings_of_file};
 /// migrated.
 pub fn add_stored_settings(sources: ConfigSources) -> Result<ConfigSources, OpenError> {
     let (database, secrets_file) = sources.file_paths();
-    let rows = load_settings_of_file(&database.to_string_lossy())?;
-    let stored = resolve_rows(&rows, &SecretsFile::new(secrets_file).load());
-    Ok(sources.with_stored(stored))
+    let (database, secrets_file) = (database.to_string_lossy(), SecretsFile::new(secrets_file));
+    let mut rows = load_settings_of_file(&database)?;
+    loop {
+        let secrets = secrets_file.load();
+        // A change between the two reads may have removed a secret that its row named.
+        let later_rows = load_settings_of_file(&database)?;
+        if later_rows == rows {
+            return Ok(sources.with_stored(resolve_rows(&rows, &secrets)));
+        }
+        rows = later_rows;
+    }
 }
 
 /// Returns the values of the rows, with the secrets that they name.
