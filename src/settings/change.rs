@@ -18,7 +18,7 @@ use crate::store::{Conn, QueryResult};
 /// Change of several settings together.
 #[derive(Debug, Clone, Default)]
 pub struct SettingsChange {
-    /// New values, secrets among them. The variables are storable.
+    /// New values, secrets among them.
     pub set: Vec<(Variable, SecretString)>,
     /// Names of settings to remove, also of those that this version does not know.
     pub unset: Vec<String>,
@@ -183,6 +183,13 @@ fn find_new_problems(
     };
     let mut problems = load(after);
     problems.retain(|problem| change.sets(problem.variable) || !is_known(problem));
+    let unstorable = change.set.iter().filter(|(variable, _)| !variable.is_storable());
+    problems.extend(unstorable.map(|(variable, _)| ConfigProblem {
+        variable: variable.name,
+        source: ValueSource::Stored,
+        reason: "set only in the environment or .env".to_owned(),
+        example: variable.example,
+    }));
     problems
 }
 

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::LiveSettings;
 use super::change::{NeededSecret, SettingsChange, SettingsContext, SettingsOutcome, apply_changes};
-use crate::config::{Config, ConfigSources, ValueSource, find_setting};
+use crate::config::{Config, ConfigSources, VARIABLES, ValueSource, find_setting};
 use crate::conversation::transcript::UserId;
 use crate::store::audit::Actor;
 use crate::store::console::NEWEST;
@@ -141,6 +141,16 @@ async fn invalid_change_is_refused_per_setting_and_stores_nothing() {
     let variables: Vec<_> = problems.iter().map(|problem| problem.variable).collect();
     assert_eq!(variables, ["QUIET_HOURS", "LLM_MODEL", "RETENTION_DAYS"]);
     assert_eq!((home.stored_names().await, home.secrets_text()), (Vec::new(), String::new()));
+}
+
+#[tokio::test]
+async fn address_of_a_listener_cannot_be_stored() {
+    let home = Household::new();
+    let port = VARIABLES.iter().copied().find(|variable| variable.name == "PORT").unwrap();
+    let change = SettingsChange { set: vec![(port, "4000".into())], ..SettingsChange::default() };
+    let SettingsOutcome::Invalid(problems) = home.apply(change).await else { panic!() };
+    assert_eq!(problems.iter().map(|problem| problem.variable).collect::<Vec<_>>(), ["PORT"]);
+    assert_eq!(home.stored_names().await, [""; 0]);
 }
 
 #[tokio::test]

@@ -58,8 +58,11 @@ pub(super) fn apply_at_shell(change: &SettingsChange) -> anyhow::Result<()> {
         }
         refused => return Err(refusal(refused)),
     };
-    shell_access::visit_database(database, |conn| remove_unused_secrets(conn, &context))??;
     eprintln!("Stored in {database}");
+    if let Err(error) = shell_access::visit_database(database, |conn| remove_unused_secrets(conn, &context))?
+    {
+        eprintln!("warning: old secrets were not removed: failed to {error}");
+    }
     for (name, source) in overridden {
         eprintln!("{name} has no effect yet, because it is overridden ({source}); hint: remove it there");
     }
