@@ -21,6 +21,7 @@ pub mod metrics;
 mod outbound_clients;
 pub mod recovery_delays;
 pub mod response_budget;
+pub mod settings;
 mod setup;
 pub mod simulation;
 pub mod store;

@@ -60,11 +60,8 @@ pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
 
 /// Logs the warnings of the configuration, and the connections that are not configured.
 pub(crate) fn log_configuration_warnings(config: &Config) {
-    for misspelling in &config.misspelled_names {
-        tracing::warn!("{misspelling}");
-    }
-    for value in &config.expanded_values {
-        tracing::warn!("{value}");
+    for note in config.notes.warnings() {
+        tracing::warn!("{note}");
     }
     if config.twilio.is_none() {
         tracing::warn!("no Twilio account is configured: users cannot send messages");

@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::print_text;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::Bootstrap;
 use crate::store::audit::Actor;
 use crate::store::database::shell_access::{self, ServiceState};
 use crate::web::auth;
@@ -19,11 +19,11 @@ pub(super) fn console_url(bind: SocketAddr) -> String {
     format!("http://{bind}")
 }
 
-pub(super) fn print_link(config: &Config) -> anyhow::Result<()> {
-    let bind = config.console.bind.context(
+pub(super) fn print_link(bootstrap: &Bootstrap) -> anyhow::Result<()> {
+    let bind = bootstrap.console_bind.context(
         "create a sign-in link: the console is off because CONSOLE_BIND is empty; hint: set it and restart",
     )?;
-    let database = config.database.to_str().context("use a database path that is not UTF-8")?;
+    let database = bootstrap.database.to_str().context("use a database path that is not UTF-8")?;
     let now = Clock::System.now();
     let (path, service_state) =
         shell_access::visit_with_service_state(database, |conn| auth::create_link(conn, Actor::Shell, now))?;

@@ -3,8 +3,9 @@
 use clap::Args;
 
 use super::print_text;
-use crate::config::{Config, ConfigProblems};
+use crate::config::{Config, ConfigSources};
 use crate::doctor::{Finding, FindingGrade, LongRequest, configuration, run_checks};
+use crate::settings::loading::add_stored_settings;
 
 #[derive(Debug, Args, PartialEq, Eq)]
 pub struct DoctorArguments {
@@ -14,10 +15,10 @@ pub struct DoctorArguments {
     model: bool,
 }
 
-pub(super) async fn run_doctor(
-    config: Result<Config, ConfigProblems>,
-    arguments: &DoctorArguments,
-) -> anyhow::Result<()> {
+pub(super) async fn run_doctor(arguments: &DoctorArguments) -> anyhow::Result<()> {
+    let sources = ConfigSources::read();
+    // A database that cannot be read is a finding of its own.
+    let config = Config::from_sources(&add_stored_settings(sources.clone()).unwrap_or(sources));
     let long_request = if arguments.model { LongRequest::Always } else { LongRequest::WithoutKey };
     let mut findings = configuration::check_configuration(&config);
     if let Ok(config) = &config {

@@ -1,11 +1,13 @@
 //! Commands and arguments of `dialarr`.
 
 mod chat;
+mod config;
 mod console;
 mod demo;
 mod doctor;
 mod eval;
 mod health;
+mod hidden_input;
 mod listeners;
 mod serve;
 mod setup;
@@ -17,14 +19,17 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 
-use crate::config::{Config, ConfigProblems};
+use crate::config::{Bootstrap, Config, ConfigProblems, ConfigSources};
+use crate::settings::loading::add_stored_settings;
+use crate::settings::secrets_file::SecretsFile;
 use crate::store::database::backup::back_up;
 use crate::store::database::db::OpenError;
 use crate::store::database::migration::MigrationError;
+use crate::store::database::shell_access::VisitError;
 use crate::telemetry::{self, LogFormat, LogSettings};
 
-/// Log level of a demo.
-const DEMO_LOG_LEVEL: &str = "warn";
+/// Log level of a demo, and of commands that do not read the complete configuration.
+const QUIET_LOG_LEVEL: &str = "warn";
 /// Log level of `eval` and `doctor`, which expect or report most failures themselves.
 const ERRORS_ONLY_LOG_LEVEL: &str = "error";
 /// Limit of blocking threads, enough for database readers and a few DNS lookups. Idle threads keep the memory that they
@@ -51,6 +56,9 @@ pub enum CliCommand {
     Doctor(doctor::DoctorArguments),
     /// Check the health of the running service, for containers
     Health,
+    /// Show and change the stored settings, also while the service runs
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
     /// Show the settings that Sonarr, Radarr and Twilio need for Dialarr; --apply changes them
     Setup(setup::SetupArguments),
     /// List, change, export and erase users, also while the service runs
@@ -82,12 +90,12 @@ const CONFIGURATION_EXIT_CODE: u8 = 78;
 
 /// Returns the exit code of the process after an error.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
-    let is_permanent = error.chain().any(|cause| {
-        let is_unusable_database = matches!(
-            cause.downcast_ref(),
-            Some(OpenError::Migrate(MigrationError::Newer { .. } | MigrationError::Unusable { .. }))
-        );
-        is_unusable_database || cause.is::<ConfigProblems>()
+    let is_unusable = |error: &MigrationError| {
+        matches!(error, MigrationError::Newer { .. } | MigrationError::Unusable { .. })
+    };
+    let is_permanent = error.chain().any(|cause| match (cause.downcast_ref(), cause.downcast_ref()) {
+        (Some(OpenError::Migrate(error)), _) | (_, Some(VisitError::Migrate(error))) => is_unusable(error),
+        _ => cause.is::<ConfigProblems>(),
     });
     if is_permanent { CONFIGURATION_EXIT_CODE } else { 1 }
 }
@@ -102,32 +110,33 @@ pub fn run_command(arguments: &Arguments) -> anyhow::Result<()> {
     let result = runtime.block_on(async {
         match &arguments.command {
             CliCommand::Demo(demo) => {
-                telemetry::start_logging(&LogSettings {
-                    format: LogFormat::Pretty,
-                    filter: DEMO_LOG_LEVEL.to_owned(),
-                })?;
+                start_plain_logging(QUIET_LOG_LEVEL)?;
                 demo::run_demo(demo).await
             }
             CliCommand::Serve => serve::run_service(&load_config()?).await,
             CliCommand::Chat => chat::run_chat(&load_config()?).await,
             CliCommand::Doctor(arguments) => {
-                telemetry::start_logging(&LogSettings {
-                    format: LogFormat::Pretty,
-                    filter: ERRORS_ONLY_LOG_LEVEL.to_owned(),
-                })?;
-                doctor::run_doctor(Config::load(), arguments).await
+                start_plain_logging(ERRORS_ONLY_LOG_LEVEL)?;
+                doctor::run_doctor(arguments).await
             }
-            CliCommand::Health => health::run_health_check(&Config::load()?).await,
+            CliCommand::Health => health::run_health_check(read_bootstrap()?.listen).await,
+            CliCommand::Config(command) => {
+                start_plain_logging(QUIET_LOG_LEVEL)?;
+                config::run_config_command(command)
+            }
             CliCommand::Setup(arguments) => setup::run_setup(&load_config()?, arguments).await,
             CliCommand::Users(command) => users::run_users_command(&load_config()?, command),
-            CliCommand::Backup { file } => run_backup(&load_config()?, file),
-            CliCommand::ConsoleLink => console::print_link(&load_config()?),
+            CliCommand::Backup { file } => {
+                start_plain_logging(QUIET_LOG_LEVEL)?;
+                run_backup(&read_bootstrap()?, file)
+            }
+            CliCommand::ConsoleLink => {
+                start_plain_logging(QUIET_LOG_LEVEL)?;
+                console::print_link(&read_bootstrap()?)
+            }
             CliCommand::Eval(options) => {
-                let config = options.live.then(Config::load).transpose()?;
-                telemetry::start_logging(&LogSettings {
-                    format: LogFormat::Pretty,
-                    filter: ERRORS_ONLY_LOG_LEVEL.to_owned(),
-                })?;
+                start_plain_logging(ERRORS_ONLY_LOG_LEVEL)?;
+                let config = options.live.then(parse_config).transpose()?;
                 eval::run(options, config.as_ref()).await
             }
         }
@@ -137,18 +146,36 @@ pub fn run_command(arguments: &Arguments) -> anyhow::Result<()> {
     result
 }
 
-fn run_backup(config: &Config, file: &Path) -> anyhow::Result<()> {
-    let database = config.database.to_str().context("use a database path that is not UTF-8")?;
+fn run_backup(bootstrap: &Bootstrap, file: &Path) -> anyhow::Result<()> {
+    let database = bootstrap.database.to_str().context("use a database path that is not UTF-8")?;
     let copy = file.to_str().context("use a file name that is not UTF-8")?;
     back_up(database, copy)?;
     eprintln!("copied {database} to {copy}");
+    if bootstrap.secrets_file.exists() {
+        let secrets = bootstrap.secrets_file.display();
+        eprintln!("the copy contains no stored secrets; hint: keep a copy of {secrets} at a safe place");
+    }
     Ok(())
 }
 
+/// Loads the complete configuration and starts to log as it says.
 fn load_config() -> anyhow::Result<Config> {
-    let config = Config::load()?;
+    let config = parse_config()?;
     telemetry::start_logging(&config.log)?;
+    SecretsFile::new(config.secrets_file.clone()).restrict_mode()?;
     Ok(config)
+}
+
+fn parse_config() -> anyhow::Result<Config> {
+    Ok(Config::from_sources(&add_stored_settings(ConfigSources::read())?)?)
+}
+
+fn read_bootstrap() -> Result<Bootstrap, ConfigProblems> {
+    Bootstrap::from_sources(&ConfigSources::read())
+}
+
+fn start_plain_logging(level: &str) -> anyhow::Result<()> {
+    telemetry::start_logging(&LogSettings { format: LogFormat::Pretty, filter: level.to_owned() })
 }
 
 /// Prints text to standard output. Unlike `println!`, it returns an error for a closed pipe instead of panicking.

@@ -1,7 +1,6 @@
-//! Conversion of the variables into a [`Config`]: defaults, ranges, and dependencies between variables. Every variable
-//! is always looked up, so that a recording lookup sees all of them.
+//! Conversion of the variables into a [`Config`]: defaults, ranges, and dependencies between variables.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -9,13 +8,12 @@ use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use url::{Host, Url};
 
-use super::problems::ConfigProblems;
 use super::reader::{VariableReader, VariableValue, parse_secret};
 use super::time_zone::parse_zone;
-use super::variables::{self, Variable};
+use super::variables::{self, DEFAULT_LLM_BASE_URL, DEFAULT_TWILIO_API_URL, Variable};
 use super::{
-    Config, ConfirmCode, Console, Conversation, Credentials, Embeddings, Libraries, Library, Limits, Llm,
-    Notifications, People, TokenField, Twilio,
+    Bootstrap, Config, ConfigProblems, ConfigSources, ConfirmCode, Console, Conversation, Credentials,
+    Embeddings, Libraries, Library, Limits, Llm, Notifications, People, TokenField, Twilio,
 };
 use crate::access_rules::{
     AccessRules, AllowedHosts, ConsolePassword, SignIn, TrustedProxies, is_private_host, parse_host,
@@ -30,8 +28,6 @@ use crate::engine::{MetadataSource, ModelSkipping, PicturePolicy, SmsReactions};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::telemetry::{self, LogFormat, LogSettings};
 
-const DEFAULT_TWILIO_API_URL: &str = "https://api.twilio.com";
-const DEFAULT_LLM_BASE_URL: &str = "https://api.openai.com/v1";
 /// Highest limit of concurrent model calls.
 const DEFAULT_CONCURRENT: u64 = 64;
 /// The same for a server in a private network, whose hardware is shared by few users.
@@ -42,23 +38,18 @@ const MAX_DAILY_TOKENS: u64 = 1_000_000_000_000;
 const WITH_TWILIO: &str = "with Twilio";
 
 impl Config {
-    /// Builds the configuration from `lookup`, with the system time zone if `TZ` is not set. An empty value counts as not
-    /// set, except that an empty `CONSOLE_BIND` turns the console off.
-    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigProblems> {
-        let mut reader = VariableReader::new(&lookup);
-        let host = reader.read_with(variables::HOST, |text| {
-            text.parse::<IpAddr>().map_err(|_| "not an IP address".to_owned())
-        });
-        let port = reader.read_with(variables::PORT, |text| {
-            text.parse::<u16>().map_err(|_| "not a port from 0 to 65535".to_owned())
-        });
+    /// Builds the configuration, with the system time zone if `TZ` is not set. An empty value counts as not set, except
+    /// that an empty `CONSOLE_BIND` turns the console off.
+    pub fn from_sources(sources: &ConfigSources) -> Result<Self, ConfigProblems> {
+        let mut reader = VariableReader::new(sources);
+        let bootstrap = Bootstrap::from_reader(&mut reader);
         let public_url = reader.read_url(variables::PUBLIC_URL);
         let admin = reader.read_phone(variables::ADMIN_PHONE);
         let prices = read_prices(&mut reader);
         let notification_url = reader.read_url(variables::NOTIFICATION_URL).into_option();
         let mut config = Self {
-            listen: SocketAddr::new(host.unwrap_or(Ipv4Addr::UNSPECIFIED.into()), port.unwrap_or(3000)),
-            console: read_console(&mut reader),
+            listen: bootstrap.listen,
+            console: read_console(&mut reader, bootstrap.console_bind),
             twilio: read_twilio(&mut reader, &public_url, &admin),
             notifications: Notifications {
                 secret: reader.read_secret(variables::NOTIFICATION_SECRET).into_option(),
@@ -69,7 +60,8 @@ impl Config {
             trusted_proxies: TrustedProxies::from_networks(
                 reader.read_list(variables::TRUSTED_PROXIES, parse_proxy).unwrap_or(Vec::new()),
             ),
-            database: reader.read_text(variables::DATABASE_URL).unwrap_or("dialarr.db".to_owned()).into(),
+            database: bootstrap.database,
+            secrets_file: bootstrap.secrets_file,
             time_zone: reader
                 .read_with(variables::TZ, parse_zone)
                 .into_option()
@@ -105,22 +97,14 @@ impl Config {
             )
             .unwrap_or(u32::MAX),
             log: read_log(&mut reader),
-            misspelled_names: Vec::new(),
-            expanded_values: Vec::new(),
+            notes: sources.notes(),
         };
         config.embeddings = read_embeddings(&mut reader, config.llm.as_ref());
         reader.finish_with(config)
     }
 }
 
-fn read_console(reader: &mut VariableReader<'_>) -> Console {
-    let is_off = reader.is_set_to_empty(variables::CONSOLE_BIND);
-    let bind = reader
-        .read_with(variables::CONSOLE_BIND, |text| {
-            text.parse::<SocketAddr>().map_err(|_| "not an IP address and a port".to_owned())
-        })
-        .unwrap_or(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 3001));
-    let bind = (!is_off).then_some(bind);
+fn read_console(reader: &mut VariableReader<'_>, bind: Option<SocketAddr>) -> Console {
     let password = reader
         .read_with(variables::CONSOLE_PASSWORD, |text| ConsolePassword::parse(text).map_err(str::to_owned));
     let local_hosts = AllowedHosts::local().with_hosts(bind.map(|address| match address.ip() {
@@ -183,6 +167,7 @@ fn read_twilio(
     let auth_tokens = reader.require_value(variables::TWILIO_AUTH_TOKEN, auth_tokens, WITH_TWILIO);
     let phone_number = reader.require_value(variables::TWILIO_PHONE_NUMBER, phone_number, WITH_TWILIO);
     let key_sid = (variables::TWILIO_API_KEY_SID, key_sid);
+    let has_unusable_key = key_secret.is_unusable();
     let key = require_both(reader, key_sid, (variables::TWILIO_API_KEY_SECRET, key_secret));
     if public_url.is_missing() {
         reader.report_problem(variables::PUBLIC_URL, format!("needed {WITH_TWILIO}"));
@@ -193,6 +178,8 @@ fn read_twilio(
     let (account_sid, auth_tokens) = (account_sid?, auth_tokens?);
     let (user, password) = match key {
         Some(key) => key,
+        // The auth token does not replace an API key that cannot be used.
+        None if has_unusable_key => return None,
         None => (account_sid.clone(), auth_tokens.first()?.clone()),
     };
     Some(Twilio {
@@ -226,6 +213,9 @@ fn read_llm(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPrices>
         return None;
     }
     let model = reader.require_value(variables::LLM_MODEL, model, "with LLM_API_KEY or LLM_BASE_URL");
+    if api_key.is_unusable() {
+        return None;
+    }
     let base_url = url_or(base_url, DEFAULT_LLM_BASE_URL)?;
     let is_private = base_url.host().is_some_and(|host| is_private_host(&host));
     let default_concurrent = if is_private { DEFAULT_PRIVATE_CONCURRENT } else { DEFAULT_CONCURRENT };
@@ -259,9 +249,14 @@ fn read_embeddings(reader: &mut VariableReader<'_>, llm: Option<&Llm>) -> Option
     }
     let base_url = match base_url {
         VariableValue::Missing => llm?.base_url.clone(),
-        VariableValue::Invalid => return None,
+        VariableValue::Invalid | VariableValue::Unusable => return None,
         VariableValue::Valid(url) => url,
     };
+    let lacks_shared_key = api_key.is_missing()
+        && reader.lacks_shared_secret(variables::EMBEDDINGS_API_KEY, variables::LLM_API_KEY);
+    if api_key.is_unusable() || lacks_shared_key {
+        return None;
+    }
     let same_server = llm.filter(|llm| llm.base_url == base_url);
     let api_key = api_key.into_option().or_else(|| same_server.and_then(|llm| llm.api_key.clone()));
     Some(Embeddings { model, base_url, api_key, floor })
@@ -368,7 +363,7 @@ fn url_or(url: VariableValue<Url>, default: &str) -> Option<Url> {
     match url {
         // The tests verify that the defaults parse.
         VariableValue::Missing => Url::parse(default).ok(),
-        VariableValue::Invalid => None,
+        VariableValue::Invalid | VariableValue::Unusable => None,
         VariableValue::Valid(url) => Some(url),
     }
 }

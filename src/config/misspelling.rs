@@ -37,8 +37,8 @@ pub(super) fn find_misspelled<'a>(names: impl Iterator<Item = &'a String>) -> Ve
 }
 
 /// Returns the most similar variable. A swap of two adjacent characters counts as one typo.
-fn closest_variable(name: &str) -> Option<&'static str> {
-    let known = variables::ALL.iter().map(|variable| variable.name);
+pub(super) fn closest_variable(name: &str) -> Option<&'static str> {
+    let known = variables::VARIABLES.iter().map(|variable| variable.name);
     let upper = name.to_ascii_uppercase();
     if known.clone().any(|known| known == name)
         || OTHER_PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn known_variable_has_no_suggestion() {
-        check(&variables::ALL.iter().map(|variable| variable.name).collect::<Vec<_>>(), None);
+        check(&variables::VARIABLES.iter().map(|variable| variable.name).collect::<Vec<_>>(), None);
     }
 
     #[test]

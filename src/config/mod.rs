@@ -1,12 +1,21 @@
-//! Configuration from environment variables and a `.env` file, as typed values. Only this module reads the environment.
+//! Configuration from environment variables, a `.env` file and stored settings, as typed values. Only this module reads
+//! the environment.
 
 mod assemble;
+mod bootstrap;
 mod env_file;
+mod env_line;
+mod env_values;
 mod environment;
 mod expanded_value;
 mod misspelling;
+mod notes;
 mod problems;
 mod reader;
+mod setting_name;
+#[cfg(test)]
+mod source_tests;
+mod sources;
 #[cfg(test)]
 mod tests;
 mod time_zone;
@@ -29,9 +38,17 @@ use crate::conversation::transcript::PhoneNumber;
 use crate::engine::{MetadataSource, ModelSkipping, PicturePolicy, SmsReactions};
 use crate::recovery_delays::RecoveryDelays;
 use crate::telemetry::LogSettings;
+pub use bootstrap::Bootstrap;
+pub use env_line::format_env_line;
+pub use env_values::EnvFile;
+pub use environment::read_env_file;
 pub use expanded_value::ExpandedValue;
 pub use misspelling::MisspelledName;
+pub use notes::{ConfigNotes, IneffectiveReason, IneffectiveSetting};
 pub use problems::{ConfigProblem, ConfigProblems};
+pub use setting_name::{SettingNameError, find_setting};
+pub use sources::{BoundSecret, ConfigSources, StoredValue, ValueSource};
+pub use variables::{SettingGroup, VARIABLES, Variable};
 
 /// Returns the failpoint at which a crash test ends the program: `FAILPOINT=outbox.sent@2` is its second visit.
 #[cfg(feature = "failpoints")]
@@ -70,6 +87,8 @@ pub struct Config {
     /// Proxies whose `X-Forwarded-For` header names the client of a webhook.
     pub trusted_proxies: TrustedProxies,
     pub database: PathBuf,
+    /// File of the stored secrets.
+    pub secrets_file: PathBuf,
     /// Zone in which times are shown.
     pub time_zone: TimeZone,
     /// Twilio account. Without one, only the other channels work.
@@ -86,9 +105,7 @@ pub struct Config {
     /// Number of days for which messages are kept.
     pub retention_days: u32,
     pub log: LogSettings,
-    /// Names that have no effect but are similar to a variable.
-    pub misspelled_names: Vec<MisspelledName>,
-    pub expanded_values: Vec<ExpandedValue>,
+    pub notes: ConfigNotes,
 }
 
 /// Listener of the console and the API.

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use super::{ExpandedValue, MisspelledName};
+use super::notes::ConfigNotes;
+use super::{ValueSource, variables};
 
 /// Invalid or missing value. The problem never contains the value, which may be a misplaced secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigProblem {
     /// Name of the variable, or `.env` for the file as a whole.
     pub variable: &'static str,
-    /// Line of `.env` that sets the variable, from 1. `None` if unknown or if the environment sets the variable.
-    pub line: Option<usize>,
+    pub source: ValueSource,
     /// Description that completes "NAME: …".
     pub reason: String,
     pub example: &'static str,
@@ -18,42 +18,43 @@ pub struct ConfigProblem {
 
 /// All problems of the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
+#[error("read the configuration{}{notes}", list.iter().map(|problem| format!("\n  {problem}")).collect::<String>())]
 pub struct ConfigProblems {
     pub list: Vec<ConfigProblem>,
-    /// Misspelled names, which may explain missing values.
-    pub misspelled_names: Vec<MisspelledName>,
-    pub expanded_values: Vec<ExpandedValue>,
-}
-
-impl fmt::Display for ConfigProblems {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "read the configuration")?;
-        for problem in &self.list {
-            write!(f, "\n  {problem}")?;
-        }
-        for misspelling in &self.misspelled_names {
-            write!(f, "\n  {misspelling}")?;
-        }
-        for value in &self.expanded_values {
-            write!(f, "\n  {value}")?;
-        }
-        Ok(())
-    }
+    /// Values without effect, which may explain missing ones.
+    pub notes: ConfigNotes,
 }
 
 impl ConfigProblem {
-    /// Returns the variable and its line of `.env` if known, such as `PORT, line 3 of .env`.
+    /// Returns the variable with its line of `.env` or its kind of source, such as `PORT, line 3 of .env`.
     pub fn location(&self) -> String {
-        match self.line {
-            Some(line) if self.variable == ".env" => format!(".env, line {line}"),
-            Some(line) => format!("{}, line {line} of .env", self.variable),
-            None => self.variable.to_owned(),
+        match self.source {
+            ValueSource::EnvFile(line) if self.variable == ".env" => format!(".env, line {line}"),
+            source @ (ValueSource::EnvFile(_) | ValueSource::Stored) => {
+                format!("{}, {source}", self.variable)
+            }
+            ValueSource::Environment | ValueSource::Default => self.variable.to_owned(),
+        }
+    }
+
+    /// Returns a valid line for the environment or `.env`, or the command that changes a stored setting.
+    pub fn repair(&self) -> String {
+        match self.source {
+            ValueSource::Stored => {
+                let is_secret =
+                    variables::find_variable(self.variable).is_some_and(|variable| variable.is_secret());
+                let setting = if is_secret { self.variable } else { self.example };
+                format!("dialarr config set {setting}")
+            }
+            ValueSource::Environment | ValueSource::EnvFile(_) | ValueSource::Default => {
+                self.example.to_owned()
+            }
         }
     }
 }
 
 impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}, e.g. {}", self.location(), self.reason, self.example)
+        write!(f, "{}: {}, e.g. {}", self.location(), self.reason, self.repair())
     }
 }

@@ -5,12 +5,13 @@ use std::ops::RangeInclusive;
 use secrecy::SecretString;
 use url::Url;
 
+use super::sources::RawValue;
 use super::variables::Variable;
-use super::{ConfigProblem, ConfigProblems};
+use super::{ConfigProblem, ConfigProblems, ConfigSources};
 use crate::conversation::transcript::PhoneNumber;
 
 pub(super) struct VariableReader<'a> {
-    lookup: &'a dyn Fn(&str) -> Option<String>,
+    sources: &'a ConfigSources,
     problems: Vec<ConfigProblem>,
 }
 
@@ -18,6 +19,8 @@ pub(super) struct VariableReader<'a> {
 pub(super) enum VariableValue<T> {
     Missing,
     Invalid,
+    /// Stored secret that cannot be used. What needs it is off, and the configuration is valid.
+    Unusable,
     Valid(T),
 }
 
@@ -26,17 +29,21 @@ impl<T> VariableValue<T> {
         matches!(self, Self::Missing)
     }
 
+    pub(super) fn is_unusable(&self) -> bool {
+        matches!(self, Self::Unusable)
+    }
+
     pub(super) fn into_option(self) -> Option<T> {
         match self {
             Self::Valid(value) => Some(value),
-            Self::Missing | Self::Invalid => None,
+            Self::Missing | Self::Invalid | Self::Unusable => None,
         }
     }
 
     pub(super) fn as_valid(&self) -> Option<&T> {
         match self {
             Self::Valid(value) => Some(value),
-            Self::Missing | Self::Invalid => None,
+            Self::Missing | Self::Invalid | Self::Unusable => None,
         }
     }
 
@@ -47,31 +54,39 @@ impl<T> VariableValue<T> {
 }
 
 impl<'a> VariableReader<'a> {
-    pub(super) fn new(lookup: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        Self { lookup, problems: Vec::new() }
+    pub(super) fn new(sources: &'a ConfigSources) -> Self {
+        Self { sources, problems: Vec::new() }
     }
 
     pub(super) fn finish_with<T>(self, value: T) -> Result<T, ConfigProblems> {
-        if self.problems.is_empty() {
-            Ok(value)
-        } else {
-            Err(ConfigProblems { list: self.problems, ..ConfigProblems::default() })
-        }
+        let list = [&self.sources.file.problems[..], &self.problems].concat();
+        if list.is_empty() { Ok(value) } else { Err(ConfigProblems { list, notes: self.sources.notes() }) }
     }
 
     pub(super) fn report_problem(&mut self, variable: Variable, reason: impl Into<String>) {
-        let Variable { name, example } = variable;
-        self.problems.push(ConfigProblem { variable: name, line: None, reason: reason.into(), example });
+        let Variable { name, example, .. } = variable;
+        let source = self.sources.value_source(name);
+        self.problems.push(ConfigProblem { variable: name, source, reason: reason.into(), example });
     }
 
     /// Returns whether the variable is set to an empty value, which a few variables distinguish from a missing one.
     pub(super) fn is_set_to_empty(&self, variable: Variable) -> bool {
-        (self.lookup)(variable.name).is_some_and(|text| text.trim().is_empty())
+        matches!(self.sources.lookup(variable), RawValue::Text(text) if text.trim().is_empty())
     }
 
     /// Returns whether the variable has a value, valid or not.
     pub(super) fn is_set(&self, variable: Variable) -> bool {
-        (self.lookup)(variable.name).is_some_and(|text| !text.trim().is_empty())
+        match self.sources.lookup(variable) {
+            RawValue::Unset => false,
+            RawValue::Text(text) => !text.trim().is_empty(),
+            RawValue::Unusable(_) => true,
+        }
+    }
+
+    /// Returns whether `shared` would replace `secret` at the same server but cannot be used.
+    pub(super) fn lacks_shared_secret(&self, secret: Variable, shared: Variable) -> bool {
+        matches!(self.sources.lookup(shared), RawValue::Unusable(_))
+            && self.sources.server_origin(secret) == self.sources.server_origin(shared)
     }
 
     /// Parses a value with `parse`, whose error completes "NAME: …".
@@ -80,8 +95,11 @@ impl<'a> VariableReader<'a> {
         variable: Variable,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> VariableValue<T> {
-        let text = (self.lookup)(variable.name).unwrap_or_default();
-        let text = text.trim();
+        let text = match self.sources.lookup(variable) {
+            RawValue::Unset => "",
+            RawValue::Text(text) => text.trim(),
+            RawValue::Unusable(_) => return VariableValue::Unusable,
+        };
         if text.is_empty() {
             return VariableValue::Missing;
         }
@@ -194,7 +212,7 @@ pub(super) fn parse_secret(text: &str) -> Result<SecretString, String> {
     }
 }
 
-fn parse_url(text: &str) -> Result<Url, &'static str> {
+pub(super) fn parse_url(text: &str) -> Result<Url, &'static str> {
     let Ok(mut url) = Url::parse(text) else {
         return Err("not a URL");
     };

@@ -6,8 +6,8 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use secrecy::ExposeSecret;
 
-use super::environment::load_from;
-use super::{Config, ConfigProblems, ConfirmCode, TokenField};
+use super::environment::read_from;
+use super::{Config, ConfigProblems, ConfigSources, ConfirmCode, TokenField};
 use crate::access_rules::{AllowedHosts, ConsolePassword, SignIn, TrustedProxies, parse_host, parse_network};
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::telemetry::LogFormat;
@@ -21,8 +21,12 @@ const TWILIO: &str = "
 
 /// Builds the configuration from `NAME=value` lines.
 fn config_from_lines(lines: &str) -> Result<Config, ConfigProblems> {
-    let values: HashMap<&str, &str> = lines.lines().filter_map(|line| line.trim().split_once('=')).collect();
-    Config::from_lookup(|name| values.get(name).map(|&value| value.to_owned()))
+    Config::from_sources(&ConfigSources::from_environment(parse_lines(lines)))
+}
+
+fn parse_lines(lines: &str) -> HashMap<String, String> {
+    let values = lines.lines().filter_map(|line| line.trim().split_once('='));
+    values.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 fn valid_config(lines: &str) -> Config {
@@ -332,13 +336,13 @@ fn formerly_expanded_value_is_reported_with_its_line() {
                 NOTIFICATION_SECRET=\"se$cret\"\nNOTIFICATION_SECRET=$later\nRADARR_4K_API_KEY=$a";
     let expanded = |real: &str| {
         let problems = load(&format!("{file}\nPORT=x"), real).unwrap_err();
-        let values = problems.expanded_values.into_iter().map(|value| (value.variable, value.line));
+        let values = problems.notes.expanded_values.into_iter().map(|value| (value.variable, value.line));
         values.collect::<Vec<_>>()
     };
     let expected = [("LLM_API_KEY", 1), ("NOTIFICATION_SECRET", 5), ("RADARR_4K_API_KEY", 7)];
     assert_eq!(expanded(""), expected);
     assert_eq!(expanded("RADARR_4K_API_KEY="), expected[..2]);
-    let shown = load("TZ=UTC\nNOTIFICATION_SECRET=se$cret", "").unwrap().expanded_values[0].to_string();
+    let shown = load("TZ=UTC\nNOTIFICATION_SECRET=se$cret", "").unwrap().notes.expanded_values[0].to_string();
     assert_eq!(
         shown,
         "NOTIFICATION_SECRET, line 2 of .env: the value has a $; earlier versions removed the $ and the name after it; \
@@ -371,7 +375,7 @@ fn file_may_have_a_byte_order_mark_and_must_be_utf_8() {
     let path = folder.path().join(".env");
     fs::write(&path, b"TZ=UTC\nLLM_API_KEY=\xFF").unwrap();
     assert_eq!(
-        load_from(&path, &HashMap::new()).unwrap_err().to_string(),
+        load_from(&path, HashMap::new()).unwrap_err().to_string(),
         "read the configuration\n  .env, line 2: not UTF-8, e.g. LLM_MODEL='quote what has $, # or spaces'"
     );
 }
@@ -469,7 +473,7 @@ fn malformed_lines_are_reported_with_bad_values_and_not_quoted() {
 #[test]
 fn misspelled_name_is_reported_without_its_value() {
     let misspelled_names =
-        |config: Config| config.misspelled_names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        |config: Config| config.notes.misspelled_names.iter().map(ToString::to_string).collect::<Vec<_>>();
     let config =
         load("LLM_MODLE=hunter2\nRATE_LIMIT=off", "LLM_MODLE=gpt\nADMIN_PHONES=+15550100123").unwrap();
     assert_eq!(
@@ -494,7 +498,7 @@ fn misspelled_name_is_reported_beside_the_missing_variable() {
 
 #[test]
 fn missing_file_is_not_an_error() {
-    let config = load_from(Path::new("/nonexistent/.env"), &HashMap::new()).unwrap();
+    let config = load_from(Path::new("/nonexistent/.env"), HashMap::new()).unwrap();
     assert_eq!(format!("{config:?}"), format!("{:?}", valid_config("")));
 }
 
@@ -502,6 +506,9 @@ fn load(file: &str, real: &str) -> Result<Config, ConfigProblems> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".env");
     fs::write(&path, file).unwrap();
-    let real = real.lines().filter_map(|line| line.split_once('='));
-    load_from(&path, &real.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    load_from(&path, parse_lines(real))
+}
+
+fn load_from(path: &Path, environment: HashMap<String, String>) -> Result<Config, ConfigProblems> {
+    Config::from_sources(&read_from(path, environment))
 }

@@ -1,87 +1,268 @@
-//! All environment variables, each with an example of a valid value.
+//! Table of all settings: names, examples, and what forms and the command line need to know about them.
 
-/// Name of a variable, and an example line that sets it correctly.
-#[derive(Clone, Copy)]
-pub(super) struct Variable {
-    pub(super) name: &'static str,
-    pub(super) example: &'static str,
+/// Default of `TWILIO_API_URL`.
+pub(super) const DEFAULT_TWILIO_API_URL: &str = "https://api.twilio.com";
+/// Default of `LLM_BASE_URL`.
+pub(super) const DEFAULT_LLM_BASE_URL: &str = "https://api.openai.com/v1";
+
+/// Setting, which is an environment variable, a line of `.env`, or a stored row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Variable {
+    pub name: &'static str,
+    /// Line that sets the variable correctly, such as `PORT=3000`.
+    pub example: &'static str,
+    pub group: SettingGroup,
+    pub(super) kind: VariableKind,
+    /// Label of the field in a form.
+    pub label: &'static str,
+    /// Sentence that explains the field.
+    pub help: &'static str,
+}
+
+/// Group of settings that belong into one form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingGroup {
+    Server,
+    People,
+    Library,
+    Model,
+    Texting,
+    Notifications,
+    Console,
+    Limits,
+    Conversation,
+}
+
+/// Handling of a setting's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum VariableKind {
+    /// Needed before the database is opened or to reach the console, so it is never stored.
+    EnvironmentOnly,
+    Plain,
+    /// Secret, which is stored in the secrets file and shown nowhere.
+    Secret(SecretServer),
+}
+
+/// Server to which a secret is sent: the first of these URL variables that has a value, or a default. A secret that is
+/// sent nowhere has neither.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SecretServer {
+    pub(super) url_variables: &'static [&'static str],
+    pub(super) default_url: Option<&'static str>,
+}
+
+impl SettingGroup {
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Server => "Server",
+            Self::People => "People",
+            Self::Library => "Sonarr and Radarr",
+            Self::Model => "Model",
+            Self::Texting => "Texting",
+            Self::Notifications => "Notifications",
+            Self::Console => "Console",
+            Self::Limits => "Limits",
+            Self::Conversation => "Conversations",
+        }
+    }
+}
+
+impl Variable {
+    pub fn is_secret(&self) -> bool {
+        matches!(self.kind, VariableKind::Secret(_))
+    }
+
+    pub fn is_storable(&self) -> bool {
+        self.kind != VariableKind::EnvironmentOnly
+    }
+
+    /// Returns the server of a secret; `None` for other settings.
+    pub(super) fn secret_server(&self) -> Option<SecretServer> {
+        match self.kind {
+            VariableKind::Secret(server) => Some(server),
+            VariableKind::EnvironmentOnly | VariableKind::Plain => None,
+        }
+    }
 }
 
 /// Returns the variable with this name.
-pub(super) fn find_variable(name: &str) -> Option<Variable> {
-    ALL.iter().find(|variable| variable.name == name).copied()
+pub fn find_variable(name: &str) -> Option<Variable> {
+    VARIABLES.iter().find(|variable| variable.name == name).copied()
+}
+
+const ENVIRONMENT_ONLY: VariableKind = VariableKind::EnvironmentOnly;
+const PLAIN: VariableKind = VariableKind::Plain;
+const UNBOUND_SECRET: VariableKind = secret_of(&[], None);
+
+const fn secret_of(
+    url_variables: &'static [&'static str],
+    default_url: Option<&'static str>,
+) -> VariableKind {
+    VariableKind::Secret(SecretServer { url_variables, default_url })
 }
 
 macro_rules! variables {
-    ($($name:ident = $value:literal),* $(,)?) => {$(
-        pub(super) const $name: Variable =
-            Variable { name: stringify!($name), example: concat!(stringify!($name), "=", $value) };
-    )*
-        pub(super) const ALL: &[Variable] = &[$($name),*];
+    ($($group:ident {
+        $($name:ident = $value:literal, $kind:expr, $label:literal, $help:literal;)*
+    })*) => {
+        $($(
+            pub(super) const $name: Variable = Variable {
+                name: stringify!($name),
+                example: concat!(stringify!($name), "=", $value),
+                group: SettingGroup::$group,
+                kind: $kind,
+                label: $label,
+                help: $help,
+            };
+        )*)*
+        /// All settings, group by group.
+        pub const VARIABLES: &[Variable] = &[$($($name),*),*];
     };
 }
 
 variables! {
-    HOST = "0.0.0.0",
-    PORT = "3000",
-    PUBLIC_URL = "https://sms.example.org",
-    TRUSTED_PROXIES = "127.0.0.1,172.16.0.0/12",
-    CONSOLE_BIND = "127.0.0.1:3001",
-    CONSOLE_PASSWORD = "'four words you remember'",
-    CONSOLE_AUTH = "password",
-    CONSOLE_HOSTS = "dialarr.home.lan,dialarr.example.org",
-    DATABASE_URL = "dialarr.db",
-    TZ = "Europe/Berlin",
-    TWILIO_ACCOUNT_SID = "AC0123456789abcdef0123456789abcdef",
-    TWILIO_AUTH_TOKEN = "0123456789abcdef",
-    TWILIO_PHONE_NUMBER = "+15550100123",
-    TWILIO_API_KEY_SID = "SK0123456789abcdef0123456789abcdef",
-    TWILIO_API_KEY_SECRET = "0123456789abcdef",
-    TWILIO_MESSAGING_SERVICE_SID = "MG0123456789abcdef0123456789abcdef",
-    TWILIO_API_URL = "https://api.twilio.com",
-    TWILIO_MMS = "off",
-    LLM_API_KEY = "sk-0123456789",
-    LLM_BASE_URL = "http://localhost:11434/v1",
-    LLM_MODEL = "gpt-5.4-mini",
-    LLM_CONTEXT_WINDOW = "128000",
-    LLM_REASONING_EFFORT = "auto",
-    LLM_TOKEN_FIELD = "auto",
-    LLM_MAX_CONCURRENT = "64",
-    LLM_PRICE_INPUT = "0.75",
-    LLM_PRICE_CACHED = "0.075",
-    LLM_PRICE_OUTPUT = "4.50",
-    EMBEDDINGS_MODEL = "nomic-embed-text",
-    EMBEDDINGS_BASE_URL = "http://localhost:11434/v1",
-    EMBEDDINGS_API_KEY = "sk-0123456789",
-    EMBEDDINGS_FLOOR = "0.30",
-    SONARR_URL = "http://sonarr:8989",
-    SONARR_API_KEY = "0123456789abcdef",
-    RADARR_URL = "http://radarr:7878",
-    RADARR_API_KEY = "0123456789abcdef",
-    SONARR_4K_URL = "http://sonarr4k:8989",
-    SONARR_4K_API_KEY = "0123456789abcdef",
-    RADARR_4K_URL = "http://radarr4k:7878",
-    RADARR_4K_API_KEY = "0123456789abcdef",
-    NOTIFICATION_SECRET = "0123456789abcdef",
-    NOTIFICATION_URL = "http://dialarr:3000",
-    QUIET_HOURS = "22-7",
-    ADMIN_PHONE = "+15550100123",
-    PHONE_WHITELIST = "+15550100123,+15550100124",
-    CONVERSATION_IDLE_MINUTES = "30",
-    CONFIRM_MINUTES = "5",
-    CONFIRM_CODE = "bulk",
-    CONFIRM_LANGS = "es,fr",
-    COALESCE_MS = "1200",
-    SMS_REACTIONS = "silent",
-    TURN_ROUTING = "heuristic",
-    LLM_SKIP = "never",
-    MEMORY_NOTES = "model",
-    QUOTA_MOVIES = "10/7d",
-    QUOTA_SEASONS = "10/7d",
-    RATE_LIMIT = "10/1m",
-    DAILY_TOKENS = "3000000",
-    DAILY_COST = "2.50",
-    RETENTION_DAYS = "365",
-    LOG_FORMAT = "pretty",
-    RUST_LOG = "info,dialarr=debug",
+    Server {
+        HOST = "0.0.0.0", ENVIRONMENT_ONLY,
+            "Webhook address", "Address on which the webhooks listen.";
+        PORT = "3000", ENVIRONMENT_ONLY,
+            "Webhook port", "Port on which the webhooks listen.";
+        DATABASE_URL = "dialarr.db", ENVIRONMENT_ONLY,
+            "Database file", "Path of the SQLite database, which is created if it does not exist.";
+        SECRETS_FILE = "dialarr.secrets.json", ENVIRONMENT_ONLY,
+            "Secrets file", "Path of the file with the stored secrets, by default beside the database.";
+        LOG_FORMAT = "pretty", PLAIN,
+            "Log format", "Format of log lines: pretty, or json for machines.";
+        RUST_LOG = "info,dialarr=debug", PLAIN,
+            "Log filter", "Log level, or a list of target=level pairs.";
+    }
+    People {
+        ADMIN_PHONE = "+15550100123", PLAIN,
+            "Your phone number", "Phone number that becomes an admin at the start if it is unknown.";
+        PHONE_WHITELIST = "+15550100123,+15550100124", PLAIN,
+            "Members", "Phone numbers that become members at the start if they are unknown.";
+        TZ = "Europe/Berlin", PLAIN,
+            "Time zone", "Time zone of displayed times, such as Europe/Berlin.";
+    }
+    Library {
+        SONARR_URL = "http://sonarr:8989", PLAIN,
+            "Sonarr URL", "Base URL of Sonarr, with a base path such as /sonarr if it has one.";
+        SONARR_API_KEY = "0123456789abcdef", secret_of(&["SONARR_URL"], None),
+            "Sonarr API key", "API key of Sonarr, from Settings, General, Security.";
+        RADARR_URL = "http://radarr:7878", PLAIN,
+            "Radarr URL", "Base URL of Radarr, with a base path such as /radarr if it has one.";
+        RADARR_API_KEY = "0123456789abcdef", secret_of(&["RADARR_URL"], None),
+            "Radarr API key", "API key of Radarr, from Settings, General, Security.";
+        SONARR_4K_URL = "http://sonarr4k:8989", PLAIN,
+            "Sonarr 4K URL", "Base URL of a second Sonarr, for 4K.";
+        SONARR_4K_API_KEY = "0123456789abcdef", secret_of(&["SONARR_4K_URL"], None),
+            "Sonarr 4K API key", "API key of the second Sonarr.";
+        RADARR_4K_URL = "http://radarr4k:7878", PLAIN,
+            "Radarr 4K URL", "Base URL of a second Radarr, for 4K.";
+        RADARR_4K_API_KEY = "0123456789abcdef", secret_of(&["RADARR_4K_URL"], None),
+            "Radarr 4K API key", "API key of the second Radarr.";
+    }
+    Model {
+        LLM_API_KEY = "sk-0123456789", secret_of(&["LLM_BASE_URL"], Some(DEFAULT_LLM_BASE_URL)),
+            "Model API key", "API key of the model server; many self-hosted servers need none.";
+        LLM_BASE_URL = "http://localhost:11434/v1", PLAIN,
+            "Model server", "Base URL of an OpenAI-compatible server, by default that of OpenAI.";
+        LLM_MODEL = "gpt-5.4-mini", PLAIN,
+            "Model", "Name of the model at its server.";
+        LLM_CONTEXT_WINDOW = "128000", PLAIN,
+            "Context window", "Context size of the model in tokens, for the meter in the console.";
+        LLM_REASONING_EFFORT = "auto", PLAIN,
+            "Reasoning effort", "Reasoning effort: auto, none, minimal, low, medium, high or xhigh.";
+        LLM_TOKEN_FIELD = "auto", PLAIN,
+            "Token limit field", "Request field that limits an answer: auto, max_tokens or max_completion_tokens.";
+        LLM_MAX_CONCURRENT = "64", PLAIN,
+            "Concurrent requests", "Highest limit of concurrent requests to the model.";
+        LLM_PRICE_INPUT = "0.75", PLAIN,
+            "Input price", "Price of a million input tokens.";
+        LLM_PRICE_CACHED = "0.075", PLAIN,
+            "Cached input price", "Price of a million input tokens that the server had cached.";
+        LLM_PRICE_OUTPUT = "4.50", PLAIN,
+            "Output price", "Price of a million output tokens.";
+        EMBEDDINGS_MODEL = "nomic-embed-text", PLAIN,
+            "Embeddings model", "Model with which memory is also searched by meaning.";
+        EMBEDDINGS_BASE_URL = "http://localhost:11434/v1", PLAIN,
+            "Embeddings server", "Base URL of the embeddings server, by default that of the model.";
+        EMBEDDINGS_API_KEY = "sk-0123456789", secret_of(&["EMBEDDINGS_BASE_URL", "LLM_BASE_URL"], Some(DEFAULT_LLM_BASE_URL)),
+            "Embeddings API key", "API key of the embeddings server, by default that of the model at the same base URL.";
+        EMBEDDINGS_FLOOR = "0.30", PLAIN,
+            "Minimum similarity", "Similarity from 0 to 1 above which texts count as related.";
+        MEMORY_NOTES = "model", PLAIN,
+            "Summaries for memory", "Source of the summaries by which answers are found again: model or code.";
+    }
+    Texting {
+        PUBLIC_URL = "https://sms.example.org", PLAIN,
+            "Public URL", "Base URL at which Twilio calls Dialarr, without /webhook.";
+        TRUSTED_PROXIES = "127.0.0.1,172.16.0.0/12", PLAIN,
+            "Trusted proxies", "Addresses or networks of the proxies and tunnels in front of the webhooks.";
+        TWILIO_ACCOUNT_SID = "AC0123456789abcdef0123456789abcdef", PLAIN,
+            "Account SID", "SID of the Twilio account, from its console.";
+        TWILIO_AUTH_TOKEN = "0123456789abcdef", secret_of(&["TWILIO_API_URL"], Some(DEFAULT_TWILIO_API_URL)),
+            "Auth token", "Auth token of the Twilio account, or a list of two during a token change.";
+        TWILIO_PHONE_NUMBER = "+15550100123", PLAIN,
+            "Phone number", "Number that people text.";
+        TWILIO_API_KEY_SID = "SK0123456789abcdef0123456789abcdef", PLAIN,
+            "API key SID", "SID of an API key that sends texts instead of the auth token.";
+        TWILIO_API_KEY_SECRET = "0123456789abcdef", secret_of(&["TWILIO_API_URL"], Some(DEFAULT_TWILIO_API_URL)),
+            "API key secret", "Secret of the Twilio API key.";
+        TWILIO_MESSAGING_SERVICE_SID = "MG0123456789abcdef0123456789abcdef", PLAIN,
+            "Messaging service SID", "SID of a messaging service that sends instead of the number.";
+        TWILIO_API_URL = "https://api.twilio.com", PLAIN,
+            "Twilio API URL", "Base URL of Twilio's API, which only tests and proxies change.";
+        TWILIO_MMS = "off", PLAIN,
+            "Posters as pictures", "Whether posters are sent as MMS: on or off.";
+    }
+    Notifications {
+        NOTIFICATION_SECRET = "0123456789abcdef", UNBOUND_SECRET,
+            "Webhook secret", "Long random word that Sonarr and Radarr send with their events.";
+        NOTIFICATION_URL = "http://dialarr:3000", PLAIN,
+            "Webhook URL", "Base URL at which Sonarr and Radarr reach Dialarr, by default the public URL.";
+        QUIET_HOURS = "22-7", PLAIN,
+            "Quiet hours", "Hours in which notifications wait until morning, such as 22-7, or off.";
+    }
+    Console {
+        CONSOLE_BIND = "127.0.0.1:3001", ENVIRONMENT_ONLY,
+            "Console address", "Address and port of the console and its API; empty turns both off.";
+        CONSOLE_PASSWORD = "'four words you remember'", UNBOUND_SECRET,
+            "Console password", "Password of at least 10 characters, or an argon2id hash of one.";
+        CONSOLE_AUTH = "password", PLAIN,
+            "Console sign-in", "password, or none for a console on a loopback address only.";
+        CONSOLE_HOSTS = "dialarr.home.lan,dialarr.example.org", PLAIN,
+            "Console host names", "Further host names of the console.";
+    }
+    Limits {
+        QUOTA_MOVIES = "10/7d", PLAIN,
+            "Movies per member", "Movies that a member may add within a period, such as 10/7d, or off.";
+        QUOTA_SEASONS = "10/7d", PLAIN,
+            "Seasons per member", "Seasons that a member may add within a period, such as 10/7d, or off.";
+        RATE_LIMIT = "10/1m", PLAIN,
+            "Texts per number", "Texts of one number that are answered within a period, such as 10/1m, or off.";
+        DAILY_TOKENS = "3000000", PLAIN,
+            "Tokens per day", "Tokens of all model calls of a day, or off.";
+        DAILY_COST = "2.50", PLAIN,
+            "Cost per day", "Cost of all model calls of a day, in the currency of the prices.";
+        RETENTION_DAYS = "365", PLAIN,
+            "Retention", "Days after which message texts are erased.";
+    }
+    Conversation {
+        CONVERSATION_IDLE_MINUTES = "30", PLAIN,
+            "Idle minutes", "Minutes of silence that end a conversation.";
+        CONFIRM_MINUTES = "5", PLAIN,
+            "Confirmation minutes", "Minutes for which a confirmation prompt accepts a yes.";
+        CONFIRM_CODE = "bulk", PLAIN,
+            "Confirmation codes", "Deletions that require a four-digit code: bulk or always.";
+        CONFIRM_LANGS = "es,fr", PLAIN,
+            "Confirmation languages", "Languages besides English in which yes and no are recognized.";
+        COALESCE_MS = "1200", PLAIN,
+            "Pause before an answer", "Milliseconds of silence after which texts of one user are answered together.";
+        SMS_REACTIONS = "silent", PLAIN,
+            "Reactions by text", "Reply to a text that the model only reacts to: silent or text.";
+        TURN_ROUTING = "heuristic", PLAIN,
+            "Texts without an answer", "Texts that get no answer: off, heuristic or ai.";
+        LLM_SKIP = "never", PLAIN,
+            "Answers without the model", "Questions that are answered without the model: never or sure.";
+    }
 }

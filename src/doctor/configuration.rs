@@ -1,31 +1,48 @@
-//! Check of the variables: invalid values, misspelled names, and values that earlier versions shortened.
+//! Check of the variables and stored settings: invalid values, values without effect, misspelled names, and values that
+//! earlier versions shortened.
 
 use super::Finding;
-use crate::config::{Config, ConfigProblem, ConfigProblems, ExpandedValue, MisspelledName};
+use crate::config::{
+    Config, ConfigProblem, ConfigProblems, ExpandedValue, IneffectiveReason, IneffectiveSetting,
+    MisspelledName,
+};
 
 pub(crate) fn check_configuration(config: &Result<Config, ConfigProblems>) -> Vec<Finding> {
-    let (mut findings, misspelled_names, expanded_values) = match config {
-        Ok(config) => {
-            let ok = Finding::ok("configuration: all values are valid");
-            (vec![ok], &config.misspelled_names, &config.expanded_values)
-        }
-        Err(ConfigProblems { list, misspelled_names, expanded_values }) => {
-            (list.iter().map(problem_finding).collect(), misspelled_names, expanded_values)
-        }
+    let (mut findings, notes) = match config {
+        Ok(config) => (vec![Finding::ok("configuration: all values are valid")], &config.notes),
+        Err(ConfigProblems { list, notes }) => (list.iter().map(problem_finding).collect(), notes),
     };
-    findings.extend(misspelled_names.iter().map(misspelled_name_finding));
-    findings.extend(expanded_values.iter().map(expanded_value_finding));
+    findings.extend(notes.misspelled_names.iter().map(misspelled_name_finding));
+    findings.extend(notes.expanded_values.iter().map(expanded_value_finding));
+    findings.extend(notes.ineffective_settings.iter().map(ineffective_setting_finding));
     findings
 }
 
 fn problem_finding(problem: &ConfigProblem) -> Finding {
     let summary = format!("configuration: {}: {}", problem.location(), problem.reason);
-    Finding::failure(summary, format!("for example {}", problem.example))
+    Finding::failure(summary, format!("for example {}", problem.repair()))
 }
 
 fn misspelled_name_finding(misspelling: &MisspelledName) -> Finding {
     let summary = format!("configuration: {}: unknown setting", misspelling.name);
     Finding::warning(summary, format!("if {} is meant, rename it", misspelling.suggestion))
+}
+
+fn ineffective_setting_finding(setting: &IneffectiveSetting) -> Finding {
+    let IneffectiveSetting { name, reason } = setting;
+    let summary = format!("configuration: {setting}");
+    match reason {
+        IneffectiveReason::Overridden(_) => {
+            let hint = format!("remove it there to use the stored value, or run dialarr config unset {name}");
+            Finding { hint: Some(hint), ..Finding::ok(summary) }
+        }
+        IneffectiveReason::EnvironmentOnly | IneffectiveReason::Unknown => {
+            Finding::warning(summary, format!("run dialarr config unset {name}"))
+        }
+        IneffectiveReason::Unusable(_) => {
+            Finding::failure(summary, format!("run dialarr config set {name}, and enter the value again"))
+        }
+    }
 }
 
 fn expanded_value_finding(value: &ExpandedValue) -> Finding {

@@ -9,6 +9,7 @@ pub(crate) mod host;
 mod library;
 mod model;
 mod phone;
+mod secrets;
 pub(crate) mod service;
 
 use anyhow::Context;
@@ -88,7 +89,8 @@ pub(crate) async fn run_checks(config: &Config, long_request: LongRequest) -> an
         model::check_model(config, &network, long_request),
         embeddings::check_embeddings(embedder.as_deref(), floor),
     );
-    let mut findings = host::check_host(&config.database);
+    let mut findings = secrets::check_secrets_file(&config.secrets_file);
+    findings.extend(host::check_host(&config.database));
     findings.extend(service);
     findings.extend(clock);
     if instances.is_empty() {

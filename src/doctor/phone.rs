@@ -224,6 +224,7 @@ fn account_finding(error: &AccountError) -> Finding {
 mod tests {
     use super::super::FindingGrade;
     use super::*;
+    use crate::config::ConfigSources;
 
     fn now() -> Timestamp {
         "2026-11-21T12:00:00Z".parse().unwrap()
@@ -268,12 +269,10 @@ mod tests {
     #[test]
     fn https_address_without_listed_proxies_is_a_warning() {
         let grade = |url: &str, proxies: &str| {
-            let lookup = |name: &str| match name {
-                "PUBLIC_URL" => Some(url.to_owned()),
-                "TRUSTED_PROXIES" => Some(proxies.to_owned()),
-                _ => None,
-            };
-            untrusted_proxy_finding(&Config::from_lookup(lookup).unwrap()).map(|finding| finding.grade)
+            let values = [("PUBLIC_URL", url), ("TRUSTED_PROXIES", proxies)];
+            let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let config = Config::from_sources(&ConfigSources::from_environment(values)).unwrap();
+            untrusted_proxy_finding(&config).map(|finding| finding.grade)
         };
         assert_eq!(grade("https://sms.example.org", ""), Some(FindingGrade::Warning));
         assert_eq!(grade("https://sms.example.org", "127.0.0.1"), None);

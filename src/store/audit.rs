@@ -29,6 +29,18 @@ pub enum Actor {
     Dialarr,
 }
 
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User(user) => write!(f, "user:{user}"),
+            Self::Shell => f.write_str("shell"),
+            Self::Console => f.write_str("console"),
+            Self::Key(id) => write!(f, "{API_KEY_PREFIX}{id}"),
+            Self::Dialarr => f.write_str("dialarr"),
+        }
+    }
+}
+
 impl Actor {
     /// Returns the user who made the change, if the actor was one of the users.
     pub fn user(self) -> Option<UserId> {
@@ -51,6 +63,8 @@ pub enum AuditSubject {
     Console,
     /// An API key.
     Key(i64),
+    /// Stored settings, which the detail names.
+    Settings,
 }
 
 /// New entry of the log. `detail` contains neither names nor phone numbers of users, only their ids.
@@ -80,6 +94,7 @@ impl fmt::Display for AuditSubject {
             Self::Household => f.write_str("household"),
             Self::Console => f.write_str("console"),
             Self::Key(id) => write!(f, "api_key:{id}"),
+            Self::Settings => f.write_str("settings"),
         }
     }
 }
@@ -91,22 +106,16 @@ const OPEN_INTENT: LiteralSql =
     LiteralSql("(audit_log.kind = 'write' OR audit_log.kind = 'write_queued' OR audit_log.kind = 'delete')");
 
 pub fn record_change(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> QueryResult<()> {
-    let (user, actor) = match entry.actor {
-        Actor::User(user) => (Some(user.0), None),
-        Actor::Shell => (None, Some("shell".to_owned())),
-        Actor::Console => (None, Some("console".to_owned())),
-        Actor::Key(id) => (None, Some(format!("{API_KEY_PREFIX}{id}"))),
-        Actor::Dialarr => (None, Some("dialarr".to_owned())),
-    };
+    let user = entry.actor.user();
     let mut detail = entry.detail.clone();
-    if let (Some(actor), Some(detail)) = (actor, detail.as_object_mut()) {
-        detail.insert("by".to_owned(), actor.into());
+    if let (None, Some(detail)) = (user, detail.as_object_mut()) {
+        detail.insert("by".to_owned(), entry.actor.to_string().into());
     }
     diesel::insert_into(audit_log::table)
         .values((
             audit_log::at.eq(ms(now)),
             audit_log::epoch.eq(super::boot::current_epoch()),
-            audit_log::user_id.eq(user),
+            audit_log::user_id.eq(user.map(|user| user.0)),
             audit_log::kind.eq(entry.kind),
             audit_log::subject.eq(entry.subject.to_string()),
             audit_log::detail.eq(detail.to_string()),

@@ -427,6 +427,19 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
+    settings (name) {
+        name -> Text,
+        value -> Nullable<Text>,
+        secret_version -> Nullable<BigInt>,
+        version -> BigInt,
+        changed_at -> Timestamp,
+        changed_by -> Text,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
     sign_in_links (token_hash) {
         token_hash -> Binary,
         created_at -> Timestamp,
@@ -659,6 +672,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     requests,
     reservations,
     sessions,
+    settings,
     sign_in_links,
     sweeps,
     text_indexes,

@@ -114,7 +114,7 @@ fn foreign_database_file_is_refused_unchanged() {
         let message = refused.errors.lines().last().unwrap_or_default();
         assert!(message.starts_with(&format!("error: failed to use dialarr.db: {fault}")), "{message}");
         assert_eq!(refused.code, Some(78), "{fault}");
-        assert_eq!(cli.run(&["users", "list"], &[]).code, Some(1), "{fault}");
+        assert_eq!(cli.run(&["users", "list"], &[]).code, Some(78), "{fault}");
         assert_eq!(files(&cli), before, "{fault}");
     }
 }

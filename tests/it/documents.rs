@@ -265,8 +265,10 @@ fn every_documented_command_and_option_exists() {
                 assert!(commands.contains(&format!("\n  {name} ")), "{path} names dialarr {name}");
                 let help_text = asked.entry(name.to_owned()).or_insert_with(|| help(&[name]));
                 for option in options.filter(|option| option.starts_with("--")) {
+                    let subcommands = [("users", "set"), ("config", "export")];
+                    let mut subcommands = subcommands.into_iter().filter(|(group, _)| *group == name);
                     let is_known = help_text.contains(option)
-                        || (name == "users" && help(&[name, "set"]).contains(option));
+                        || subcommands.any(|(group, command)| help(&[group, command]).contains(option));
                     assert!(is_known, "{path} names dialarr {name} {option}");
                 }
             }

@@ -17,6 +17,7 @@ mod ci;
 mod cli;
 mod clock_steps;
 mod code_guesses;
+mod config_command;
 mod confirmation;
 mod contexts;
 mod copies;

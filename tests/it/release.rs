@@ -117,7 +117,7 @@ fn database_of_a_later_version_is_refused_unchanged() {
     );
     assert_eq!((refused.code, message), (Some(78), expected.as_str()));
     let refused = cli.run(&["users", "list"], &[]);
-    assert_eq!((refused.code, refused.errors), (Some(1), format!("{expected}\n")));
+    assert_eq!((refused.code, refused.errors), (Some(78), format!("{expected}\n")));
 
     assert_eq!(cli.read("dialarr.db"), before);
     assert_eq!(cli.names(), ["dialarr.db"]);

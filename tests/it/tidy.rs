@@ -1,11 +1,10 @@
 //! Rules of the repository: imports, sizes, names, wording.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::{fs, io};
 
-use dialarr::config::Config;
+use dialarr::config::{Config, ConfigSources, VARIABLES};
 
 use crate::import_graph::ImportGraph;
 
@@ -216,16 +215,11 @@ fn source_files_are_short_and_mod_files_have_no_logic() {
 }
 
 #[test]
-fn example_file_names_exactly_the_variables_that_are_read() {
+fn example_file_names_exactly_the_variables_of_the_table() {
     assert_eq!(names_in("# NOT=this\nPORT=3000\n\nTZ=\n"), set(&["PORT", "TZ"]));
 
-    let read = RefCell::new(BTreeSet::new());
-    let unset = Config::from_lookup(|name| {
-        read.borrow_mut().insert(name.to_owned());
-        None
-    });
-    assert_eq!(unset.err(), None);
-    assert_eq!(names_in(&example_file()), read.into_inner());
+    let table = VARIABLES.iter().map(|variable| variable.name.to_owned()).collect();
+    assert_eq!(names_in(&example_file()), table);
 }
 
 #[test]
@@ -258,12 +252,11 @@ fn links_between_documents_lead_to_existing_headings() {
 #[test]
 fn example_file_changes_no_default() {
     let example = example_file();
-    let value = |name: &str| {
-        let mut lines = example.lines();
-        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
-    };
-    let unset = Config::from_lookup(|_| None).unwrap();
-    assert_eq!(format!("{:?}", Config::from_lookup(value).unwrap()), format!("{unset:?}"));
+    let lines = example.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('='));
+    let values = lines.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let config = Config::from_sources(&ConfigSources::from_environment(values)).unwrap();
+    let unset = Config::from_sources(&ConfigSources::default()).unwrap();
+    assert_eq!(format!("{config:?}"), format!("{unset:?}"));
 }
 
 #[test]

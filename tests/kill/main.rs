@@ -9,4 +9,5 @@ mod ledger;
 mod model;
 mod people;
 mod random;
+mod settings;
 mod stage;

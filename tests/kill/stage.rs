@@ -294,7 +294,7 @@ impl Drop for Running {
 pub(crate) static OTHER_PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// Returns the program as it was when the first test began: a build may replace the file in the meantime.
-fn program() -> &'static Path {
+pub(crate) fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let name = concat!("dialarr-under-", env!("CARGO_CRATE_NAME"));

@@ -53,6 +53,8 @@ pub enum AuditEntrySubject {
     Console,
     /// API key, with its name.
     Key(String),
+    /// Stored settings.
+    Settings,
     /// Subject that no longer exists, in its stored form.
     Unresolved(String),
 }
@@ -117,6 +119,7 @@ fn resolve_subject(conn: &mut Conn, stored: String) -> QueryResult<AuditEntrySub
     let subject = match (stored.as_str(), stored.split_once(':')) {
         ("household", _) => Some(AuditEntrySubject::Household),
         ("console", _) => Some(AuditEntrySubject::Console),
+        ("settings", _) => Some(AuditEntrySubject::Settings),
         (_, Some((kind, id))) => match id.parse() {
             Ok(id) => load_subject(conn, kind, id).optional()?.flatten(),
             Err(_) => None,

@@ -73,7 +73,8 @@ fn remove_if_present(path: &Path) -> io::Result<()> {
     }
 }
 
-fn sync_parent_directory(file: &Path) -> io::Result<()> {
+/// Syncs the directory of a file, so that a new name of the file is on disk.
+pub fn sync_parent_directory(file: &Path) -> io::Result<()> {
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     match File::open(parent.unwrap_or(Path::new(".")))?.sync_all() {
         // Some file systems, such as network file systems, cannot sync a directory.

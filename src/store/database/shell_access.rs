@@ -91,11 +91,25 @@ pub fn visit_read_only<R>(
     Ok(conn.transaction(work)?)
 }
 
+/// Runs `work`, which only reads, without locking or migrating the file. Returns `None` if the file is missing or empty.
+pub fn inspect<R>(
+    path: &str,
+    work: impl FnOnce(&mut Conn) -> QueryResult<R>,
+) -> Result<Option<R>, OpenError> {
+    if std::fs::metadata(path).map_or(0, |file| file.len()) == 0 {
+        return Ok(None);
+    }
+    let mut conn = Arc::new(DatabaseHandle::open(path)?).connect(INSPECTION_PRAGMAS)?;
+    migration::reject_unusable_file(&mut conn, path)?;
+    let value = conn.transaction(work);
+    Ok(Some(value.map_err(|source| MigrationError::Tables { path: path.to_owned(), source })?))
+}
+
 fn open_for_visit(path: &str) -> Result<(LockedConnection, ServiceState), VisitError> {
+    migration::reject_log_without_database(path)?;
     if !std::path::Path::new(path).exists() {
         return Err(VisitError::Missing(path.to_owned()));
     }
-    migration::reject_log_without_database(path)?;
     let handle = Arc::new(DatabaseHandle::open(path)?);
     let service = match handle.try_lock()? {
         LockOutcome::Acquired => ServiceState::Stopped,

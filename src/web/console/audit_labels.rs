@@ -6,7 +6,7 @@ use crate::conversation::people::facts::{FORGOT, NOTED};
 use crate::conversation::title_requests::{FOLLOWING, NOT_FOLLOWING};
 
 /// Kinds of audit rows with their labels, in the order of the filter.
-pub(super) const KINDS: [(&str, &str); 51] = [
+pub(super) const KINDS: [(&str, &str); 52] = [
     ("write", "Started a change"),
     ("write_done", "Made a change"),
     ("write_settled", "Confirmed a change"),
@@ -26,6 +26,7 @@ pub(super) const KINDS: [(&str, &str); 51] = [
     ("suspend_codes", "Suspended deletions and approvals by text"),
     ("lift_suspension", "Allowed deletions and approvals by text again"),
     ("set", "Changed settings"),
+    ("configure", "Changed the configuration"),
     ("quota", "Changed a limit"),
     ("approve_deletion", "Approved a deletion"),
     ("deny_deletion", "Denied a deletion"),

@@ -1,0 +1,11 @@
+//! Stored settings: values that are changed with the program. Their rows are in the database, and their secrets in a
+//! file of their own.
+
+pub mod change;
+mod live;
+pub mod loading;
+pub mod secrets_file;
+#[cfg(test)]
+mod tests;
+
+pub use live::LiveSettings;
