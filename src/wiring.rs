@@ -7,7 +7,6 @@ use anyhow::Context;
 use jiff::SignedDuration;
 
 use crate::app::{AppBlueprint, MissedMessageSource};
-use crate::clock::Clock;
 use crate::config::{self, Config, ConfirmCode};
 use crate::conversation::deletion::deletion_messages::CodePolicy;
 use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
@@ -21,39 +20,63 @@ use crate::messaging::console::ConsoleChannel;
 use crate::messaging::outbox_relay::OutboundChannels;
 use crate::messaging::signature::SignatureVerifier;
 use crate::messaging::terminal::TerminalChannel;
-use crate::outbound_clients::{build_embedder, build_library, build_model, build_twilio};
+use crate::outbound_clients::{build_embedder, build_library, build_model, build_twilio, reuse_instances};
 use crate::store::database::db::Db;
 use crate::web::TwilioVerification;
 
-pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
+/// Opens the configured database.
+pub(crate) fn open_database(config: &Config) -> anyhow::Result<Db> {
+    let database = config.database.to_str().context("use a database path that is not UTF-8")?;
+    Ok(Db::open(database)?)
+}
+
+/// Builds a blueprint. The clients of unchanged sections of the configuration are those of the `earlier` blueprint.
+pub(crate) fn build_blueprint(
+    config: &Config,
+    earlier: Option<&AppBlueprint>,
+) -> anyhow::Result<AppBlueprint> {
     let network = build_network_client().context("set up the HTTP client; hint: install ca-certificates")?;
     let http = HttpClient::over_network(network.clone());
-    let twilio = config.twilio.as_ref().map(|twilio| Arc::new(build_twilio(twilio, &http)));
-    let database = config.database.to_str().context("use a database path that is not UTF-8")?;
+    let earlier = earlier.and_then(|blueprint| Some((blueprint.config.as_deref()?, blueprint)));
+    let earlier_if = |is_unchanged: fn(&Config, &Config) -> bool| {
+        earlier.filter(|(old, _)| is_unchanged(old, config)).map(|(_, blueprint)| blueprint)
+    };
+    let model = match earlier_if(|old, new| old.llm == new.llm) {
+        Some(earlier) => earlier.model.clone(),
+        None => config.llm.as_ref().map(|llm| build_model(llm, &network)).transpose()?,
+    };
+    let embedder = match earlier_if(|old, new| old.embeddings == new.embeddings) {
+        Some(earlier) => earlier.embedder.clone(),
+        None => config.embeddings.as_ref().map(|model| build_embedder(model, &network)).transpose()?,
+    };
+    let missed_messages = match earlier_if(|old, new| old.twilio == new.twilio) {
+        Some(earlier) => earlier.missed_messages.clone(),
+        None => config.twilio.as_ref().map(|account| MissedMessageSource {
+            twilio: Arc::new(build_twilio(account, &http)),
+            number: Address::new(account.phone_number.as_str()),
+        }),
+    };
+    let carrier = missed_messages.as_ref().map(|source| source.twilio.clone() as Arc<dyn MessageChannel>);
+    let mut library = build_library(&config.libraries, &http);
+    if let Some((old, blueprint)) = earlier {
+        reuse_instances(&mut library, &config.libraries, (&old.libraries, &blueprint.library));
+    }
     Ok(AppBlueprint {
-        db: Db::open(database)?,
-        clock: Clock::for_service(),
         settings: build_settings(config)?,
-        confirm_for: SignedDuration::try_from(config.conversation.confirm)?,
-        retention: SignedDuration::from_hours(24 * i64::from(config.retention_days)),
         admin: config.people.admin.clone(),
         members: config.people.members.clone(),
-        model: config.llm.as_ref().map(|llm| build_model(llm, &network)).transpose()?,
-        embedder: config.embeddings.as_ref().map(|model| build_embedder(model, &network)).transpose()?,
-        library: build_library(&config.libraries, &http),
+        model,
+        embedder,
+        library,
         channels: OutboundChannels {
-            carrier: twilio.clone().map(|twilio| twilio as Arc<dyn MessageChannel>),
+            carrier,
             terminal: Arc::new(TerminalChannel),
             console: Arc::new(ConsoleChannel),
         },
         twilio_verification: config.twilio.as_ref().map(|twilio| Arc::new(build_twilio_verification(twilio))),
         arr_secret: config.notifications.secret.clone(),
         config: Some(Arc::new(config.clone())),
-        missed_messages: twilio.zip(config.twilio.as_ref()).map(|(twilio, account)| MissedMessageSource {
-            twilio,
-            number: Address::new(account.phone_number.as_str()),
-        }),
-        context_window: config.llm.as_ref().and_then(|llm| llm.context_window),
+        missed_messages,
         console: config.console.rules.clone(),
     })
 }
@@ -94,6 +117,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
             ConfirmCode::Always => CodePolicy::Always,
         },
         codes: CodeSource::Random,
+        confirm_for: SignedDuration::try_from(conversation.confirm)?,
         languages: conversation
             .confirm_languages
             .iter()
@@ -104,6 +128,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
         quotas: Quotas { movies: config.limits.quota_movies, seasons: config.limits.quota_seasons },
         rate_limit: config.limits.rate,
         prices: config.llm.as_ref().map(|llm| llm.prices).unwrap_or_default(),
+        context_window: config.llm.as_ref().and_then(|llm| llm.context_window),
         budget: config.limits.budget,
         triage_level: conversation.routing,
         model_skipping: conversation.model_skipping,
@@ -117,6 +142,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
             .embeddings
             .as_ref()
             .map_or(DEFAULT_SIMILARITY_FLOOR, |embeddings| embeddings.floor),
+        retention: SignedDuration::from_hours(24 * i64::from(config.retention_days)),
         recovery_delays: config::recovery_delays(),
     })
 }

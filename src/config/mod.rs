@@ -1,6 +1,7 @@
 //! Configuration from environment variables and a `.env` file, as typed values. Only this module reads the environment.
 
 mod assemble;
+mod comparison;
 mod env_file;
 mod environment;
 mod expanded_value;
@@ -29,6 +30,7 @@ use crate::conversation::transcript::PhoneNumber;
 use crate::engine::{MetadataSource, ModelSkipping, PicturePolicy, SmsReactions};
 use crate::recovery_delays::RecoveryDelays;
 use crate::telemetry::LogSettings;
+pub use comparison::ConfigSection;
 pub use expanded_value::ExpandedValue;
 pub use misspelling::MisspelledName;
 pub use problems::{ConfigProblem, ConfigProblems};
@@ -156,7 +158,7 @@ pub enum TokenField {
     MaxCompletionTokens,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Libraries {
     pub sonarr: Option<Library>,
     pub radarr: Option<Library>,
@@ -183,13 +185,13 @@ pub struct Notifications {
 }
 
 /// Users who are added at startup.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct People {
     pub admin: Option<PhoneNumber>,
     pub members: Vec<PhoneNumber>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Conversation {
     /// Idle time that ends a conversation.
     pub idle: Duration,
@@ -207,7 +209,7 @@ pub struct Conversation {
 }
 
 /// Limits on additions by members, on the message rate, and on the cost of a day. `None` means no limit.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
     pub quota_movies: Option<RateLimit>,
     pub quota_seasons: Option<RateLimit>,

@@ -52,6 +52,10 @@ impl TypedTool for AddMovie {
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
     const AUDIENCE: ToolAudience = ToolAudience::CanAdd;
 
+    fn is_supported(library: &ArrInstances) -> bool {
+        !library.movies.is_empty()
+    }
+
     fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
         library.movie_names()
     }

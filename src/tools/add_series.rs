@@ -70,6 +70,10 @@ impl TypedTool for AddSeries {
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
     const AUDIENCE: ToolAudience = ToolAudience::CanAdd;
 
+    fn is_supported(library: &ArrInstances) -> bool {
+        !library.series.is_empty()
+    }
+
     fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
         library.series_names()
     }

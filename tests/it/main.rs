@@ -58,6 +58,7 @@ mod privacy;
 mod queued;
 mod quotas;
 mod recommend;
+mod reconfiguration;
 mod reconnects;
 mod release;
 mod replay;

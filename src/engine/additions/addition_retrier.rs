@@ -44,27 +44,19 @@ const ERROR_RETRY_DELAY: SignedDuration = SignedDuration::from_mins(5);
 pub struct AdditionRetrier {
     db: Db,
     clock: Clock,
-    /// Grace period in which a lost request may still arrive, before its outcome is checked.
-    grace_period: Duration,
-    tools: Arc<ToolRunner>,
+    parts: EngineParts,
     recorder: RetryRecorder,
     lifecycle: EngineLifecycle,
     addition_queued: WorkSignal,
 }
 
 impl AdditionRetrier {
-    pub(crate) fn new(
-        parts: &EngineParts,
-        tools: Arc<ToolRunner>,
-        lifecycle: EngineLifecycle,
-        addition_queued: WorkSignal,
-    ) -> Self {
+    pub(crate) fn new(parts: &EngineParts, lifecycle: EngineLifecycle, addition_queued: WorkSignal) -> Self {
         let EngineParts { db, clock, .. } = parts.clone();
         Self {
             db,
             clock,
-            grace_period: parts.settings.recovery_delays.grace,
-            tools,
+            parts: parts.clone(),
             recorder: RetryRecorder::new(parts),
             lifecycle,
             addition_queued,
@@ -136,7 +128,8 @@ impl AdditionRetrier {
                 .write(move |conn| title_requests::withdraw_additions(conn, user, now))
                 .await?);
         }
-        let Some(tool) = self.tools.registry().get(tool_name(group.merged.title.kind)).cloned() else {
+        let Some(tool) = self.tool_runner().registry().get(tool_name(group.merged.title.kind)).cloned()
+        else {
             let message = format_refused(&group.merged.title, None);
             let abandoned = AbandonedAddition::with_shared_message(message, FailureCode::NoSuchTool);
             return self.recorder.record_abandoned(&context, &group, abandoned).await;
@@ -242,7 +235,7 @@ impl AdditionRetrier {
         }
         let tool_context = ToolContext {
             request_timing: RequestTiming::Earlier,
-            ..self.tools.load_context(context, EffectLevel::Write).await?
+            ..self.tool_runner().load_context(context, EffectLevel::Write).await?
         };
         let result = tokio::time::timeout(tool.timeout(), tool.run(&approved, &tool_context)).await;
         Ok(match result {
@@ -288,8 +281,9 @@ impl AdditionRetrier {
         addition: &DeferredAddition,
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<RetryOutcome> {
-        self.clock.sleep(self.grace_period).await;
-        let tool_context = self.tools.load_context(context, EffectLevel::Write).await?;
+        // A lost request may still arrive.
+        self.clock.sleep(self.parts.live.settings().recovery_delays.grace).await;
+        let tool_context = self.tool_runner().load_context(context, EffectLevel::Write).await?;
         Ok(
             match tool_runner::recover_outcome(tool, InterruptedRun::Call(&addition.arguments), &tool_context)
                 .await
@@ -299,6 +293,11 @@ impl AdditionRetrier {
                 RecoveryOutcome::Unknown => RetryOutcome::Unknown,
             },
         )
+    }
+
+    /// Returns a runner of the tools that are configured.
+    fn tool_runner(&self) -> ToolRunner {
+        ToolRunner::new(&self.parts, self.parts.live.current())
     }
 
     fn duration_until(&self, at: Timestamp) -> Duration {

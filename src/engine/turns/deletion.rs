@@ -14,9 +14,7 @@ use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::transcript::{EffectLevel, FailureCode};
 use crate::conversation::turn::{Turn, TurnLimits};
-use crate::engine::parts::EngineParts;
 use crate::engine::reply_address;
-use crate::engine::settings::HouseholdSettings;
 use crate::failpoint;
 use crate::store::confirmation::deletion_items::ItemStartOutcome;
 use crate::store::queue::inbound_messages::MessageOutcome;
@@ -55,12 +53,12 @@ fn is_stopped(turn: &Turn, limits: &TurnLimits) -> bool {
 /// Runner of confirmed deletions.
 pub(super) struct DeletionRunner {
     tools: Arc<ToolRunner>,
-    settings: Arc<HouseholdSettings>,
+    limits: TurnLimits,
 }
 
 impl DeletionRunner {
-    pub(super) fn new(parts: &EngineParts, tools: Arc<ToolRunner>) -> Self {
-        Self { tools, settings: parts.settings.clone() }
+    pub(super) fn new(tools: Arc<ToolRunner>, limits: TurnLimits) -> Self {
+        Self { tools, limits }
     }
 
     pub(super) async fn run_confirmed_deletion(&self, log: &TurnLog) -> anyhow::Result<()> {
@@ -72,7 +70,7 @@ impl DeletionRunner {
                 .iter()
                 .find(|item| matches!(item.state, DeletionItemState::Held | DeletionItemState::Running));
             let Some(item) = open_item else { return self.report_deletion(log, &context, claimed).await };
-            let limits = &self.settings.limits;
+            let limits = &self.limits;
             let outcome = match (
                 self.tools.registry().get(claimed.tool()),
                 next_item_step(item, &context.turn, limits),
@@ -161,7 +159,7 @@ impl DeletionRunner {
             RecoveryOutcome::NotDone => {}
         }
         let has_used_all_starts = i64::from(item.attempts) >= MAX_STARTS;
-        if has_used_all_starts || is_stopped(&context.turn, &self.settings.limits) {
+        if has_used_all_starts || is_stopped(&context.turn, &self.limits) {
             return Ok(Some(ItemOutcome::StillThere));
         }
         log.reset_item(claimed.call(), item.ord).await?;
@@ -195,13 +193,13 @@ impl DeletionRunner {
             .collect();
         // The member would have to repeat the removal request.
         let refreshed = match removal_request {
-            None if !is_stopped(&context.turn, &self.settings.limits) => {
+            None if !is_stopped(&context.turn, &self.limits) => {
                 self.refresh_changed_items(context, &claimed, &changed).await?
             }
             Some(_) | None => Vec::new(),
         };
         let new_prompt = (!refreshed.is_empty())
-            .then(|| build_confirmation_prompt(context, refreshed, &report, &self.settings));
+            .then(|| build_confirmation_prompt(context, refreshed, &report, &self.tools.newest_settings()));
         let notification = removal_request.zip(
             outcomes.first().map(|(item, outcome)| deletion_messages::format_removal_outcome(item, *outcome)),
         );

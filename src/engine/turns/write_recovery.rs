@@ -12,7 +12,6 @@ use crate::conversation::transcript::{
     CallFailure, CallRow, CallState, EffectLevel, MediaKind, MediaRef, ToolCall,
 };
 use crate::conversation::turn::TurnLimits;
-use crate::engine::parts::EngineParts;
 use crate::store::turns::calls::CallStarts;
 use crate::tools::formatting::format_media_title;
 use crate::tools::{InterruptedRun, RecoveryOutcome, Tool};
@@ -28,8 +27,8 @@ pub(super) struct WriteRecovery {
 }
 
 impl WriteRecovery {
-    pub(super) fn new(parts: &EngineParts, tools: Arc<ToolRunner>) -> Self {
-        Self { tools, clock: parts.clock.clone(), limits: parts.settings.limits }
+    pub(super) fn new(tools: Arc<ToolRunner>, clock: Clock, limits: TurnLimits) -> Self {
+        Self { tools, clock, limits }
     }
 
     /// Settles a call that was started and has no result. A read runs again, and a write is checked.

@@ -186,7 +186,7 @@ impl World {
             triage_level: self.routing,
             ..simulation::simulation_settings(TimeZone::UTC)
         };
-        let mut blueprint = self.peers.blueprint(db, settings, Some(self.model.clone())).unwrap();
+        let mut blueprint = self.peers.blueprint(settings, Some(self.model.clone())).unwrap();
         blueprint.arr_secret = Some(SECRET.into());
         blueprint.missed_messages = Some(self.peers.missed_messages());
         if let Some(embedder) = &self.embedder {
@@ -194,7 +194,7 @@ impl World {
         }
         // Access to the console is not a part of this simulation.
         blueprint.console.sign_in = SignIn::Open;
-        self.app = Some(App::start(blueprint).await.unwrap());
+        self.app = Some(App::start(db, self.peers.clock.clone(), blueprint).await.unwrap());
     }
 
     /// Returns the memory budget that the responses of both libraries share.

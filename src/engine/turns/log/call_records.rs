@@ -99,7 +99,7 @@ impl TurnLog {
             return self.record_call_state(context, call, state, entry).await;
         }
         let (source, settings, now) =
-            (EffectSource::from_call(context, call), self.logs.settings.clone(), self.now());
+            (EffectSource::from_call(context, call), self.logs.settings(), self.now());
         let record = move |conn: &mut Conn, context: &mut TurnContext| {
             finish_call(conn, context, call, (&state, entry.as_ref()), now)?;
             for effect in &effects {

@@ -84,7 +84,7 @@ impl TurnLog {
 
     /// Records the report of a deletion, notifies the member whose removal request it executed, and ends the turn.
     pub(crate) async fn finish_deletion(&self, deletion: DeletionEnd) -> Result<(), DbError> {
-        let (now, turn, settings) = (self.now(), self.active_turn.id, self.logs.settings.clone());
+        let (now, turn, settings) = (self.now(), self.active_turn.id, self.logs.settings());
         let end = move |conn: &mut Conn| {
             let DeletionEnd { claimed, report, notification, new_prompt, end } = &deletion;
             pending_action::finish_claimed_deletion(conn, claimed, report, now)?;
