@@ -7,32 +7,30 @@ use std::time::Duration;
 use jiff::Timestamp;
 use secrecy::SecretString;
 use tokio::sync::Mutex;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::access_rules::AccessRules;
+use crate::background_tasks::BackgroundTasks;
 use crate::clock::Clock;
-use crate::clock_watch::ClockWatch;
 use crate::config::Config;
 use crate::conversation::transcript::PhoneNumber;
 use crate::doctor::connection_test::ConnectionTester;
 pub(crate) use crate::engine::PicturePolicy;
 use crate::engine::clock_step::end_uncertain_waits;
 use crate::engine::notifications::send_time::reschedule_notifications;
+use crate::engine::service_moves::end_work_on_earlier_servers;
 use crate::engine::{Engine, EngineConfiguration, EngineParts, HouseholdSettings};
-use crate::heartbeat::Heartbeat;
 use crate::live::Live;
 use crate::llm::Model;
 use crate::llm::embeddings::Embedder;
 use crate::maintenance::Maintenance;
 use crate::messaging::outbox_relay::{self, OutboundChannels, OutboxRelay, OutboxSignal, RelaySettings};
 use crate::metrics::Metrics;
-use crate::missed_message_poller::MissedMessagePoller;
 pub use crate::missed_message_poller::MissedMessageSource;
 use crate::store::boot::{self, Downtime};
 use crate::store::database::db::{Db, DbError};
-use crate::store::database::file_watch::log_displaced_files;
 use crate::store::people::users::{self, FirstContactRole};
+use crate::store::service_identities::{self, CARRIER_SLOT, ServiceIdentity};
 use crate::store::turns::budget_blocks;
 use crate::store::{Conn, QueryResult};
 use crate::tools::Tool;
@@ -122,6 +120,14 @@ impl AppBlueprint {
         }
     }
 
+    /// Returns the server behind each configured slot.
+    fn identities(&self) -> Vec<ServiceIdentity> {
+        let carrier = self.channels.carrier.as_ref().and_then(|carrier| carrier.account_identity());
+        let carrier = carrier.map(|identity| (CARRIER_SLOT, identity));
+        let services = self.library.identities().into_iter().chain(carrier);
+        services.map(|(slot, identity)| ServiceIdentity { slot, identity }).collect()
+    }
+
     fn connection_tester(&self) -> ConnectionTester {
         let (config, floor) = (self.config.clone(), self.settings.similarity_floor);
         ConnectionTester::new(config, &self.library, self.embedder.clone(), floor)
@@ -142,57 +148,6 @@ pub struct App {
     /// Blueprint of the parts that are in use.
     blueprint: Mutex<AppBlueprint>,
     tasks: BackgroundTasks,
-}
-
-/// Tasks that run beside the turns.
-struct BackgroundTasks {
-    relay: JoinHandle<()>,
-    missed_messages: JoinHandle<()>,
-    maintenance: JoinHandle<()>,
-    addition_retries: JoinHandle<()>,
-    indexing: JoinHandle<()>,
-    file_watch: JoinHandle<()>,
-    clock_watch: JoinHandle<()>,
-    heartbeat: JoinHandle<()>,
-}
-
-impl BackgroundTasks {
-    async fn spawn(
-        engine: &Arc<Engine>,
-        relay: &OutboxRelay,
-        source: Live<Option<MissedMessageSource>>,
-        maintenance: &Maintenance,
-    ) -> Result<Self, DbError> {
-        let Maintenance { db, clock, stop, .. } = maintenance;
-        let clock_watch = ClockWatch { engine: engine.clone(), clock: clock.clone() };
-        let clock_watch = tokio::spawn(clock_watch.run(stop.clone()));
-        let heartbeat = Heartbeat { db: db.clone(), clock: clock.clone() };
-        let heartbeat = tokio::spawn(heartbeat.run(stop.clone()));
-        let relay = tokio::spawn({
-            let (relay, stop) = (relay.clone(), stop.clone());
-            async move { relay.run(stop).await }
-        });
-        if source.current().is_none() {
-            engine.scheduler.recover_work().await?;
-        }
-        let poller =
-            MissedMessagePoller { source, engine: engine.clone(), db: db.clone(), clock: clock.clone() };
-        let missed_messages = tokio::spawn(poller.run(stop.clone()));
-        let addition_retries = tokio::spawn(engine.additions.clone().run(stop.clone()));
-        let indexing = tokio::spawn(engine.indexer.clone().run(stop.clone()));
-        let file_watch = tokio::spawn(log_displaced_files(db.clone(), stop.clone()));
-        engine.start_notifications();
-        Ok(Self {
-            relay,
-            missed_messages,
-            maintenance: tokio::spawn(maintenance.clone().run()),
-            addition_retries,
-            indexing,
-            clock_watch,
-            heartbeat,
-            file_watch,
-        })
-    }
 }
 
 /// Error that prevents the program from starting.
@@ -218,10 +173,10 @@ pub enum ApplyError {
 async fn begin_run(db: &Db, clock: &Clock, blueprint: &AppBlueprint) -> Result<Timestamp, DbError> {
     clock.adopt_step();
     let (now, boot_id) = (clock.now(), db.boot_id().map(str::to_owned));
-    let AppBlueprint { settings, admin, members, .. } = blueprint.clone();
+    let blueprint = blueprint.clone();
     let begin = move |conn: &mut Conn| {
         budget_blocks::discard_blocks_of_boot(conn, boot_id.as_deref())?;
-        initialize_store(conn, (admin.as_ref(), &members), &settings, now)
+        initialize_store(conn, &blueprint, now)
     };
     if let Downtime::Uncertain(step) = db.write(begin).await? {
         let seconds = step.unsigned_abs().as_secs();
@@ -306,8 +261,13 @@ impl App {
     }
 
     async fn apply_blueprint(&self, blueprint: &AppBlueprint) -> Result<(), ApplyError> {
-        let (now, admin, members) = (self.clock.now(), blueprint.admin.clone(), blueprint.members.clone());
-        self.db.write(move |conn| register_users(conn, (admin.as_ref(), &members), now)).await?;
+        let now = self.clock.now();
+        let prepared = blueprint.clone();
+        let prepare = move |conn: &mut Conn| {
+            register_users(conn, &prepared, now)?;
+            end_work_on_earlier_servers(conn, &prepared.identities(), &prepared.settings, now)
+        };
+        self.db.write(prepare).await?;
         self.console.access.apply_rules(blueprint.console.clone(), &self.db, now).await?;
         // From here on, nothing waits or fails, so that all parts are replaced together.
         self.engine.apply_configuration(blueprint.engine_configuration());
@@ -317,9 +277,25 @@ impl App {
         if *self.missed_messages.current() != blueprint.missed_messages {
             self.missed_messages.replace(blueprint.missed_messages.clone());
         }
-        if let Err(error) = self.engine.reschedule_notifications().await {
-            tracing::warn!(%error, "failed to apply the quiet hours to waiting notifications");
+        if let Err(error) = self.finish_change(blueprint.clone()).await {
+            // The next start or change finds the earlier identities and finishes this one.
+            tracing::error!(%error, "failed to store the end of a changed configuration");
         }
+        Ok(())
+    }
+
+    /// Ends what turns have done on earlier servers while the parts were replaced, and applies the quiet hours to waiting
+    /// notifications.
+    async fn finish_change(&self, blueprint: AppBlueprint) -> Result<(), DbError> {
+        let now = self.clock.now();
+        let finish = move |conn: &mut Conn| {
+            let identities = blueprint.identities();
+            end_work_on_earlier_servers(conn, &identities, &blueprint.settings, now)?;
+            service_identities::store_identities(conn, &identities, now)?;
+            reschedule_notifications(conn, &blueprint.settings, None, now)
+        };
+        self.db.write(finish).await?;
+        self.engine.wake_workers();
         Ok(())
     }
 
@@ -367,31 +343,28 @@ impl App {
     }
 }
 
-fn register_users(
-    conn: &mut Conn,
-    (admin, members): (Option<&PhoneNumber>, &[PhoneNumber]),
-    now: Timestamp,
-) -> QueryResult<()> {
+fn register_users(conn: &mut Conn, blueprint: &AppBlueprint, now: Timestamp) -> QueryResult<()> {
+    let AppBlueprint { admin, members, .. } = blueprint;
     if let Some(phone) = admin {
         users::ensure_user(conn, phone, FirstContactRole::Admin, now)?;
     }
-    members
-        .iter()
-        .try_for_each(|phone| users::ensure_user(conn, phone, FirstContactRole::Member, now).map(drop))
+    for phone in members {
+        users::ensure_user(conn, phone, FirstContactRole::Member, now)?;
+    }
+    Ok(())
 }
 
 /// Registers the configured users and starts a run.
-fn initialize_store(
-    conn: &mut Conn,
-    (admin, members): (Option<&PhoneNumber>, &[PhoneNumber]),
-    settings: &HouseholdSettings,
-    now: Timestamp,
-) -> QueryResult<Downtime> {
-    register_users(conn, (admin, members), now)?;
+fn initialize_store(conn: &mut Conn, blueprint: &AppBlueprint, now: Timestamp) -> QueryResult<Downtime> {
+    let settings = &blueprint.settings;
+    register_users(conn, blueprint, now)?;
     let downtime = boot::recover_interrupted_work(conn, now)?;
     if let Downtime::Uncertain(step) = downtime {
         end_uncertain_waits(conn, settings, step, now)?;
     }
+    let identities = blueprint.identities();
+    end_work_on_earlier_servers(conn, &identities, settings, now)?;
+    service_identities::store_identities(conn, &identities, now)?;
     // The quiet hours of the household may have changed since the last start.
     reschedule_notifications(conn, settings, None, now)?;
     Ok(downtime)

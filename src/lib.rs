@@ -3,6 +3,7 @@
 pub mod access_rules;
 pub mod app;
 pub mod arr;
+mod background_tasks;
 pub mod cli;
 pub mod clock;
 mod clock_watch;

@@ -14,6 +14,7 @@ pub mod operator;
 mod parts;
 mod reply_address;
 mod routing;
+pub(crate) mod service_moves;
 mod settings;
 pub mod stream;
 mod turns;
@@ -38,7 +39,6 @@ use notifications::arr_event_intake::ArrEventIntake;
 use notifications::notifier::Notifier;
 use notifications::reconciler::Reconciler;
 use notifications::season_checker::SeasonChecker;
-use notifications::send_time::reschedule_notifications;
 use operator::answers::AnswerActions;
 use operator::conversations::ConversationActions;
 use operator::decisions::OperatorDecisions;
@@ -122,16 +122,13 @@ impl Engine {
         let EngineParts { clock, metrics, live, .. } = &self.parts;
         let earlier = live.current();
         live.replace(configuration.into_parts(Some(&earlier), clock, metrics));
+    }
+
+    /// Lets the workers check their queues at once.
+    pub(crate) fn wake_workers(&self) {
         self.parts.outbox.notify();
         self.additions.wake_worker();
         self.notifier.wake_worker();
-    }
-
-    /// Applies the newest quiet hours to the notifications that wait.
-    pub(crate) async fn reschedule_notifications(&self) -> Result<(), DbError> {
-        let (settings, now) = (self.settings(), self.parts.clock.now());
-        let work = move |conn: &mut _| reschedule_notifications(conn, &settings, None, now);
-        self.parts.db.write(work).await
     }
 
     /// Starts no new turn, and waits until the running turns end or `timeout` has passed. Interrupted work continues
@@ -168,9 +165,7 @@ impl Engine {
         let step = self.clock_steps.adopt_step().await?;
         self.parts.live.current().models.apply_clock_step(step);
         self.indexer.apply_clock_step(step);
-        self.parts.outbox.notify();
-        self.additions.wake_worker();
-        self.notifier.wake_worker();
+        self.wake_workers();
         if self.lifecycle.accepts_turns() {
             self.scheduler.recover_work().await?;
         }

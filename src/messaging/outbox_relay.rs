@@ -316,7 +316,15 @@ impl OutboxRelay {
             let reason = "no account is configured".to_owned();
             return Err(SendError::Later { retry_after: Some(SEND_BACKOFF.max_pause), reason });
         };
-        channel.send(&outbound_message(due)).await
+        let outcome = channel.send(&outbound_message(due)).await;
+        let current_account = self.channel_for(&due.from).and_then(|channel| channel.account_identity());
+        match outcome {
+            // The list of another account cannot show the delivery status.
+            Err(SendError::Unknown(meaning)) if channel.account_identity() != current_account => {
+                Err(SendError::Permanent { code: None, meaning })
+            }
+            outcome => outcome,
+        }
     }
 
     async fn record_attempt(

@@ -53,7 +53,8 @@ impl TypedTool for AddMovie {
     const AUDIENCE: ToolAudience = ToolAudience::CanAdd;
 
     fn is_supported(library: &ArrInstances) -> bool {
-        !library.movies.is_empty()
+        // Without any instance, the failure of the call reports what is missing.
+        !library.movies.is_empty() || library.series.is_empty()
     }
 
     fn instance_names(library: &ArrInstances) -> Vec<&'static str> {

@@ -71,7 +71,8 @@ impl TypedTool for AddSeries {
     const AUDIENCE: ToolAudience = ToolAudience::CanAdd;
 
     fn is_supported(library: &ArrInstances) -> bool {
-        !library.series.is_empty()
+        // Without any instance, the failure of the call reports what is missing.
+        !library.series.is_empty() || library.movies.is_empty()
     }
 
     fn instance_names(library: &ArrInstances) -> Vec<&'static str> {

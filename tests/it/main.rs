@@ -47,6 +47,7 @@ mod metrics;
 mod missed;
 mod model_load;
 mod more;
+mod moves;
 mod notices;
 mod pages;
 mod people;

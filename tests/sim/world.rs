@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use dialarr::app::{App, AppBlueprint, MissedMessageSource};
+use dialarr::app::{App, AppBlueprint, ApplyError, MissedMessageSource};
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
@@ -175,6 +175,13 @@ impl World {
         *self.endpoint.lock().unwrap() = Some(WebhookEndpoint { webhooks, closed: CancellationToken::new() });
         self.journal.note("STARTED");
         app
+    }
+
+    /// Replaces all configured parts of the program, or drops the change after a while.
+    pub(crate) async fn reconfigure(&self, app: &App, dropped_after: Duration) {
+        let change = app.change_blueprint(|_| Ok::<_, ApplyError>(self.blueprint()));
+        let outcome = tokio::time::timeout(dropped_after, change).await;
+        self.journal.note(format!("the configuration changes: {outcome:?}"));
     }
 
     /// Begins a start of the program that does not finish.

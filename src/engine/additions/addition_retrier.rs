@@ -14,7 +14,7 @@ use super::retry_outcomes::{
     AbandonedAddition, RetryOutcome, RetryRecorder, failed_addition_entry, tool_name,
 };
 use crate::clock::Clock;
-use crate::conversation::title_requests::{DeferredAdditionState, format_refused};
+use crate::conversation::title_requests::{DeferredAdditionState, format_outcome_unknown, format_refused};
 use crate::conversation::transcript::{
     CallFailure, CallId, CallState, EffectLevel, FailureCode, ToolCall, UserStatus,
 };
@@ -27,6 +27,7 @@ use crate::engine::work_signal::WorkSignal;
 use crate::store::database::db::Db;
 use crate::store::library::request_groups::{self, RequestGroup};
 use crate::store::library::title_requests::{self, DeferredAddition};
+use crate::store::service_identities::MovedSlots;
 use crate::store::turns::calls::CallStartOutcome;
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult, audit};
@@ -136,6 +137,11 @@ impl AdditionRetrier {
         };
         let outcome = match group.merged.state {
             DeferredAdditionState::Waiting => self.try_addition(&context, &group, &tool).await?,
+            DeferredAdditionState::InProgress if self.was_sent_to_moved_server(&context, &group).await? => {
+                let message = format_outcome_unknown(&group.merged.title);
+                let abandoned = AbandonedAddition::with_shared_message(message, FailureCode::OutcomeUnknown);
+                return self.recorder.record_abandoned(&context, &group, abandoned).await;
+            }
             DeferredAdditionState::InProgress => self.check_addition(&context, &group.merged, &tool).await?,
         };
         match outcome {
@@ -148,6 +154,16 @@ impl AdditionRetrier {
             }
             outcome => self.recorder.record_attempt(&context, &group, outcome).await,
         }
+    }
+
+    /// Returns whether an earlier attempt may have been sent to a server that was replaced.
+    async fn was_sent_to_moved_server(
+        &self,
+        context: &TurnContext,
+        group: &RequestGroup,
+    ) -> anyhow::Result<bool> {
+        let moved = self.db.read(MovedSlots::load).await?;
+        Ok(moved.includes(&group.merged.title.instance, context.active_turn.id))
     }
 
     /// Retries the parts of a refused group one by one, each with its own outcome.

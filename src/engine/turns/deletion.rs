@@ -70,11 +70,13 @@ impl DeletionRunner {
                 .iter()
                 .find(|item| matches!(item.state, DeletionItemState::Held | DeletionItemState::Running));
             let Some(item) = open_item else { return self.report_deletion(log, &context, claimed).await };
-            let limits = &self.limits;
-            let outcome = match (
-                self.tools.registry().get(claimed.tool()),
-                next_item_step(item, &context.turn, limits),
-            ) {
+            let step = match next_item_step(item, &context.turn, &self.limits) {
+                DeletionStep::Check if self.was_moved(log, item).await? => {
+                    DeletionStep::End(ItemOutcome::Unknown)
+                }
+                step => step,
+            };
+            let outcome = match (self.tools.registry().get(claimed.tool()), step) {
                 (_, DeletionStep::End(outcome)) => Some(outcome),
                 (None, DeletionStep::Start | DeletionStep::Check) => Some(ItemOutcome::Failed),
                 (Some(tool), DeletionStep::Start) => {
@@ -93,6 +95,12 @@ impl DeletionRunner {
         }
     }
 
+    /// Returns whether the item's instance was moved to another server, on which nothing is looked up: the id may be
+    /// another title's there.
+    async fn was_moved(&self, log: &TurnLog, item: &DeletionItem) -> anyhow::Result<bool> {
+        Ok(log.load_moved_slots().await?.includes(&item.target.instance, log.turn()))
+    }
+
     /// Runs the deletion of one item. Returns `None` if the outcome has to be checked.
     async fn delete_item(
         &self,
@@ -107,8 +115,12 @@ impl DeletionRunner {
         };
         let (call, ord) = (claimed.call(), item.ord);
         let intent = change_record::deletion_entry(context, call, ord, &item.target, None);
-        if log.start_item(call, ord, intent).await? == ItemStartOutcome::NotStartable {
-            return Ok(None);
+        match log.start_item((call, item), intent).await? {
+            ItemStartOutcome::Started => {}
+            ItemStartOutcome::NotStartable => return Ok(None),
+            // An earlier start may have deleted the title from the earlier server.
+            ItemStartOutcome::ServerMoved if item.attempts > 0 => return Ok(Some(ItemOutcome::Unknown)),
+            ItemStartOutcome::ServerMoved => return Ok(Some(ItemOutcome::Stopped)),
         }
         failpoint::reached("item.started");
         let tool_context = self.tools.load_context(context, EffectLevel::Destructive).await?;

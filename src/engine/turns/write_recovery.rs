@@ -42,6 +42,9 @@ impl WriteRecovery {
         let state = match (call.effect_level, self.tools.registry().get(&call.name)) {
             (EffectLevel::Read, _) => CallState::Created,
             (_, None) => CallState::Failed(CallFailure::outcome_unknown()),
+            (_, Some(tool)) if self.may_concern_moved_server(log, context, (call, tool)).await? => {
+                CallState::Failed(CallFailure::outcome_unknown())
+            }
             (_, Some(tool)) => {
                 let starts = log.load_call_starts(row).await?;
                 let scope = (call.effect_level, starts.last_at);
@@ -67,6 +70,17 @@ impl WriteRecovery {
         };
         let entry = change_record::failure_entry(context, call, &state);
         log.record_call_state(context, row, state, entry).await
+    }
+
+    /// Returns whether a write may have been sent to a server that was replaced.
+    async fn may_concern_moved_server(
+        &self,
+        log: &TurnLog,
+        context: &TurnContext,
+        (call, tool): (&ToolCall, &Arc<dyn Tool>),
+    ) -> anyhow::Result<bool> {
+        let references = tool.check_arguments(&call.arguments).unwrap_or_default();
+        Ok(log.load_moved_slots().await?.may_concern(&references.refs, context.active_turn.id))
     }
 
     /// Returns the state of a write that was certainly not executed: restarted while there are time and starts left,

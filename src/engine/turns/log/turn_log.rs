@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::conversation::prompt::PastTurn;
-use crate::conversation::transcript::UserId;
+use crate::conversation::transcript::{TurnId, UserId};
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::settings::HouseholdSettings;
 use crate::engine::turns::turn_context::TurnContext;
@@ -166,6 +166,10 @@ impl TurnLog {
                 return;
             }
         }
+    }
+
+    pub(crate) fn turn(&self) -> TurnId {
+        self.active_turn.id
     }
 
     pub(super) fn now(&self) -> Timestamp {
