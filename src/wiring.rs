@@ -154,3 +154,58 @@ fn build_twilio_verification(twilio: &config::Twilio) -> TwilioVerification {
         account_sid: twilio.account_sid.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ConfigSection;
+
+    const UNCHANGED: &str = "TZ=UTC
+        RADARR_URL=http://radarr.invalid
+        RADARR_API_KEY=0123456789abcdef0123456789abcdef
+        TWILIO_ACCOUNT_SID=AC00000000000000000000000000000001
+        TWILIO_AUTH_TOKEN=firsttoken
+        TWILIO_PHONE_NUMBER=+15550100100
+        PUBLIC_URL=https://sms.example.org
+        ADMIN_PHONE=+15550100123
+        LLM_BASE_URL=http://model.invalid/v1";
+
+    fn config(changed: &str) -> Config {
+        let lines = || UNCHANGED.lines().chain(changed.lines());
+        let value = |name: &str| lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='));
+        Config::from_lookup(|name| value(name).map(str::to_owned)).unwrap()
+    }
+
+    #[test]
+    fn changed_model_reuses_the_other_clients() {
+        let (old, new) = (config("LLM_MODEL=one\nLLM_API_KEY=a"), config("LLM_MODEL=one\nLLM_API_KEY=b"));
+        assert_eq!(old.changed_sections(&new), [ConfigSection::Model]);
+        let earlier = build_blueprint(&old, None).unwrap();
+        earlier.library.mark_changed("radarr");
+
+        let later = build_blueprint(&new, Some(&earlier)).unwrap();
+
+        let (earlier_model, later_model) = (earlier.model.unwrap(), later.model.unwrap());
+        assert!(!Arc::ptr_eq(&earlier_model, &later_model));
+        assert!(earlier.missed_messages == later.missed_messages);
+        assert_eq!(later.library.movies[0].client.common_api().change_count(), 1);
+    }
+
+    #[test]
+    fn changed_library_replaces_only_its_own_client() {
+        let (old, new) = (
+            config("LLM_MODEL=one"),
+            config(
+                "LLM_MODEL=one\nSONARR_URL=http://sonarr.invalid\nSONARR_API_KEY=0123456789abcdef0123456789abcdef",
+            ),
+        );
+        assert_eq!(old.changed_sections(&new), [ConfigSection::Libraries]);
+        let earlier = build_blueprint(&old, None).unwrap();
+        earlier.library.mark_changed("radarr");
+
+        let later = build_blueprint(&new, Some(&earlier)).unwrap();
+
+        assert_eq!(later.library.movies[0].client.common_api().change_count(), 1);
+        assert_eq!(later.library.series_names(), ["sonarr"]);
+    }
+}
