@@ -83,12 +83,11 @@ async fn round(what: &str, people: usize, rows: usize) -> Result<()> {
     let database = database.to_str().context("a path that is not UTF-8")?;
     let (radarr, sonarr) = create_demo_servers(Clock::System.now());
     let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, "https://sms.example.org");
-    let mut blueprint =
-        peers.blueprint(Db::open(database)?, simulation::simulation_settings(TimeZone::UTC), None)?;
+    let mut blueprint = peers.blueprint(simulation::simulation_settings(TimeZone::UTC), None)?;
     blueprint.embedder = Some(Arc::new(MadeUp));
     // Random vectors are dissimilar: without a floor each search ranks its full share of rows.
     blueprint.settings.similarity_floor = 0.0;
-    let app = App::start(blueprint).await?;
+    let app = App::start(Db::open(database)?, peers.clock.clone(), blueprint).await?;
     let viewers = fill(&app.db, people, rows).await?;
     let before = resident()?;
 

@@ -38,14 +38,14 @@ async fn run() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let database = folder.path().join("turn.db");
     let model = Arc::new(ScriptedModel::new(Vec::new()));
+    let db = Db::open(database.to_str().context("a path that is not UTF-8")?)?;
     let mut blueprint = peers.blueprint(
-        Db::open(database.to_str().context("a path that is not UTF-8")?)?,
         // One user texts here as fast as many users would.
         HouseholdSettings { rate_limit: None, ..simulation::simulation_settings(TimeZone::UTC) },
         Some(model.clone()),
     )?;
     blueprint.admin = Some(PhoneNumber::parse(ANN)?);
-    let app = App::start(blueprint).await?;
+    let app = App::start(db, peers.clock.clone(), blueprint).await?;
     let webhook = HttpClient::in_process(web::in_process(web::webhook_router(app.webhooks.clone())));
 
     let mut times = Vec::with_capacity(TURNS);

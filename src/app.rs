@@ -4,40 +4,33 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use secrecy::SecretString;
-use tokio::task::JoinHandle;
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::access_rules::AccessRules;
+use crate::background_tasks::BackgroundTasks;
 use crate::clock::Clock;
-use crate::clock_watch::ClockWatch;
 use crate::config::Config;
-use crate::conversation::routing::inbound_message::ReceivedMessage;
-use crate::conversation::transcript::{Address, PhoneNumber};
+use crate::conversation::transcript::PhoneNumber;
 use crate::doctor::connection_test::ConnectionTester;
 pub(crate) use crate::engine::PicturePolicy;
 use crate::engine::clock_step::end_uncertain_waits;
-use crate::engine::inbound::admission::Admission;
-use crate::engine::inbound::scheduler::TurnScheduler;
 use crate::engine::notifications::send_time::reschedule_notifications;
-use crate::engine::{Engine, EngineParts, HouseholdSettings};
-use crate::failpoint;
-use crate::heartbeat::Heartbeat;
+use crate::engine::service_moves::end_work_on_earlier_servers;
+use crate::engine::{Engine, EngineConfiguration, EngineParts, HouseholdSettings};
+use crate::live::Live;
 use crate::llm::Model;
 use crate::llm::embeddings::Embedder;
-use crate::llm::keyword::KeywordResponder;
 use crate::maintenance::Maintenance;
-use crate::messaging::missed_messages::{InboundLog, PollDelay};
-use crate::messaging::outbox_relay::{self, OutboundChannels, OutboxRelay, OutboxSignal, RelayTimeouts};
-use crate::messaging::twilio::Twilio;
+use crate::messaging::outbox_relay::{self, OutboundChannels, OutboxRelay, OutboxSignal, RelaySettings};
 use crate::metrics::Metrics;
-use crate::recovery_delays::RecoveryDelays;
+pub use crate::missed_message_poller::MissedMessageSource;
 use crate::store::boot::{self, Downtime};
 use crate::store::database::db::{Db, DbError};
-use crate::store::database::file_watch::log_displaced_files;
 use crate::store::people::users::{self, FirstContactRole};
-use crate::store::queue::delivery_reports::AcceptancePolicy;
+use crate::store::service_identities::{self, CARRIER_SLOT, ServiceIdentity};
 use crate::store::turns::budget_blocks;
 use crate::store::{Conn, QueryResult};
 use crate::tools::Tool;
@@ -67,24 +60,18 @@ use crate::web::auth::{ConsoleAccess, PasswordError};
 use crate::web::console_state::ConsoleState;
 use crate::web::health::HealthChecker;
 use crate::web::stream_limit::StreamLimit;
-use crate::web::{TwilioVerification, WebhookState};
+use crate::web::{TwilioVerification, WebhookSettings, WebhookState};
 
 /// Grace period for running turns after a shutdown signal. With the steps that follow, the program exits within 10 s.
 const TURN_GRACE_PERIOD: Duration = Duration::from_secs(6);
 /// Grace period for each background task after the turns have ended.
 const TASK_GRACE_PERIOD: Duration = Duration::from_secs(2);
-/// Time limit for fetching the carrier's list of messages once.
-const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Dependencies from which a program is started, with real or simulated peers.
+/// Configured dependencies from which a program is started, with real or simulated peers, and which can be replaced
+/// while it runs.
+#[derive(Clone)]
 pub struct AppBlueprint {
-    pub db: Db,
-    pub clock: Clock,
     pub settings: HouseholdSettings,
-    /// Time for which a confirmation prompt waits for a YES.
-    pub confirm_for: SignedDuration,
-    /// Retention period of message text.
-    pub retention: SignedDuration,
     pub admin: Option<PhoneNumber>,
     pub members: Vec<PhoneNumber>,
     pub model: Option<Arc<dyn Model>>,
@@ -100,16 +87,51 @@ pub struct AppBlueprint {
     pub config: Option<Arc<Config>>,
     /// Source of messages whose webhook was missed; `None` without a Twilio account.
     pub missed_messages: Option<MissedMessageSource>,
-    /// Context window of the model in tokens, if configured.
-    pub context_window: Option<u64>,
     /// Access rules of the console.
     pub console: AccessRules,
 }
 
-/// Carrier's list of the messages sent to one of the service's numbers.
-pub struct MissedMessageSource {
-    pub twilio: Arc<Twilio>,
-    pub number: Address,
+impl AppBlueprint {
+    fn engine_configuration(&self) -> EngineConfiguration {
+        let library = Arc::new(self.library.clone());
+        EngineConfiguration {
+            settings: self.settings.clone(),
+            model: self.model.clone(),
+            embedder: self.embedder.clone(),
+            tools: Arc::new(ToolRegistry::new(all_tools(&library, self.settings.pictures))),
+            library,
+            carrier: self.channels.carrier.clone(),
+        }
+    }
+
+    fn relay_settings(&self) -> RelaySettings {
+        RelaySettings {
+            channels: self.channels.clone(),
+            acceptance_policy: self.settings.acceptance_policy(),
+            lookup_delays: self.settings.recovery_delays.lookup_delays,
+        }
+    }
+
+    fn webhook_settings(&self) -> WebhookSettings {
+        WebhookSettings {
+            acceptance_policy: self.settings.acceptance_policy(),
+            twilio: self.twilio_verification.clone(),
+            arr_secret: self.arr_secret.clone(),
+        }
+    }
+
+    /// Returns the server behind each configured slot.
+    fn identities(&self) -> Vec<ServiceIdentity> {
+        let carrier = self.channels.carrier.as_ref().and_then(|carrier| carrier.account_identity());
+        let carrier = carrier.map(|identity| (CARRIER_SLOT, identity));
+        let services = self.library.identities().into_iter().chain(carrier);
+        services.map(|(slot, identity)| ServiceIdentity { slot, identity }).collect()
+    }
+
+    fn connection_tester(&self) -> ConnectionTester {
+        let (config, floor) = (self.config.clone(), self.settings.similarity_floor);
+        ConnectionTester::new(config, &self.library, self.embedder.clone(), floor)
+    }
 }
 
 /// Running program.
@@ -122,78 +144,10 @@ pub struct App {
     clock: Clock,
     stop: CancellationToken,
     maintenance: Maintenance,
+    missed_messages: Live<Option<MissedMessageSource>>,
+    /// Blueprint of the parts that are in use.
+    blueprint: Mutex<AppBlueprint>,
     tasks: BackgroundTasks,
-}
-
-/// Tasks that run beside the turns.
-struct BackgroundTasks {
-    relay: JoinHandle<()>,
-    missed_messages: Option<JoinHandle<()>>,
-    maintenance: JoinHandle<()>,
-    addition_retries: JoinHandle<()>,
-    indexing: JoinHandle<()>,
-    file_watch: JoinHandle<()>,
-    clock_watch: JoinHandle<()>,
-    heartbeat: JoinHandle<()>,
-}
-
-impl BackgroundTasks {
-    async fn spawn(
-        engine: &Arc<Engine>,
-        relay: &OutboxRelay,
-        missed_messages: Option<MissedMessageSource>,
-        delays: RecoveryDelays,
-        maintenance: &Maintenance,
-    ) -> Result<Self, DbError> {
-        let Maintenance { db, clock, stop, .. } = maintenance;
-        let clock_watch = ClockWatch { engine: engine.clone(), clock: clock.clone() };
-        let clock_watch = tokio::spawn(clock_watch.run(stop.clone()));
-        let heartbeat = Heartbeat { db: db.clone(), clock: clock.clone() };
-        let heartbeat = tokio::spawn(heartbeat.run(stop.clone()));
-        let relay = tokio::spawn({
-            let (relay, stop) = (relay.clone(), stop.clone());
-            async move { relay.run(stop).await }
-        });
-        let missed_messages = match missed_messages {
-            None => {
-                engine.scheduler.recover_work().await?;
-                None
-            }
-            Some(MissedMessageSource { twilio, number }) => {
-                let (db, clock) = (db.clone(), clock.clone());
-                let (admission, scheduler) = (engine.admission.clone(), engine.scheduler.clone());
-                let inbound_log = InboundLog {
-                    twilio,
-                    number,
-                    db,
-                    clock,
-                    min_age: delays.min_message_age,
-                    deferred_ids: Arc::default(),
-                };
-                Some(tokio::spawn(poll_missed_messages(
-                    inbound_log,
-                    admission,
-                    scheduler,
-                    delays,
-                    stop.clone(),
-                )))
-            }
-        };
-        let addition_retries = tokio::spawn(engine.additions.clone().run(stop.clone()));
-        let indexing = tokio::spawn(engine.indexer.clone().run(stop.clone()));
-        let file_watch = tokio::spawn(log_displaced_files(db.clone(), stop.clone()));
-        engine.start_notifications();
-        Ok(Self {
-            relay,
-            missed_messages,
-            maintenance: tokio::spawn(maintenance.clone().run()),
-            addition_retries,
-            indexing,
-            clock_watch,
-            heartbeat,
-            file_watch,
-        })
-    }
 }
 
 /// Error that prevents the program from starting.
@@ -205,19 +159,24 @@ pub enum StartError {
     Password(#[from] PasswordError),
 }
 
+/// Error that prevents a changed blueprint from taking effect.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    #[error("register the configured users")]
+    Users(#[from] DbError),
+    #[error("apply the console password")]
+    Password(#[from] PasswordError),
+}
+
 /// Starts a run in the database, with the configured users, and returns its start time, which is the time of the wall
 /// clock.
-async fn begin_run(
-    db: &Db,
-    clock: &Clock,
-    settings: &HouseholdSettings,
-    (admin, members): (Option<PhoneNumber>, Vec<PhoneNumber>),
-) -> Result<Timestamp, DbError> {
+async fn begin_run(db: &Db, clock: &Clock, blueprint: &AppBlueprint) -> Result<Timestamp, DbError> {
     clock.adopt_step();
-    let (now, settings, boot_id) = (clock.now(), settings.clone(), db.boot_id().map(str::to_owned));
+    let (now, boot_id) = (clock.now(), db.boot_id().map(str::to_owned));
+    let blueprint = blueprint.clone();
     let begin = move |conn: &mut Conn| {
         budget_blocks::discard_blocks_of_boot(conn, boot_id.as_deref())?;
-        initialize_store(conn, (admin.as_ref(), &members), &settings, now)
+        initialize_store(conn, &blueprint, now)
     };
     if let Downtime::Uncertain(step) = db.write(begin).await? {
         let seconds = step.unsigned_abs().as_secs();
@@ -227,58 +186,38 @@ async fn begin_run(
 }
 
 impl App {
-    /// Opens the database, registers the configured users, resumes unfinished work and starts to send messages.
-    pub async fn start(blueprint: AppBlueprint) -> Result<Self, StartError> {
-        let AppBlueprint { db, clock, settings, embedder, admin, members, missed_messages, .. } = blueprint;
-        let (library, delays, floor) =
-            (Arc::new(blueprint.library), settings.recovery_delays, settings.similarity_floor);
-        let tester = ConnectionTester::new(blueprint.config, &library, embedder.clone(), floor);
-        let now = begin_run(&db, &clock, &settings, (admin, members)).await?;
-        let tools = all_tools(&library, settings.pictures);
-        let metrics = Metrics::new(tools.iter().map(|tool| tool.spec().name).collect(), now);
-        let (confirm_for, quiet) = (blueprint.confirm_for, settings.quiet_hours);
-        let policy = AcceptancePolicy { confirm_for, zone: settings.zone.clone(), quiet };
-        let console_access = Arc::new(ConsoleAccess::from_rules(blueprint.console, &db, now).await?);
+    /// Registers the configured users, resumes unfinished work and starts to send messages.
+    pub async fn start(db: Db, clock: Clock, blueprint: AppBlueprint) -> Result<Self, StartError> {
+        let now = begin_run(&db, &clock, &blueprint).await?;
+        let metrics = Metrics::new(all_tool_names(), now);
+        let access = Arc::new(ConsoleAccess::from_rules(blueprint.console.clone(), &db, now).await?);
         let (signal, stop) = (OutboxSignal::default(), CancellationToken::new());
+        let parts = blueprint.engine_configuration().into_parts(None, &clock, &metrics);
         let engine = Arc::new(Engine::new(&EngineParts {
             db: db.clone(),
             clock: clock.clone(),
-            settings: Arc::new(settings),
-            keyword: Arc::new(KeywordResponder::from_model(blueprint.model.as_ref())),
-            model: blueprint.model,
-            embedder,
-            tools: Arc::new(ToolRegistry::new(tools)),
             metrics: metrics.clone(),
-            library,
             outbox: signal.clone(),
-            carrier: blueprint.channels.carrier.clone(),
+            live: Live::new(parts),
         }));
-        let lookup_delays = delays.lookup_delays;
         let relay = OutboxRelay::new(outbox_relay::RelayParts {
             db: db.clone(),
             clock: clock.clone(),
-            channels: blueprint.channels,
+            settings: Live::new(blueprint.relay_settings()),
             signal,
-            timeouts: RelayTimeouts { acceptance_policy: policy.clone(), lookup_delays },
             metrics: metrics.clone(),
         });
-        let maintenance = Maintenance {
-            expiry: engine.expiry.clone(),
-            db: db.clone(),
-            clock: clock.clone(),
-            retention: blueprint.retention,
-            stop: stop.clone(),
-        };
-        let tasks = BackgroundTasks::spawn(&engine, &relay, missed_messages, delays, &maintenance).await?;
+        let maintenance =
+            Maintenance { engine: engine.clone(), db: db.clone(), clock: clock.clone(), stop: stop.clone() };
+        let missed_messages = Live::new(blueprint.missed_messages.clone());
+        let tasks = BackgroundTasks::spawn(&engine, &relay, missed_messages.clone(), &maintenance).await?;
         let health = HealthChecker::new(db.clone(), clock.clone());
         let webhooks = WebhookState {
             admission: engine.admission.clone(),
             arr_events: engine.arr_events.clone(),
             db: db.clone(),
             clock: clock.clone(),
-            acceptance_policy: policy.clone(),
-            twilio: blueprint.twilio_verification,
-            arr_secret: blueprint.arr_secret,
+            settings: Live::new(blueprint.webhook_settings()),
             metrics: metrics.clone(),
             health: health.clone(),
         };
@@ -286,17 +225,78 @@ impl App {
             engine: engine.clone(),
             db: db.clone(),
             clock: clock.clone(),
-            zone: policy.zone,
-            access: console_access,
-            retention: blueprint.retention,
+            access,
             stop: stop.clone(),
             streams: StreamLimit::default(),
-            context_window: blueprint.context_window,
             metrics,
             health,
-            connection_tester: tester,
+            connection_tester: Live::new(blueprint.connection_tester()),
         };
-        Ok(Self { engine, relay, webhooks, console, db, clock, stop, maintenance, tasks })
+        Ok(Self {
+            engine,
+            relay,
+            webhooks,
+            console,
+            db,
+            clock,
+            stop,
+            maintenance,
+            missed_messages,
+            blueprint: Mutex::new(blueprint),
+            tasks,
+        })
+    }
+
+    /// Replaces the configured parts by those of a blueprint that `change` makes from the current one. Running turns end
+    /// on the parts with which they began. If anything fails, the current parts stay in use.
+    pub async fn change_blueprint<E: From<ApplyError>>(
+        &self,
+        change: impl FnOnce(&AppBlueprint) -> Result<AppBlueprint, E>,
+    ) -> Result<(), E> {
+        let mut current = self.blueprint.lock().await;
+        let changed = change(&current)?;
+        self.apply_blueprint(&changed).await?;
+        *current = changed;
+        Ok(())
+    }
+
+    async fn apply_blueprint(&self, blueprint: &AppBlueprint) -> Result<(), ApplyError> {
+        let now = self.clock.now();
+        let prepared = blueprint.clone();
+        let prepare = move |conn: &mut Conn| {
+            register_users(conn, &prepared, now)?;
+            end_work_on_earlier_servers(conn, &prepared.identities(), &prepared.settings, now)
+        };
+        self.db.write(prepare).await?;
+        self.console.access.apply_rules(blueprint.console.clone(), &self.db, now).await?;
+        // From here on, nothing waits or fails, so that all parts are replaced together.
+        self.engine.apply_configuration(blueprint.engine_configuration());
+        self.relay.apply_settings(blueprint.relay_settings());
+        self.webhooks.settings.replace(blueprint.webhook_settings());
+        self.console.connection_tester.replace(blueprint.connection_tester());
+        if *self.missed_messages.current() != blueprint.missed_messages {
+            self.missed_messages.replace(blueprint.missed_messages.clone());
+        }
+        if let Err(error) = self.finish_change(blueprint.clone()).await {
+            // The next start or change finds the earlier identities and finishes this one.
+            tracing::error!(%error, "failed to store the end of a changed configuration");
+        }
+        Ok(())
+    }
+
+    /// Ends what turns have done on earlier servers while the parts were replaced, and applies the quiet hours to waiting
+    /// notifications.
+    async fn finish_change(&self, blueprint: AppBlueprint) -> Result<(), DbError> {
+        let now = self.clock.now();
+        let finish = move |conn: &mut Conn| {
+            let identities = blueprint.identities();
+            end_work_on_earlier_servers(conn, &identities, &blueprint.settings, now)?;
+            service_identities::store_identities(conn, &identities, now)?;
+            reschedule_notifications(conn, &blueprint.settings, None, now)
+        };
+        self.db.write(finish).await?;
+        self.engine.wake_workers();
+        Ok(())
     }
 
     /// Waits for running turns up to the grace period, and stops the background tasks. Unfinished turns resume at the
@@ -310,13 +310,10 @@ impl App {
     pub async fn close(self) {
         self.stop.cancel();
         let Self { engine, relay, webhooks, console, db, clock, maintenance, tasks, .. } = self;
-        if let Some(task) = tasks.missed_messages {
-            // The messages that the task has admitted are stored, and the next start fetches the others.
-            task.abort();
-            let _ = task.await;
-        }
         // The next start repeats what these tasks have not finished.
-        for task in [tasks.clock_watch, tasks.heartbeat, tasks.indexing, tasks.file_watch] {
+        let unfinished =
+            [tasks.missed_messages, tasks.clock_watch, tasks.heartbeat, tasks.indexing, tasks.file_watch];
+        for task in unfinished {
             task.abort();
             let _ = task.await;
         }
@@ -346,83 +343,31 @@ impl App {
     }
 }
 
-/// Registers the configured users and starts a run.
-fn initialize_store(
-    conn: &mut Conn,
-    (admin, members): (Option<&PhoneNumber>, &[PhoneNumber]),
-    settings: &HouseholdSettings,
-    now: Timestamp,
-) -> QueryResult<Downtime> {
+fn register_users(conn: &mut Conn, blueprint: &AppBlueprint, now: Timestamp) -> QueryResult<()> {
+    let AppBlueprint { admin, members, .. } = blueprint;
     if let Some(phone) = admin {
         users::ensure_user(conn, phone, FirstContactRole::Admin, now)?;
     }
     for phone in members {
         users::ensure_user(conn, phone, FirstContactRole::Member, now)?;
     }
+    Ok(())
+}
+
+/// Registers the configured users and starts a run.
+fn initialize_store(conn: &mut Conn, blueprint: &AppBlueprint, now: Timestamp) -> QueryResult<Downtime> {
+    let settings = &blueprint.settings;
+    register_users(conn, blueprint, now)?;
     let downtime = boot::recover_interrupted_work(conn, now)?;
     if let Downtime::Uncertain(step) = downtime {
         end_uncertain_waits(conn, settings, step, now)?;
     }
+    let identities = blueprint.identities();
+    end_work_on_earlier_servers(conn, &identities, settings, now)?;
+    service_identities::store_identities(conn, &identities, now)?;
     // The quiet hours of the household may have changed since the last start.
     reschedule_notifications(conn, settings, None, now)?;
     Ok(downtime)
-}
-
-/// Admits the messages of the carrier's list that are not in the database.
-async fn fetch_missed_messages(inbound_log: &InboundLog, admission: &Admission) -> anyhow::Result<PollDelay> {
-    let page = inbound_log.read_page().await?;
-    failpoint::reached("missed.read");
-    for message in &page.messages {
-        // The message is received now, not when the list was requested: replies may have been sent in the meantime.
-        let received_at = inbound_log.clock.now();
-        admission.admit_message(ReceivedMessage { received_at, ..message.clone() }).await?;
-        failpoint::reached("missed.admitted");
-    }
-    inbound_log.record_admitted(&page).await?;
-    Ok(page.next)
-}
-
-/// Fetches missed messages at the start, before any turn runs, so that old messages are processed before new ones, and
-/// then every few minutes. A carrier that does not respond delays the start by at most [`FETCH_TIMEOUT`].
-async fn poll_missed_messages(
-    inbound_log: InboundLog,
-    admission: Arc<Admission>,
-    scheduler: TurnScheduler,
-    delays: RecoveryDelays,
-    stop: CancellationToken,
-) {
-    let mut is_first_poll = true;
-    while !stop.is_cancelled() {
-        let fetched = tokio::select! {
-            fetched = tokio::time::timeout(FETCH_TIMEOUT, fetch_missed_messages(&inbound_log, &admission)) => fetched,
-            () = stop.cancelled() => return,
-        };
-        let next = match fetched {
-            Ok(Ok(next)) => next,
-            Ok(Err(error)) => {
-                tracing::warn!(error = format!("{error:#}"), "failed to fetch missed messages");
-                PollDelay::Soon
-            }
-            Err(_) => {
-                tracing::warn!("timed out fetching missed messages");
-                PollDelay::Soon
-            }
-        };
-        if std::mem::take(&mut is_first_poll)
-            && let Err(error) = scheduler.recover_work().await
-        {
-            tracing::error!(%error, "failed to resume unfinished work");
-            is_first_poll = true;
-        }
-        let pause = match next {
-            PollDelay::Later => delays.poll_interval,
-            PollDelay::Soon => delays.short_poll_interval,
-        };
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = stop.cancelled() => return,
-        }
-    }
 }
 
 impl App {
@@ -452,8 +397,17 @@ impl App {
             heartbeat,
             file_watch,
         } = self.tasks;
-        let tasks = [relay, maintenance, addition_retries, indexing, clock_watch, heartbeat, file_watch];
-        for task in tasks.into_iter().chain(missed_messages) {
+        let tasks = [
+            relay,
+            missed_messages,
+            maintenance,
+            addition_retries,
+            indexing,
+            clock_watch,
+            heartbeat,
+            file_watch,
+        ];
+        for task in tasks {
             task.abort();
             // The error only reports that the task was aborted.
             let _ = task.await;
@@ -497,4 +451,10 @@ pub fn all_tools(library: &Arc<ArrInstances>, pictures: PicturePolicy) -> Vec<Ar
         PicturePolicy::NotSent => {}
     }
     tools
+}
+
+/// Returns the names of all tools that any configuration offers.
+fn all_tool_names() -> Vec<&'static str> {
+    let tools = all_tools(&Arc::default(), PicturePolicy::Sent);
+    tools.iter().map(|tool| tool.spec().name).collect()
 }

@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::engine::approvals::expiry::DueExpiry;
+use crate::engine::Engine;
 use crate::store::console_access;
 use crate::store::database::db::{Db, DbError};
 use crate::store::database::migration;
@@ -29,11 +29,9 @@ const ERASURE_BATCH_ROWS: i64 = 50;
 
 #[derive(Clone)]
 pub struct Maintenance {
-    pub expiry: Arc<DueExpiry>,
+    pub engine: Arc<Engine>,
     pub db: Db,
     pub clock: Clock,
-    /// Retention period of message text.
-    pub retention: SignedDuration,
     pub stop: CancellationToken,
 }
 
@@ -50,7 +48,7 @@ impl Maintenance {
 
     /// Runs one round. A failed step is logged, does not prevent the other steps, and is retried in the next round.
     pub async fn run_once(&self) {
-        if let Err(error) = self.expiry.expire_due().await {
+        if let Err(error) = self.engine.expiry.expire_due().await {
             tracing::warn!(%error, "failed to expire conversations and requests");
         }
         self.db.event_log().drop_events_before(self.clock.now() - EVENT_RETENTION);
@@ -75,7 +73,7 @@ impl Maintenance {
 
     async fn delete_old_notifications_and_events(&self) -> Result<(), DbError> {
         let now = self.clock.now();
-        let notified_before = now - self.retention;
+        let notified_before = now - self.engine.settings().retention;
         let received_before = now - ARR_EVENT_RETENTION;
         let delete_rows = move |conn: &mut _| {
             notifications::delete_old_notifications(conn, notified_before)?;
@@ -92,7 +90,7 @@ impl Maintenance {
     /// Erases old message text in batches, until none is left or the program stops.
     async fn erase_old_text(&self) -> Result<(), DbError> {
         let now = self.clock.now();
-        let before = now - self.retention;
+        let before = now - self.engine.settings().retention;
         while !self.stop.is_cancelled() {
             match self.db.write(move |conn| erase_expired_text(conn, before, ERASURE_BATCH_ROWS, now)).await?
             {

@@ -89,6 +89,29 @@ pub(crate) fn build_library(libraries: &config::Libraries, http: &HttpClient) ->
     }
 }
 
+/// Replaces the clients of unchanged instances by those of the `earlier` configuration, with their caches.
+pub(crate) fn reuse_instances(
+    library: &mut ArrInstances,
+    libraries: &config::Libraries,
+    (old, earlier): (&config::Libraries, &ArrInstances),
+) {
+    let is_unchanged = |name: &str| old.instance(name) == libraries.instance(name);
+    reuse_instances_of_kind(&mut library.movies, &earlier.movies, is_unchanged);
+    reuse_instances_of_kind(&mut library.series, &earlier.series, is_unchanged);
+}
+
+fn reuse_instances_of_kind<Client: Clone>(
+    instances: &mut [Instance<Client>],
+    earlier: &[Instance<Client>],
+    is_unchanged: impl Fn(&str) -> bool,
+) {
+    for instance in instances.iter_mut().filter(|instance| is_unchanged(instance.name)) {
+        if let Some(kept) = earlier.iter().find(|kept| kept.name == instance.name) {
+            *instance = kept.clone();
+        }
+    }
+}
+
 /// Builds up to two instances of one kind, for those that are configured. The second one is for 4K.
 fn build_instances<Client>(
     names: [&'static str; 2],

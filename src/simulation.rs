@@ -39,7 +39,6 @@ use crate::messaging::terminal::TerminalChannel;
 use crate::messaging::twilio::Twilio;
 use crate::recovery_delays::RecoveryDelays;
 use crate::response_budget::ResponseBudget;
-use crate::store::database::db::Db;
 use crate::tools::library::{ArrInstances, Instance};
 use crate::web::TwilioVerification;
 
@@ -106,7 +105,6 @@ impl SimulatedPeers {
     /// Returns the blueprint of a program connected to these peers.
     pub fn blueprint(
         &self,
-        db: Db,
         settings: HouseholdSettings,
         model: Option<Arc<dyn Model>>,
     ) -> Result<AppBlueprint, url::ParseError> {
@@ -114,11 +112,7 @@ impl SimulatedPeers {
             SignatureVerifier { tokens: vec![self.auth_token.clone()], shared_keys: BTreeMap::new() };
         let carrier = self.carrier();
         Ok(AppBlueprint {
-            db,
-            clock: self.clock.clone(),
             settings,
-            confirm_for: SignedDuration::from_mins(5),
-            retention: RETENTION,
             admin: None,
             members: Vec::new(),
             model,
@@ -137,7 +131,6 @@ impl SimulatedPeers {
             arr_secret: None,
             config: None,
             missed_messages: None,
-            context_window: None,
             console: AccessRules { sign_in: SignIn::Links, hosts: AllowedHosts::local() },
         })
     }
@@ -226,12 +219,14 @@ pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
         debounce: std::time::Duration::ZERO,
         code_policy: CodePolicy::Bulk,
         codes: CodeSource::Random,
+        confirm_for: SignedDuration::from_mins(5),
         languages: Vec::new(),
         limits: TurnLimits::STANDARD,
         max_model_calls: 64,
         quotas: Quotas { movies: WEEKLY_QUOTA, seasons: WEEKLY_QUOTA },
         rate_limit: Some(RateLimit { max: 10, period: SignedDuration::from_mins(1) }),
         prices: ModelPrices::default(),
+        context_window: None,
         budget: DailyBudget::STANDARD,
         triage_level: TriageLevel::Heuristic,
         model_skipping: ModelSkipping::Never,
@@ -241,6 +236,7 @@ pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
         metadata_source: MetadataSource::ByCode,
         number: Some(Address::new(OUR_NUMBER)),
         similarity_floor: DEFAULT_SIMILARITY_FLOOR,
+        retention: RETENTION,
         recovery_delays: RecoveryDelays::STANDARD,
     }
 }

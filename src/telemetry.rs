@@ -16,7 +16,7 @@ pub const DEFAULT_FILTER: &str =
     "info,async_openai=off,h2=warn,hyper=warn,hyper_util=warn,reqwest=warn,rustls=warn";
 
 /// Format and filter of log lines.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSettings {
     pub format: LogFormat,
     /// Valid directives of `tracing-subscriber`.

@@ -7,7 +7,6 @@ use anyhow::Context;
 use jiff::SignedDuration;
 
 use crate::app::{AppBlueprint, MissedMessageSource};
-use crate::clock::Clock;
 use crate::config::{self, Config, ConfirmCode};
 use crate::conversation::deletion::deletion_messages::CodePolicy;
 use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
@@ -21,39 +20,63 @@ use crate::messaging::console::ConsoleChannel;
 use crate::messaging::outbox_relay::OutboundChannels;
 use crate::messaging::signature::SignatureVerifier;
 use crate::messaging::terminal::TerminalChannel;
-use crate::outbound_clients::{build_embedder, build_library, build_model, build_twilio};
+use crate::outbound_clients::{build_embedder, build_library, build_model, build_twilio, reuse_instances};
 use crate::store::database::db::Db;
 use crate::web::TwilioVerification;
 
-pub(crate) fn build_blueprint(config: &Config) -> anyhow::Result<AppBlueprint> {
+/// Opens the configured database.
+pub(crate) fn open_database(config: &Config) -> anyhow::Result<Db> {
+    let database = config.database.to_str().context("use a database path that is not UTF-8")?;
+    Ok(Db::open(database)?)
+}
+
+/// Builds a blueprint. The clients of unchanged sections of the configuration are those of the `earlier` blueprint.
+pub(crate) fn build_blueprint(
+    config: &Config,
+    earlier: Option<&AppBlueprint>,
+) -> anyhow::Result<AppBlueprint> {
     let network = build_network_client().context("set up the HTTP client; hint: install ca-certificates")?;
     let http = HttpClient::over_network(network.clone());
-    let twilio = config.twilio.as_ref().map(|twilio| Arc::new(build_twilio(twilio, &http)));
-    let database = config.database.to_str().context("use a database path that is not UTF-8")?;
+    let earlier = earlier.and_then(|blueprint| Some((blueprint.config.as_deref()?, blueprint)));
+    let earlier_if = |is_unchanged: fn(&Config, &Config) -> bool| {
+        earlier.filter(|(old, _)| is_unchanged(old, config)).map(|(_, blueprint)| blueprint)
+    };
+    let model = match earlier_if(|old, new| old.llm == new.llm) {
+        Some(earlier) => earlier.model.clone(),
+        None => config.llm.as_ref().map(|llm| build_model(llm, &network)).transpose()?,
+    };
+    let embedder = match earlier_if(|old, new| old.embeddings == new.embeddings) {
+        Some(earlier) => earlier.embedder.clone(),
+        None => config.embeddings.as_ref().map(|model| build_embedder(model, &network)).transpose()?,
+    };
+    let missed_messages = match earlier_if(|old, new| old.twilio == new.twilio) {
+        Some(earlier) => earlier.missed_messages.clone(),
+        None => config.twilio.as_ref().map(|account| MissedMessageSource {
+            twilio: Arc::new(build_twilio(account, &http)),
+            number: Address::new(account.phone_number.as_str()),
+        }),
+    };
+    let carrier = missed_messages.as_ref().map(|source| source.twilio.clone() as Arc<dyn MessageChannel>);
+    let mut library = build_library(&config.libraries, &http);
+    if let Some((old, blueprint)) = earlier {
+        reuse_instances(&mut library, &config.libraries, (&old.libraries, &blueprint.library));
+    }
     Ok(AppBlueprint {
-        db: Db::open(database)?,
-        clock: Clock::for_service(),
         settings: build_settings(config)?,
-        confirm_for: SignedDuration::try_from(config.conversation.confirm)?,
-        retention: SignedDuration::from_hours(24 * i64::from(config.retention_days)),
         admin: config.people.admin.clone(),
         members: config.people.members.clone(),
-        model: config.llm.as_ref().map(|llm| build_model(llm, &network)).transpose()?,
-        embedder: config.embeddings.as_ref().map(|model| build_embedder(model, &network)).transpose()?,
-        library: build_library(&config.libraries, &http),
+        model,
+        embedder,
+        library,
         channels: OutboundChannels {
-            carrier: twilio.clone().map(|twilio| twilio as Arc<dyn MessageChannel>),
+            carrier,
             terminal: Arc::new(TerminalChannel),
             console: Arc::new(ConsoleChannel),
         },
         twilio_verification: config.twilio.as_ref().map(|twilio| Arc::new(build_twilio_verification(twilio))),
         arr_secret: config.notifications.secret.clone(),
         config: Some(Arc::new(config.clone())),
-        missed_messages: twilio.zip(config.twilio.as_ref()).map(|(twilio, account)| MissedMessageSource {
-            twilio,
-            number: Address::new(account.phone_number.as_str()),
-        }),
-        context_window: config.llm.as_ref().and_then(|llm| llm.context_window),
+        missed_messages,
         console: config.console.rules.clone(),
     })
 }
@@ -91,6 +114,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
             ConfirmCode::Always => CodePolicy::Always,
         },
         codes: CodeSource::Random,
+        confirm_for: SignedDuration::try_from(conversation.confirm)?,
         languages: conversation
             .confirm_languages
             .iter()
@@ -101,6 +125,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
         quotas: Quotas { movies: config.limits.quota_movies, seasons: config.limits.quota_seasons },
         rate_limit: config.limits.rate,
         prices: config.llm.as_ref().map(|llm| llm.prices).unwrap_or_default(),
+        context_window: config.llm.as_ref().and_then(|llm| llm.context_window),
         budget: config.limits.budget,
         triage_level: conversation.routing,
         model_skipping: conversation.model_skipping,
@@ -114,6 +139,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
             .embeddings
             .as_ref()
             .map_or(DEFAULT_SIMILARITY_FLOOR, |embeddings| embeddings.floor),
+        retention: SignedDuration::from_hours(24 * i64::from(config.retention_days)),
         recovery_delays: config::recovery_delays(),
     })
 }
@@ -123,5 +149,60 @@ fn build_twilio_verification(twilio: &config::Twilio) -> TwilioVerification {
         verifier: SignatureVerifier { tokens: twilio.auth_tokens.clone(), shared_keys: BTreeMap::new() },
         public_url: twilio.public_url.as_str().to_owned(),
         account_sid: twilio.account_sid.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{ConfigSection, ConfigSources};
+
+    const UNCHANGED: &str = "TZ=UTC
+        RADARR_URL=http://radarr.invalid
+        RADARR_API_KEY=0123456789abcdef0123456789abcdef
+        TWILIO_ACCOUNT_SID=AC00000000000000000000000000000001
+        TWILIO_AUTH_TOKEN=firsttoken
+        TWILIO_PHONE_NUMBER=+15550100100
+        PUBLIC_URL=https://sms.example.org
+        ADMIN_PHONE=+15550100123
+        LLM_BASE_URL=http://model.invalid/v1";
+
+    fn config(changed: &str) -> Config {
+        let values = UNCHANGED.lines().chain(changed.lines()).filter_map(|line| line.trim().split_once('='));
+        let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Config::from_sources(&ConfigSources::from_environment(values)).unwrap()
+    }
+
+    #[test]
+    fn changed_model_reuses_the_other_clients() {
+        let (old, new) = (config("LLM_MODEL=one\nLLM_API_KEY=a"), config("LLM_MODEL=one\nLLM_API_KEY=b"));
+        assert_eq!(old.changed_sections(&new), [ConfigSection::Model]);
+        let earlier = build_blueprint(&old, None).unwrap();
+        earlier.library.mark_changed("radarr");
+
+        let later = build_blueprint(&new, Some(&earlier)).unwrap();
+
+        let (earlier_model, later_model) = (earlier.model.unwrap(), later.model.unwrap());
+        assert!(!Arc::ptr_eq(&earlier_model, &later_model));
+        assert!(earlier.missed_messages == later.missed_messages);
+        assert_eq!(later.library.movies[0].client.common_api().change_count(), 1);
+    }
+
+    #[test]
+    fn changed_library_replaces_only_its_own_client() {
+        let (old, new) = (
+            config("LLM_MODEL=one"),
+            config(
+                "LLM_MODEL=one\nSONARR_URL=http://sonarr.invalid\nSONARR_API_KEY=0123456789abcdef0123456789abcdef",
+            ),
+        );
+        assert_eq!(old.changed_sections(&new), [ConfigSection::Libraries]);
+        let earlier = build_blueprint(&old, None).unwrap();
+        earlier.library.mark_changed("radarr");
+
+        let later = build_blueprint(&new, Some(&earlier)).unwrap();
+
+        assert_eq!(later.library.movies[0].client.common_api().change_count(), 1);
+        assert_eq!(later.library.series_names(), ["sonarr"]);
     }
 }

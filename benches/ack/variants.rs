@@ -199,10 +199,9 @@ fn trust() -> Arc<TwilioVerification> {
 async fn program(path: &str) -> Result<App> {
     let (radarr, sonarr) = (FakeRadarr::with_clock(Clock::System), FakeSonarr::with_clock(Clock::System));
     let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, PUBLIC_URL);
-    let mut blueprint =
-        peers.blueprint(Db::open(path)?, simulation::simulation_settings(TimeZone::UTC), None)?;
+    let mut blueprint = peers.blueprint(simulation::simulation_settings(TimeZone::UTC), None)?;
     blueprint.twilio_verification = Some(trust());
-    Ok(App::start(blueprint).await?)
+    Ok(App::start(Db::open(path)?, peers.clock.clone(), blueprint).await?)
 }
 
 /// Opens a connection like the writer's, to a database that the program prepared.

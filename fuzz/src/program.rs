@@ -124,7 +124,7 @@ impl Running {
             PUBLIC_URL,
         );
         let settings = simulation::simulation_settings(TimeZone::UTC);
-        let mut blueprint = peers.blueprint(db, settings, None).expect("a blueprint");
+        let mut blueprint = peers.blueprint(settings, None).expect("a blueprint");
         let tokens = Vec::from_iter(Signed::ByTwilio.token());
         let verifier = SignatureVerifier { tokens, shared_keys: BTreeMap::new() };
         blueprint.twilio_verification = Some(Arc::new(TwilioVerification {
@@ -133,7 +133,7 @@ impl Running {
             account_sid: simulation::ACCOUNT.to_owned(),
         }));
         blueprint.arr_secret = Some(REPORT_SECRET.into());
-        let app = App::start(blueprint).await.expect("the program starts");
+        let app = App::start(db, peers.clock.clone(), blueprint).await.expect("the program starts");
         let door = web::in_process(web::webhook_router(app.webhooks.clone()));
         let url = signature::signed_url(PUBLIC_URL, WEBHOOK_PATH);
         let token = Signed::ByTwilio.token().expect("Twilio has one");

@@ -13,14 +13,14 @@ pub(crate) use private_networks::is_private_host;
 pub use trusted_proxies::{ClientAddress, TrustedProxies, parse_network};
 
 /// Rules for access to the console.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AccessRules {
     pub sign_in: SignIn,
     pub hosts: AllowedHosts,
 }
 
 /// Sign-in method of the operator.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum SignIn {
     /// No sign-in: everyone who can reach the console has full access.
     Open,

@@ -2,7 +2,7 @@
 
 use argon2::Params;
 use argon2::password_hash::phc::PasswordHash;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 /// Maximum length of a password or hash, in bytes.
 pub(crate) const MAX_PASSWORD_BYTES: usize = 1024;
@@ -15,6 +15,17 @@ pub enum ConsolePassword {
     Plain(SecretString),
     /// Argon2id hash in PHC string format.
     Hash(SecretString),
+}
+
+impl PartialEq for ConsolePassword {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Plain(one), Self::Plain(other)) | (Self::Hash(one), Self::Hash(other)) => {
+                one.expose_secret() == other.expose_secret()
+            }
+            (Self::Plain(_), Self::Hash(_)) | (Self::Hash(_), Self::Plain(_)) => false,
+        }
+    }
 }
 
 impl ConsolePassword {

@@ -74,6 +74,13 @@ impl ApiClient {
         Self { base, key, http, changes: Arc::default(), profiles: Arc::default() }
     }
 
+    /// Returns the identity of the server: scheme, host, port and URL base.
+    pub(super) fn identity(&self) -> String {
+        let base = &self.base;
+        let (host, port) = (base.host_str().unwrap_or_default(), base.port_or_known_default().unwrap_or(0));
+        format!("{}://{host}:{port}{}", base.scheme(), base.path().trim_end_matches('/'))
+    }
+
     /// Returns the number of possible changes in the instance: each of our own writes counts, and so does each call of
     /// `record_change`.
     pub(super) fn change_count(&self) -> u64 {

@@ -54,6 +54,11 @@ impl ServerKind {
 }
 
 impl CommonApi<'_> {
+    /// Returns the identity of the server: scheme, host, port and URL base.
+    pub fn identity(&self) -> String {
+        self.0.identity()
+    }
+
     pub async fn fetch_status(self) -> Result<SystemStatus, ArrError> {
         self.0.get("system/status", &[]).await
     }

@@ -6,6 +6,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
 use super::serve::StopSignals;
 use crate::app::App;
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::verification::FieldAuthority;
@@ -19,10 +20,11 @@ pub(super) async fn run_chat(config: &Config) -> anyhow::Result<()> {
     let admin = config.people.admin.clone().context(
         "start a chat: ADMIN_PHONE is not set; hint: set it to your number, e.g. ADMIN_PHONE=+15550100123",
     )?;
-    let mut blueprint = wiring::build_blueprint(config)?;
+    let db = wiring::open_database(config)?;
+    let mut blueprint = wiring::build_blueprint(config, None)?;
     // Only the service fetches missed messages from the carrier.
     blueprint.missed_messages = None;
-    let app = App::start(blueprint).await?;
+    let app = App::start(db, Clock::for_service(), blueprint).await?;
     wiring::log_configuration_warnings(config);
     eprintln!("Text Dialarr, or type \"commands\" for a list of commands. Ctrl-D exits.");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();

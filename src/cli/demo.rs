@@ -65,9 +65,9 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
     let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, &format!("http://{address}"));
     let mut settings = simulation::simulation_settings(TimeZone::system());
     settings.debounce = Duration::from_millis(300);
-    let mut blueprint = peers.blueprint(Db::open(database)?, settings, None)?;
+    let mut blueprint = peers.blueprint(settings, None)?;
     blueprint.admin = Some(PhoneNumber::parse(ADMIN_PHONE)?);
-    let app = App::start(blueprint).await?;
+    let app = App::start(Db::open(database)?, peers.clock.clone(), blueprint).await?;
 
     let listeners = bound.start_serving(&app, TrustedProxies::default());
     let carrier = DemoCarrier { twilio: peers.twilio.clone(), webhook: HttpClient::network()? };

@@ -7,6 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::console;
 use super::listeners::BoundSockets;
 use crate::app::App;
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::wiring;
 
@@ -25,9 +26,10 @@ pub(super) async fn run_service(config: &Config) -> anyhow::Result<()> {
     };
     let bound = BoundSockets::new(webhooks, console);
     let (address, console) = (bound.webhooks_address()?, bound.console_address()?);
-    let blueprint = wiring::build_blueprint(config)?;
-    blueprint.library.preload_caches(blueprint.clock.now());
-    let app = App::start(blueprint).await?;
+    let (db, clock) = (wiring::open_database(config)?, Clock::for_service());
+    let blueprint = wiring::build_blueprint(config, None)?;
+    blueprint.library.preload_caches(clock.now());
+    let app = App::start(db, clock, blueprint).await?;
     let listeners = bound.start_serving(&app, config.trusted_proxies.clone());
     tracing::info!(%address, "listening");
     match console {

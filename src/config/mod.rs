@@ -3,6 +3,7 @@
 
 mod assemble;
 mod bootstrap;
+mod comparison;
 mod env_file;
 mod env_line;
 mod env_values;
@@ -39,6 +40,7 @@ use crate::engine::{MetadataSource, ModelSkipping, PicturePolicy, SmsReactions};
 use crate::recovery_delays::RecoveryDelays;
 use crate::telemetry::LogSettings;
 pub use bootstrap::Bootstrap;
+pub use comparison::ConfigSection;
 pub use env_line::format_env_line;
 pub use env_values::EnvFile;
 pub use environment::read_env_file;
@@ -173,7 +175,7 @@ pub enum TokenField {
     MaxCompletionTokens,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Libraries {
     pub sonarr: Option<Library>,
     pub radarr: Option<Library>,
@@ -200,13 +202,13 @@ pub struct Notifications {
 }
 
 /// Users who are added at startup.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct People {
     pub admin: Option<PhoneNumber>,
     pub members: Vec<PhoneNumber>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Conversation {
     /// Idle time that ends a conversation.
     pub idle: Duration,
@@ -224,7 +226,7 @@ pub struct Conversation {
 }
 
 /// Limits on additions by members, on the message rate, and on the cost of a day. `None` means no limit.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
     pub quota_movies: Option<RateLimit>,
     pub quota_seasons: Option<RateLimit>,

@@ -33,6 +33,15 @@ impl CallFailure {
             Some("I could not find out whether that worked. Please check.".to_owned()),
         )
     }
+
+    /// Builds the failure of a deletion of titles on a server that was replaced.
+    pub fn server_moved() -> Self {
+        Self::new(
+            FailureCode::UnknownId,
+            json!({ "hint": "the server was moved, so all ids changed: say that nothing was deleted, and search again" }),
+            Some("The server was just moved, so nothing was deleted. Please ask again.".to_owned()),
+        )
+    }
 }
 
 /// Code of a failed call, such as `bad_arguments`.

@@ -1,13 +1,11 @@
 //! Adoption of wall-clock steps: stored deadlines move with the step, and time-limited permissions end if the clock was
 //! set back.
 
-use std::sync::Arc;
-
 use jiff::{SignedDuration, Timestamp};
 
 use super::approvals::expiry::notify_expired_requests;
 use super::notifications::send_time::reschedule_notifications;
-use super::parts::EngineParts;
+use super::parts::{EngineParts, LiveParts};
 use super::settings::HouseholdSettings;
 use crate::clock::Clock;
 use crate::store::confirmation::{approvals, code_misses};
@@ -19,19 +17,19 @@ use crate::store::{Conn, QueryResult, boot, clock_step};
 pub(super) struct ClockStepAdoption {
     db: Db,
     clock: Clock,
-    settings: Arc<HouseholdSettings>,
+    live: LiveParts,
 }
 
 impl ClockStepAdoption {
     pub(super) fn new(parts: &EngineParts) -> Self {
-        let EngineParts { db, clock, settings, .. } = parts.clone();
-        Self { db, clock, settings }
+        let EngineParts { db, clock, live, .. } = parts.clone();
+        Self { db, clock, live }
     }
 
     /// Adopts a step of the wall clock, and shifts all stored waits by the step. Writes that were queued before the
     /// step are executed first. If the commit fails, the step stays pending.
     pub(super) async fn adopt_step(&self) -> Result<SignedDuration, DbError> {
-        let settings = self.settings.clone();
+        let settings = self.live.settings();
         let mut adopted = None;
         let adopt = || {
             let step = *adopted.insert(self.clock.adopt_step());

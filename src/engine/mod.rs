@@ -14,6 +14,7 @@ pub mod operator;
 mod parts;
 mod reply_address;
 mod routing;
+pub(crate) mod service_moves;
 mod settings;
 pub mod stream;
 mod turns;
@@ -24,7 +25,6 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::database::db::DbError;
 
 use additions::addition_retrier::AdditionRetrier;
@@ -35,8 +35,6 @@ use inbound::scheduler::TurnScheduler;
 use lifecycle::EngineLifecycle;
 use memory::indexer::MemoryIndexer;
 use memory::recall::AnswerRecall;
-use memory::text_embedder::TextEmbedder;
-use model_calls::caller::ModelCaller;
 use notifications::arr_event_intake::ArrEventIntake;
 use notifications::notifier::Notifier;
 use notifications::reconciler::Reconciler;
@@ -48,12 +46,11 @@ use operator::turns::TurnActions;
 use routing::turn_start::TurnStarter;
 use stream::hub::Hub;
 use turns::log::turn_log::TurnLogs;
-use turns::tool_runner::ToolRunner;
-use turns::turn_runner::TurnRunner;
+use turns::turn_runner::TurnRunners;
 use work_signal::WorkSignal;
 
 pub use codes::CodeSource;
-pub use parts::EngineParts;
+pub(crate) use parts::{EngineConfiguration, EngineParts};
 pub use settings::{HouseholdSettings, MetadataSource, ModelSkipping, PicturePolicy, Quotas, SmsReactions};
 
 /// Running engine: its components, each with only what it needs, and the operations that concern several of them.
@@ -73,29 +70,24 @@ pub struct Engine {
     pub conversation_actions: ConversationActions,
     pub turn_actions: TurnActions,
     pub answer_actions: AnswerActions,
-    models: Arc<ModelCaller>,
     clock_steps: ClockStepAdoption,
-    outbox: OutboxSignal,
+    parts: EngineParts,
     lifecycle: EngineLifecycle,
 }
 
 impl Engine {
-    pub fn new(parts: &EngineParts) -> Self {
+    pub(crate) fn new(parts: &EngineParts) -> Self {
         let lifecycle = EngineLifecycle::default();
         let (event_stored, addition_queued) = (WorkSignal::default(), WorkSignal::default());
         let answer_stored = WorkSignal::default();
-        let models = Arc::new(ModelCaller::new(parts));
-        let embedder = parts.embedder.clone().map(|embedder| Arc::new(TextEmbedder::new(embedder)));
-        let recall = Arc::new(AnswerRecall::new(parts, embedder.clone()));
-        let tools = Arc::new(ToolRunner::new(parts));
+        let recall = Arc::new(AnswerRecall::new(parts));
         let logs = TurnLogs::new(parts, answer_stored.clone(), addition_queued.clone());
-        let turns = TurnRunner::new(parts, logs, &models, recall.clone(), &tools);
-        let starter = TurnStarter::new(parts, models.clone());
+        let turns = TurnRunners::new(parts, logs, recall.clone());
+        let starter = TurnStarter::new(parts);
         let scheduler = TurnScheduler::new(parts, lifecycle.clone(), starter, turns);
         let admission = Arc::new(Admission::new(parts, scheduler.clone()));
-        let additions = AdditionRetrier::new(parts, tools, lifecycle.clone(), addition_queued);
-        let indexer =
-            MemoryIndexer::new(parts, models.clone(), embedder, lifecycle.clone(), answer_stored.clone());
+        let additions = AdditionRetrier::new(parts, lifecycle.clone(), addition_queued);
+        let indexer = MemoryIndexer::new(parts, lifecycle.clone(), answer_stored.clone());
         let season_checker = Arc::new(SeasonChecker::new(parts));
         let reconciler = Reconciler::new(parts, event_stored.clone(), season_checker.clone());
         Self {
@@ -114,11 +106,29 @@ impl Engine {
             answer_actions: AnswerActions::new(parts, answer_stored),
             admission,
             scheduler,
-            models,
             clock_steps: ClockStepAdoption::new(parts),
-            outbox: parts.outbox.clone(),
+            parts: parts.clone(),
             lifecycle,
         }
+    }
+
+    /// Returns the newest settings of the household.
+    pub fn settings(&self) -> Arc<HouseholdSettings> {
+        self.parts.live.settings()
+    }
+
+    /// Replaces the parts that depend on the configuration. Running turns end on the earlier ones.
+    pub(crate) fn apply_configuration(&self, configuration: EngineConfiguration) {
+        let EngineParts { clock, metrics, live, .. } = &self.parts;
+        let earlier = live.current();
+        live.replace(configuration.into_parts(Some(&earlier), clock, metrics));
+    }
+
+    /// Lets the workers check their queues at once.
+    pub(crate) fn wake_workers(&self) {
+        self.parts.outbox.notify();
+        self.additions.wake_worker();
+        self.notifier.wake_worker();
     }
 
     /// Starts no new turn, and waits until the running turns end or `timeout` has passed. Interrupted work continues
@@ -153,11 +163,9 @@ impl Engine {
     /// step stays pending.
     pub(crate) async fn adopt_clock_step(&self) -> Result<SignedDuration, DbError> {
         let step = self.clock_steps.adopt_step().await?;
-        self.models.apply_clock_step(step);
+        self.parts.live.current().models.apply_clock_step(step);
         self.indexer.apply_clock_step(step);
-        self.outbox.notify();
-        self.additions.wake_worker();
-        self.notifier.wake_worker();
+        self.wake_workers();
         if self.lifecycle.accepts_turns() {
             self.scheduler.recover_work().await?;
         }

@@ -17,6 +17,7 @@ use crate::conversation::transcript::{Address, Responder};
 use crate::conversation::turn::TurnLimits;
 use crate::recovery_delays::RecoveryDelays;
 use crate::store::library::quotas::QuotaOverride;
+use crate::store::queue::delivery_reports::AcceptancePolicy;
 
 /// Household settings for conversations.
 #[derive(Debug, Clone)]
@@ -29,6 +30,8 @@ pub struct HouseholdSettings {
     pub code_policy: CodePolicy,
     /// Source of the codes of confirmation prompts and approvals.
     pub codes: CodeSource,
+    /// Time for which a confirmation prompt waits for a YES.
+    pub confirm_for: SignedDuration,
     pub languages: Vec<ReplyLanguage>,
     pub limits: TurnLimits,
     /// Highest limit of concurrent model calls. The limit itself adapts to the model server.
@@ -38,6 +41,8 @@ pub struct HouseholdSettings {
     /// Rate limit of one user's messages; `None` without a limit.
     pub rate_limit: Option<RateLimit>,
     pub prices: ModelPrices,
+    /// Context window of the model in tokens, if configured.
+    pub context_window: Option<u64>,
     pub budget: DailyBudget,
     pub triage_level: TriageLevel,
     pub model_skipping: ModelSkipping,
@@ -51,6 +56,8 @@ pub struct HouseholdSettings {
     pub number: Option<Address>,
     /// Minimum similarity at which two texts count as similar.
     pub similarity_floor: f32,
+    /// Retention period of message text.
+    pub retention: SignedDuration,
     pub recovery_delays: RecoveryDelays,
 }
 
@@ -63,6 +70,11 @@ pub enum ModelSkipping {
 }
 
 impl HouseholdSettings {
+    /// Returns the policy for messages that the carrier has accepted.
+    pub(crate) fn acceptance_policy(&self) -> AcceptancePolicy {
+        AcceptancePolicy { confirm_for: self.confirm_for, zone: self.zone.clone(), quiet: self.quiet_hours }
+    }
+
     /// Returns the reader of requests while this responder answers.
     pub(crate) fn request_reader(&self, responder: Responder) -> RequestReader {
         match (responder, self.model_skipping) {

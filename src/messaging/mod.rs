@@ -39,6 +39,11 @@ pub trait MessageChannel: Send + Sync {
 
     /// Fetches the carrier's record of an inbound message; `None` if there is none with this id.
     async fn fetch_received(&self, sid: &str) -> Result<Option<MessageFields>, LookupError>;
+
+    /// Returns the identity of the carrier account, to which its records belong; `None` if the channel has no account.
+    fn account_identity(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Failure to read the carrier's records.

@@ -15,6 +15,7 @@ use crate::conversation::retry_policy::BackoffPolicy;
 use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::failpoint;
+use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::store::database::db::{Db, DbError, Durability};
 use crate::store::queue::delivery_reports::AcceptancePolicy;
@@ -65,9 +66,9 @@ pub struct OutboundChannels {
     pub console: Arc<dyn MessageChannel>,
 }
 
-/// Time limits and lookup delays of the relay.
-#[derive(Debug, Clone)]
-pub struct RelayTimeouts {
+/// Settings of the relay, which a change of the configuration replaces.
+pub struct RelaySettings {
+    pub channels: OutboundChannels,
     pub acceptance_policy: AcceptancePolicy,
     /// Delays from the time when a message's delivery status became unknown to the lookups in the carrier's list.
     pub lookup_delays: [Duration; 2],
@@ -78,9 +79,8 @@ pub struct RelayTimeouts {
 pub struct RelayParts {
     pub db: Db,
     pub clock: Clock,
-    pub channels: OutboundChannels,
+    pub settings: Live<RelaySettings>,
     pub signal: OutboxSignal,
-    pub timeouts: RelayTimeouts,
     pub metrics: Metrics,
 }
 
@@ -101,6 +101,12 @@ impl OutboxRelay {
             send_tasks: TaskTracker::new(),
             aborting: CancellationToken::new(),
         }
+    }
+
+    /// Replaces the settings. Messages in flight end on the earlier channel.
+    pub fn apply_settings(&self, settings: RelaySettings) {
+        self.parts.settings.replace(settings);
+        self.parts.signal.notify();
     }
 
     /// Sends due messages until `stop` is canceled, and then waits for messages in flight.
@@ -146,7 +152,7 @@ impl OutboxRelay {
             let now = self.parts.clock.now();
             // Both are read in one snapshot. Otherwise a message that is accepted between two reads could make the next
             // one due unnoticed.
-            let delays = self.parts.timeouts.lookup_delays;
+            let delays = self.parts.settings.current().lookup_delays;
             let load = move |conn: &mut _| {
                 Ok((
                     outbox_schedule::load_outbox_schedule(conn, &delays, now)?,
@@ -189,7 +195,7 @@ impl OutboxRelay {
     }
 
     async fn load_schedule(&self, now: Timestamp) -> Result<OutboxSchedule, DbError> {
-        let delays = self.parts.timeouts.lookup_delays;
+        let delays = self.parts.settings.current().lookup_delays;
         self.parts.db.read(move |conn| outbox_schedule::load_outbox_schedule(conn, &delays, now)).await
     }
 
@@ -207,7 +213,7 @@ impl OutboxRelay {
 
     async fn send_message(&self, id: OutboxId) -> Result<(), DbError> {
         let now = self.parts.clock.now();
-        let policy = self.parts.timeouts.acceptance_policy.clone();
+        let policy = self.parts.settings.current().acceptance_policy.clone();
         let due = match self.parts.db.write(move |conn| outbox::claim_message(conn, id, &policy, now)).await?
         {
             SendClaim::Send(due) => due,
@@ -279,7 +285,7 @@ impl OutboxRelay {
                 let now = self.parts.clock.now();
                 let count = LookupCount {
                     earlier: lookups_before,
-                    required: self.parts.timeouts.lookup_delays.len(),
+                    required: self.parts.settings.current().lookup_delays.len(),
                 };
                 let record = move |conn: &mut _| lookups::record_unsuccessful_lookup(conn, id, count, now);
                 self.parts.db.write(record).await.map(|outcome| {
@@ -297,10 +303,11 @@ impl OutboxRelay {
     }
 
     fn channel_for(&self, from: &Address) -> Option<Arc<dyn MessageChannel>> {
+        let channels = &self.parts.settings.current().channels;
         match from.transport() {
-            MessageTransport::Carrier => self.parts.channels.carrier.clone(),
-            MessageTransport::Terminal => Some(self.parts.channels.terminal.clone()),
-            MessageTransport::Console => Some(self.parts.channels.console.clone()),
+            MessageTransport::Carrier => channels.carrier.clone(),
+            MessageTransport::Terminal => Some(channels.terminal.clone()),
+            MessageTransport::Console => Some(channels.console.clone()),
         }
     }
 
@@ -309,7 +316,15 @@ impl OutboxRelay {
             let reason = "no account is configured".to_owned();
             return Err(SendError::Later { retry_after: Some(SEND_BACKOFF.max_pause), reason });
         };
-        channel.send(&outbound_message(due)).await
+        let outcome = channel.send(&outbound_message(due)).await;
+        let current_account = self.channel_for(&due.from).and_then(|channel| channel.account_identity());
+        match outcome {
+            // The list of another account cannot show the delivery status.
+            Err(SendError::Unknown(meaning)) if channel.account_identity() != current_account => {
+                Err(SendError::Permanent { code: None, meaning })
+            }
+            outcome => outcome,
+        }
     }
 
     async fn record_attempt(
@@ -323,7 +338,7 @@ impl OutboxRelay {
         }
         match outcome {
             Ok(receipt) => {
-                let policy = self.parts.timeouts.acceptance_policy.clone();
+                let policy = self.parts.settings.current().acceptance_policy.clone();
                 let record = move |conn: &mut _| {
                     let accepted = AcceptedMessage { sid: &receipt.sid, created_at: receipt.created_at };
                     outbox::record_acceptance(conn, id, &accepted, &policy, now)

@@ -134,6 +134,10 @@ impl Twilio {
 
 #[async_trait]
 impl MessageChannel for Twilio {
+    fn account_identity(&self) -> Option<String> {
+        Some(self.account.resource_url(""))
+    }
+
     async fn send(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
         match self.http.send(self.send_request(message)?, SEND_TIMEOUT).await {
             Ok(response) if response.status().is_success() => parse_receipt(&response),

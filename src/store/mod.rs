@@ -21,6 +21,7 @@ pub mod queue;
     expect(clippy::wildcard_imports, reason = "the generated tables name their column types")
 )]
 mod schema;
+pub mod service_identities;
 pub mod settings;
 pub mod stream;
 pub mod text_index;

@@ -416,6 +416,17 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
+    service_identities (slot) {
+        slot -> Text,
+        identity -> Text,
+        moved_after_turn -> BigInt,
+        changed_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
     sessions (token_hash) {
         token_hash -> Binary,
         created_at -> Timestamp,
@@ -671,6 +682,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     reactions,
     requests,
     reservations,
+    service_identities,
     sessions,
     settings,
     sign_in_links,

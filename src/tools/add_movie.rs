@@ -52,6 +52,11 @@ impl TypedTool for AddMovie {
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
     const AUDIENCE: ToolAudience = ToolAudience::CanAdd;
 
+    fn is_supported(library: &ArrInstances) -> bool {
+        // Without any instance, the failure of the call reports what is missing.
+        !library.movies.is_empty() || library.series.is_empty()
+    }
+
     fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
         library.movie_names()
     }

@@ -70,6 +70,11 @@ impl TypedTool for AddSeries {
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
     const AUDIENCE: ToolAudience = ToolAudience::CanAdd;
 
+    fn is_supported(library: &ArrInstances) -> bool {
+        // Without any instance, the failure of the call reports what is missing.
+        !library.series.is_empty() || library.movies.is_empty()
+    }
+
     fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
         library.series_names()
     }

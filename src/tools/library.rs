@@ -110,6 +110,15 @@ impl ArrInstances {
         }
     }
 
+    /// Returns the name and the server of each instance.
+    pub fn identities(&self) -> Vec<(&'static str, String)> {
+        let movies =
+            self.movies.iter().map(|instance| (instance.name, instance.client.common_api().identity()));
+        let series =
+            self.series.iter().map(|instance| (instance.name, instance.client.common_api().identity()));
+        movies.chain(series).collect()
+    }
+
     pub fn movie_names(&self) -> Vec<&'static str> {
         self.movies.iter().map(|instance| instance.name).collect()
     }

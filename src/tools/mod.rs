@@ -71,8 +71,9 @@ pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
     /// Returns the specification for the model of a user with these rights: only a user with the 4K right selects an
-    /// instance, and the choices of `quality` are the profiles that the user may use.
-    fn offered_spec(&self, rights: UserRights) -> ToolSpec;
+    /// instance, and the choices of `quality` are the profiles that the user may use. Returns `None` if no configured
+    /// instance supports the tool.
+    fn offered_spec(&self, rights: UserRights) -> Option<ToolSpec>;
 
     fn timeout(&self) -> Duration;
 

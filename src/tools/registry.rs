@@ -20,7 +20,7 @@ impl ToolRegistry {
     /// Returns the specifications of the tools that are offered to a user with these rights.
     pub fn offered_specs(&self, rights: UserRights) -> Vec<ToolSpec> {
         let offered = self.0.iter().filter(|tool| approval::is_offered(tool.spec().audience, rights));
-        offered.map(|tool| tool.offered_spec(rights)).collect()
+        offered.filter_map(|tool| tool.offered_spec(rights)).collect()
     }
 
     /// Returns the effect level of a tool. A call of an unknown tool counts as a read, because it changes nothing.

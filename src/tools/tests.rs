@@ -840,7 +840,7 @@ async fn offered_quality_lists_the_profiles_that_the_user_may_use() {
     let house = House::with_titles();
     house.radarr.set_profiles(&["SD", "HD-1080p", "Ultra-HD"]);
     let offered = |rights: UserRights, name: &str| -> Value {
-        let schema = house.tool("add_movie").offered_spec(rights).parameters;
+        let schema = house.tool("add_movie").offered_spec(rights).unwrap().parameters;
         serde_json::from_str::<Value>(schema.text()).unwrap()["properties"][name].clone()
     };
     let member = UserRights { role: UserRole::Member, four_k: false, ..context().rights };
@@ -861,7 +861,8 @@ fn instance_is_offered_only_with_the_4k_right() {
     ] {
         let is_offered = |rights: UserRights| {
             let schema: Value =
-                serde_json::from_str(house.tool(tool).offered_spec(rights).parameters.text()).unwrap();
+                serde_json::from_str(house.tool(tool).offered_spec(rights).unwrap().parameters.text())
+                    .unwrap();
             schema.pointer(pointer).is_some()
         };
         assert_eq!((is_offered(context().rights), is_offered(member)), (true, false), "{tool}");

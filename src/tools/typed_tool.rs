@@ -45,6 +45,11 @@ pub trait TypedTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
         library.selectable_names()
     }
 
+    /// Returns whether the tool can do anything with the configured instances. Otherwise it is not offered.
+    fn is_supported(_library: &ArrInstances) -> bool {
+        true
+    }
+
     /// Returns the values of the argument `quality`. The list is empty if the tool has no such argument, or no profile is
     /// known yet.
     fn quality_names(_library: &ArrInstances, _rights: UserRights) -> Vec<String> {
@@ -211,8 +216,9 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
         &self.spec
     }
 
-    fn offered_spec(&self, rights: UserRights) -> ToolSpec {
-        self.offered_spec(rights, &T::quality_names(&self.library, rights))
+    fn offered_spec(&self, rights: UserRights) -> Option<ToolSpec> {
+        let quality_names = || T::quality_names(&self.library, rights);
+        T::is_supported(&self.library).then(|| self.offered_spec(rights, &quality_names()))
     }
 
     fn timeout(&self) -> Duration {
@@ -267,8 +273,8 @@ impl<T: DeletionTool> Tool for DeletionAdapter<T> {
         &self.0.spec
     }
 
-    fn offered_spec(&self, rights: UserRights) -> ToolSpec {
-        self.0.offered_spec(rights, &[])
+    fn offered_spec(&self, rights: UserRights) -> Option<ToolSpec> {
+        Some(self.0.offered_spec(rights, &[]))
     }
 
     fn timeout(&self) -> Duration {

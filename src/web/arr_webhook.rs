@@ -71,7 +71,8 @@ async fn accept_event(
     instance: &str,
     request: Request,
 ) -> Result<(), ArrWebhookError> {
-    let secret = webhooks.arr_secret.as_ref().ok_or(ArrWebhookError::NoSecret)?;
+    let settings = webhooks.settings.current();
+    let secret = settings.arr_secret.as_ref().ok_or(ArrWebhookError::NoSecret)?;
     let instance =
         webhooks.arr_events.find_reporting_instance(instance).ok_or(ArrWebhookError::UnknownInstance)?;
     let (parts, body) = request.into_parts();

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
@@ -12,6 +11,7 @@ use super::stream_limit::StreamLimit;
 use crate::clock::Clock;
 use crate::doctor::connection_test::ConnectionTester;
 use crate::engine::Engine;
+use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::store::database::db::Db;
 
@@ -21,19 +21,20 @@ pub struct ConsoleState {
     pub engine: Arc<Engine>,
     pub db: Db,
     pub clock: Clock,
-    /// Time zone in which times are shown.
-    pub zone: TimeZone,
     /// Access rules of the console and the API, and their state.
     pub access: Arc<ConsoleAccess>,
-    /// Period for which the text of messages is stored.
-    pub retention: SignedDuration,
     /// Token that ends the streams, so that the listener can close.
     pub stop: CancellationToken,
     pub streams: StreamLimit,
-    /// Size of the model's context window in tokens, if configured.
-    pub context_window: Option<u64>,
     pub metrics: Metrics,
     pub health: HealthChecker,
     /// Connection tests of the health page.
-    pub connection_tester: ConnectionTester,
+    pub connection_tester: Live<ConnectionTester>,
+}
+
+impl ConsoleState {
+    /// Returns the time zone in which times are shown.
+    pub(super) fn zone(&self) -> TimeZone {
+        self.engine.settings().zone.clone()
+    }
 }

@@ -24,7 +24,7 @@ async fn record_callback(webhooks: &WebhookState, request: Request) -> Result<()
     let query = CallbackQuery::from_query(request.uri().query().unwrap_or_default());
     let TwilioForm { form, verification } = parse_trusted_form(webhooks, request).await?;
     let report = webhook::parse_status_callback(&form, query, &verification.account_sid)?;
-    let (now, policy) = (webhooks.clock.now(), webhooks.acceptance_policy.clone());
+    let (now, policy) = (webhooks.clock.now(), webhooks.settings.current().acceptance_policy.clone());
     let outcome = webhooks
         .db
         .write_or_busy(move |conn| delivery_reports::record_delivery_report(conn, &report, &policy, now))

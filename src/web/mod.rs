@@ -41,6 +41,7 @@ use crate::clock::Clock;
 use crate::engine::inbound::admission::Admission;
 use crate::engine::notifications::arr_event_intake::ArrEventIntake;
 use crate::http::InProcess;
+use crate::live::Live;
 use crate::messaging::signature::SignatureVerifier;
 use crate::metrics::Metrics;
 use crate::store::database::db::Db;
@@ -68,14 +69,20 @@ pub struct WebhookState {
     pub arr_events: Arc<ArrEventIntake>,
     pub db: Db,
     pub clock: Clock,
+    pub settings: Live<WebhookSettings>,
+    pub metrics: Metrics,
+    pub health: HealthChecker,
+}
+
+/// Settings of the webhooks, which a change of the configuration replaces.
+#[derive(Debug)]
+pub struct WebhookSettings {
     /// Policy for messages that a status callback proves to be accepted.
     pub acceptance_policy: AcceptancePolicy,
     /// Verification of Twilio's requests. `None` if no Twilio account is configured.
     pub twilio: Option<Arc<TwilioVerification>>,
     /// Secret that Sonarr and Radarr must send. With `None`, all of their events are refused.
     pub arr_secret: Option<SecretString>,
-    pub metrics: Metrics,
-    pub health: HealthChecker,
 }
 
 /// Verification that a request comes from Twilio.

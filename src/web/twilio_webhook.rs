@@ -107,17 +107,17 @@ async fn accept_message(webhooks: &WebhookState, request: Request) -> Result<(),
 }
 
 /// Decoded form of a request that Twilio signed.
-pub(super) struct TwilioForm<'a> {
+pub(super) struct TwilioForm {
     pub(super) form: Vec<(String, String)>,
-    pub(super) verification: &'a TwilioVerification,
+    pub(super) verification: Arc<TwilioVerification>,
 }
 
 /// Parses the form of a request that Twilio signed. The cheapest checks come first.
 pub(super) async fn parse_trusted_form(
     webhooks: &WebhookState,
     request: Request,
-) -> Result<TwilioForm<'_>, TwilioWebhookError> {
-    let verification = webhooks.twilio.as_ref().ok_or(TwilioWebhookError::NoAccount)?;
+) -> Result<TwilioForm, TwilioWebhookError> {
+    let verification = webhooks.settings.current().twilio.clone().ok_or(TwilioWebhookError::NoAccount)?;
     let (parts, body) = request.into_parts();
     if declared_length(&parts.headers).is_some_and(|length| length > MAX_BODY_BYTES) {
         return Err(TwilioWebhookError::TooLarge);
@@ -132,7 +132,7 @@ pub(super) async fn parse_trusted_form(
     let body = read_body(body).await?;
     let form: Vec<(String, String)> =
         serde_urlencoded::from_bytes(&body).map_err(|_| TwilioWebhookError::NoForm)?;
-    verify_signature(verification, &parts.headers, &target.unwrap_or_default(), &form)?;
+    verify_signature(&verification, &parts.headers, &target.unwrap_or_default(), &form)?;
     match parts.extensions.get::<Arc<ConnectionSlot>>().map(|slot| slot.prove_sender()) {
         None | Some(SlotOutcome::Granted) => Ok(TwilioForm { form, verification }),
         Some(SlotOutcome::Refused) => Err(TwilioWebhookError::Displaced),

@@ -60,8 +60,7 @@ impl WebhookHarness {
         let clock = Clock::System;
         let libraries = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock.clone()));
         let peers = SimulatedPeers::new(clock, libraries.0, libraries.1, PUBLIC_URL);
-        let mut blueprint =
-            peers.blueprint(db, simulation::simulation_settings(TimeZone::UTC), None).unwrap();
+        let mut blueprint = peers.blueprint(simulation::simulation_settings(TimeZone::UTC), None).unwrap();
         let verifier = SignatureVerifier { tokens: vec!["the-token".into()], shared_keys: BTreeMap::new() };
         blueprint.twilio_verification = Some(Arc::new(TwilioVerification {
             verifier,
@@ -69,7 +68,7 @@ impl WebhookHarness {
             account_sid: simulation::ACCOUNT.to_owned(),
         }));
         blueprint.arr_secret = Some(ARR_WEBHOOK_SECRET.into());
-        let app = runtime.block_on(App::start(blueprint)).unwrap();
+        let app = runtime.block_on(App::start(db, peers.clock, blueprint)).unwrap();
         runtime.block_on(app.engine.drain(Duration::ZERO));
         let webhooks = in_process(webhook_router(app.webhooks.clone()));
         Self { runtime, app, webhooks, _folder: folder }

@@ -57,16 +57,14 @@ async fn operator_watches_and_decides_in_a_browser() -> Result<()> {
     let peers = SimulatedPeers::new(Clock::System, radarr.clone(), sonarr, "https://sms.example.org");
     let folder = tempfile::tempdir()?;
     let database = folder.path().join("browser.db");
-    let mut blueprint = peers.blueprint(
-        Db::open(database.to_str().context("a path that is not UTF-8")?)?,
-        simulation::simulation_settings(TimeZone::UTC),
-        Some(Arc::new(Typist::default())),
-    )?;
-    blueprint.context_window = Some(8_000);
+    let db = Db::open(database.to_str().context("a path that is not UTF-8")?)?;
+    let mut blueprint =
+        peers.blueprint(simulation::simulation_settings(TimeZone::UTC), Some(Arc::new(Typist::default())))?;
+    blueprint.settings.context_window = Some(8_000);
     blueprint.admin = Some(PhoneNumber::parse(ANN)?);
     let password = ConsolePassword::parse(PASSWORD).map_err(anyhow::Error::msg)?;
     blueprint.console = AccessRules { sign_in: SignIn::Password(password), hosts: AllowedHosts::local() };
-    let app = App::start(blueprint).await?;
+    let app = App::start(db, peers.clock.clone(), blueprint).await?;
     spend_a_day(&app, &peers).await?;
 
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;

@@ -98,9 +98,9 @@ async fn remembering(model: OpenAiEmbedder, set: &RetrievalSet, folder: &Path) -
     let (radarr, sonarr) = (FakeRadarr::new(), FakeSonarr::new());
     let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, "https://sms.example.org");
     let db = Db::open(database.to_str().context("a path that is not UTF-8")?)?;
-    let mut blueprint = peers.blueprint(db, simulation::simulation_settings(TimeZone::UTC), None)?;
+    let mut blueprint = peers.blueprint(simulation::simulation_settings(TimeZone::UTC), None)?;
     blueprint.embedder = Some(Arc::new(model));
-    let app = App::start(blueprint).await?;
+    let app = App::start(db, peers.clock.clone(), blueprint).await?;
     let now = Clock::System.now();
     for memory in set.memories.clone() {
         let user = match &memory.user {

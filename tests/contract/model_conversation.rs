@@ -68,13 +68,11 @@ impl ModelConversation {
             timeouts: ResponseTimeouts::default(),
         };
         let model = OpenAiModel::new(&build_network_client()?, settings)?;
-        let mut blueprint = peers.blueprint(
-            Db::open(database.to_str().context("a path that is not UTF-8")?)?,
-            simulation::simulation_settings(TimeZone::UTC),
-            Some(Arc::new(model)),
-        )?;
+        let db = Db::open(database.to_str().context("a path that is not UTF-8")?)?;
+        let mut blueprint =
+            peers.blueprint(simulation::simulation_settings(TimeZone::UTC), Some(Arc::new(model)))?;
         blueprint.admin = Some(PhoneNumber::parse(ANN)?);
-        Ok(Self { app: App::start(blueprint).await?, peers, _folder: folder })
+        Ok(Self { app: App::start(db, peers.clock.clone(), blueprint).await?, peers, _folder: folder })
     }
 
     /// Delivers a message of Ann to the webhook, and returns the replies.

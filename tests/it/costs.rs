@@ -286,7 +286,7 @@ async fn cost_of_a_confirmed_deletion_is_bounded() {
         }
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (27.0, 16.0), 316.0, 2.0, 67.0);
+    assert_within(&cost, (27.0, 16.0), 320.0, 2.0, 67.0);
 }
 
 #[tokio::test(start_paused = true)]

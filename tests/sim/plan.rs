@@ -67,6 +67,10 @@ pub(crate) enum Act {
     Forged(&'static str),
     /// Sets the wall clock of the program forward or back.
     SetClock(SignedDuration),
+    /// Replaces all configured parts of the running program. The change is dropped after the time in milliseconds.
+    Reconfigures {
+        dropped_after: u64,
+    },
     DiskFills(DiskFault),
     DiskIsFreed,
 }
@@ -133,6 +137,7 @@ impl Plan {
         plan.add_restarts(&mut Rng::of(seed, "restarts"), end);
         plan.add_notifications(&mut Rng::of(seed, "notifications"), end);
         plan.add_disk_faults(&mut Rng::of(seed, "disk"), end);
+        plan.add_reconfigurations(&mut Rng::of(seed, "configuration"), end);
         plan.acts.sort_by_key(|(at, _)| *at);
         plan
     }
@@ -213,6 +218,20 @@ impl Plan {
 }
 
 impl Plan {
+    /// Adds changes of the configuration, most of them while a message is being processed, and some of them
+    /// interrupted. This part uses a separate random stream.
+    fn add_reconfigurations(&mut self, rng: &mut Rng, end: u64) {
+        let moments: Vec<u64> = self.acts.iter().map(|(at, _)| *at).collect();
+        for _ in 0..rng.below(4) {
+            let at = match rng.below(4) {
+                0 => rng.within(500, end + 20_000),
+                _ => rng.one_of(&moments) + rng.within(0, 12_000),
+            };
+            let dropped_after = if rng.percent(20) { rng.within(0, 5) } else { 60_000 };
+            self.acts.push((at, Act::Reconfigures { dropped_after }));
+        }
+    }
+
     /// Adds clock steps of up to a day in both directions, also while the program is down. This part uses a separate
     /// random stream.
     fn add_clock_steps(&mut self, rng: &mut Rng, end: u64) {

@@ -145,6 +145,11 @@ impl Stage {
                 }
             }
             Act::Forged(body) => forgeries::bring(&self.world, body),
+            Act::Reconfigures { dropped_after } => {
+                if let Some(app) = &self.app {
+                    self.world.reconfigure(app, Duration::from_millis(*dropped_after)).await;
+                }
+            }
             Act::SetClock(by) => self.world.set_clock(*by),
             Act::Imports(title) => {
                 if self.world.peers.radarr.added_ids().contains(&BRAZIL) {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use dialarr::app::{App, AppBlueprint, MissedMessageSource};
+use dialarr::app::{App, AppBlueprint, ApplyError, MissedMessageSource};
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
@@ -175,17 +175,24 @@ impl World {
     }
 
     pub(crate) async fn start(&self) -> App {
-        let app = App::start(self.blueprint()).await.unwrap();
+        let app = self.start_app().await;
         let webhooks = web::in_process(web::webhook_router(app.webhooks.clone()));
         *self.endpoint.lock().unwrap() = Some(WebhookEndpoint { webhooks, closed: CancellationToken::new() });
         self.journal.note("STARTED");
         app
     }
 
+    /// Replaces all configured parts of the program, or drops the change after a while.
+    pub(crate) async fn reconfigure(&self, app: &App, dropped_after: Duration) {
+        let change = app.change_blueprint(|_| Ok::<_, ApplyError>(self.blueprint()));
+        let outcome = tokio::time::timeout(dropped_after, change).await;
+        self.journal.note(format!("the configuration changes: {outcome:?}"));
+    }
+
     /// Begins a start of the program that does not finish.
     pub(crate) async fn start_in_vain(&self, after: Duration) {
-        if let Ok(app) = tokio::time::timeout(after, App::start(self.blueprint())).await {
-            app.unwrap().kill().await;
+        if let Ok(app) = tokio::time::timeout(after, self.start_app()).await {
+            app.kill().await;
         }
         pass(Duration::from_millis(500)).await;
     }
@@ -273,17 +280,20 @@ impl World {
         }
     }
 
-    fn blueprint(&self) -> AppBlueprint {
+    async fn start_app(&self) -> App {
         *self.starts.lock().unwrap() += 1;
         let seed = self.plan.seed ^ (*self.starts.lock().unwrap() << 32);
         let db = Db::open_simulated(self.database.to_str().unwrap(), seed).unwrap();
+        App::start(db, self.peers.clock.clone(), self.blueprint()).await.unwrap()
+    }
+
+    fn blueprint(&self) -> AppBlueprint {
         let carrier = self.network_faults("twilio", self.plan.twilio).before(self.peers.twilio.in_process());
         let account = self.peers.twilio.client_account("https://api.twilio.invalid");
         let carrier = Arc::new(Twilio::new(account, HttpClient::in_process(carrier)));
         let model: Arc<dyn Model> = self.model.clone();
-        let usual = self.peers.blueprint(db, self.settings.clone(), Some(model)).unwrap();
+        let usual = self.peers.blueprint(self.settings.clone(), Some(model)).unwrap();
         AppBlueprint {
-            confirm_for: SignedDuration::from_mins(5),
             library: self.library(),
             channels: OutboundChannels {
                 carrier: Some(carrier.clone()),

@@ -118,10 +118,10 @@ impl ScenarioHarness {
             }
         };
         let model = Arc::new(RecordingModel::new(model));
-        let mut blueprint = servers.peers.blueprint(Db::open(database)?, settings, Some(model.clone()))?;
-        blueprint.confirm_for = SignedDuration::from_secs(file.confirm_ttl_s);
+        settings.confirm_for = SignedDuration::from_secs(file.confirm_ttl_s);
+        let mut blueprint = servers.peers.blueprint(settings, Some(model.clone()))?;
         servers.add_instances(&mut blueprint.library)?;
-        let app = App::start(blueprint).await?;
+        let app = App::start(Db::open(database)?, servers.peers.clock.clone(), blueprint).await?;
         scenario_users::insert_users(&app.db, file, scenario, start).await?;
         Ok(Self { app, servers, model, script, start, _folder: folder })
     }

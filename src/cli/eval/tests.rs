@@ -17,7 +17,6 @@ use super::scenario_servers::ScenarioServers;
 use crate::app;
 use crate::clock::Clock;
 use crate::simulation;
-use crate::store::database::db::Db;
 
 /// Lower bound for the number of scenarios, so that none are lost by accident.
 const MIN_SCENARIOS: usize = 140;
@@ -58,10 +57,7 @@ async fn run_included_scenarios() -> Vec<ScenarioRuns> {
 /// Returns the names of all tools of the program.
 fn all_tool_names() -> BTreeSet<String> {
     let servers = ScenarioServers::from_entry(&LibraryEntry::default(), &Clock::System);
-    let folder = tempfile::tempdir().unwrap();
-    let db = Db::open(folder.path().join("tools.db").to_str().unwrap()).unwrap();
-    let blueprint =
-        servers.peers.blueprint(db, simulation::simulation_settings(TimeZone::UTC), None).unwrap();
+    let blueprint = servers.peers.blueprint(simulation::simulation_settings(TimeZone::UTC), None).unwrap();
     let library = Arc::new(blueprint.library);
     app::all_tools(&library, blueprint.settings.pictures)
         .iter()

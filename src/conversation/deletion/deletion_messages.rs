@@ -104,6 +104,19 @@ pub fn format_removal_expired(item: Option<&DeletionTarget>) -> String {
     format!("No admin answered your request to delete {name}, so it is kept. You can ask again.")
 }
 
+/// Formats the message about a removal request that ended because its instance was moved to another server.
+pub fn format_removal_on_moved_server(item: Option<&DeletionTarget>, service: &str) -> String {
+    let name = item.map_or_else(|| "that title".to_owned(), format_target_name);
+    format!(
+        "{service} was moved to another server, so your request to delete {name} has ended. You can ask again."
+    )
+}
+
+/// Formats the message about a confirmation prompt that ended because its instance was moved to another server.
+pub fn format_prompt_of_moved_server(service: &str) -> String {
+    format!("{service} was moved to another server, so nothing was deleted. Ask again if it should go.")
+}
+
 /// Formats the message about an approved removal request whose stored title is unreadable.
 pub fn format_untitled_removal(outcome: ItemOutcome) -> String {
     match outcome {

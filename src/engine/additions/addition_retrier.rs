@@ -14,7 +14,7 @@ use super::retry_outcomes::{
     AbandonedAddition, RetryOutcome, RetryRecorder, failed_addition_entry, tool_name,
 };
 use crate::clock::Clock;
-use crate::conversation::title_requests::{DeferredAdditionState, format_refused};
+use crate::conversation::title_requests::{DeferredAdditionState, format_outcome_unknown, format_refused};
 use crate::conversation::transcript::{
     CallFailure, CallId, CallState, EffectLevel, FailureCode, ToolCall, UserStatus,
 };
@@ -27,6 +27,7 @@ use crate::engine::work_signal::WorkSignal;
 use crate::store::database::db::Db;
 use crate::store::library::request_groups::{self, RequestGroup};
 use crate::store::library::title_requests::{self, DeferredAddition};
+use crate::store::service_identities::MovedSlots;
 use crate::store::turns::calls::CallStartOutcome;
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult, audit};
@@ -44,27 +45,19 @@ const ERROR_RETRY_DELAY: SignedDuration = SignedDuration::from_mins(5);
 pub struct AdditionRetrier {
     db: Db,
     clock: Clock,
-    /// Grace period in which a lost request may still arrive, before its outcome is checked.
-    grace_period: Duration,
-    tools: Arc<ToolRunner>,
+    parts: EngineParts,
     recorder: RetryRecorder,
     lifecycle: EngineLifecycle,
     addition_queued: WorkSignal,
 }
 
 impl AdditionRetrier {
-    pub(crate) fn new(
-        parts: &EngineParts,
-        tools: Arc<ToolRunner>,
-        lifecycle: EngineLifecycle,
-        addition_queued: WorkSignal,
-    ) -> Self {
+    pub(crate) fn new(parts: &EngineParts, lifecycle: EngineLifecycle, addition_queued: WorkSignal) -> Self {
         let EngineParts { db, clock, .. } = parts.clone();
         Self {
             db,
             clock,
-            grace_period: parts.settings.recovery_delays.grace,
-            tools,
+            parts: parts.clone(),
             recorder: RetryRecorder::new(parts),
             lifecycle,
             addition_queued,
@@ -136,13 +129,19 @@ impl AdditionRetrier {
                 .write(move |conn| title_requests::withdraw_additions(conn, user, now))
                 .await?);
         }
-        let Some(tool) = self.tools.registry().get(tool_name(group.merged.title.kind)).cloned() else {
+        let Some(tool) = self.tool_runner().registry().get(tool_name(group.merged.title.kind)).cloned()
+        else {
             let message = format_refused(&group.merged.title, None);
             let abandoned = AbandonedAddition::with_shared_message(message, FailureCode::NoSuchTool);
             return self.recorder.record_abandoned(&context, &group, abandoned).await;
         };
         let outcome = match group.merged.state {
             DeferredAdditionState::Waiting => self.try_addition(&context, &group, &tool).await?,
+            DeferredAdditionState::InProgress if self.was_sent_to_moved_server(&context, &group).await? => {
+                let message = format_outcome_unknown(&group.merged.title);
+                let abandoned = AbandonedAddition::with_shared_message(message, FailureCode::OutcomeUnknown);
+                return self.recorder.record_abandoned(&context, &group, abandoned).await;
+            }
             DeferredAdditionState::InProgress => self.check_addition(&context, &group.merged, &tool).await?,
         };
         match outcome {
@@ -155,6 +154,16 @@ impl AdditionRetrier {
             }
             outcome => self.recorder.record_attempt(&context, &group, outcome).await,
         }
+    }
+
+    /// Returns whether an earlier attempt may have been sent to a server that was replaced.
+    async fn was_sent_to_moved_server(
+        &self,
+        context: &TurnContext,
+        group: &RequestGroup,
+    ) -> anyhow::Result<bool> {
+        let moved = self.db.read(MovedSlots::load).await?;
+        Ok(moved.includes(&group.merged.title.instance, context.active_turn.id))
     }
 
     /// Retries the parts of a refused group one by one, each with its own outcome.
@@ -242,7 +251,7 @@ impl AdditionRetrier {
         }
         let tool_context = ToolContext {
             request_timing: RequestTiming::Earlier,
-            ..self.tools.load_context(context, EffectLevel::Write).await?
+            ..self.tool_runner().load_context(context, EffectLevel::Write).await?
         };
         let result = tokio::time::timeout(tool.timeout(), tool.run(&approved, &tool_context)).await;
         Ok(match result {
@@ -288,8 +297,9 @@ impl AdditionRetrier {
         addition: &DeferredAddition,
         tool: &Arc<dyn Tool>,
     ) -> anyhow::Result<RetryOutcome> {
-        self.clock.sleep(self.grace_period).await;
-        let tool_context = self.tools.load_context(context, EffectLevel::Write).await?;
+        // A lost request may still arrive.
+        self.clock.sleep(self.parts.live.settings().recovery_delays.grace).await;
+        let tool_context = self.tool_runner().load_context(context, EffectLevel::Write).await?;
         Ok(
             match tool_runner::recover_outcome(tool, InterruptedRun::Call(&addition.arguments), &tool_context)
                 .await
@@ -299,6 +309,11 @@ impl AdditionRetrier {
                 RecoveryOutcome::Unknown => RetryOutcome::Unknown,
             },
         )
+    }
+
+    /// Returns a runner of the tools that are configured.
+    fn tool_runner(&self) -> ToolRunner {
+        ToolRunner::new(&self.parts, self.parts.live.current())
     }
 
     fn duration_until(&self, at: Timestamp) -> Duration {

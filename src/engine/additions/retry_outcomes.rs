@@ -1,7 +1,5 @@
 //! Recording of the outcomes of retried additions. The user is notified when the outcome is final.
 
-use std::sync::Arc;
-
 use jiff::{SignedDuration, Timestamp};
 
 use crate::clock::Clock;
@@ -9,7 +7,7 @@ use crate::conversation::title_requests as request_messages;
 use crate::conversation::title_requests::{DeferredAdditionState, RequestedTitle};
 use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind, User, UserStatus};
 use crate::engine::notifications::send_time::earliest_send_time;
-use crate::engine::parts::EngineParts;
+use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::HouseholdSettings;
 use crate::engine::turns::change_record::{self, OutcomeSource};
@@ -42,14 +40,14 @@ pub(super) enum RetryOutcome {
 pub(super) struct RetryRecorder {
     db: Db,
     clock: Clock,
-    settings: Arc<HouseholdSettings>,
+    live: LiveParts,
     outbox: OutboxSignal,
 }
 
 impl RetryRecorder {
     pub(super) fn new(parts: &EngineParts) -> Self {
-        let EngineParts { db, clock, settings, outbox, .. } = parts.clone();
-        Self { db, clock, settings, outbox }
+        let EngineParts { db, clock, outbox, live, .. } = parts.clone();
+        Self { db, clock, live, outbox }
     }
 
     pub(super) async fn record_attempt(
@@ -119,7 +117,7 @@ impl RetryRecorder {
         };
         let entries: Vec<audit::NewAuditEntry> = group.parts().iter().map(audit_entry).collect();
         let source = EffectSource::from_call(context, group.merged.call);
-        let (group, settings, now) = (group.clone(), self.settings.clone(), self.clock.now());
+        let (group, settings, now) = (group.clone(), self.live.settings(), self.clock.now());
         let end = move |conn: &mut Conn| {
             let CloseGroupOutcome::MergedInto(id) =
                 request_groups::close_group(conn, &group, &TitleRequestOutcome::Added(&title), now)?
@@ -163,7 +161,7 @@ impl RetryRecorder {
         group: &RequestGroup,
         abandoned: AbandonedAddition,
     ) -> anyhow::Result<()> {
-        let (user, settings) = (context.user.clone(), self.settings.clone());
+        let (user, settings) = (context.user.clone(), self.live.settings());
         let entries: Vec<audit::NewAuditEntry> = group
             .parts()
             .iter()
@@ -191,7 +189,7 @@ impl RetryRecorder {
     /// Gives up an addition whose row or turn cannot be parsed, and notifies the user once. The row remains stored.
     pub(super) async fn give_up_unreadable(&self, id: i64, error: &DbError) -> anyhow::Result<()> {
         tracing::error!(request = id, %error, "gave up an unreadable addition");
-        let (settings, now) = (self.settings.clone(), self.clock.now());
+        let (settings, now) = (self.live.settings(), self.clock.now());
         let end = move |conn: &mut Conn| {
             let Some(request) = title_requests::load_unreadable_request(conn, id)? else { return Ok(()) };
             title_requests::settle_title_request(conn, id, &TitleRequestOutcome::GivenUp, now)?;

@@ -1,12 +1,10 @@
 //! Periodic expiry of idle conversations, idle newcomers and unanswered approvals.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 
 use crate::clock::Clock;
 use crate::conversation::deletion::deletion_messages;
-use crate::engine::parts::EngineParts;
+use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::HouseholdSettings;
 use crate::messaging::outbox_relay::OutboxSignal;
@@ -21,19 +19,19 @@ use crate::store::{Conn, QueryResult};
 pub struct DueExpiry {
     db: Db,
     clock: Clock,
-    settings: Arc<HouseholdSettings>,
+    live: LiveParts,
     outbox: OutboxSignal,
 }
 
 impl DueExpiry {
     pub(crate) fn new(parts: &EngineParts) -> Self {
-        let EngineParts { db, clock, settings, outbox, .. } = parts.clone();
-        Self { db, clock, settings, outbox }
+        let EngineParts { db, clock, outbox, live, .. } = parts.clone();
+        Self { db, clock, live, outbox }
     }
 
     /// Runs one round of expiry. The round changes nothing when nothing is due.
     pub(crate) async fn expire_due(&self) -> Result<(), DbError> {
-        let (settings, now) = (self.settings.clone(), self.clock.now());
+        let (settings, now) = (self.live.settings(), self.clock.now());
         let work = move |conn: &mut _| {
             conversations::end_idle_conversations(conn, settings.idle_timeout, now)?;
             join_requests::dismiss_idle_newcomers(conn, now)?;

@@ -1,8 +1,6 @@
 //! Admission of inbound messages: each message is stored, and effects that cannot wait for its turn are applied in the
 //! same transaction.
 
-use std::sync::Arc;
-
 use serde_json::json;
 
 use super::scheduler::TurnScheduler;
@@ -10,8 +8,7 @@ use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::ReceivedMessage;
 use crate::conversation::routing::route::{self, MessageUrgency};
 use crate::conversation::transcript::ChannelKind;
-use crate::engine::parts::EngineParts;
-use crate::engine::settings::HouseholdSettings;
+use crate::engine::parts::{EngineParts, LiveParts};
 use crate::metrics::Metrics;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::pending_action;
@@ -39,15 +36,15 @@ impl From<AdmitError> for DbError {
 /// Admission of inbound messages.
 pub struct Admission {
     db: Db,
-    settings: Arc<HouseholdSettings>,
+    live: LiveParts,
     metrics: Metrics,
     scheduler: TurnScheduler,
 }
 
 impl Admission {
     pub(crate) fn new(parts: &EngineParts, scheduler: TurnScheduler) -> Self {
-        let EngineParts { db, settings, metrics, .. } = parts.clone();
-        Self { db, settings, metrics, scheduler }
+        let EngineParts { db, metrics, live, .. } = parts.clone();
+        Self { db, live, metrics, scheduler }
     }
 
     /// Stores a message and wakes the task of its user. Returns as soon as the message is on disk.
@@ -86,14 +83,15 @@ impl Admission {
     }
 
     fn plan_admission(&self, received: &ReceivedMessage) -> AdmissionPlan {
-        let urgency = match route::classify_urgency(received, &self.settings.languages) {
+        let settings = self.live.settings();
+        let urgency = match route::classify_urgency(received, &settings.languages) {
             // The message is verified against the carrier's record before it acts, when its user's task processes it.
             MessageUrgency::OptsOut if !received.authority.may_act() => MessageUrgency::Immediate,
             urgency => urgency,
         };
         let quiet_ms = match urgency {
             MessageUrgency::MayWait => {
-                i64::try_from(self.settings.debounce.as_millis()).unwrap_or(MAX_DEBOUNCE_MS)
+                i64::try_from(settings.debounce.as_millis()).unwrap_or(MAX_DEBOUNCE_MS)
             }
             MessageUrgency::Immediate
             | MessageUrgency::CancelsTurn

@@ -14,10 +14,9 @@ use super::verification::MessageVerifier;
 use crate::clock::Clock;
 use crate::conversation::transcript::{EventId, TurnId, UserId};
 use crate::engine::lifecycle::EngineLifecycle;
-use crate::engine::parts::EngineParts;
+use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::routing::turn_start::{TurnStartOutcome, TurnStarter};
-use crate::engine::settings::HouseholdSettings;
-use crate::engine::turns::turn_runner::TurnRunner;
+use crate::engine::turns::turn_runner::TurnRunners;
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::metrics::Metrics;
 use crate::store::Conn;
@@ -37,13 +36,13 @@ struct SchedulerInner {
     user_tasks: UserTasks,
     db: Db,
     clock: Clock,
-    settings: Arc<HouseholdSettings>,
+    live: LiveParts,
     metrics: Metrics,
     outbox: OutboxSignal,
     lifecycle: EngineLifecycle,
     verifier: MessageVerifier,
     starter: TurnStarter,
-    turns: TurnRunner,
+    turns: TurnRunners,
 }
 
 /// Reason why a user's task ended.
@@ -69,14 +68,14 @@ impl TurnScheduler {
         parts: &EngineParts,
         lifecycle: EngineLifecycle,
         starter: TurnStarter,
-        turns: TurnRunner,
+        turns: TurnRunners,
     ) -> Self {
-        let EngineParts { db, clock, settings, metrics, outbox, .. } = parts.clone();
+        let EngineParts { db, clock, metrics, outbox, live } = parts.clone();
         Self(Arc::new(SchedulerInner {
             user_tasks: UserTasks::default(),
             db,
             clock,
-            settings,
+            live,
             metrics,
             outbox,
             lifecycle,
@@ -206,7 +205,7 @@ impl TurnScheduler {
             self.0.metrics.turn_ended(&stats);
         }
         if let Some(active_turn) = active_turn {
-            self.0.turns.resume_turn(user, active_turn, wakeup.clone()).await?;
+            self.0.turns.current_runner().resume_turn(user, active_turn, wakeup.clone()).await?;
             return Ok(WorkCheck::Done(Some(active_turn.id)));
         }
         let now = self.0.clock.now();
@@ -215,11 +214,11 @@ impl TurnScheduler {
             Some(due) if due > now => Ok(WorkCheck::NotBefore(due)),
             Some(_) => match self.0.starter.start_turn(user).await? {
                 (TurnStartOutcome::Turn(active_turn), turn) => {
-                    self.0.turns.resume_turn(user, active_turn, wakeup.clone()).await?;
+                    self.0.turns.current_runner().resume_turn(user, active_turn, wakeup.clone()).await?;
                     Ok(WorkCheck::Done(turn))
                 }
                 (TurnStartOutcome::Chat(context), turn) => {
-                    self.0.turns.run_started_turn(*context, wakeup.clone()).await?;
+                    self.0.turns.current_runner().run_started_turn(*context, wakeup.clone()).await?;
                     Ok(WorkCheck::Done(turn))
                 }
                 (TurnStartOutcome::Answered, turn) => Ok(WorkCheck::Done(turn)),
@@ -249,7 +248,7 @@ impl TurnScheduler {
     /// user's next message.
     async fn record_failure(&self, user: UserId) {
         let now = self.0.clock.now();
-        let settings = self.0.settings.clone();
+        let settings = self.0.live.settings();
         let recorded = self
             .0
             .db

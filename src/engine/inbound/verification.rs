@@ -1,13 +1,12 @@
 //! Verification of an ambiguous message against the carrier's record, before the message may act.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::conversation::grammar::keyword_grammar;
 use crate::conversation::routing::verification::{MessageFields, VerificationOutcome};
 use crate::conversation::transcript::EventId;
-use crate::engine::parts::EngineParts;
+use crate::engine::parts::{EngineParts, LiveParts};
 use crate::messaging::{LookupError, MessageChannel};
 use crate::metrics::Metrics;
 use crate::store::database::db::{Db, DbError};
@@ -23,14 +22,13 @@ pub(super) struct MessageVerifier {
     db: Db,
     clock: Clock,
     metrics: Metrics,
-    /// Carrier that has the records; `None` without an account.
-    carrier: Option<Arc<dyn MessageChannel>>,
+    live: LiveParts,
 }
 
 impl MessageVerifier {
     pub(super) fn new(parts: &EngineParts) -> Self {
-        let EngineParts { db, clock, metrics, carrier, .. } = parts.clone();
-        Self { db, clock, metrics, carrier }
+        let EngineParts { db, clock, metrics, live, .. } = parts.clone();
+        Self { db, clock, metrics, live }
     }
 
     /// Compares a message with the carrier's record and commits the outcome. The message has no effect before that.
@@ -58,7 +56,9 @@ impl MessageVerifier {
     }
 
     async fn compare_with_record(&self, id: &str, fields: &MessageFields) -> VerificationOutcome {
-        let Some(carrier) = &self.carrier else { return VerificationOutcome::Failed };
+        let Some(carrier) = self.live.current().carrier.clone() else {
+            return VerificationOutcome::Failed;
+        };
         match self.fetch_record(carrier.as_ref(), id).await {
             Ok(Some(record)) if fields.matches_fields(&record) => VerificationOutcome::Agreed,
             Ok(Some(_)) => VerificationOutcome::Differed,

@@ -11,14 +11,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::metadata_extractor::{MetadataExtractor, SourcedMetadata};
 use super::metadata_failure::QueueFlow;
-use super::text_embedder::TextEmbedder;
 use crate::clock::Clock;
 use crate::conversation::memory::answer_metadata;
 use crate::conversation::people::facts::UserFact;
 use crate::conversation::transcript::UserId;
 use crate::engine::lifecycle::EngineLifecycle;
-use crate::engine::model_calls::caller::ModelCaller;
-use crate::engine::parts::EngineParts;
+use crate::engine::model_calls::text_embedder::TextEmbedder;
+use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::work_signal::WorkSignal;
 use crate::llm::embeddings::EmbedError;
 use crate::store::database::db::{Db, DbError};
@@ -51,8 +50,7 @@ pub struct IndexingProgress {
 pub struct MemoryIndexer {
     db: Db,
     clock: Clock,
-    /// `None` if none is configured: recall uses full-text search only.
-    embedder: Option<Arc<TextEmbedder>>,
+    live: LiveParts,
     extractor: MetadataExtractor,
     lifecycle: EngineLifecycle,
     /// Signal that an answer waits for indexing.
@@ -71,19 +69,13 @@ struct IndexedRow {
 }
 
 impl MemoryIndexer {
-    pub(crate) fn new(
-        parts: &EngineParts,
-        models: Arc<ModelCaller>,
-        embedder: Option<Arc<TextEmbedder>>,
-        lifecycle: EngineLifecycle,
-        answer_stored: WorkSignal,
-    ) -> Self {
-        let EngineParts { db, clock, .. } = parts.clone();
+    pub(crate) fn new(parts: &EngineParts, lifecycle: EngineLifecycle, answer_stored: WorkSignal) -> Self {
+        let EngineParts { db, clock, live, .. } = parts.clone();
         Self {
             db,
             clock,
-            embedder,
-            extractor: MetadataExtractor::new(parts, models),
+            live,
+            extractor: MetadataExtractor::new(parts),
             lifecycle,
             answer_stored,
             run_lock: Mutex::new(()),
@@ -160,7 +152,7 @@ impl MemoryIndexer {
                 QueueFlow::Stop => break,
             }
         }
-        if let Some(embedder) = &self.embedder {
+        if let Some(embedder) = &self.live.current().embedder {
             self.embed_missing(embedder, &mut progress).await?;
         }
         Ok(progress)
@@ -198,7 +190,7 @@ impl MemoryIndexer {
         (metadata, source): SourcedMetadata,
         names: &[String],
     ) -> IndexedRow {
-        let vectors = match &self.embedder {
+        let vectors = match &self.live.current().embedder {
             Some(embedder) => {
                 let embedded = embedder.embed_exchange(&row.question, &row.answer).await;
                 embedded

@@ -1,6 +1,5 @@
 //! Extraction of the metadata of answers, by the model or by code.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -15,9 +14,9 @@ use crate::conversation::model_cost::{CostEstimate, ModelCharge};
 use crate::conversation::prompt;
 use crate::conversation::transcript::{Responder, TurnId, UserId};
 use crate::engine::model_calls::call_schedule::CallPurpose;
-use crate::engine::model_calls::caller::{ModelCall, ModelCallOutcome, ModelCaller};
-use crate::engine::parts::EngineParts;
-use crate::engine::settings::{HouseholdSettings, MetadataSource};
+use crate::engine::model_calls::caller::{ModelCall, ModelCallOutcome};
+use crate::engine::parts::{ConfiguredParts, EngineParts, LiveParts};
+use crate::engine::settings::MetadataSource;
 use crate::store::database::db::{Db, DbError};
 use crate::store::memory::indexing_queue::{self, AnnotationSource, IndexingJob};
 use crate::store::turns::daily_budget::{self, Day, ReservationOutcome};
@@ -43,18 +42,17 @@ pub(super) type SourcedMetadata = (AnswerMetadata, AnnotationSource);
 pub(super) struct MetadataExtractor {
     db: Db,
     clock: Clock,
-    settings: Arc<HouseholdSettings>,
-    models: Arc<ModelCaller>,
+    live: LiveParts,
     pause: MetadataPause,
     /// Number of rows in one model call. A slow model cannot file as many as a fast one within the time limit.
     batch_limit: AtomicUsize,
 }
 
 impl MetadataExtractor {
-    pub(super) fn new(parts: &EngineParts, models: Arc<ModelCaller>) -> Self {
-        let EngineParts { db, clock, settings, .. } = parts.clone();
+    pub(super) fn new(parts: &EngineParts) -> Self {
+        let EngineParts { db, clock, live, .. } = parts.clone();
         let batch_limit = AtomicUsize::new(MAX_BATCH);
-        Self { db, clock, settings, models, pause: MetadataPause::default(), batch_limit }
+        Self { db, clock, live, pause: MetadataPause::default(), batch_limit }
     }
 
     pub(super) fn is_paused(&self, now: Timestamp) -> bool {
@@ -77,14 +75,16 @@ impl MetadataExtractor {
     /// otherwise. All rows have the same user, and a row that failed before is alone.
     pub(super) async fn extract_metadata(&self, rows: &[IndexingJob]) -> Result<ExtractedBatch, DbError> {
         let payer = rows.first().and_then(|row| row.turn.zip(row.user));
-        let uses_model = self.models.has_model() && self.settings.metadata_source == MetadataSource::ByModel;
+        let parts = self.live.current();
+        let uses_model =
+            parts.models.has_model() && parts.settings.metadata_source == MetadataSource::ByModel;
         // Attempts that ended in a crash count too, so a row may already have used all of them.
         let has_attempts = rows.iter().all(|row| row.attempt <= MAX_ATTEMPTS);
         let Some((turn, user)) = payer.filter(|_| uses_model && has_attempts) else {
             let metadata = rows.iter().map(|row| Some(extract_by_code(row))).collect();
             return Ok(ExtractedBatch { metadata, queue_flow: QueueFlow::Continue });
         };
-        let reply = self.request_metadata(rows, turn, user).await?;
+        let reply = self.request_metadata(&parts, rows, (turn, user)).await?;
         self.adapt_batch_limit(rows.len(), &reply);
         let mut metadata = Vec::new();
         match reply {
@@ -114,19 +114,17 @@ impl MetadataExtractor {
     /// Requests the metadata of all rows in one model call, which is charged to `turn`.
     async fn request_metadata(
         &self,
+        ConfiguredParts { settings, models, .. }: &ConfiguredParts,
         rows: &[IndexingJob],
-        turn: TurnId,
-        user: UserId,
+        (turn, user): (TurnId, UserId),
     ) -> Result<Result<Vec<Option<AnswerMetadata>>, MetadataFailure>, DbError> {
         let exchanges: Vec<_> =
             rows.iter().map(|row| Exchange { question: &row.question, answer: &row.answer }).collect();
         let request = prompt::build_metadata_request(&exchanges);
-        let estimate = CostEstimate::from_request(&request, self.settings.prices);
-        let day = Day::from_timestamp(self.clock.now(), &self.settings.zone);
-        let (call, budget) = (
-            daily_budget::BudgetedCall { turn, user, day, estimate },
-            self.settings.budget.background_half(),
-        );
+        let estimate = CostEstimate::from_request(&request, settings.prices);
+        let day = Day::from_timestamp(self.clock.now(), &settings.zone);
+        let (call, budget) =
+            (daily_budget::BudgetedCall { turn, user, day, estimate }, settings.budget.background_half());
         let reserve = move |conn: &mut _| {
             // An interrupted attempt has left its cost reservation.
             daily_budget::settle_call_cost(conn, turn, ModelCharge::Input)?;
@@ -142,9 +140,10 @@ impl MetadataExtractor {
             responder: Responder::Model,
             request: &request,
             estimate,
+            prices: settings.prices,
             timeout: CALL_TIMEOUT,
         };
-        let ModelCallOutcome { response, charge } = self.models.call_model(call, &mut |_| {}).await;
+        let ModelCallOutcome { response, charge } = models.call_model(call, &mut |_| {}).await;
         self.db.write(move |conn| daily_budget::settle_call_cost(conn, turn, charge)).await?;
         Ok(match response {
             Ok(response) => {

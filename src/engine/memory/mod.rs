@@ -5,4 +5,3 @@ mod metadata_extractor;
 mod metadata_failure;
 mod metadata_pause;
 pub mod recall;
-pub(super) mod text_embedder;

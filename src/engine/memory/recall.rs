@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::text_embedder::{QueryEmbedding, TextEmbedder};
 use crate::clock::Clock;
 use crate::conversation::memory::answer_metadata;
 use crate::conversation::memory::recall::{RANKING_SIZE, RecalledAnswers, rank_candidates};
 use crate::conversation::text::normalization::content_words;
 use crate::conversation::transcript::{TurnId, UserId};
-use crate::engine::parts::EngineParts;
+use crate::engine::model_calls::text_embedder::QueryEmbedding;
+use crate::engine::parts::{EngineParts, LiveParts};
 use crate::memory::index::VectorIndex;
 use crate::store::database::db::{Db, DbError};
 use crate::store::memory::search::{self, VectorQuery, VisibleOwners};
@@ -47,18 +47,15 @@ impl VectorSearch {
 pub struct AnswerRecall {
     db: Db,
     clock: Clock,
-    /// `None` if none is configured: recall uses full-text search only.
-    embedder: Option<Arc<TextEmbedder>>,
-    /// Minimum similarity at which two texts count as similar.
-    similarity_floor: f32,
+    live: LiveParts,
     /// Vectors of the answers that users may find.
     index: Arc<Mutex<VectorIndex>>,
 }
 
 impl AnswerRecall {
-    pub(crate) fn new(parts: &EngineParts, embedder: Option<Arc<TextEmbedder>>) -> Self {
-        let EngineParts { db, clock, .. } = parts.clone();
-        Self { db, clock, embedder, similarity_floor: parts.settings.similarity_floor, index: Arc::default() }
+    pub(crate) fn new(parts: &EngineParts) -> Self {
+        let EngineParts { db, clock, live, .. } = parts.clone();
+        Self { db, clock, live, index: Arc::default() }
     }
 
     /// Returns the answers to recall for a query of `viewer`, without answers from turn `before_turn` on. Queries such as
@@ -72,7 +69,8 @@ impl AnswerRecall {
         if !answer_metadata::is_meaningful_question(query) {
             return Ok(RecalledAnswers::default());
         }
-        let embedding = match &self.embedder {
+        let parts = self.live.current();
+        let embedding = match &parts.embedder {
             Some(embedder) => embedder.embed_query(query).await,
             None => None,
         };
@@ -85,7 +83,7 @@ impl AnswerRecall {
             None => None,
         };
         let query = query.to_owned();
-        let floor = self.similarity_floor;
+        let floor = parts.settings.similarity_floor;
         let now = self.clock.now();
         let search = move |conn: &mut Conn| {
             let owners = search::load_visible_owners(conn, viewer)?;

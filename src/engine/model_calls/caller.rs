@@ -13,8 +13,9 @@ use crate::clock::Clock;
 use crate::conversation::model_cost::{CostEstimate, ModelCharge, ModelPrices, TokenUsage, estimate_tokens};
 use crate::conversation::model_request::ModelRequest;
 use crate::conversation::transcript::{Responder, ToolArguments};
-use crate::engine::parts::EngineParts;
+use crate::llm::keyword::KeywordResponder;
 use crate::llm::{DeltaSink, Model, ModelError, ModelResponse};
+use crate::metrics::Metrics;
 
 /// Pause of model calls after an error that only an operator can fix.
 const OPERATOR_ERROR_PAUSE: SignedDuration = SignedDuration::from_mins(5);
@@ -25,6 +26,7 @@ pub(crate) struct ModelCall<'a> {
     pub(crate) responder: Responder,
     pub(crate) request: &'a ModelRequest,
     pub(crate) estimate: CostEstimate,
+    pub(crate) prices: ModelPrices,
     /// Time limit of the response.
     pub(crate) timeout: Duration,
 }
@@ -40,25 +42,40 @@ pub(crate) struct ModelCallOutcome {
 pub(crate) struct ModelCaller {
     /// `None` if none is configured: the keyword responder answers.
     model: Option<Arc<dyn Model>>,
-    keyword: Arc<dyn Model>,
-    prices: ModelPrices,
+    keyword: KeywordResponder,
     clock: Clock,
     queue: ModelQueue,
+    /// Highest limit of concurrent calls.
+    max_calls: usize,
     /// End of the pause after an error that only an operator can fix.
     paused_until: Mutex<Option<Timestamp>>,
 }
 
 impl ModelCaller {
-    pub(crate) fn new(parts: &EngineParts) -> Self {
-        let EngineParts { model, keyword, clock, metrics, .. } = parts.clone();
+    pub(crate) fn new(
+        model: Option<Arc<dyn Model>>,
+        max_calls: usize,
+        clock: Clock,
+        metrics: Metrics,
+    ) -> Self {
         Self {
+            keyword: KeywordResponder::from_model(model.as_ref()),
             model,
-            keyword,
-            prices: parts.settings.prices,
             clock,
-            queue: ModelQueue::new(parts.settings.max_model_calls, metrics),
+            queue: ModelQueue::new(max_calls, metrics),
+            max_calls,
             paused_until: Mutex::new(None),
         }
+    }
+
+    /// Returns whether this is the caller of `model` with this limit of concurrent calls.
+    pub(crate) fn calls(&self, model: Option<&Arc<dyn Model>>, max_calls: usize) -> bool {
+        let is_same_model = match (&self.model, model) {
+            (Some(ours), Some(other)) => Arc::ptr_eq(ours, other),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        is_same_model && self.max_calls == max_calls
     }
 
     /// Returns whether a model is configured, besides the keyword responder.
@@ -70,7 +87,7 @@ impl ModelCaller {
     pub(crate) fn select_model(&self, requested: Responder) -> (Responder, &dyn Model) {
         match (requested, &self.model) {
             (Responder::Model, Some(model)) => (Responder::Model, &**model),
-            (Responder::Model, None) | (Responder::Keyword, _) => (Responder::Keyword, &*self.keyword),
+            (Responder::Model, None) | (Responder::Keyword, _) => (Responder::Keyword, &self.keyword),
         }
     }
 
@@ -108,7 +125,7 @@ impl ModelCaller {
             slot.end_call(call_outcome(call.purpose, &response, latency));
         }
         let charge = match &response {
-            Ok(step) => self.charge_of_response(step, call.estimate),
+            Ok(step) => charge_of_response(step, &call),
             Err(error) if first_output_at.is_none() => charge_of_failure(error),
             Err(_) => ModelCharge::Input,
         };
@@ -116,16 +133,6 @@ impl ModelCaller {
             *self.lock_paused_until() = Some(self.clock.now() + OPERATOR_ERROR_PAUSE);
         }
         ModelCallOutcome { response, charge }
-    }
-
-    /// Returns the charge of a response. If the server reports no usage, the response is charged by its length.
-    fn charge_of_response(&self, response: &ModelResponse, estimate: CostEstimate) -> ModelCharge {
-        let tokens = response.usage.unwrap_or_else(|| TokenUsage {
-            input: estimate.input.tokens,
-            cached: 0,
-            output: estimate_tokens(response_length(response)),
-        });
-        ModelCharge::Used { tokens, cost: self.prices.cost(tokens) }
     }
 
     fn lock_paused_until(&self) -> MutexGuard<'_, Option<Timestamp>> {
@@ -156,6 +163,16 @@ fn call_outcome(
             _,
         ) => CallOutcome::Unmeasured,
     }
+}
+
+/// Returns the charge of a response. If the server reports no usage, the response is charged by its length.
+fn charge_of_response(response: &ModelResponse, call: &ModelCall<'_>) -> ModelCharge {
+    let tokens = response.usage.unwrap_or_else(|| TokenUsage {
+        input: call.estimate.input.tokens,
+        cached: 0,
+        output: estimate_tokens(response_length(response)),
+    });
+    ModelCharge::Used { tokens, cost: call.prices.cost(tokens) }
 }
 
 /// Returns the charge of a call that failed without output. A call that the server rejects costs nothing.

@@ -1,14 +1,11 @@
 //! Intake of arr events: events from Sonarr and Radarr are stored at once, and cause notifications later.
 
-use std::sync::Arc;
-
 use crate::clock::Clock;
 use crate::conversation::notifications::arr_events::KeyedArrEvent;
-use crate::engine::parts::EngineParts;
+use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::work_signal::WorkSignal;
 use crate::store::database::db::{Db, DbError};
 use crate::store::library::arr_events;
-use crate::tools::library::ArrInstances;
 
 /// Failure to store an arr event, which must therefore not be acknowledged.
 #[derive(Debug, thiserror::Error)]
@@ -19,20 +16,20 @@ pub struct StoreEventError(#[from] DbError);
 pub struct ArrEventIntake {
     db: Db,
     clock: Clock,
-    /// Libraries that may send events.
-    library: Arc<ArrInstances>,
+    live: LiveParts,
     event_stored: WorkSignal,
 }
 
 impl ArrEventIntake {
     pub(crate) fn new(parts: &EngineParts, event_stored: WorkSignal) -> Self {
-        let EngineParts { db, clock, library, .. } = parts.clone();
-        Self { db, clock, library, event_stored }
+        let EngineParts { db, clock, live, .. } = parts.clone();
+        Self { db, clock, live, event_stored }
     }
 
     /// Returns the configured instance with this name, which may send events.
     pub fn find_reporting_instance(&self, name: &str) -> Option<&'static str> {
-        let mut names = self.library.movie_names().into_iter().chain(self.library.series_names());
+        let library = &self.live.current().library;
+        let mut names = library.movie_names().into_iter().chain(library.series_names());
         names.find(|known| *known == name)
     }
 
@@ -48,7 +45,7 @@ impl ArrEventIntake {
         let now = self.clock.now();
         let store = move |conn: &mut _| arr_events::store_arr_events(conn, instance, &events, now);
         let new = self.db.write_or_busy(store).await?;
-        self.library.mark_changed(instance);
+        self.live.current().library.mark_changed(instance);
         tracing::info!(instance, new, "received arr events");
         self.event_stored.notify();
         Ok(())

@@ -1,7 +1,6 @@
 //! Notifies users of arr events. Related events become one message for each user, which is sent once. The table is the
 //! queue. The details of episodes are fetched from Sonarr before the transaction.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -10,14 +9,13 @@ use super::fanout::{FanoutOutcome, NotificationFanout, SeriesNews, followed_seas
 use crate::arr::ArrError;
 use crate::clock::Clock;
 use crate::conversation::notifications::arr_events::{EventGroup, EventSubject, group_events};
-use crate::engine::parts::EngineParts;
-use crate::engine::settings::HouseholdSettings;
+use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::work_signal::WorkSignal;
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::database::db::Db;
 use crate::store::library::{arr_events, follows};
 use crate::telemetry;
-use crate::tools::library::{ArrInstances, Instance};
+use crate::tools::library::Instance;
 
 /// Interval at which the queue of arr events is checked in case a wake-up is lost.
 const CHECK_INTERVAL: Duration = Duration::from_secs(300);
@@ -32,16 +30,15 @@ const MAX_EVENT_AGE: SignedDuration = SignedDuration::from_hours(24);
 pub struct Notifier {
     db: Db,
     clock: Clock,
-    settings: Arc<HouseholdSettings>,
-    library: Arc<ArrInstances>,
+    live: LiveParts,
     outbox: OutboxSignal,
     event_stored: WorkSignal,
 }
 
 impl Notifier {
     pub(crate) fn new(parts: &EngineParts, event_stored: WorkSignal) -> Self {
-        let EngineParts { db, clock, settings, library, outbox, .. } = parts.clone();
-        Self { db, clock, settings, library, outbox, event_stored }
+        let EngineParts { db, clock, outbox, live, .. } = parts.clone();
+        Self { db, clock, live, outbox, event_stored }
     }
 
     /// Lets the worker check its queue at once.
@@ -104,7 +101,7 @@ impl Notifier {
     }
 
     async fn notify_group(&self, group: EventGroup) -> anyhow::Result<FanoutOutcome> {
-        let (settings, now) = (self.settings.clone(), self.clock.now());
+        let (settings, now) = (self.live.settings(), self.clock.now());
         match &group.subject {
             EventSubject::Series(_) => {
                 let news = match self.fetch_series_news(&group).await? {
@@ -139,10 +136,10 @@ impl Notifier {
 
     /// Returns the display name of an instance.
     fn instance_label(&self, instance: &str) -> String {
-        let movies =
-            self.library.movies.iter().find(|known| known.name == instance).map(Instance::display_name);
+        let library = &self.live.current().library;
+        let movies = library.movies.iter().find(|known| known.name == instance).map(Instance::display_name);
         let series =
-            || self.library.series.iter().find(|known| known.name == instance).map(Instance::display_name);
+            || library.series.iter().find(|known| known.name == instance).map(Instance::display_name);
         movies.or_else(series).unwrap_or_else(|| instance.to_owned())
     }
 
@@ -158,7 +155,8 @@ impl Notifier {
             }
             Ok(false)
         };
-        let sonarr = self.library.series.iter().find(|known| known.name == group.instance);
+        let library = self.live.current().library.clone();
+        let sonarr = library.series.iter().find(|known| known.name == group.instance);
         let (Some(sonarr), true) = (sonarr, self.db.read(has_followers).await?) else {
             news.episodes.clear();
             return Ok(SeriesLookupOutcome::Found(news));

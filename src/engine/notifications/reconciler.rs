@@ -19,12 +19,12 @@ use crate::conversation::notifications::arr_events::{
     ArrEvent, ArrTitle, ImportKind, KeyedArrEvent, format_arr_title, format_episodes,
 };
 use crate::conversation::transcript::MediaKind;
-use crate::engine::parts::EngineParts;
+use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::work_signal::WorkSignal;
 use crate::store::database::db::Db;
 use crate::store::library::arr_events;
 use crate::telemetry;
-use crate::tools::library::{ArrInstances, Instance};
+use crate::tools::library::Instance;
 
 /// Delay before the first poll of the history, so that webhooks in flight arrive first.
 const START_DELAY: Duration = Duration::from_secs(30);
@@ -40,7 +40,7 @@ const MAX_EVENT_AGE: SignedDuration = SignedDuration::from_hours(7 * 24);
 pub struct Reconciler {
     db: Db,
     clock: Clock,
-    library: Arc<ArrInstances>,
+    live: LiveParts,
     event_stored: WorkSignal,
     season_checker: Arc<SeasonChecker>,
 }
@@ -51,8 +51,8 @@ impl Reconciler {
         event_stored: WorkSignal,
         season_checker: Arc<SeasonChecker>,
     ) -> Self {
-        let EngineParts { db, clock, library, .. } = parts.clone();
-        Self { db, clock, library, event_stored, season_checker }
+        let EngineParts { db, clock, live, .. } = parts.clone();
+        Self { db, clock, live, event_stored, season_checker }
     }
 
     /// Polls the history every few minutes, for as long as the future is polled.
@@ -70,7 +70,8 @@ impl Reconciler {
 
     /// Polls the history of every instance once. After a failed poll, the next one starts at the same cursor.
     pub(crate) async fn reconcile_instances(&self) {
-        for instance in &self.library.movies {
+        let library = self.live.current().library.clone();
+        for instance in &library.movies {
             if let Err(error) = self.reconcile_movies(instance).await {
                 tracing::warn!(
                     instance = instance.name,
@@ -79,7 +80,7 @@ impl Reconciler {
                 );
             }
         }
-        for instance in &self.library.series {
+        for instance in &library.series {
             if let Err(error) = self.reconcile_series(instance).await {
                 tracing::warn!(
                     instance = instance.name,

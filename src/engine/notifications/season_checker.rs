@@ -2,7 +2,6 @@
 //! has passed, the catalog marks their finale late, or their series ends.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -14,8 +13,7 @@ use crate::arr::{ArrError, Season, Series};
 use crate::clock::Clock;
 use crate::conversation::notifications::arr_events::ArrEvent;
 use crate::conversation::transcript::UserId;
-use crate::engine::parts::EngineParts;
-use crate::engine::settings::HouseholdSettings;
+use crate::engine::parts::{EngineParts, LiveParts};
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::QueryResult;
 use crate::store::database::db::Db;
@@ -23,7 +21,7 @@ use crate::store::library::arr_events;
 use crate::store::library::follows::{self, SeriesFollow};
 use crate::store::queue::notifications;
 use crate::telemetry;
-use crate::tools::library::{ArrInstances, Instance};
+use crate::tools::library::Instance;
 
 /// Maximum number of arr events that are searched for the events of a series.
 const MAX_EVENTS: i64 = 2_000;
@@ -37,21 +35,20 @@ const LATEST_SEASONS: usize = 2;
 pub struct SeasonChecker {
     db: Db,
     clock: Clock,
-    settings: Arc<HouseholdSettings>,
-    library: Arc<ArrInstances>,
+    live: LiveParts,
     outbox: OutboxSignal,
 }
 
 impl SeasonChecker {
     pub(crate) fn new(parts: &EngineParts) -> Self {
-        let EngineParts { db, clock, settings, library, outbox, .. } = parts.clone();
-        Self { db, clock, settings, library, outbox }
+        let EngineParts { db, clock, outbox, live, .. } = parts.clone();
+        Self { db, clock, live, outbox }
     }
 
     /// Checks every followed series once, and notifies the followers of its complete seasons. A series whose check fails
     /// is checked again at the next run.
     pub(crate) async fn check_seasons(&self) {
-        for instance in &self.library.series {
+        for instance in &self.live.current().library.series {
             if let Err(error) = self.check_instance(instance).await {
                 tracing::warn!(
                     instance = instance.name,
@@ -109,7 +106,7 @@ impl SeasonChecker {
     async fn notify_of_seasons(&self, instance: &str, seasons: CompleteSeasons) -> anyhow::Result<()> {
         let CompleteSeasons { series, complete, episodes } = seasons;
         let news = SeriesNews::without_import(instance, &series, complete);
-        let (settings, now) = (self.settings.clone(), self.clock.now());
+        let (settings, now) = (self.live.settings(), self.clock.now());
         let work = move |conn: &mut _| {
             NotificationFanout { conn, settings: &settings, now }.notify_of_seasons(&news, &episodes)
         };

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::clock::Clock;
@@ -17,7 +16,7 @@ use crate::conversation::transcript::{
 };
 use crate::engine::inbound::admission::Admission;
 use crate::engine::inbound::scheduler::TurnScheduler;
-use crate::engine::parts::EngineParts;
+use crate::engine::parts::{EngineParts, LiveParts};
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::confirmation::pending_lookup::{self, AnswerablePrompt};
@@ -80,20 +79,20 @@ pub enum PromptAnswerOutcome {
 pub struct ConversationActions {
     db: Db,
     clock: Clock,
-    zone: TimeZone,
+    live: LiveParts,
     scheduler: TurnScheduler,
     admission: Arc<Admission>,
 }
 
 impl ConversationActions {
     pub(crate) fn new(parts: &EngineParts, scheduler: TurnScheduler, admission: Arc<Admission>) -> Self {
-        let EngineParts { db, clock, .. } = parts.clone();
-        Self { db, clock, zone: parts.settings.zone.clone(), scheduler, admission }
+        let EngineParts { db, clock, live, .. } = parts.clone();
+        Self { db, clock, live, scheduler, admission }
     }
 
     /// Starts an empty conversation of a test user who has no open conversation.
     pub async fn start_test_conversation(&self) -> Result<TestConversationOutcome, DbError> {
-        let (now, zone) = (self.clock.now(), self.zone.clone());
+        let (now, zone) = (self.clock.now(), self.live.settings().zone.clone());
         let start = move |conn: &mut Conn| {
             let Some(user) = test_users::find_free_test_user(conn, now)? else {
                 return Ok(TestConversationOutcome::NoFreeNumber);

@@ -1,7 +1,5 @@
 //! Decisions of the operator in the console or the API, executed in the same way as an admin's commands by text.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -13,7 +11,7 @@ use crate::conversation::transcript::{ChannelKind, ConversationId, UserId};
 use crate::engine::approvals::removal_requests;
 use crate::engine::approvals::user_access::{self, BlockOutcome};
 use crate::engine::inbound::scheduler::TurnScheduler;
-use crate::engine::parts::EngineParts;
+use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::{HouseholdSettings, Quotas};
 use crate::messaging::outbox_relay::OutboxSignal;
@@ -64,25 +62,25 @@ pub enum CloseOutcome {
 pub struct OperatorDecisions {
     db: Db,
     clock: Clock,
-    settings: Arc<HouseholdSettings>,
+    live: LiveParts,
     outbox: OutboxSignal,
     scheduler: TurnScheduler,
 }
 
 impl OperatorDecisions {
     pub(crate) fn new(parts: &EngineParts, scheduler: TurnScheduler) -> Self {
-        let EngineParts { db, clock, settings, outbox, .. } = parts.clone();
-        Self { db, clock, settings, outbox, scheduler }
+        let EngineParts { db, clock, outbox, live, .. } = parts.clone();
+        Self { db, clock, live, outbox, scheduler }
     }
 
     /// Returns the quotas of members without their own limits.
     pub fn default_quotas(&self) -> Quotas {
-        self.settings.quotas
+        self.live.settings().quotas
     }
 
     /// Approves a user, like the `APPROVE` command.
     pub async fn approve_access(&self, user: UserId, actor: Actor) -> Result<AccessOutcome, DbError> {
-        let (our_number, now) = (self.settings.number.clone(), self.clock.now());
+        let (our_number, now) = (self.live.settings().number.clone(), self.clock.now());
         let approval = self.db.write(move |conn| {
             let Some(user) = user_admin::find_known_user(conn, user)? else {
                 return Ok(AccessOutcome::UnknownUser);
@@ -136,7 +134,7 @@ impl OperatorDecisions {
 
     /// Denies a member's removal request. The title remains in the library.
     pub async fn deny_removal_request(&self, id: i64) -> Result<DecisionOutcome, DbError> {
-        let (our_number, now) = (self.settings.number.clone(), self.clock.now());
+        let (our_number, now) = (self.live.settings().number.clone(), self.clock.now());
         let denial = self.db.write(move |conn| {
             let Some(request) = load_open_removal_request(conn, id, now)? else {
                 return Ok(DecisionOutcome::TooLate);
@@ -155,7 +153,7 @@ impl OperatorDecisions {
     /// Approves a member's removal request. A deletion refers to the message that confirmed it, so the decision becomes
     /// a message of the oldest reachable admin, behind the admin's other messages. The admin gets the result.
     pub async fn approve_removal_request(&self, id: i64) -> Result<DecisionOutcome, DbError> {
-        let (settings, now) = (self.settings.clone(), self.clock.now());
+        let (settings, now) = (self.live.settings(), self.clock.now());
         let outcome = self.db.write(move |conn| queue_approve_message(conn, id, &settings, now)).await?;
         Ok(match outcome {
             ApproveMessageOutcome::SentBy(admin) => {

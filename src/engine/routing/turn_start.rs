@@ -1,7 +1,5 @@
 //! Start of work on a user's next message. The message's route and effects are decided and stored in one transaction.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 
 use super::turn_notes::load_turn_notes;
@@ -16,9 +14,8 @@ use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::no_reply_reason::NoReplyReason;
 use crate::conversation::routing::route::{self, Route, RoutingContext};
 use crate::conversation::transcript::{EventId, Responder, TurnId, User, UserId};
-use crate::engine::model_calls::caller::ModelCaller;
 use crate::engine::notifications::send_time::reschedule_notifications;
-use crate::engine::parts::EngineParts;
+use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::settings::HouseholdSettings;
 use crate::engine::turns::turn_context::TurnContext;
 use crate::failpoint;
@@ -55,15 +52,14 @@ pub(crate) enum TurnStartOutcome {
 pub(crate) struct TurnStarter {
     db: Db,
     clock: Clock,
-    settings: Arc<HouseholdSettings>,
-    models: Arc<ModelCaller>,
+    live: LiveParts,
     outbox: OutboxSignal,
 }
 
 impl TurnStarter {
-    pub(crate) fn new(parts: &EngineParts, models: Arc<ModelCaller>) -> Self {
-        let EngineParts { db, clock, settings, outbox, .. } = parts.clone();
-        Self { db, clock, settings, models, outbox }
+    pub(crate) fn new(parts: &EngineParts) -> Self {
+        let EngineParts { db, clock, outbox, live, .. } = parts.clone();
+        Self { db, clock, live, outbox }
     }
 
     /// Starts work on the user's next message. Also returns the created turn, if there is one.
@@ -72,8 +68,8 @@ impl TurnStarter {
         user: UserId,
     ) -> anyhow::Result<(TurnStartOutcome, Option<TurnId>)> {
         let now = self.clock.now();
-        let settings = self.settings.clone();
-        let responder = self.models.current_responder(now);
+        let parts = self.live.current();
+        let (settings, responder) = (parts.settings.clone(), parts.models.current_responder(now));
         let start = move |conn: &mut _| {
             let mut start = TurnStart {
                 conn,

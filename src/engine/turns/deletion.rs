@@ -14,9 +14,7 @@ use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::transcript::{EffectLevel, FailureCode};
 use crate::conversation::turn::{Turn, TurnLimits};
-use crate::engine::parts::EngineParts;
 use crate::engine::reply_address;
-use crate::engine::settings::HouseholdSettings;
 use crate::failpoint;
 use crate::store::confirmation::deletion_items::ItemStartOutcome;
 use crate::store::queue::inbound_messages::MessageOutcome;
@@ -55,12 +53,12 @@ fn is_stopped(turn: &Turn, limits: &TurnLimits) -> bool {
 /// Runner of confirmed deletions.
 pub(super) struct DeletionRunner {
     tools: Arc<ToolRunner>,
-    settings: Arc<HouseholdSettings>,
+    limits: TurnLimits,
 }
 
 impl DeletionRunner {
-    pub(super) fn new(parts: &EngineParts, tools: Arc<ToolRunner>) -> Self {
-        Self { tools, settings: parts.settings.clone() }
+    pub(super) fn new(tools: Arc<ToolRunner>, limits: TurnLimits) -> Self {
+        Self { tools, limits }
     }
 
     pub(super) async fn run_confirmed_deletion(&self, log: &TurnLog) -> anyhow::Result<()> {
@@ -72,11 +70,13 @@ impl DeletionRunner {
                 .iter()
                 .find(|item| matches!(item.state, DeletionItemState::Held | DeletionItemState::Running));
             let Some(item) = open_item else { return self.report_deletion(log, &context, claimed).await };
-            let limits = &self.settings.limits;
-            let outcome = match (
-                self.tools.registry().get(claimed.tool()),
-                next_item_step(item, &context.turn, limits),
-            ) {
+            let step = match next_item_step(item, &context.turn, &self.limits) {
+                DeletionStep::Check if self.was_moved(log, item).await? => {
+                    DeletionStep::End(ItemOutcome::Unknown)
+                }
+                step => step,
+            };
+            let outcome = match (self.tools.registry().get(claimed.tool()), step) {
                 (_, DeletionStep::End(outcome)) => Some(outcome),
                 (None, DeletionStep::Start | DeletionStep::Check) => Some(ItemOutcome::Failed),
                 (Some(tool), DeletionStep::Start) => {
@@ -95,6 +95,12 @@ impl DeletionRunner {
         }
     }
 
+    /// Returns whether the item's instance was moved to another server, on which nothing is looked up: the id may be
+    /// another title's there.
+    async fn was_moved(&self, log: &TurnLog, item: &DeletionItem) -> anyhow::Result<bool> {
+        Ok(log.load_moved_slots().await?.includes(&item.target.instance, log.turn()))
+    }
+
     /// Runs the deletion of one item. Returns `None` if the outcome has to be checked.
     async fn delete_item(
         &self,
@@ -109,8 +115,12 @@ impl DeletionRunner {
         };
         let (call, ord) = (claimed.call(), item.ord);
         let intent = change_record::deletion_entry(context, call, ord, &item.target, None);
-        if log.start_item(call, ord, intent).await? == ItemStartOutcome::NotStartable {
-            return Ok(None);
+        match log.start_item((call, item), intent).await? {
+            ItemStartOutcome::Started => {}
+            ItemStartOutcome::NotStartable => return Ok(None),
+            // An earlier start may have deleted the title from the earlier server.
+            ItemStartOutcome::ServerMoved if item.attempts > 0 => return Ok(Some(ItemOutcome::Unknown)),
+            ItemStartOutcome::ServerMoved => return Ok(Some(ItemOutcome::Stopped)),
         }
         failpoint::reached("item.started");
         let tool_context = self.tools.load_context(context, EffectLevel::Destructive).await?;
@@ -161,7 +171,7 @@ impl DeletionRunner {
             RecoveryOutcome::NotDone => {}
         }
         let has_used_all_starts = i64::from(item.attempts) >= MAX_STARTS;
-        if has_used_all_starts || is_stopped(&context.turn, &self.settings.limits) {
+        if has_used_all_starts || is_stopped(&context.turn, &self.limits) {
             return Ok(Some(ItemOutcome::StillThere));
         }
         log.reset_item(claimed.call(), item.ord).await?;
@@ -195,13 +205,13 @@ impl DeletionRunner {
             .collect();
         // The member would have to repeat the removal request.
         let refreshed = match removal_request {
-            None if !is_stopped(&context.turn, &self.settings.limits) => {
+            None if !is_stopped(&context.turn, &self.limits) => {
                 self.refresh_changed_items(context, &claimed, &changed).await?
             }
             Some(_) | None => Vec::new(),
         };
         let new_prompt = (!refreshed.is_empty())
-            .then(|| build_confirmation_prompt(context, refreshed, &report, &self.settings));
+            .then(|| build_confirmation_prompt(context, refreshed, &report, &self.tools.newest_settings()));
         let notification = removal_request.zip(
             outcomes.first().map(|(item, outcome)| deletion_messages::format_removal_outcome(item, *outcome)),
         );

@@ -14,15 +14,13 @@ use crate::conversation::prompt::{self, PromptMaterial};
 use crate::conversation::transcript::{Responder, StopReason, UserId};
 use crate::conversation::turn::{ModelCallPlan, StepFailure};
 use crate::engine::model_calls::call_schedule::CallPurpose;
-use crate::engine::model_calls::caller::{ModelCall, ModelCallOutcome, ModelCaller};
-use crate::engine::parts::EngineParts;
-use crate::engine::settings::HouseholdSettings;
+use crate::engine::model_calls::caller::{ModelCall, ModelCallOutcome};
+use crate::engine::parts::ConfiguredParts;
 use crate::failpoint;
 use crate::llm::{ModelError, ModelResponse, RawCall};
 use crate::metrics::Metrics;
 use crate::store::turns::daily_budget::ReservationOutcome;
 use crate::store::turns::model_steps::{AbandonedAttempt, AttemptId, NewCall, RecordedResponse};
-use crate::tools::registry::ToolRegistry;
 
 /// Time limit of one model response.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -50,17 +48,14 @@ struct FailedCall {
 
 /// Runner of model calls.
 pub(super) struct ModelStepRunner {
-    models: Arc<ModelCaller>,
-    tools: Arc<ToolRegistry>,
+    parts: Arc<ConfiguredParts>,
     clock: Clock,
-    settings: Arc<HouseholdSettings>,
     metrics: Metrics,
 }
 
 impl ModelStepRunner {
-    pub(super) fn new(parts: &EngineParts, models: Arc<ModelCaller>) -> Self {
-        let EngineParts { tools, clock, settings, metrics, .. } = parts.clone();
-        Self { models, tools, clock, settings, metrics }
+    pub(super) fn new(parts: Arc<ConfiguredParts>, clock: Clock, metrics: Metrics) -> Self {
+        Self { parts, clock, metrics }
     }
 
     pub(super) async fn run_model_step(
@@ -78,7 +73,7 @@ impl ModelStepRunner {
         }
         let call = self.prepare_model_call(context, history, plan);
         let metrics = &self.metrics;
-        let (responder, model) = self.models.select_model(call.responder);
+        let (responder, model) = self.parts.models.select_model(call.responder);
         let (model, estimate) = (model.name().to_owned(), call.estimate);
         let is_first = responder == Responder::Model && context.plan.context.is_none() && plan.step == 0;
         let frozen = is_first.then(|| history.context.clone());
@@ -127,9 +122,9 @@ impl ModelStepRunner {
         plan: &ModelCallPlan,
     ) -> PreparedCall {
         let request = self.build_model_request(context, history, plan);
-        let (responder, _) = self.models.select_model(plan.responder);
+        let (responder, _) = self.parts.models.select_model(plan.responder);
         let attempt = AttemptId { turn: context.active_turn.id, step: plan.step, attempt: plan.attempt };
-        let estimate = CostEstimate::from_request(&request, self.settings.prices);
+        let estimate = CostEstimate::from_request(&request, self.parts.settings.prices);
         PreparedCall { attempt, user: context.user.id, responder, request, estimate }
     }
 
@@ -140,7 +135,7 @@ impl ModelStepRunner {
         plan: &ModelCallPlan,
     ) -> ModelRequest {
         prompt::build_request(&PromptMaterial {
-            tools: self.tools.offered_specs(context.user.rights),
+            tools: self.parts.tools.offered_specs(context.user.rights),
             history: &history.turns,
             turn: &context.turn,
             context_block: &history.context.block,
@@ -159,10 +154,11 @@ impl ModelStepRunner {
             responder: call.responder,
             request: &call.request,
             estimate: call.estimate,
+            prices: self.parts.settings.prices,
             timeout: MODEL_TIMEOUT,
         };
         let ModelCallOutcome { response, charge } =
-            self.models.call_model(model_call, &mut |delta| recorder.queue_delta(delta)).await;
+            self.parts.models.call_model(model_call, &mut |delta| recorder.queue_delta(delta)).await;
         recorder.finish().await;
         match response {
             Ok(step) => Ok(CallResponse { step, charge }),
@@ -192,11 +188,11 @@ impl ModelStepRunner {
     /// Builds a tool call from the model's request, with the user's preferences applied. The call is stored in this
     /// form, so that the same call runs after a crash.
     fn build_tool_call(&self, context: &TurnContext, call: RawCall) -> NewCall {
-        let tool = self.tools.get(&call.name);
+        let tool = self.parts.tools.get(&call.name);
         let preferred = tool
             .and_then(|tool| tool.apply_preferences(&call.arguments, &context.facts, context.user.rights));
         NewCall {
-            effect: self.tools.effect_level(&call.name),
+            effect: self.parts.tools.effect_level(&call.name),
             arguments: preferred.unwrap_or(call.arguments),
             name: call.name,
         }

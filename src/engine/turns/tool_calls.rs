@@ -13,8 +13,6 @@ use super::tool_runner::ToolRunner;
 use super::turn_context::TurnContext;
 use crate::conversation::transcript::{CallFailure, CallRow, CallState, EffectLevel, MediaRef, ToolCall};
 use crate::conversation::turn::prompt_preamble::format_prompt_preamble;
-use crate::engine::parts::EngineParts;
-use crate::engine::settings::HouseholdSettings;
 use crate::failpoint;
 use crate::tools::approval::{self, ApprovedCall, CallDecision, RecentMessages};
 use crate::tools::{CallReferences, Tool, ToolError};
@@ -22,12 +20,11 @@ use crate::tools::{CallReferences, Tool, ToolError};
 /// Runner of the tool calls that the model requests.
 pub(super) struct ToolCallRunner {
     tools: Arc<ToolRunner>,
-    settings: Arc<HouseholdSettings>,
 }
 
 impl ToolCallRunner {
-    pub(super) fn new(parts: &EngineParts, tools: Arc<ToolRunner>) -> Self {
-        Self { tools, settings: parts.settings.clone() }
+    pub(super) fn new(tools: Arc<ToolRunner>) -> Self {
+        Self { tools }
     }
 
     /// Starts the calls: several reads together, or one write or deletion.
@@ -204,7 +201,7 @@ impl ToolCallRunner {
             items.len(),
             remaining,
         );
-        let prompt = build_confirmation_prompt(context, items, &preamble, &self.settings);
+        let prompt = build_confirmation_prompt(context, items, &preamble, &self.tools.newest_settings());
         log.hold_deletion(call.row, prompt).await
     }
 

@@ -10,7 +10,7 @@ use super::tool_context::ToolRecords;
 use super::turn_context::TurnContext;
 use crate::clock::Clock;
 use crate::conversation::transcript::EffectLevel;
-use crate::engine::parts::EngineParts;
+use crate::engine::parts::{ConfiguredParts, EngineParts, LiveParts};
 use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::HouseholdSettings;
 use crate::messaging::outbox_relay::OutboxSignal;
@@ -29,19 +29,25 @@ const MIN_PROGRESS_DELAY: Duration = Duration::from_secs(3);
 pub(crate) struct ToolRunner {
     db: Db,
     clock: Clock,
-    settings: Arc<HouseholdSettings>,
-    registry: Arc<ToolRegistry>,
+    parts: Arc<ConfiguredParts>,
+    live: LiveParts,
     outbox: OutboxSignal,
 }
 
 impl ToolRunner {
-    pub(crate) fn new(parts: &EngineParts) -> Self {
-        let EngineParts { db, clock, settings, outbox, .. } = parts.clone();
-        Self { db, clock, settings, registry: parts.tools.clone(), outbox }
+    /// Creates a runner of the tools in `parts`.
+    pub(crate) fn new(engine: &EngineParts, parts: Arc<ConfiguredParts>) -> Self {
+        let EngineParts { db, clock, outbox, live, .. } = engine.clone();
+        Self { db, clock, parts, live, outbox }
+    }
+
+    /// Returns the newest settings, whose rules for codes and quotas also apply to running turns.
+    pub(super) fn newest_settings(&self) -> Arc<HouseholdSettings> {
+        self.live.settings()
     }
 
     pub(crate) fn registry(&self) -> &ToolRegistry {
-        &self.registry
+        &self.parts.tools
     }
 
     /// Loads the context of a tool run.
@@ -60,13 +66,14 @@ impl ToolRunner {
         context: &TurnContext,
         level: EffectLevel,
     ) -> impl Fn(&mut Conn) -> QueryResult<ToolRecords> + Send + 'static {
-        let (now, scope, user) = (self.clock.now(), (level, self.settings.quotas), context.user.clone());
+        let (now, scope, user) =
+            (self.clock.now(), (level, self.newest_settings().quotas), context.user.clone());
         let last_message = context.events.last().map(|event| event.id);
         move |conn| ToolRecords::load_records(conn, &user, last_message, scope, now)
     }
 
     pub(super) fn build_context(&self, context: &TurnContext, records: ToolRecords) -> ToolContext {
-        records.into_context(context, &self.settings, self.clock.now())
+        records.into_context(context, &self.parts.settings, self.clock.now())
     }
 
     /// Checks the outcome of a run that started at `started_at` and has no response.
@@ -87,7 +94,7 @@ impl ToolRunner {
     async fn wait_for_grace_period(&self, started_at: Option<Timestamp>) {
         let elapsed =
             started_at.map(|at| Duration::try_from(self.clock.now().duration_since(at)).unwrap_or_default());
-        let grace = self.settings.recovery_delays.grace;
+        let grace = self.parts.settings.recovery_delays.grace;
         self.clock.sleep(grace.saturating_sub(elapsed.unwrap_or_default())).await;
     }
 
@@ -111,7 +118,7 @@ impl ToolRunner {
     /// Queues the progress message. If that fails, the change continues without it.
     async fn send_progress(&self, context: &TurnContext) {
         let (user, turn, now) = (context.user.clone(), context.active_turn.id, self.clock.now());
-        let settings = self.settings.clone();
+        let settings = self.parts.settings.clone();
         let queue = move |conn: &mut _| {
             let message = ReplyAddress::load_for_user(conn, &user, settings.number.as_ref())?
                 .notification_message("", PROGRESS_MESSAGE);

@@ -6,12 +6,12 @@ use std::time::Duration;
 use super::log::turn_log::{TurnLog, TurnProgress};
 use super::turn_context::{TurnContext, TurnHistory};
 use crate::conversation::grammar::triage;
-use crate::conversation::model_cost::{CostEstimate, ModelCharge, ModelPrices};
+use crate::conversation::model_cost::{CostEstimate, ModelCharge};
 use crate::conversation::prompt;
 use crate::conversation::transcript::Responder;
 use crate::engine::model_calls::call_schedule::CallPurpose;
-use crate::engine::model_calls::caller::{ModelCall, ModelCallOutcome, ModelCaller};
-use crate::engine::parts::EngineParts;
+use crate::engine::model_calls::caller::{ModelCall, ModelCallOutcome};
+use crate::engine::parts::ConfiguredParts;
 use crate::llm::ModelResponse;
 use crate::store::turns::daily_budget::ReservationOutcome;
 use crate::store::turns::turn_lifecycle::TriageState;
@@ -21,13 +21,12 @@ const TRIAGE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Triage of messages by the model.
 pub(super) struct MessageTriage {
-    models: Arc<ModelCaller>,
-    prices: ModelPrices,
+    parts: Arc<ConfiguredParts>,
 }
 
 impl MessageTriage {
-    pub(super) fn new(parts: &EngineParts, models: Arc<ModelCaller>) -> Self {
-        Self { models, prices: parts.settings.prices }
+    pub(super) fn new(parts: Arc<ConfiguredParts>) -> Self {
+        Self { parts }
     }
 
     /// Decides whether the turn continues, and records the decision. The turn ends only after a valid skip response.
@@ -37,7 +36,7 @@ impl MessageTriage {
         context: &TurnContext,
         history: &TurnHistory,
     ) -> anyhow::Result<TurnProgress> {
-        let (decision, charge) = match (context.plan.triage, self.models.has_model()) {
+        let (decision, charge) = match (context.plan.triage, self.parts.models.has_model()) {
             (TriageState::Open, true) => self.classify_small_talk(log, context, history).await?,
             (TriageState::Open, false) | (TriageState::Respond, _) => {
                 (TriageState::Respond, ModelCharge::Nothing)
@@ -56,7 +55,8 @@ impl MessageTriage {
         history: &TurnHistory,
     ) -> anyhow::Result<(TriageState, ModelCharge)> {
         let request = prompt::build_triage_request(&context.turn.texts, history.turns.last());
-        let estimate = CostEstimate::from_request(&request, self.prices);
+        let prices = self.parts.settings.prices;
+        let estimate = CostEstimate::from_request(&request, prices);
         if log.reserve_triage_cost(estimate).await? != ReservationOutcome::Granted {
             return Ok((TriageState::Respond, ModelCharge::Nothing));
         }
@@ -65,11 +65,12 @@ impl MessageTriage {
             responder: Responder::Model,
             request: &request,
             estimate,
+            prices,
             timeout: TRIAGE_TIMEOUT,
         };
         let mut ignore_deltas = |_| {};
         let ModelCallOutcome { response, charge } = tokio::select! {
-            outcome = self.models.call_model(call, &mut ignore_deltas) => outcome,
+            outcome = self.parts.models.call_model(call, &mut ignore_deltas) => outcome,
             // Dropping the call closes the connection, which ends the model's work.
             () = log.wait_for_cancellation() => return Ok((TriageState::Respond, ModelCharge::Input)),
         };

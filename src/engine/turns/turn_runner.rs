@@ -19,12 +19,43 @@ use crate::conversation::prompt::{self, FrozenContext, PromptContext};
 use crate::conversation::transcript::{Responder, TurnId, UserId};
 use crate::conversation::turn::NextStep;
 use crate::engine::memory::recall::AnswerRecall;
-use crate::engine::model_calls::caller::ModelCaller;
 use crate::engine::parts::EngineParts;
 use crate::engine::settings::HouseholdSettings;
 use crate::store::turns::turn_lifecycle::{ActiveTurn, TriageState, TurnKind};
 
-/// Runner of turns, which decides each step and passes it to the component that executes it.
+/// Source of turn runners, each with the parts that were configured when its turn began.
+pub(crate) struct TurnRunners {
+    parts: EngineParts,
+    logs: Arc<TurnLogs>,
+    recall: Arc<AnswerRecall>,
+}
+
+impl TurnRunners {
+    pub(crate) fn new(parts: &EngineParts, logs: TurnLogs, recall: Arc<AnswerRecall>) -> Self {
+        Self { parts: parts.clone(), logs: Arc::new(logs), recall }
+    }
+
+    /// Returns a runner with the newest parts. Its turn ends on them, even if they are replaced.
+    pub(crate) fn current_runner(&self) -> TurnRunner {
+        let EngineParts { clock, metrics, live, .. } = &self.parts;
+        let parts = live.current();
+        let (settings, limits) = (parts.settings.clone(), parts.settings.limits);
+        let tools = Arc::new(ToolRunner::new(&self.parts, parts.clone()));
+        TurnRunner {
+            logs: self.logs.clone(),
+            clock: clock.clone(),
+            settings,
+            recall: self.recall.clone(),
+            triage: MessageTriage::new(parts.clone()),
+            model_steps: ModelStepRunner::new(parts, clock.clone(), metrics.clone()),
+            tool_calls: ToolCallRunner::new(tools.clone()),
+            recovery: WriteRecovery::new(tools.clone(), clock.clone(), limits),
+            deletions: DeletionRunner::new(tools, limits),
+        }
+    }
+}
+
+/// Runner of one turn, which decides each step and passes it to the component that executes it.
 pub(crate) struct TurnRunner {
     logs: Arc<TurnLogs>,
     clock: Clock,
@@ -38,27 +69,6 @@ pub(crate) struct TurnRunner {
 }
 
 impl TurnRunner {
-    pub(crate) fn new(
-        parts: &EngineParts,
-        logs: TurnLogs,
-        models: &Arc<ModelCaller>,
-        recall: Arc<AnswerRecall>,
-        tools: &Arc<ToolRunner>,
-    ) -> Self {
-        let EngineParts { clock, settings, .. } = parts.clone();
-        Self {
-            logs: Arc::new(logs),
-            clock,
-            settings,
-            recall,
-            triage: MessageTriage::new(parts, models.clone()),
-            model_steps: ModelStepRunner::new(parts, models.clone()),
-            tool_calls: ToolCallRunner::new(parts, tools.clone()),
-            recovery: WriteRecovery::new(parts, tools.clone()),
-            deletions: DeletionRunner::new(parts, tools.clone()),
-        }
-    }
-
     /// Runs a chat turn, which was just created, until it ends. `wakeup` wakes the task of its user, e.g. after a
     /// cancellation.
     pub(crate) async fn run_started_turn(

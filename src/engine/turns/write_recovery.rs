@@ -12,7 +12,6 @@ use crate::conversation::transcript::{
     CallFailure, CallRow, CallState, EffectLevel, MediaKind, MediaRef, ToolCall,
 };
 use crate::conversation::turn::TurnLimits;
-use crate::engine::parts::EngineParts;
 use crate::store::turns::calls::CallStarts;
 use crate::tools::formatting::format_media_title;
 use crate::tools::{InterruptedRun, RecoveryOutcome, Tool};
@@ -28,8 +27,8 @@ pub(super) struct WriteRecovery {
 }
 
 impl WriteRecovery {
-    pub(super) fn new(parts: &EngineParts, tools: Arc<ToolRunner>) -> Self {
-        Self { tools, clock: parts.clock.clone(), limits: parts.settings.limits }
+    pub(super) fn new(tools: Arc<ToolRunner>, clock: Clock, limits: TurnLimits) -> Self {
+        Self { tools, clock, limits }
     }
 
     /// Settles a call that was started and has no result. A read runs again, and a write is checked.
@@ -43,6 +42,9 @@ impl WriteRecovery {
         let state = match (call.effect_level, self.tools.registry().get(&call.name)) {
             (EffectLevel::Read, _) => CallState::Created,
             (_, None) => CallState::Failed(CallFailure::outcome_unknown()),
+            (_, Some(tool)) if self.may_concern_moved_server(log, context, (call, tool)).await? => {
+                CallState::Failed(CallFailure::outcome_unknown())
+            }
             (_, Some(tool)) => {
                 let starts = log.load_call_starts(row).await?;
                 let scope = (call.effect_level, starts.last_at);
@@ -68,6 +70,17 @@ impl WriteRecovery {
         };
         let entry = change_record::failure_entry(context, call, &state);
         log.record_call_state(context, row, state, entry).await
+    }
+
+    /// Returns whether a write may have been sent to a server that was replaced.
+    async fn may_concern_moved_server(
+        &self,
+        log: &TurnLog,
+        context: &TurnContext,
+        (call, tool): (&ToolCall, &Arc<dyn Tool>),
+    ) -> anyhow::Result<bool> {
+        let references = tool.check_arguments(&call.arguments).unwrap_or_default();
+        Ok(log.load_moved_slots().await?.may_concern(&references.refs, context.active_turn.id))
     }
 
     /// Returns the state of a write that was certainly not executed: restarted while there are time and starts left,

@@ -115,7 +115,7 @@ impl KeywordTurn<'_> {
         match self.owned_title() {
             Ok(owned) => KeywordStep::Reply(replies::not_understood_reply(
                 self.responder,
-                self.offers_tool("add_movie"),
+                self.offers_additions(),
                 owned.as_ref(),
             )),
             Err(call) => call,
@@ -157,7 +157,7 @@ impl KeywordTurn<'_> {
     fn reply_greeting(&self) -> KeywordStep {
         match self.owned_title() {
             Ok(owned) => {
-                let may_add = self.offers_tool("add_movie");
+                let may_add = self.offers_additions();
                 KeywordStep::Reply(replies::greeting_reply(self.responder, may_add, owned.as_ref()))
             }
             Err(call) => call,
@@ -399,7 +399,7 @@ impl KeywordTurn<'_> {
     /// Adds a title, or more of a series in the library.
     fn add_title(&self, title: &FoundTitle, phrase: &TitlePhrase) -> KeywordStep {
         // If the user may add titles, the tool replies instead, with the state of the search and the requester.
-        if title.in_library && !self.offers_tool("add_movie") {
+        if title.in_library && !self.offers_additions() {
             return KeywordStep::Reply(format!("You already have {}.", title.label()));
         }
         if let Some(more) = phrase.seasons.as_ref().filter(|_| title.in_library && title.is_series()) {
@@ -443,6 +443,10 @@ impl KeywordTurn<'_> {
             None if self.offers_tool(name) => Err(KeywordStep::Call { name, arguments }),
             None => Err(KeywordStep::Reply(replies::not_offered_reply(name).to_owned())),
         }
+    }
+
+    fn offers_additions(&self) -> bool {
+        self.offers_tool("add_movie") || self.offers_tool("add_series")
     }
 
     fn offers_tool(&self, name: &str) -> bool {

@@ -94,6 +94,10 @@ impl RequestBuilder {
         self
     }
 
+    fn without_additions(self) -> Self {
+        self.without_tool("add_movie").without_tool("add_series")
+    }
+
     fn without_tool(mut self, tool: &str) -> Self {
         self.request.tools.retain(|spec| spec.name != tool);
         self
@@ -203,7 +207,7 @@ fn title_may_end_like_a_season_choice() {
 #[test]
 fn existing_title_is_reported_by_the_tool_if_the_user_may_add() {
     let request = || text("add dune 2021").with_catalog_search("dune 2021", &dune_results());
-    check(request().without_tool("add_movie"), &reply("You already have Dune (2021)."));
+    check(request().without_additions(), &reply("You already have Dune (2021)."));
     check(request(), &tool_call("add_movie", json!({ "tmdb": 438631 })));
 }
 
@@ -490,7 +494,7 @@ async fn unknown_message_gets_examples_that_fit_the_user() {
             "The assistant is off right now. I did not understand that. You can text \"add Paddington\" or \"do we have Dune\".",
         ),
     );
-    let reader = answered().without_tool("add_movie").request;
+    let reader = answered().without_additions().request;
     let response = KeywordResponder::NoModel.next_response(&reader, &mut |_| {}).await.unwrap();
     assert_eq!(
         response.text,

@@ -419,6 +419,20 @@ pub fn expire_all_approvals(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<
     end_as_expired(conn, open, now)
 }
 
+/// Ends the open removal requests about titles of an instance that was moved to another server, and returns them.
+pub fn expire_removals_on_instance(
+    conn: &mut Conn,
+    instance: &str,
+    now: Timestamp,
+) -> QueryResult<Vec<EndedApproval>> {
+    let open = approvals::table
+        .filter(OPEN.and(approvals::instance.eq(instance)))
+        .order(approvals::id)
+        .select(ApprovalRow::as_select())
+        .load(conn)?;
+    end_as_expired(conn, open, now)
+}
+
 fn end_as_expired(
     conn: &mut Conn,
     rows: Vec<ApprovalRow>,

@@ -30,6 +30,8 @@ stored_enum! {
 pub enum ItemStartOutcome {
     Started,
     NotStartable,
+    /// The instance was moved to another server.
+    ServerMoved,
 }
 
 /// Starts an item by writing the intent to delete it.

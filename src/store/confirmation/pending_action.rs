@@ -262,7 +262,7 @@ pub fn repeat_prompt(
 pub enum CloseReason {
     Denied,
     Expired,
-    /// The user changed the subject.
+    /// The user changed the subject, or the titles are on a server that was replaced.
     Dropped,
     Replaced,
 }

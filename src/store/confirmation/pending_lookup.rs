@@ -1,4 +1,4 @@
-//! Lookup of an open pending action by its id, for the operator who answers it in the console.
+//! Lookups of open pending actions: by id, for the operator who answers one in the console, and by instance.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
 use crate::conversation::transcript::{Address, CallRow, UserId};
 use crate::store::Conn;
-use crate::store::schema::{outbox, pending_actions};
+use crate::store::schema::{outbox, pending_actions, tool_call_items};
 
 /// Open pending action with the fields needed to answer it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,4 +57,18 @@ pub fn load_answerable_prompt(
         repeats: row.repeats,
         is_armed: row.expires_at.is_some() && row.accepted_at.is_some(),
     }))
+}
+
+/// Returns the users with a pending action about a title of an instance, each with the id of the pending action.
+pub fn load_actions_on_instance(conn: &mut Conn, instance: &str) -> QueryResult<Vec<(UserId, i64)>> {
+    let is_on_instance = tool_call_items::table.filter(
+        tool_call_items::tool_call_id
+            .eq(pending_actions::tool_call_id)
+            .and(tool_call_items::instance.eq(instance)),
+    );
+    pending_actions::table
+        .filter(diesel::dsl::exists(is_on_instance))
+        .order(pending_actions::id)
+        .select((pending_actions::user_id, pending_actions::id))
+        .load(conn)
 }

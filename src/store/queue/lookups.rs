@@ -24,6 +24,8 @@ const LOOKUPS_BEFORE_SENDING: i64 = 3;
 const LOOKUPS_NOT_STARTED: i64 = LOOKUPS_BEFORE_SENDING + LOOKUPS_USED_UP;
 /// Value of `lookups_left` for a message whose lookups all failed: the message is sent anyway.
 const LOOKUPS_USED_UP: i64 = 1;
+/// Failure of a message that an earlier carrier account may have sent.
+const SENT_BY_EARLIER_ACCOUNT: &str = "may have been sent by the earlier account";
 /// Interval between two such attempts.
 const LOOKUP_PAUSE: SignedDuration = SignedDuration::from_secs(15);
 
@@ -43,6 +45,20 @@ pub(in crate::store) fn require_lookup_for_queued(conn: &mut Conn) -> QueryResul
     let by_phone = LiteralSql("outbox.from_addr NOT IN ('local','console')");
     diesel::update(outbox::table.filter(OPEN.and(outbox::state.eq(OutboxState::Queued)).and(by_phone)))
         .set(outbox::lookups_left.eq(LOOKUPS_NOT_STARTED))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Ends the lookups in the list of an earlier carrier account. Messages with unknown delivery status fail, because they
+/// may have been sent, and queued messages are sent without a lookup.
+pub fn give_up_lookups(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    let open = || outbox::table.filter(OPEN);
+    let unknown: Vec<OutboxId> =
+        open().filter(outbox::state.eq(OutboxState::Unknown)).select(outbox::id).load(conn)?;
+    let failure = SendFailure { code: None, meaning: SENT_BY_EARLIER_ACCOUNT };
+    unknown.into_iter().try_for_each(|id| fail_message(conn, id, &failure, now))?;
+    diesel::update(open().filter(outbox::state.eq(OutboxState::Queued)))
+        .set(outbox::lookups_left.eq(0))
         .execute(conn)
         .map(drop)
 }

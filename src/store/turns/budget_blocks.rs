@@ -25,7 +25,6 @@ pub struct BudgetBlock(Arc<BudgetBlockInner>);
 
 #[derive(Debug)]
 struct BudgetBlockInner {
-    size: DailyBudget,
     syncs: LogSyncs,
     boot_id: Option<String>,
     state: Mutex<BlockState>,
@@ -33,8 +32,8 @@ struct BudgetBlockInner {
 
 #[derive(Debug, Default)]
 struct BlockState {
-    /// Day of the block that is stored and synced.
-    open_day: Option<Day>,
+    /// Day and size of the block that is stored and synced.
+    open_block: Option<(Day, DailyBudget)>,
     /// Reservations whose commits are in progress.
     in_progress: ModelSpending,
     /// Reservations that were committed without a sync, at most since sync `syncs`.
@@ -47,6 +46,7 @@ struct BlockState {
 pub struct CallCover {
     block: BudgetBlock,
     day: Day,
+    size: DailyBudget,
     kind: CoverKind,
 }
 
@@ -54,7 +54,7 @@ pub struct CallCover {
 enum CoverKind {
     /// The budget has no limit, so nothing is lost with a reservation.
     Unlimited,
-    /// The reservation opens the block of its day.
+    /// The reservation opens the block of its day, or changes its size after the budget was changed.
     OpensBlock,
     /// The block has no room left before the next sync.
     OwnSync,
@@ -64,26 +64,28 @@ enum CoverKind {
 
 impl BudgetBlock {
     /// Creates the block of this run. `boot_id` is the machine's current boot.
-    pub fn new(budget: DailyBudget, syncs: LogSyncs, boot_id: Option<&str>) -> Self {
-        let (size, boot_id) = (budget.fraction(BLOCKS_PER_BUDGET), boot_id.map(str::to_owned));
-        Self(Arc::new(BudgetBlockInner { size, syncs, boot_id, state: Mutex::default() }))
+    pub fn new(syncs: LogSyncs, boot_id: Option<&str>) -> Self {
+        let boot_id = boot_id.map(str::to_owned);
+        Self(Arc::new(BudgetBlockInner { syncs, boot_id, state: Mutex::default() }))
     }
 
-    /// Decides how the reservation of a call is committed.
-    pub fn cover_call(&self, call: &BudgetedCall) -> CallCover {
-        let kind = self.choose_cover(&call.day, call.estimate.total());
-        CallCover { block: self.clone(), day: call.day.clone(), kind }
+    /// Decides how the reservation of a call is committed under the current budget of a day.
+    pub fn cover_call(&self, call: &BudgetedCall, budget: DailyBudget) -> CallCover {
+        let size = budget.fraction(BLOCKS_PER_BUDGET);
+        let kind = self.choose_cover(&call.day, size, call.estimate.total());
+        CallCover { block: self.clone(), day: call.day.clone(), size, kind }
     }
 
-    fn choose_cover(&self, day: &Day, spending: ModelSpending) -> CoverKind {
-        if !self.0.size.is_limited() {
+    fn choose_cover(&self, day: &Day, size: DailyBudget, spending: ModelSpending) -> CoverKind {
+        if !size.is_limited() {
             return CoverKind::Unlimited;
         }
         let mut state = self.lock_synced_state();
-        if state.open_day.as_ref() != Some(day) {
+        let is_open = |(open_day, open_size): &(Day, DailyBudget)| open_day == day && *open_size == size;
+        if !state.open_block.as_ref().is_some_and(is_open) {
             return CoverKind::OpensBlock;
         }
-        if !self.0.size.has_room(state.in_progress.plus(state.unsynced), spending) {
+        if !size.has_room(state.in_progress.plus(state.unsynced), spending) {
             return CoverKind::OwnSync;
         }
         state.in_progress = state.in_progress.plus(spending);
@@ -114,8 +116,8 @@ impl CallCover {
     pub fn new_block(&self) -> Option<NewBlock> {
         match self.kind {
             CoverKind::OpensBlock => {
-                let BudgetBlockInner { size, boot_id, .. } = &*self.block.0;
-                Some(NewBlock { day: self.day.clone(), size: *size, boot_id: boot_id.clone() })
+                let boot_id = self.block.0.boot_id.clone();
+                Some(NewBlock { day: self.day.clone(), size: self.size, boot_id })
             }
             CoverKind::Unlimited | CoverKind::OwnSync | CoverKind::Block(_) => None,
         }
@@ -124,7 +126,7 @@ impl CallCover {
     /// Records that the reservation is committed.
     pub fn commit(self) {
         if let CoverKind::OpensBlock = self.kind {
-            self.block.lock_synced_state().open_day = Some(self.day.clone());
+            self.block.lock_synced_state().open_block = Some((self.day.clone(), self.size));
         }
     }
 }
@@ -148,18 +150,23 @@ pub struct NewBlock {
     boot_id: Option<String>,
 }
 
-/// Stores the block of this run, and deletes the blocks of earlier days.
+/// Stores the block of this run, or its new size, and deletes the blocks of earlier days.
 pub fn open_block(conn: &mut Conn, NewBlock { day, size, boot_id }: &NewBlock) -> QueryResult<()> {
     diesel::delete(budget_blocks::table.filter(budget_blocks::day.lt(day.as_str()))).execute(conn)?;
+    let limits = (
+        budget_blocks::tokens.eq(saturating_i64(size.tokens.unwrap_or(0))),
+        budget_blocks::cost_micros.eq(saturating_i64(size.cost.unwrap_or(0))),
+    );
     diesel::insert_into(budget_blocks::table)
         .values((
             budget_blocks::day.eq(day.as_str()),
             budget_blocks::epoch.eq(boot::current_epoch()),
-            budget_blocks::tokens.eq(saturating_i64(size.tokens.unwrap_or(0))),
-            budget_blocks::cost_micros.eq(saturating_i64(size.cost.unwrap_or(0))),
+            limits,
             budget_blocks::boot_id.eq(boot_id),
         ))
-        .on_conflict_do_nothing()
+        .on_conflict((budget_blocks::day, budget_blocks::epoch))
+        .do_update()
+        .set(limits)
         .execute(conn)
         .map(drop)
 }
@@ -205,8 +212,8 @@ mod tests {
     }
 
     fn open_new_block(syncs: &LogSyncs) -> BudgetBlock {
-        let block = BudgetBlock::new(BUDGET, syncs.clone(), None);
-        let cover = block.cover_call(&call(1));
+        let block = BudgetBlock::new(syncs.clone(), None);
+        let cover = block.cover_call(&call(1), BUDGET);
         assert_eq!((cover.durability(), cover.new_block().is_some()), (Durability::Synced, true));
         cover.commit();
         block
@@ -214,46 +221,62 @@ mod tests {
 
     #[test]
     fn block_is_opened_by_the_first_committed_call() {
-        let block = BudgetBlock::new(BUDGET, LogSyncs::default(), None);
+        let block = BudgetBlock::new(LogSyncs::default(), None);
         for _ in 0..2 {
             // The commit of this reservation fails.
-            assert!(block.cover_call(&call(1)).new_block().is_some());
+            assert!(block.cover_call(&call(1), BUDGET).new_block().is_some());
         }
-        block.cover_call(&call(1)).commit();
-        let cover = block.cover_call(&call(1));
+        block.cover_call(&call(1), BUDGET).commit();
+        let cover = block.cover_call(&call(1), BUDGET);
         assert_eq!((cover.durability(), cover.new_block().is_some()), (Durability::Unsynced, false));
     }
 
     #[test]
     fn reservations_beyond_the_block_are_synced() {
         let block = open_new_block(&LogSyncs::default());
-        let running = block.cover_call(&call(100));
+        let running = block.cover_call(&call(100), BUDGET);
         assert_eq!(running.durability(), Durability::Unsynced);
-        assert_eq!(block.cover_call(&call(51)).durability(), Durability::Synced);
+        assert_eq!(block.cover_call(&call(51), BUDGET).durability(), Durability::Synced);
         running.commit();
-        assert_eq!(block.cover_call(&call(51)).durability(), Durability::Synced);
-        assert_eq!(block.cover_call(&call(50)).durability(), Durability::Unsynced);
+        assert_eq!(block.cover_call(&call(51), BUDGET).durability(), Durability::Synced);
+        assert_eq!(block.cover_call(&call(50), BUDGET).durability(), Durability::Unsynced);
     }
 
     #[test]
     fn sync_makes_room_for_committed_reservations_only() {
         let (syncs, log) = (LogSyncs::default(), File::open("Cargo.toml").unwrap());
         let block = open_new_block(&syncs);
-        block.cover_call(&call(100)).commit();
-        let running = block.cover_call(&call(50));
+        block.cover_call(&call(100), BUDGET).commit();
+        let running = block.cover_call(&call(50), BUDGET);
         syncs.sync(&log).unwrap();
-        assert_eq!(block.cover_call(&call(101)).durability(), Durability::Synced);
+        assert_eq!(block.cover_call(&call(101), BUDGET).durability(), Durability::Synced);
         drop(running);
-        assert_eq!(block.cover_call(&call(101)).durability(), Durability::Synced);
+        assert_eq!(block.cover_call(&call(101), BUDGET).durability(), Durability::Synced);
         syncs.sync(&log).unwrap();
-        assert_eq!(block.cover_call(&call(150)).durability(), Durability::Unsynced);
+        assert_eq!(block.cover_call(&call(150), BUDGET).durability(), Durability::Unsynced);
     }
 
     #[test]
     fn budget_without_limits_needs_no_block() {
-        let block = BudgetBlock::new(DailyBudget::default(), LogSyncs::default(), None);
-        let cover = block.cover_call(&call(1_000_000));
+        let block = BudgetBlock::new(LogSyncs::default(), None);
+        let cover = block.cover_call(&call(1_000_000), DailyBudget::default());
         assert_eq!((cover.durability(), cover.new_block().is_some()), (Durability::Unsynced, false));
+    }
+
+    #[test]
+    fn changed_budget_resizes_the_block_in_a_synced_commit() {
+        let mut conn = scratch();
+        boot::recover_interrupted_work(&mut conn, NOW).unwrap();
+        let block = BudgetBlock::new(LogSyncs::default(), None);
+        for budget in [BUDGET, DailyBudget { tokens: Some(1_000), cost: None }] {
+            let cover = block.cover_call(&call(1), budget);
+            assert_eq!(cover.durability(), Durability::Synced);
+            open_block(&mut conn, &cover.new_block().unwrap()).unwrap();
+            cover.commit();
+            assert!(block.cover_call(&call(1), budget).new_block().is_none());
+        }
+        let tokens: Vec<i64> = budget_blocks::table.select(budget_blocks::tokens).load(&mut conn).unwrap();
+        assert_eq!(tokens, [50]);
     }
 
     fn count_blocks(conn: &mut Conn) -> i64 {
@@ -263,8 +286,8 @@ mod tests {
     #[test]
     fn clean_stop_closes_only_the_block_of_its_run() {
         let mut conn = scratch();
-        let block = BudgetBlock::new(BUDGET, LogSyncs::default(), None);
-        let new_block = block.cover_call(&call(1)).new_block().unwrap();
+        let block = BudgetBlock::new(LogSyncs::default(), None);
+        let new_block = block.cover_call(&call(1), BUDGET).new_block().unwrap();
         for blocks in 1..3 {
             boot::recover_interrupted_work(&mut conn, NOW).unwrap();
             open_block(&mut conn, &new_block).unwrap();
@@ -280,8 +303,8 @@ mod tests {
         let mut conn = scratch();
         for boot_id in [Some("first boot"), None] {
             boot::recover_interrupted_work(&mut conn, NOW).unwrap();
-            let block = BudgetBlock::new(BUDGET, LogSyncs::default(), boot_id);
-            open_block(&mut conn, &block.cover_call(&call(1)).new_block().unwrap()).unwrap();
+            let block = BudgetBlock::new(LogSyncs::default(), boot_id);
+            open_block(&mut conn, &block.cover_call(&call(1), BUDGET).new_block().unwrap()).unwrap();
         }
         discard_blocks_of_boot(&mut conn, None).unwrap();
         discard_blocks_of_boot(&mut conn, Some("second boot")).unwrap();

@@ -15,6 +15,7 @@ use crate::store::codec::{
 };
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{tool_call_items, tool_calls, turns};
+use crate::store::service_identities::MovedSlots;
 use crate::store::stream::recording::record_event;
 use crate::store::{Conn, boot};
 
@@ -171,7 +172,14 @@ pub fn load_tools_called_after(conn: &mut Conn, call: CallRow) -> QueryResult<Ve
 
 /// Loads the media ids that recent tool results in this conversation have shown.
 pub fn load_shown_media(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<MediaRef>> {
-    Ok(load_recent_results(conn, conversation)?.into_iter().flat_map(|result| result.shown).collect())
+    let moved = MovedSlots::load(conn)?;
+    let results = load_recent_results(conn, conversation)?.into_iter();
+    let valid = |(turn, result): (TurnId, CallResult)| {
+        let mut shown = result.shown;
+        shown.retain(|media| !moved.voids(media, turn));
+        shown
+    };
+    Ok(results.flat_map(valid).collect())
 }
 
 /// Finds the title and the year of a catalog entry that a recent tool result in this conversation has shown.
@@ -190,7 +198,7 @@ pub fn find_shown_title(
         let year = entry.get("year").and_then(Value::as_u64).and_then(|year| u16::try_from(year).ok());
         (entry.get(key)?.as_i64()? == catalog_id).then(|| (title, year.unwrap_or(0)))
     };
-    Ok(load_recent_results(conn, conversation)?.into_iter().find_map(|result| {
+    Ok(load_recent_results(conn, conversation)?.into_iter().find_map(|(_, result)| {
         let entries = result.for_model.get("results").and_then(Value::as_array);
         entries
             .and_then(|entries| entries.iter().find_map(title_and_year))
@@ -198,23 +206,28 @@ pub fn find_shown_title(
     }))
 }
 
-/// Loads the recent tool results of a conversation, newest first.
-fn load_recent_results(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<CallResult>> {
+/// Loads the recent tool results of a conversation with their turns, newest first.
+fn load_recent_results(
+    conn: &mut Conn,
+    conversation: ConversationId,
+) -> QueryResult<Vec<(TurnId, CallResult)>> {
     let turns = turns::table
         .filter(turns::conversation_id.eq(conversation))
         .order(turns::id.desc())
         .limit(SEARCHED_TURN_LIMIT)
         .select(turns::id);
-    let results: Vec<Option<String>> = tool_calls::table
+    let results: Vec<(TurnId, Option<String>)> = tool_calls::table
         .filter(tool_calls::turn_id.eq_any(turns).and(tool_calls::state.eq(CallPhase::Complete)))
         .order(tool_calls::id.desc())
         .limit(SEARCHED_RESULT_LIMIT)
-        .select(tool_calls::response)
+        .select((tool_calls::turn_id, tool_calls::response))
         .load(conn)?;
-    results
-        .into_iter()
-        .flatten()
-        .filter_map(|text| none_if_unreadable(parse_call_result(&text)).transpose())
+    let stored = results.into_iter().filter_map(|(turn, text)| Some((turn, text?)));
+    stored
+        .filter_map(|(turn, text)| {
+            let result = none_if_unreadable(parse_call_result(&text)).transpose()?;
+            Some(result.map(|result| (turn, result)))
+        })
         .collect()
 }
 

@@ -308,8 +308,8 @@ mod tests {
         let call = create_call(&mut conn, "+15550100001");
         boot::recover_interrupted_work(&mut conn, NOW).unwrap();
         let budget = DailyBudget { tokens: Some(2_000), cost: None };
-        let block = BudgetBlock::new(budget, LogSyncs::default(), None);
-        budget_blocks::open_block(&mut conn, &block.cover_call(&call).new_block().unwrap()).unwrap();
+        let block = BudgetBlock::new(LogSyncs::default(), None);
+        budget_blocks::open_block(&mut conn, &block.cover_call(&call, budget).new_block().unwrap()).unwrap();
         assert_eq!(load_amounts(&mut conn, &call.day)[0], (0, 0));
         boot::recover_interrupted_work(&mut conn, NOW).unwrap();
         assert_eq!(load_amounts(&mut conn, &call.day)[0], (100, 0));

@@ -132,7 +132,7 @@ pub(super) async fn show_memory_context(
     let answers_json =
         |answers: &[RankedAnswer]| answers.iter().map(RecalledAnswerJson::from_ranked).collect();
     Ok(Json(MemoryContext {
-        lines: recall::format_recall_lines(&recalled, &[], &console.zone),
+        lines: recall::format_recall_lines(&recalled, &[], &console.zone()),
         similar_questions: answers_json(&recalled.similar_questions),
         said_to_user: answers_json(&recalled.user_answers),
         said_in_group: answers_json(&recalled.group_answers),

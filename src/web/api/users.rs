@@ -212,7 +212,7 @@ async fn access_change_response(
 }
 
 fn current_day(console: &ConsoleState) -> Day {
-    Day::from_timestamp(console.clock.now(), &console.zone)
+    Day::from_timestamp(console.clock.now(), &console.zone())
 }
 
 /// Outcome of clearing a conversation.

@@ -27,6 +27,7 @@ use super::console_state::ConsoleState;
 use super::problem::ProblemDetails;
 use crate::access_rules::{AccessRules, SignIn};
 use crate::conversation::routing::message_origin::MessageOrigin;
+use crate::live::Live;
 use crate::store::audit::Actor;
 use crate::store::database::db::Db;
 pub use links::{LINK_PATH, create_link};
@@ -39,7 +40,7 @@ use token::SecretToken;
 /// Access control of the console, for the lifetime of the program.
 #[derive(Debug)]
 pub struct ConsoleAccess {
-    rules: AccessRules,
+    rules: Live<AccessRules>,
     hashing: HashingQueue,
     throttle: Mutex<PasswordThrottle>,
     /// Seed of the CSRF token if the console requires no sign-in.
@@ -55,11 +56,28 @@ impl ConsoleAccess {
     ) -> Result<Self, PasswordError> {
         let hashing = HashingQueue::default();
         password::store_configured_password(db, &hashing, &rules.sign_in, now).await?;
-        Ok(Self { rules, hashing, throttle: Mutex::default(), form_seed: SecretToken::random() })
+        Ok(Self {
+            rules: Live::new(rules),
+            hashing,
+            throttle: Mutex::default(),
+            form_seed: SecretToken::random(),
+        })
     }
 
-    pub(super) fn sign_in_method(&self) -> &SignIn {
-        &self.rules.sign_in
+    /// Replaces the rules, and the stored password with the configured one.
+    pub(crate) async fn apply_rules(
+        &self,
+        rules: AccessRules,
+        db: &Db,
+        now: Timestamp,
+    ) -> Result<(), PasswordError> {
+        password::store_configured_password(db, &self.hashing, &rules.sign_in, now).await?;
+        self.rules.replace(rules);
+        Ok(())
+    }
+
+    pub(super) fn has_password(&self) -> bool {
+        matches!(self.rules.current().sign_in, SignIn::Password(_))
     }
 
     fn lock_throttle(&self) -> MutexGuard<'_, PasswordThrottle> {
@@ -96,7 +114,7 @@ impl FromRequestParts<ConsoleState> for Operator {
     type Rejection = Redirect;
 
     async fn from_request_parts(parts: &mut Parts, console: &ConsoleState) -> Result<Self, Redirect> {
-        let sign_out_support = match console.access.rules.sign_in {
+        let sign_out_support = match console.access.rules.current().sign_in {
             SignIn::Open => SignOutSupport::NoSession,
             SignIn::Links | SignIn::Password(_) => SignOutSupport::Supported,
         };

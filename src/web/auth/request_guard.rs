@@ -72,7 +72,7 @@ pub(in crate::web) async fn guard_request(
     mut request: Request,
     next: Next,
 ) -> Response {
-    if !console.access.rules.hosts.allows_request(&request) {
+    if !console.access.rules.current().hosts.allows_request(&request) {
         return unknown_host();
     }
     let area = PathArea::from_path(request.uri().path());
@@ -140,7 +140,7 @@ async fn identify_sender(
         // A request with a wrong key must not be admitted because of its session.
         return Ok((identify_key(console, key).await?, None));
     }
-    match console.access.rules.sign_in {
+    match console.access.rules.current().sign_in {
         SignIn::Open if same_origin::is_forwarded(version, headers) => {
             return Ok((RequestSender::Forwarded, None));
         }

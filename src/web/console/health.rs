@@ -72,13 +72,13 @@ pub(in crate::web) async fn check_connection(
     operator: Operator,
     SignedForm(form): SignedForm<ConnectionTestForm>,
 ) -> PageResult {
-    let connections = console.connection_tester.connections().into_iter();
+    let connections = console.connection_tester.current().connections().into_iter();
     let connection = connections
         .into_iter()
         .find(|connection| connection.as_str() == form.connection)
         .ok_or(PageError::NotFound)?;
     let label = connection.label();
-    let (status, result) = match console.connection_tester.check_connection(connection).await {
+    let (status, result) = match console.connection_tester.current().check_connection(connection).await {
         TestOutcome::Finished(findings) => {
             let lines = findings.into_iter().map(FindingLine::from_finding).collect();
             (StatusCode::OK, ConnectionTestResult { label, lines, is_busy: false })
@@ -103,8 +103,8 @@ async fn build_health_page(
         database_size: format_size(file.bytes),
         disk: FindingLine::from_finding(host::disk_finding(Path::new(&file.path))),
         checks: console.health.check_readiness().await.checks,
-        is_simulated: console.connection_tester.is_simulated(),
-        connections: console.connection_tester.connections(),
+        is_simulated: console.connection_tester.current().is_simulated(),
+        connections: console.connection_tester.current().connections(),
         result,
     })
 }

@@ -113,7 +113,7 @@ pub(in crate::web) async fn show_home(
 ) -> PageResult {
     let now = console.clock.now();
     let today = start_of_day(now, &console);
-    let day = Day::from_timestamp(now, &console.zone);
+    let day = Day::from_timestamp(now, &console.zone());
     let load = console.db.read(move |conn| {
         let since = now - RECENT_PERIOD;
         let failed = deliveries::load_delivery_summaries(
@@ -168,7 +168,7 @@ fn health_problems(report: &HealthReport) -> impl Iterator<Item = ProblemLine> {
 }
 
 fn start_of_day(now: Timestamp, console: &ConsoleState) -> Timestamp {
-    now.to_zoned(console.zone.clone()).start_of_day().map_or(now, |day| day.timestamp())
+    now.to_zoned(console.zone()).start_of_day().map_or(now, |day| day.timestamp())
 }
 
 fn today_totals(today: &MessageTimes, spent: UsageTotals) -> Vec<(&'static str, String)> {

@@ -94,7 +94,7 @@ fn keys_layout(operator: &Operator) -> PageLayout {
 
 async fn load_key_lines(console: &ConsoleState) -> Result<Vec<KeyLine>, DbError> {
     let now = console.clock.now();
-    let when = |at| DisplayTime::from_timestamp(at, now, &console.zone);
+    let when = |at| DisplayTime::from_timestamp(at, now, &console.zone());
     let line = |key: console_access::ApiKey| KeyLine {
         id: key.id,
         name: key.name,

@@ -161,7 +161,7 @@ impl DisplayTime {
 impl ConsoleState {
     /// Formats a time as the pages show it now.
     pub(in crate::web) fn display_time(&self, at: Timestamp) -> DisplayTime {
-        DisplayTime::from_timestamp(at, self.clock.now(), &self.zone)
+        DisplayTime::from_timestamp(at, self.clock.now(), &self.zone())
     }
 }
 

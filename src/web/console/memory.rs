@@ -80,8 +80,8 @@ pub(in crate::web) async fn show_memory(
         Some(user) => Some(console.engine.recall.recall_answers(UserId(user), &query.query, None).await?),
         None => None,
     };
-    let when = |at: Timestamp| DisplayTime::from_timestamp(at, now, &console.zone);
-    let days = console.retention.as_hours() / 24;
+    let when = |at: Timestamp| DisplayTime::from_timestamp(at, now, &console.zone());
+    let days = console.engine.settings().retention.as_hours() / 24;
     Ok(render_page(&MemoryPage {
         layout: PageLayout::new(&operator, ConsoleSection::Memory, "Memory").with_flash(query.flash),
         totals: memory_totals(&stats),

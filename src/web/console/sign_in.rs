@@ -13,7 +13,6 @@ use serde::Deserialize;
 
 use super::error_page::error_response;
 use super::layout::render_page;
-use crate::access_rules::SignIn;
 use crate::web::auth::sign_in::{self, SignInOutcome};
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
@@ -62,7 +61,9 @@ pub(in crate::web) async fn show_sign_in(
     let next = local_path(query.next);
     match operator {
         Ok(_) => Redirect::to(&next).into_response(),
-        Err(_) => render_page(&SignInPage { has_password: has_password(&console), next, problem: None }),
+        Err(_) => {
+            render_page(&SignInPage { has_password: console.access.has_password(), next, problem: None })
+        }
     }
 }
 
@@ -74,7 +75,7 @@ pub(in crate::web) async fn submit_password(
     let next = local_path(form.next);
     let retry_page = |problem: String| {
         render_page(&SignInPage {
-            has_password: has_password(&console),
+            has_password: console.access.has_password(),
             next: next.clone(),
             problem: Some(problem),
         })
@@ -133,10 +134,6 @@ pub(in crate::web) async fn sign_out(
 
 fn invalid_link_response() -> Response {
     (StatusCode::GONE, render_page(&SignInLinkPage { token: None })).into_response()
-}
-
-fn has_password(console: &ConsoleState) -> bool {
-    matches!(console.access.sign_in_method(), SignIn::Password(_))
 }
 
 /// Returns the path if it is local, or else `/`, against open redirects. Browsers treat `//host` and `/\host` as

@@ -57,7 +57,7 @@ impl From<UsageTotals> for SpendRow {
 
 /// Returns the first of the 30 days that end today.
 pub(super) fn first_day(now: Timestamp, console: &ConsoleState) -> Date {
-    let today = now.to_zoned(console.zone.clone()).date();
+    let today = now.to_zoned(console.zone()).date();
     today.checked_sub((DAYS - 1).days()).unwrap_or(today)
 }
 
@@ -67,7 +67,7 @@ pub(in crate::web) async fn show_spend(
 ) -> PageResult {
     let now = console.clock.now();
     let first = first_day(now, &console);
-    let from = first.to_zoned(console.zone.clone()).map_or(now, |day| day.timestamp());
+    let from = first.to_zoned(console.zone()).map_or(now, |day| day.timestamp());
     let day = first.to_string();
     let load = console.db.read(move |conn| {
         Ok((message_counts::load_message_times(conn, from)?, usage::load_usage_report(conn, &day)?))
@@ -101,7 +101,7 @@ fn build_charts(
     let count_per_day = |times: &mut dyn Iterator<Item = Timestamp>| {
         let mut counts: BTreeMap<Date, u64> = BTreeMap::new();
         for at in times {
-            *counts.entry(at.to_zoned(console.zone.clone()).date()).or_default() += 1;
+            *counts.entry(at.to_zoned(console.zone()).date()).or_default() += 1;
         }
         counts
     };

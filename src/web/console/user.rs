@@ -170,7 +170,7 @@ impl UserPage {
             is_suspended: details
                 .account
                 .code_misses
-                .is_suspended_on(&Day::from_timestamp(console.clock.now(), &console.zone)),
+                .is_suspended_on(&Day::from_timestamp(console.clock.now(), &console.zone())),
             notifications: format_notification_setting(details),
             form: SettingsView::from_details(details, (movies, seasons)),
             is_admin: role == UserRole::Admin,

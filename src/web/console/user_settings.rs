@@ -86,7 +86,7 @@ pub(in crate::web) async fn lift_suspension(
     SignedForm(ButtonForm {}): SignedForm<ButtonForm>,
 ) -> PageResult {
     let (now, user) = (console.clock.now(), UserId(id));
-    let today = Day::from_timestamp(now, &console.zone);
+    let today = Day::from_timestamp(now, &console.zone());
     let outcome = console.db.write(move |conn| match user_admin::find_known_user(conn, user)? {
         Some(_) => code_misses::lift_suspension(conn, user, &today, Actor::Console, now).map(Some),
         None => Ok(None),

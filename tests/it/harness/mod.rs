@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use dialarr::app::App;
+use dialarr::app::{App, AppBlueprint, ApplyError};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::arr::radarr::Radarr;
@@ -115,6 +115,13 @@ impl TestApp {
     pub(crate) async fn restart_with(&mut self, change: impl FnOnce(Setup) -> Setup) {
         self.world.setup = change(std::mem::take(&mut self.world.setup));
         self.restart().await;
+    }
+
+    /// Applies another configuration to the running program.
+    pub(crate) async fn reconfigure(&mut self, change: impl FnOnce(Setup) -> Setup) {
+        self.world.setup = change(std::mem::take(&mut self.world.setup));
+        let changed = self.world.blueprint();
+        self.app().change_blueprint(|_| Ok::<_, ApplyError>(changed)).await.unwrap();
     }
 
     pub(crate) fn radarr(&self) -> &FakeRadarr {
@@ -358,10 +365,12 @@ impl World {
     async fn run(&self) -> App {
         let database = self.folder.path().join("test.db");
         let db = Db::open(database.to_str().unwrap()).unwrap();
+        App::start(db, self.peers.clock.clone(), self.blueprint()).await.unwrap()
+    }
+
+    fn blueprint(&self) -> AppBlueprint {
         let setup = &self.setup;
-        let mut blueprint =
-            self.peers.blueprint(db, setup.settings.clone(), setup.responder.model()).unwrap();
-        blueprint.confirm_for = SignedDuration::from_mins(5);
+        let mut blueprint = self.peers.blueprint(setup.settings.clone(), setup.responder.model()).unwrap();
         blueprint.admin.clone_from(&setup.admin);
         blueprint.members.clone_from(&setup.members);
         blueprint.arr_secret.clone_from(&setup.report_secret);
@@ -379,6 +388,9 @@ impl World {
                 account_sid: ACCOUNT.to_owned(),
             }));
         }
+        if !setup.has_sonarr {
+            blueprint.library.series.clear();
+        }
         if let Some(four_k) = &setup.four_k {
             let client = Radarr::new(
                 HttpClient::in_process(four_k.in_process()),
@@ -387,7 +399,7 @@ impl World {
             );
             blueprint.library.movies.push(Instance::new("radarr-4k", true, client));
         }
-        App::start(blueprint).await.unwrap()
+        blueprint
     }
 }
 

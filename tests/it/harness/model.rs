@@ -84,6 +84,46 @@ impl Model for Holding {
     }
 }
 
+/// Model that plays a script, each line only after its release.
+pub(crate) struct Gated {
+    script: ScriptedModel,
+    asked: Semaphore,
+    released: Semaphore,
+}
+
+impl Gated {
+    pub(crate) fn playing(lines: impl IntoIterator<Item = ScriptedReply>) -> Arc<Self> {
+        let script = ScriptedModel::new(lines.into_iter().collect());
+        Arc::new(Self { script, asked: Semaphore::new(0), released: Semaphore::new(0) })
+    }
+
+    /// Returns once the model has got a request, once for each request.
+    pub(crate) async fn is_asked(&self) {
+        self.asked.acquire().await.unwrap().forget();
+    }
+
+    pub(crate) fn release(&self, lines: usize) {
+        self.released.add_permits(lines);
+    }
+}
+
+#[async_trait]
+impl Model for Gated {
+    fn name(&self) -> &str {
+        "gated"
+    }
+
+    async fn next_response(
+        &self,
+        request: &ModelRequest,
+        sink: DeltaSink<'_>,
+    ) -> Result<ModelResponse, ModelError> {
+        self.asked.add_permits(1);
+        self.released.acquire().await.unwrap().forget();
+        self.script.next_response(request, sink).await
+    }
+}
+
 /// Returns the text of all messages of a request, of both sides.
 pub(crate) fn request_text(request: &ModelRequest) -> String {
     let words = request.messages.iter().map(|message| match message {

@@ -35,6 +35,7 @@ pub(crate) struct Setup {
     pub(super) embeddings: Embeddings,
     /// Second Radarr, for 4K.
     pub(super) four_k: Option<FakeRadarr>,
+    pub(super) has_sonarr: bool,
 }
 
 /// Embeddings by which memory is searched besides keywords.
@@ -66,6 +67,7 @@ impl Default for Setup {
             console: AccessRules { sign_in: SignIn::Links, hosts: AllowedHosts::local() },
             embeddings: Embeddings::Letters,
             four_k: None,
+            has_sonarr: true,
         }
     }
 }
@@ -105,6 +107,10 @@ impl Setup {
 
     pub(crate) fn four_k(self, radarr: &FakeRadarr) -> Self {
         Self { four_k: Some(radarr.clone()), ..self }
+    }
+
+    pub(crate) fn without_sonarr(self) -> Self {
+        Self { has_sonarr: false, ..self }
     }
 
     /// Sets `CONSOLE_PASSWORD`, plain or hashed.

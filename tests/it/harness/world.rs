@@ -2,26 +2,28 @@
 //! still except when a test lets time pass, so hours cost nothing.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use dialarr::access_rules::SignIn;
-use dialarr::app::App;
+use dialarr::app::{App, AppBlueprint, ApplyError};
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::arr::radarr::Radarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::grammar::triage::TriageLevel;
 use dialarr::conversation::model_request::ModelMessage;
 use dialarr::conversation::transcript::{Address, MediaKind, PhoneNumber, UserRights, UserRole};
 use dialarr::engine::approvals::user_access::BlockOutcome;
 use dialarr::engine::{self, Engine, HouseholdSettings};
-use dialarr::http::HttpClient;
+use dialarr::http::{HttpClient, InProcess};
 use dialarr::llm::Model;
 use dialarr::llm::embeddings::Embedder;
 use dialarr::llm::scripted::{ScriptedModel, ScriptedReply};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
+use dialarr::messaging::twilio::Twilio;
 use dialarr::response_budget::ResponseBudget;
 use dialarr::simulation::{self, SimulatedPeers};
 use dialarr::store::audit::Actor;
@@ -33,6 +35,7 @@ use dialarr::store::privacy::forget::{ErasureOutcome, forget_user};
 use dialarr::store::privacy::retention::{RetentionProgress, erase_expired_text};
 use dialarr::store::queue::outbox::{self, NewOutboundMessage, OutboundKind};
 use dialarr::store::{Conn, QueryResult};
+use dialarr::tools::library::Instance;
 use dialarr::web::console_state::ConsoleState;
 use dialarr::web::{self, WebhookState};
 use diesel::connection::SimpleConnection;
@@ -54,7 +57,42 @@ pub(crate) struct World {
     /// Embedder in place of the usual one.
     embedder: Option<Arc<dyn Embedder>>,
     routing: TriageLevel,
+    /// Servers in place of the usual ones.
+    moved: MovedServers,
     folder: tempfile::TempDir,
+}
+
+/// Servers to which Radarr and the carrier account were moved.
+#[derive(Default)]
+pub(crate) struct MovedServers {
+    radarr: Option<FakeRadarr>,
+    has_other_account: bool,
+    /// Methods and paths of the requests to the moved Radarr and about outbound messages to the other account.
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl MovedServers {
+    fn client(&self, server: InProcess) -> HttpClient {
+        let requests = self.requests.clone();
+        HttpClient::in_process(Arc::new(move |request| {
+            requests.lock().unwrap().push(format!("{} {}", request.method(), request.uri().path()));
+            server(request)
+        }))
+    }
+
+    fn apply(&self, blueprint: &mut AppBlueprint, twilio: &FakeTwilio) {
+        if let Some(radarr) = &self.radarr {
+            let url = "http://other-radarr.invalid".parse().unwrap();
+            let client = Radarr::new(self.client(radarr.in_process()), url, radarr.api_key().into());
+            blueprint.library.movies = vec![Instance::new("radarr", false, client)];
+        }
+        if self.has_other_account {
+            let account = twilio.client_account("https://api.other.invalid");
+            let carrier = Twilio::new(account, self.client(twilio.in_process()));
+            blueprint.channels.carrier = Some(Arc::new(carrier));
+            blueprint.missed_messages = None;
+        }
+    }
 }
 
 impl World {
@@ -100,7 +138,16 @@ impl World {
         let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock.clone()));
         let peers = SimulatedPeers::new(clock, radarr, sonarr, PUBLIC_URL);
         let folder = tempfile::tempdir().unwrap();
-        Self { app: None, peers, script, model, embedder: None, routing, folder }
+        Self {
+            app: None,
+            peers,
+            script,
+            model,
+            embedder: None,
+            routing,
+            moved: MovedServers::default(),
+            folder,
+        }
     }
 
     async fn build(script: Arc<ScriptedModel>, model: Arc<dyn Model>, routing: TriageLevel) -> Self {
@@ -186,15 +233,43 @@ impl World {
             triage_level: self.routing,
             ..simulation::simulation_settings(TimeZone::UTC)
         };
-        let mut blueprint = self.peers.blueprint(db, settings, Some(self.model.clone())).unwrap();
+        let mut blueprint = self.peers.blueprint(settings, Some(self.model.clone())).unwrap();
         blueprint.arr_secret = Some(SECRET.into());
         blueprint.missed_messages = Some(self.peers.missed_messages());
         if let Some(embedder) = &self.embedder {
             blueprint.embedder = Some(embedder.clone());
         }
+        self.moved.apply(&mut blueprint, &self.peers.twilio);
         // Access to the console is not a part of this simulation.
         blueprint.console.sign_in = SignIn::Open;
-        self.app = Some(App::start(blueprint).await.unwrap());
+        self.app = Some(App::start(db, self.peers.clock.clone(), blueprint).await.unwrap());
+    }
+
+    /// Moves Radarr to another server, at once if the program runs.
+    pub(crate) async fn move_radarr(&mut self, radarr: &FakeRadarr) {
+        self.moved.radarr = Some(radarr.clone());
+        self.apply_moves().await;
+    }
+
+    /// Moves to another carrier account, at once if the program runs.
+    pub(crate) async fn move_carrier(&mut self) {
+        self.moved.has_other_account = true;
+        self.apply_moves().await;
+    }
+
+    async fn apply_moves(&self) {
+        let Some(app) = &self.app else { return };
+        let apply = |current: &AppBlueprint| {
+            let mut moved = current.clone();
+            self.moved.apply(&mut moved, &self.peers.twilio);
+            Ok::<_, ApplyError>(moved)
+        };
+        app.change_blueprint(apply).await.unwrap();
+    }
+
+    /// Returns the requests to the servers that were moved to.
+    pub(crate) fn requests_to_moved_servers(&self) -> Vec<String> {
+        self.moved.requests.lock().unwrap().clone()
     }
 
     /// Returns the memory budget that the responses of both libraries share.

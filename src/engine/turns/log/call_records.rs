@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::turn_log::{TurnLog, TurnProgress};
-use crate::conversation::transcript::{CallRow, CallState, MediaKind, MediaRef, TURN_CANCELED};
+use crate::conversation::transcript::{CallFailure, CallRow, CallState, MediaKind, MediaRef, TURN_CANCELED};
 use crate::conversation::turn::TurnUpdate;
 use crate::engine::turns::tool_effects::{self, EffectSource};
 use crate::engine::turns::turn_context::TurnContext;
@@ -11,6 +11,7 @@ use crate::failpoint;
 use crate::store::audit::{self, NewAuditEntry};
 use crate::store::confirmation::pending_action::{self, HoldOutcome, NewPendingAction};
 use crate::store::database::db::{DbError, Durability};
+use crate::store::service_identities::MovedSlots;
 use crate::store::turns::calls::{self, CallStartOutcome, CallStarts};
 use crate::store::{Conn, QueryResult};
 use crate::tools::ToolOutput;
@@ -30,6 +31,11 @@ impl TurnLog {
     ) -> Result<Option<(String, u16)>, DbError> {
         let conversation = self.active_turn.conversation;
         self.read(move |conn| calls::find_shown_title(conn, conversation, kind, id)).await
+    }
+
+    /// Loads the instances that were moved to another server.
+    pub(crate) async fn load_moved_slots(&self) -> Result<MovedSlots, DbError> {
+        self.read(MovedSlots::load).await
     }
 
     pub(crate) async fn load_call_starts(&self, call: CallRow) -> Result<CallStarts, DbError> {
@@ -99,7 +105,7 @@ impl TurnLog {
             return self.record_call_state(context, call, state, entry).await;
         }
         let (source, settings, now) =
-            (EffectSource::from_call(context, call), self.logs.settings.clone(), self.now());
+            (EffectSource::from_call(context, call), self.logs.settings(), self.now());
         let record = move |conn: &mut Conn, context: &mut TurnContext| {
             finish_call(conn, context, call, (&state, entry.as_ref()), now)?;
             for effect in &effects {
@@ -140,7 +146,14 @@ impl TurnLog {
         prompt: NewPendingAction,
     ) -> anyhow::Result<TurnProgress> {
         let now = self.now();
-        let hold = move |conn: &mut Conn| pending_action::hold_deletion(conn, call, &prompt, now);
+        let hold = move |conn: &mut Conn| {
+            let moved = MovedSlots::load(conn)?;
+            if prompt.items.iter().any(|item| moved.includes(&item.instance, prompt.turn)) {
+                calls::finish_call(conn, call, &CallState::Failed(CallFailure::server_moved()), now)?;
+                return Ok(HoldOutcome::Canceled);
+            }
+            pending_action::hold_deletion(conn, call, &prompt, now)
+        };
         let outcome = self.write(hold).await?;
         failpoint::reached("question.held");
         match outcome {

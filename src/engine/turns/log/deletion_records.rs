@@ -1,7 +1,7 @@
 //! Records of a confirmed deletion: its items, and the end of its turn.
 
 use super::turn_log::TurnLog;
-use crate::conversation::deletion::claimed_deletion::ClaimedDeletion;
+use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem};
 use crate::conversation::deletion::deletion_messages::ItemOutcome;
 use crate::conversation::transcript::CallRow;
 use crate::engine::approvals::removal_requests;
@@ -15,6 +15,7 @@ use crate::store::confirmation::pending_action::{self, NewPendingAction};
 use crate::store::database::db::DbError;
 use crate::store::people::users;
 use crate::store::queue::outbox;
+use crate::store::service_identities::MovedSlots;
 use crate::store::turns::model_steps;
 use crate::store::turns::turn_lifecycle::{self, TurnEnd};
 
@@ -46,12 +47,15 @@ impl TurnLog {
     /// Records the intent to delete an item.
     pub(crate) async fn start_item(
         &self,
-        call: CallRow,
-        ord: i64,
+        (call, item): (CallRow, &DeletionItem),
         intent: NewAuditEntry,
     ) -> Result<ItemStartOutcome, DbError> {
-        let now = self.now();
+        let (turn, now) = (self.active_turn.id, self.now());
+        let (ord, instance) = (item.ord, item.target.instance.clone());
         let start = move |conn: &mut Conn| {
+            if MovedSlots::load(conn)?.includes(&instance, turn) {
+                return Ok(ItemStartOutcome::ServerMoved);
+            }
             let outcome = deletion_items::start_item(conn, call, ord, now)?;
             if outcome == ItemStartOutcome::Started {
                 audit::record_intent(conn, &intent, now)?;
@@ -84,7 +88,7 @@ impl TurnLog {
 
     /// Records the report of a deletion, notifies the member whose removal request it executed, and ends the turn.
     pub(crate) async fn finish_deletion(&self, deletion: DeletionEnd) -> Result<(), DbError> {
-        let (now, turn, settings) = (self.now(), self.active_turn.id, self.logs.settings.clone());
+        let (now, turn, settings) = (self.now(), self.active_turn.id, self.logs.settings());
         let end = move |conn: &mut Conn| {
             let DeletionEnd { claimed, report, notification, new_prompt, end } = &deletion;
             pending_action::finish_claimed_deletion(conn, claimed, report, now)?;

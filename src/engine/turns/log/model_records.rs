@@ -43,10 +43,10 @@ impl TurnLog {
     ) -> Result<Option<ReservationOutcome>, DbError> {
         let (now, id, responder) = (self.now(), attempt.id, attempt.responder);
         let call = self.budgeted_call(attempt.estimate, now);
-        let settings = self.logs.settings.clone();
+        let settings = self.logs.settings();
         // The budget must count a call that was made. The keyword responder calls nothing.
         let cover = match responder {
-            Responder::Model => Some(self.logs.budget_block.cover_call(&call)),
+            Responder::Model => Some(self.logs.budget_block.cover_call(&call, settings.budget)),
             Responder::Keyword => None,
         };
         let durability = cover.as_ref().map_or(Durability::Unsynced, CallCover::durability);
@@ -119,7 +119,7 @@ impl TurnLog {
         &self,
         estimate: CostEstimate,
     ) -> Result<ReservationOutcome, DbError> {
-        let (call, budget) = (self.budgeted_call(estimate, self.now()), self.logs.settings.budget);
+        let (call, budget) = (self.budgeted_call(estimate, self.now()), self.logs.settings().budget);
         self.write(move |conn| daily_budget::reserve_call_cost(conn, &call, budget)).await
     }
 
@@ -150,7 +150,7 @@ impl TurnLog {
     }
 
     fn budgeted_call(&self, estimate: CostEstimate, now: Timestamp) -> BudgetedCall {
-        let day = Day::from_timestamp(now, &self.logs.settings.zone);
+        let day = Day::from_timestamp(now, &self.logs.settings().zone);
         BudgetedCall { turn: self.active_turn.id, user: self.user, day, estimate }
     }
 }

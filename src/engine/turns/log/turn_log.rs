@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::conversation::prompt::PastTurn;
-use crate::conversation::transcript::UserId;
-use crate::engine::parts::EngineParts;
+use crate::conversation::transcript::{TurnId, UserId};
+use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::settings::HouseholdSettings;
 use crate::engine::turns::turn_context::TurnContext;
 use crate::engine::turns::turn_end;
@@ -26,7 +26,7 @@ use crate::store::{Conn, QueryResult, with_savepoint};
 pub(crate) struct TurnLogs {
     pub(super) db: Db,
     pub(super) clock: Clock,
-    pub(super) settings: Arc<HouseholdSettings>,
+    live: LiveParts,
     pub(super) outbox: OutboxSignal,
     pub(super) budget_block: BudgetBlock,
     turn_answered: WorkSignal,
@@ -35,9 +35,14 @@ pub(crate) struct TurnLogs {
 
 impl TurnLogs {
     pub(crate) fn new(parts: &EngineParts, turn_answered: WorkSignal, addition_queued: WorkSignal) -> Self {
-        let EngineParts { db, clock, settings, outbox, .. } = parts.clone();
-        let budget_block = BudgetBlock::new(settings.budget, db.log_syncs().clone(), db.boot_id());
-        Self { db, clock, settings, outbox, budget_block, turn_answered, addition_queued }
+        let EngineParts { db, clock, outbox, live, .. } = parts.clone();
+        let budget_block = BudgetBlock::new(db.log_syncs().clone(), db.boot_id());
+        Self { db, clock, live, outbox, budget_block, turn_answered, addition_queued }
+    }
+
+    /// Returns the newest settings, which also limit the running turns.
+    pub(super) fn settings(&self) -> Arc<HouseholdSettings> {
+        self.live.settings()
     }
 
     /// Opens the log of a turn. `wakeup` wakes the task of the turn's user.
@@ -163,6 +168,10 @@ impl TurnLog {
         }
     }
 
+    pub(crate) fn turn(&self) -> TurnId {
+        self.active_turn.id
+    }
+
     pub(super) fn now(&self) -> Timestamp {
         self.logs.clock.now()
     }
@@ -184,7 +193,7 @@ impl TurnLog {
     /// Returns the start of the current day in the household's time zone.
     fn start_of_day(&self) -> Timestamp {
         let now = self.now();
-        let zoned = now.to_zoned(self.logs.settings.zone.clone());
+        let zoned = now.to_zoned(self.logs.settings().zone.clone());
         zoned.start_of_day().map_or(now, |midnight| midnight.timestamp())
     }
 }
@@ -192,9 +201,9 @@ impl TurnLog {
 impl TurnLogs {
     fn end_or_continue(&self, conn: &mut Conn, mut context: TurnContext) -> QueryResult<TurnProgress> {
         context.refresh(conn)?;
-        let now = self.clock.now();
-        let step = context.turn.next_step(now, &self.settings.limits);
-        match turn_end::final_turn_end(&context, &step, self.settings.reactions) {
+        let (settings, now) = (self.settings(), self.clock.now());
+        let step = context.turn.next_step(now, &settings.limits);
+        match turn_end::final_turn_end(&context, &step, settings.reactions) {
             Some(end) => {
                 with_savepoint(conn, |conn| turn_lifecycle::finish_turn(conn, &end, now))?;
                 Ok(TurnProgress::Ended)

@@ -81,7 +81,7 @@ pub(super) fn render_footer(
         waiting: waiting.iter().map(|message| received_view(console, entries, message)).collect(),
         prompt,
         last_prompt: tokens.map(format_count),
-        meter: tokens.zip(console.context_window),
+        meter: tokens.zip(console.engine.settings().context_window),
     };
     view.render()
 }

@@ -20,9 +20,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 const PROBE_TEXT: &str = "hello";
 
 /// Vector of a query.
-pub(super) struct QueryEmbedding {
-    pub(super) vector_space: String,
-    pub(super) vector: UnitVector,
+pub(crate) struct QueryEmbedding {
+    pub(crate) vector_space: String,
+    pub(crate) vector: UnitVector,
 }
 
 /// Caller of the embeddings model.
@@ -38,8 +38,13 @@ impl TextEmbedder {
         Self { embedder, permits: Semaphore::new(MAX_CONCURRENT_REQUESTS), vector_space: Mutex::new(None) }
     }
 
+    /// Returns whether this is the caller of `embedder`.
+    pub(crate) fn calls(&self, embedder: &Arc<dyn Embedder>) -> bool {
+        Arc::ptr_eq(&self.embedder, embedder)
+    }
+
     /// Computes the vector of a query. Returns `None` if the model fails or does not respond in time.
-    pub(super) async fn embed_query(&self, query: &str) -> Option<QueryEmbedding> {
+    pub(crate) async fn embed_query(&self, query: &str) -> Option<QueryEmbedding> {
         let texts = [query.to_owned()];
         // The wait for a permit counts toward the limit, since a user waits for the reply.
         let request = async {
@@ -64,7 +69,7 @@ impl TextEmbedder {
     }
 
     /// Computes the vectors of a question and its answer in one request.
-    pub(super) async fn embed_exchange(
+    pub(crate) async fn embed_exchange(
         &self,
         question: &str,
         answer: &str,
@@ -82,7 +87,7 @@ impl TextEmbedder {
     }
 
     /// Returns the vector space of newly computed vectors. If no vector was computed yet, a probe is embedded first.
-    pub(super) async fn vector_space(&self) -> Result<String, EmbedError> {
+    pub(crate) async fn vector_space(&self) -> Result<String, EmbedError> {
         let known = self.vector_space.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match known {
             Some(space) => Ok(space),
@@ -91,7 +96,7 @@ impl TextEmbedder {
     }
 
     /// Returns whether the model rejects every text, as a nonexistent model does.
-    pub(super) async fn rejects_every_text(&self) -> bool {
+    pub(crate) async fn rejects_every_text(&self) -> bool {
         self.embedder.embed(&[PROBE_TEXT.to_owned()]).await.is_err()
     }
 

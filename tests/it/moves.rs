@@ -1,0 +1,150 @@
+//! Sonarr, Radarr and the carrier account move to another server, while the program runs or while it is down.
+
+use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::arr::fake::radarr::FakeRadarr;
+use serde_json::json;
+
+use crate::harness::ANN;
+use crate::harness::model::{adds_movie, finds, removes, removes_movie, says};
+use crate::harness::world::World;
+
+const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
+const CLOSED: &str = "Radarr was moved to another server, so nothing was deleted. Ask again if it should go.";
+const DUNE: i64 = 438_631;
+const NONE: [i64; 0] = [];
+
+/// Creates a Radarr on another server, whose item 1 is another movie.
+fn other_radarr() -> FakeRadarr {
+    let other = FakeRadarr::default();
+    other.add(movie("Alien").year(1979).tmdb(348).size_gb(8.0));
+    other.add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
+    other
+}
+
+async fn world_with_prompt() -> World {
+    let world = World::start().await;
+    let dune = world.radarr().add(movie("Dune").year(2021).tmdb(DUNE).size_gb(21.4));
+    world.model_plays(removes_movie("dune", dune));
+    assert_eq!(world.sms("delete dune").await, [QUESTION]);
+    world
+}
+
+/// Returns the requests to the new servers that concern one title.
+fn title_requests(world: &World) -> Vec<String> {
+    let requests = world.requests_to_moved_servers().into_iter();
+    requests.filter(|request| request.contains("/movie/") || !request.starts_with("GET")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn prompt_about_a_moved_server_closes_with_a_sentence() {
+    let mut world = world_with_prompt().await;
+    let other = other_radarr();
+    world.move_radarr(&other).await;
+    world.pass(5).await;
+    assert_eq!(world.messages_to(ANN).pop().unwrap(), CLOSED);
+
+    world.model_plays([says("Nothing is open.")]);
+    world.texts("yes").await;
+    world.pass(60).await;
+
+    assert_eq!((world.radarr().removed_ids(), other.removed_ids()), (NONE.to_vec(), NONE.to_vec()));
+    assert_eq!(title_requests(&world), Vec::<String>::new());
+    world.model_plays([]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn prompt_closes_if_its_server_moved_while_the_program_was_down() {
+    let mut world = world_with_prompt().await;
+    world.kill().await;
+    world.move_radarr(&other_radarr()).await;
+    world.start_again().await;
+    world.pass(60).await;
+    assert_eq!(world.messages_to(ANN).pop().unwrap(), CLOSED);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_deletion_is_not_looked_up_on_the_new_server() {
+    let mut world = world_with_prompt().await;
+    world.radarr().drop_next_write_response();
+    world.texts("yes").await;
+    world.pass(2).await;
+    assert_eq!(world.radarr().removed_ids().len(), 1);
+    world.kill().await;
+    world.move_radarr(&other_radarr()).await;
+    world.start_again().await;
+    world.pass(120).await;
+
+    assert_eq!(title_requests(&world), Vec::<String>::new());
+    assert_eq!(
+        world.messages_to(ANN).pop().unwrap(),
+        "I could not find out whether Dune (2021) was deleted. Please check."
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_addition_is_not_looked_up_on_the_new_server() {
+    let mut world = World::start().await;
+    world.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
+    let [searches, adds] = adds_movie("dune", DUNE);
+    world.model_plays([searches, adds]);
+    world.radarr().drop_next_write_response();
+    world.texts("add dune").await;
+    world.pass(2).await;
+    assert_eq!(world.radarr().added_ids(), [DUNE]);
+    world.kill().await;
+    world.move_radarr(&other_radarr()).await;
+    world.model_plays([says("I could not find out whether it was added.")]);
+    world.start_again().await;
+    world.pass(120).await;
+
+    assert_eq!(title_requests(&world), Vec::<String>::new());
+    let calls = world.lines("SELECT tool_name || ' ' || state AS line FROM tool_calls ORDER BY id").await;
+    assert_eq!(calls, ["search_media complete", "add_movie error"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_addition_is_made_on_the_new_server() {
+    let mut world = World::start().await;
+    world.radarr().add_to_catalog(movie("Dune").year(2021).tmdb(DUNE));
+    let [searches, adds] = adds_movie("dune", DUNE);
+    world.model_plays([searches, says("Which one?"), adds, says("It will be added.")]);
+    world.sms("find dune").await;
+    world.radarr().set_down(true);
+    world.sms("add the first one").await;
+
+    let other = other_radarr();
+    world.move_radarr(&other).await;
+    world.pass(3_600).await;
+
+    assert_eq!((world.radarr().added_ids(), other.added_ids()), (NONE.to_vec(), vec![DUNE]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ids_of_an_earlier_server_are_refused() {
+    let mut world = World::start().await;
+    let dune = world.radarr().add(movie("Dune").year(2021).tmdb(DUNE).size_gb(21.4));
+    world.model_plays([finds("dune"), says("You have Dune.")]);
+    world.sms("do i have dune?").await;
+    let other = other_radarr();
+    world.move_radarr(&other).await;
+
+    world.model_plays([removes(&json!([{ "type": "movie", "id": dune }])), says("Search again.")]);
+    assert_eq!(world.sms("delete dune").await.pop().unwrap(), "Search again.");
+    assert_eq!(title_requests(&world), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_with_unknown_status_is_not_looked_up_at_another_account() {
+    let mut world = World::start().await;
+    world.model_plays([says("Hello.")]);
+    world.twilio().lose_next_answer();
+    world.texts("hi there, who are you?").await;
+    world.pass(1).await;
+    world.kill().await;
+    world.move_carrier().await;
+    world.start_again().await;
+    world.pass(600).await;
+
+    assert_eq!(world.requests_to_moved_servers(), Vec::<String>::new());
+    assert_eq!(world.lines("SELECT state AS line FROM outbox").await, ["failed"]);
+}
