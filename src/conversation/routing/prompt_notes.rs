@@ -62,6 +62,9 @@ pub fn format_requests(requests: &[TitleRequest], zone: &TimeZone, now: Timestam
             None => lines.push((name, vec![title])),
         }
     }
+    if lines.is_empty() {
+        return vec!["nobody asked for a title within a week".to_owned()];
+    }
     lines.into_iter().map(|(name, titles)| format!("{name} asked for: {}", titles.join("; "))).collect()
 }
 
@@ -129,7 +132,8 @@ mod tests {
                 "they asked for: Heat on Fri Nov 20"
             ]
         );
-        assert_eq!(format_requests(&requests[..1], &TimeZone::UTC, now), [""; 0]);
+        let nobody = "nobody asked for a title within a week";
+        assert_eq!(format_requests(&requests[..1], &TimeZone::UTC, now), [nobody]);
         assert!(asks_for_requests("What did I ask yesterday?") && asks_for_requests("what did bob ask for"));
         assert!(!asks_for_requests("ask my admin"));
     }
