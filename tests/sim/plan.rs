@@ -71,15 +71,6 @@ pub(crate) enum Act {
     Reconfigures {
         dropped_after: u64,
     },
-    DiskFills(DiskFault),
-    DiskIsFreed,
-}
-
-/// Moment at which a write fails on a full disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DiskFault {
-    AtStatement,
-    AtCommit,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +127,7 @@ impl Plan {
         plan.add_clock_steps(&mut Rng::of(seed, "clock"), end);
         plan.add_restarts(&mut Rng::of(seed, "restarts"), end);
         plan.add_notifications(&mut Rng::of(seed, "notifications"), end);
-        plan.add_disk_faults(&mut Rng::of(seed, "disk"), end);
+        plan.add_power_cuts(&mut Rng::of(seed, "disk"), end);
         plan.add_reconfigurations(&mut Rng::of(seed, "configuration"), end);
         plan.acts.sort_by_key(|(at, _)| *at);
         plan
@@ -317,8 +308,8 @@ impl Plan {
 }
 
 impl Plan {
-    /// Adds losses of power, and times in which the disk is full. This part uses a separate random stream.
-    fn add_disk_faults(&mut self, rng: &mut Rng, end: u64) {
+    /// Adds losses of power. This part uses a separate random stream.
+    fn add_power_cuts(&mut self, rng: &mut Rng, end: u64) {
         let moments: Vec<u64> =
             self.acts.iter().filter(|(_, act)| matches!(act, Act::Text { .. })).map(|(at, _)| *at).collect();
         let moment = |rng: &mut Rng| match rng.below(4) {
@@ -334,12 +325,6 @@ impl Plan {
                 self.acts.push((at, Act::Stop { how }));
                 self.acts.push((at + rng.within(1_000, 60_000), Act::Start { interrupted: rng.percent(15) }));
             }
-        }
-        if rng.percent(20) {
-            let at = moment(rng);
-            let fault = if rng.percent(50) { DiskFault::AtStatement } else { DiskFault::AtCommit };
-            self.acts.push((at, Act::DiskFills(fault)));
-            self.acts.push((at + rng.within(10, 90_000), Act::DiskIsFreed));
         }
     }
 }

@@ -10,7 +10,6 @@ use dialarr::store::audit::Actor;
 use dialarr::store::people::pauses;
 
 use crate::checker;
-use crate::disk_faults::{fill_disk, free_disk};
 use crate::expected_events::ExpectedEvents;
 use crate::forgeries;
 use crate::people;
@@ -157,21 +156,7 @@ impl Stage {
                     self.world.peers.radarr.download_and_import(title);
                 }
             }
-            Act::DiskFills(fault) => {
-                if let Some(app) = &self.app {
-                    self.world.journal.note(format!("the disk is full {fault:?}"));
-                    fill_disk(&app.db, *fault).await;
-                }
-            }
-            Act::DiskIsFreed => self.free_disk().await,
             Act::Grows => self.world.peers.radarr.edit(1, |dune| dune.size_bytes = 30_000_000_000),
-        }
-    }
-
-    async fn free_disk(&self) {
-        if let Some(app) = &self.app {
-            self.world.journal.note("the disk has space again");
-            free_disk(&app.db).await;
         }
     }
 
@@ -184,7 +169,6 @@ impl Stage {
     /// Stops all failures, and waits until all work ends.
     async fn come_to_rest(&mut self) -> Vec<String> {
         self.world.calm_down();
-        self.free_disk().await;
         self.world.journal.note("nothing goes wrong from here on");
         if self.app.is_none() {
             self.start().await;

@@ -32,9 +32,9 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
-use crate::disk_faults::DiskImage;
 use crate::network_faults::{NetworkFaults, Seen};
 use crate::plan::{ANN, BOB, BRAZIL, FAY, PEOPLE, Plan};
+use crate::power_cuts::DiskImage;
 use crate::records::Records;
 use crate::rng::Rng;
 use crate::simulated_model::SimulatedModel;
