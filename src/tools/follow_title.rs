@@ -54,8 +54,7 @@ enum TitleKey {
 
 impl TypedTool for TellMeWhenReady {
     const NAME: &'static str = "tell_me_when_ready";
-    const DESCRIPTION: &'static str =
-        "Text the user, and nobody else, when a title is ready. Adding does this by itself.";
+    const DESCRIPTION: &'static str = "Text only the user when a title is ready. Adding does it by itself.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
