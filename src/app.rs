@@ -284,8 +284,8 @@ impl App {
         Ok(())
     }
 
-    /// Ends what turns have done on earlier servers while the parts were replaced, and applies the quiet hours to waiting
-    /// notifications.
+    /// Ends the work that turns began on earlier servers while the parts were replaced, and applies the quiet hours to
+    /// waiting notifications.
     async fn finish_change(&self, blueprint: AppBlueprint) -> Result<(), DbError> {
         let now = self.clock.now();
         let finish = move |conn: &mut Conn| {

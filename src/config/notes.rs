@@ -29,7 +29,7 @@ pub enum IneffectiveReason {
     EnvironmentOnly,
     /// Setting of another version of the program.
     Unknown,
-    /// Secret that is missing or belongs to another server. What needs it is off.
+    /// Secret that is missing or belongs to another server. The connection that needs it is off.
     Unusable(String),
 }
 

@@ -19,7 +19,7 @@ pub(super) struct VariableReader<'a> {
 pub(super) enum VariableValue<T> {
     Missing,
     Invalid,
-    /// Stored secret that cannot be used. What needs it is off, and the configuration is valid.
+    /// Stored secret that cannot be used. The connection that needs it is off, and the configuration is valid.
     Unusable,
     Valid(T),
 }

@@ -1,4 +1,4 @@
-//! Table of all settings: names, examples, and what forms and the command line need to know about them.
+//! Table of all settings: names, examples, and the properties that forms and the command line use.
 
 /// Default of `TWILIO_API_URL`.
 pub(super) const DEFAULT_TWILIO_API_URL: &str = "https://api.twilio.com";

@@ -15,7 +15,7 @@ use crate::store::queue::{lookups, outbox};
 use crate::store::service_identities::{self, CARRIER_SLOT, ServiceIdentity};
 use crate::store::{Conn, QueryResult};
 
-/// Ends what concerns earlier servers of the configured slots. Until [`service_identities::store_identities`] is called,
+/// Ends the work on earlier servers of the configured slots. Until [`service_identities::store_identities`] is called,
 /// the same slots count as moved, so that a second call also covers the turns that began meanwhile.
 pub(crate) fn end_work_on_earlier_servers(
     conn: &mut Conn,

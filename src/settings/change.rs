@@ -46,7 +46,7 @@ pub enum SettingsOutcome {
     SecretsFileFailed(SecretsFileError),
 }
 
-/// Secret that belongs to a server that would no longer be the configured one.
+/// Secret that belongs to another server than the one configured after the change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NeededSecret {
     pub variable: &'static str,

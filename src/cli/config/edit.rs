@@ -1,4 +1,4 @@
-//! Changes of stored settings, and what the operator is told about their outcome.
+//! Changes of stored settings, and reports of their outcome to the operator.
 
 use anyhow::{Context, bail};
 use secrecy::SecretString;

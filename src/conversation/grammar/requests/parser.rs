@@ -7,7 +7,7 @@ use super::single_request::{mark_known_words, strip_courtesies};
 use super::title_phrase::TitlePhrase;
 use super::token::{MAX_TOKENS, Token, join_raw, tokenize};
 
-/// What a line of a message asks for.
+/// Requests of one line of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ParsedLine {
     /// Requests in the order of the text. Empty if the line is not understood.

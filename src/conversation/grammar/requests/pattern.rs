@@ -167,7 +167,7 @@ impl Parser<'_> {
     }
 }
 
-/// Rest of a pattern: nodes of a sequence, and what follows that sequence.
+/// Rest of a pattern: nodes of a sequence, and the rest after that sequence.
 struct Frame<'f> {
     nodes: &'f [Node],
     next: Option<&'f Frame<'f>>,

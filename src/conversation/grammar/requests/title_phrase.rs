@@ -1,4 +1,4 @@
-//! Title in a message, with what describes it: year, type, seasons, quality.
+//! Title in a message, with its description: year, type, seasons, quality.
 
 use super::known_titles::is_known_title;
 use super::seasons::{RequestedSeasons, SeriesPart, parse_series_part};
@@ -9,7 +9,7 @@ use crate::conversation::transcript::MediaKind;
 /// Years of titles that people ask for. A later number is part of the title: Blade Runner 2049.
 const YEARS: std::ops::RangeInclusive<u16> = 1900..=2030;
 
-/// Title as typed, and what describes it.
+/// Title as typed, and its description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TitlePhrase {
     pub title: String,
