@@ -1,21 +1,23 @@
-//! Composition root: starts the program from a blueprint, with real or simulated peers, and shuts it down. Contains the
-//! list of all tools.
+//! Composition root: starts the program from a blueprint, with real or simulated peers, and shuts it down.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use secrecy::SecretString;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 use tokio_util::sync::CancellationToken;
 
 use crate::access_rules::AccessRules;
+use crate::alerts::alerter::Alerter;
 use crate::background_tasks::BackgroundTasks;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::connections::monitor::ConnectionMonitor;
 use crate::conversation::transcript::PhoneNumber;
-use crate::doctor::connection_test::ConnectionTester;
-pub(crate) use crate::engine::PicturePolicy;
+use crate::doctor::connection_test::{ConnectionTester, TestedParts};
+use crate::doctor::phone::PublicAddress;
+use crate::engine::approvals::user_access::change_operator_number;
 use crate::engine::clock_step::end_uncertain_waits;
 use crate::engine::notifications::send_time::reschedule_notifications;
 use crate::engine::service_moves::end_work_on_earlier_servers;
@@ -24,38 +26,21 @@ use crate::live::Live;
 use crate::llm::Model;
 use crate::llm::embeddings::Embedder;
 use crate::maintenance::Maintenance;
+use crate::messaging::alert_sender::AlertSender;
 use crate::messaging::outbox_relay::{self, OutboundChannels, OutboxRelay, OutboxSignal, RelaySettings};
 use crate::metrics::Metrics;
 pub use crate::missed_message_poller::MissedMessageSource;
+use crate::settings::LiveSettings;
+use crate::setup::arr_instance::library_instances;
 use crate::store::boot::{self, Downtime};
 use crate::store::database::db::{Db, DbError};
 use crate::store::people::users::{self, FirstContactRole};
 use crate::store::service_identities::{self, CARRIER_SLOT, ServiceIdentity};
 use crate::store::turns::budget_blocks;
 use crate::store::{Conn, QueryResult};
-use crate::tools::Tool;
-use crate::tools::actions::ReactToMessage;
-use crate::tools::activity::{CheckStatus, RecentlyAdded, UpcomingReleases};
-use crate::tools::add_movie::AddMovie;
-use crate::tools::add_series::AddSeries;
-use crate::tools::find_in_library::FindInLibrary;
-use crate::tools::follow_title::TellMeWhenReady;
+use crate::tool_list::{all_tool_names, all_tools};
 use crate::tools::library::ArrInstances;
-use crate::tools::library_changes::change_media::ChangeMedia;
-use crate::tools::library_changes::get_more::GetMore;
-use crate::tools::media_details::MediaDetails;
-use crate::tools::memory::{ForgetFact, RememberFact};
-use crate::tools::recommend::RecommendMovies;
 use crate::tools::registry::ToolRegistry;
-use crate::tools::remove_download::RemoveDownload;
-use crate::tools::remove_media::RemoveMedia;
-use crate::tools::replace_copy::ReplaceCopy;
-use crate::tools::request_removal::RequestRemoval;
-use crate::tools::search_media::SearchMedia;
-use crate::tools::send_poster::SendPoster;
-use crate::tools::server_status::ServerStatus;
-use crate::tools::typed_tool::{adapt_deletion, adapt_tool};
-use crate::tools::why_missing::WhyMissing;
 use crate::web::auth::{ConsoleAccess, PasswordError};
 use crate::web::console_state::ConsoleState;
 use crate::web::health::HealthChecker;
@@ -87,6 +72,10 @@ pub struct AppBlueprint {
     pub config: Option<Arc<Config>>,
     /// Source of messages whose webhook was missed; `None` without a Twilio account.
     pub missed_messages: Option<MissedMessageSource>,
+    /// Public address of the webhooks; `None` without an account.
+    pub public_address: Option<PublicAddress>,
+    /// Sender of alerts to the operator; `None` without a target.
+    pub alerts: Option<AlertSender>,
     /// Access rules of the console.
     pub console: AccessRules,
 }
@@ -128,9 +117,19 @@ impl AppBlueprint {
         services.map(|(slot, identity)| ServiceIdentity { slot, identity }).collect()
     }
 
-    fn connection_tester(&self) -> ConnectionTester {
-        let (config, floor) = (self.config.clone(), self.settings.similarity_floor);
-        ConnectionTester::new(config, &self.library, self.embedder.clone(), floor)
+    fn connection_tester(&self, engine: &Engine, test_ended: &Arc<Notify>) -> ConnectionTester {
+        ConnectionTester::new(TestedParts {
+            instances: library_instances(&self.library),
+            config: self.config.clone(),
+            embedder: self.embedder.clone(),
+            floor: self.settings.similarity_floor,
+            alerts: self.alerts.clone(),
+            carrier: self.channels.carrier.clone(),
+            twilio: self.missed_messages.as_ref().map(|source| source.twilio.clone()),
+            models: engine.model_caller(),
+            test_ended: test_ended.clone(),
+            public_address: self.public_address.clone(),
+        })
     }
 }
 
@@ -144,6 +143,8 @@ pub struct App {
     clock: Clock,
     stop: CancellationToken,
     maintenance: Maintenance,
+    monitor: ConnectionMonitor,
+    alerter: Alerter,
     missed_messages: Live<Option<MissedMessageSource>>,
     /// Blueprint of the parts that are in use.
     blueprint: Mutex<AppBlueprint>,
@@ -210,7 +211,13 @@ impl App {
         let maintenance =
             Maintenance { engine: engine.clone(), db: db.clone(), clock: clock.clone(), stop: stop.clone() };
         let missed_messages = Live::new(blueprint.missed_messages.clone());
-        let tasks = BackgroundTasks::spawn(&engine, &relay, missed_messages.clone(), &maintenance).await?;
+        let test_ended = Arc::default();
+        let connection_tester = Live::new(blueprint.connection_tester(&engine, &test_ended));
+        let monitor = ConnectionMonitor::new(&maintenance, (connection_tester.clone(), test_ended));
+        let alerter = Alerter::new(&monitor, Live::new(blueprint.alerts.clone()));
+        let tasks =
+            BackgroundTasks::spawn((&monitor, &alerter), &relay, missed_messages.clone(), &maintenance)
+                .await?;
         let health = HealthChecker::new(db.clone(), clock.clone());
         let webhooks = WebhookState {
             admission: engine.admission.clone(),
@@ -230,7 +237,9 @@ impl App {
             streams: StreamLimit::default(),
             metrics,
             health,
-            connection_tester: Live::new(blueprint.connection_tester()),
+            connection_tester,
+            connections: monitor.states.clone(),
+            settings: None,
         };
         Ok(Self {
             engine,
@@ -241,10 +250,19 @@ impl App {
             clock,
             stop,
             maintenance,
+            monitor,
+            alerter,
             missed_messages,
             blueprint: Mutex::new(blueprint),
             tasks,
         })
+    }
+
+    /// Offers the stored settings in the console. Call this before the listener opens.
+    #[must_use]
+    pub fn with_settings(mut self, settings: LiveSettings) -> Self {
+        self.console.settings = Some(settings);
+        self
     }
 
     /// Replaces the configured parts by those of a blueprint that `change` makes from the current one. Running turns end
@@ -255,16 +273,21 @@ impl App {
     ) -> Result<(), E> {
         let mut current = self.blueprint.lock().await;
         let changed = change(&current)?;
-        self.apply_blueprint(&changed).await?;
+        self.apply_blueprint(&changed, current.admin.clone()).await?;
         *current = changed;
         Ok(())
     }
 
-    async fn apply_blueprint(&self, blueprint: &AppBlueprint) -> Result<(), ApplyError> {
+    async fn apply_blueprint(
+        &self,
+        blueprint: &AppBlueprint,
+        earlier_admin: Option<PhoneNumber>,
+    ) -> Result<(), ApplyError> {
         let now = self.clock.now();
         let prepared = blueprint.clone();
         let prepare = move |conn: &mut Conn| {
             register_users(conn, &prepared, now)?;
+            change_admin(conn, earlier_admin.as_ref(), &prepared, now)?;
             end_work_on_earlier_servers(conn, &prepared.identities(), &prepared.settings, now)
         };
         self.db.write(prepare).await?;
@@ -273,7 +296,9 @@ impl App {
         self.engine.apply_configuration(blueprint.engine_configuration());
         self.relay.apply_settings(blueprint.relay_settings());
         self.webhooks.settings.replace(blueprint.webhook_settings());
-        self.console.connection_tester.replace(blueprint.connection_tester());
+        let tester = blueprint.connection_tester(&self.engine, &self.monitor.test_ended);
+        self.console.connection_tester.replace(tester);
+        self.alerter.sender.replace(blueprint.alerts.clone());
         if *self.missed_messages.current() != blueprint.missed_messages {
             self.missed_messages.replace(blueprint.missed_messages.clone());
         }
@@ -309,10 +334,19 @@ impl App {
     /// Stops all tasks and closes the database.
     pub async fn close(self) {
         self.stop.cancel();
-        let Self { engine, relay, webhooks, console, db, clock, maintenance, tasks, .. } = self;
+        let Self {
+            engine, relay, webhooks, console, db, clock, maintenance, monitor, alerter, tasks, ..
+        } = self;
         // The next start repeats what these tasks have not finished.
-        let unfinished =
-            [tasks.missed_messages, tasks.clock_watch, tasks.heartbeat, tasks.indexing, tasks.file_watch];
+        let unfinished = [
+            tasks.connections,
+            tasks.alerts,
+            tasks.missed_messages,
+            tasks.clock_watch,
+            tasks.heartbeat,
+            tasks.indexing,
+            tasks.file_watch,
+        ];
         for task in unfinished {
             task.abort();
             let _ = task.await;
@@ -338,7 +372,7 @@ impl App {
         if let Err(error) = db.write(move |conn| boot::record_clean_shutdown(conn, now)).await {
             tracing::warn!(%error, "failed to record the end of this run");
         }
-        drop((engine, relay, webhooks, console, maintenance));
+        drop((engine, relay, webhooks, console, maintenance, monitor, alerter));
         db.close().await;
     }
 }
@@ -352,6 +386,19 @@ fn register_users(conn: &mut Conn, blueprint: &AppBlueprint, now: Timestamp) -> 
         users::ensure_user(conn, phone, FirstContactRole::Member, now)?;
     }
     Ok(())
+}
+
+/// Applies a change of the operator's number. An earlier number that is listed as a member keeps its role.
+fn change_admin(
+    conn: &mut Conn,
+    earlier: Option<&PhoneNumber>,
+    blueprint: &AppBlueprint,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let AppBlueprint { admin, members, settings, .. } = blueprint;
+    let Some(number) = admin.as_ref().filter(|number| earlier != Some(number)) else { return Ok(()) };
+    let earlier = earlier.filter(|earlier| !members.contains(earlier));
+    change_operator_number(conn, (earlier, number), settings.number.as_ref(), now)
 }
 
 /// Registers the configured users and starts a run.
@@ -376,6 +423,16 @@ impl App {
         self.maintenance.run_once().await;
     }
 
+    /// Checks all connections, which otherwise happens every minute.
+    pub async fn check_connections_once(&self) -> Result<(), DbError> {
+        self.monitor.run_once().await
+    }
+
+    /// Stores and sends the alerts that are due, which otherwise happens every minute.
+    pub async fn send_alerts_once(&self) -> Result<(), DbError> {
+        self.alerter.run_once().await
+    }
+
     /// Reads the arr events whose webhook was missed, sends all notifications that are due, and checks the followed
     /// seasons.
     pub async fn send_notifications_once(&self) -> anyhow::Result<()> {
@@ -389,6 +446,8 @@ impl App {
     pub async fn kill(self) {
         let BackgroundTasks {
             relay,
+            connections,
+            alerts,
             missed_messages,
             maintenance,
             addition_retries,
@@ -399,6 +458,8 @@ impl App {
         } = self.tasks;
         let tasks = [
             relay,
+            connections,
+            alerts,
             missed_messages,
             maintenance,
             addition_retries,
@@ -414,47 +475,9 @@ impl App {
         }
         // The engine is aborted last, because the tasks give it work.
         self.engine.abort().await;
-        let Self { engine, relay, webhooks, console, db, maintenance, .. } = self;
+        let Self { engine, relay, webhooks, console, db, maintenance, monitor, alerter, .. } = self;
         relay.abort_sends().await;
-        drop((engine, relay, webhooks, console, maintenance));
+        drop((engine, relay, webhooks, console, maintenance, monitor, alerter));
         db.close().await;
     }
-}
-
-/// Returns all tools. The permissions of a user determine which of them are offered.
-pub fn all_tools(library: &Arc<ArrInstances>, pictures: PicturePolicy) -> Vec<Arc<dyn Tool>> {
-    let mut tools = vec![
-        adapt_tool::<SearchMedia>(library),
-        adapt_tool::<FindInLibrary>(library),
-        adapt_tool::<AddMovie>(library),
-        adapt_tool::<AddSeries>(library),
-        adapt_tool::<GetMore>(library),
-        adapt_tool::<ChangeMedia>(library),
-        adapt_tool::<MediaDetails>(library),
-        adapt_tool::<WhyMissing>(library),
-        adapt_tool::<CheckStatus>(library),
-        adapt_tool::<ServerStatus>(library),
-        adapt_tool::<UpcomingReleases>(library),
-        adapt_tool::<RecentlyAdded>(library),
-        adapt_tool::<RecommendMovies>(library),
-        adapt_deletion::<RemoveMedia>(library),
-        adapt_deletion::<RemoveDownload>(library),
-        adapt_deletion::<ReplaceCopy>(library),
-        adapt_tool::<RequestRemoval>(library),
-        adapt_tool::<TellMeWhenReady>(library),
-        adapt_tool::<RememberFact>(library),
-        adapt_tool::<ForgetFact>(library),
-        adapt_tool::<ReactToMessage>(library),
-    ];
-    match pictures {
-        PicturePolicy::Sent => tools.push(adapt_tool::<SendPoster>(library)),
-        PicturePolicy::NotSent => {}
-    }
-    tools
-}
-
-/// Returns the names of all tools that any configuration offers.
-fn all_tool_names() -> Vec<&'static str> {
-    let tools = all_tools(&Arc::default(), PicturePolicy::Sent);
-    tools.iter().map(|tool| tool.spec().name).collect()
 }

@@ -1,11 +1,10 @@
 //! Tasks that run beside the turns.
 
-use std::sync::Arc;
-
 use tokio::task::JoinHandle;
 
+use crate::alerts::alerter::Alerter;
 use crate::clock_watch::ClockWatch;
-use crate::engine::Engine;
+use crate::connections::monitor::ConnectionMonitor;
 use crate::heartbeat::Heartbeat;
 use crate::live::Live;
 use crate::maintenance::Maintenance;
@@ -17,6 +16,8 @@ use crate::store::database::file_watch::log_displaced_files;
 /// Tasks that run beside the turns.
 pub(crate) struct BackgroundTasks {
     pub(crate) relay: JoinHandle<()>,
+    pub(crate) connections: JoinHandle<()>,
+    pub(crate) alerts: JoinHandle<()>,
     pub(crate) missed_messages: JoinHandle<()>,
     pub(crate) maintenance: JoinHandle<()>,
     pub(crate) addition_retries: JoinHandle<()>,
@@ -28,15 +29,18 @@ pub(crate) struct BackgroundTasks {
 
 impl BackgroundTasks {
     pub(crate) async fn spawn(
-        engine: &Arc<Engine>,
+        (monitor, alerter): (&ConnectionMonitor, &Alerter),
         relay: &OutboxRelay,
         source: Live<Option<MissedMessageSource>>,
         maintenance: &Maintenance,
     ) -> Result<Self, DbError> {
-        let Maintenance { db, clock, stop, .. } = maintenance;
+        let Maintenance { engine, db, clock, stop } = maintenance;
+        let connections = tokio::spawn(monitor.clone().run(stop.clone()));
+        let alerts = tokio::spawn(alerter.clone().run(stop.clone()));
         let clock_watch = ClockWatch { engine: engine.clone(), clock: clock.clone() };
         let clock_watch = tokio::spawn(clock_watch.run(stop.clone()));
-        let heartbeat = Heartbeat { db: db.clone(), clock: clock.clone() };
+        let heartbeat =
+            Heartbeat { db: db.clone(), clock: clock.clone(), error: monitor.heartbeat_error.clone() };
         let heartbeat = tokio::spawn(heartbeat.run(stop.clone()));
         let relay = tokio::spawn({
             let (relay, stop) = (relay.clone(), stop.clone());
@@ -54,6 +58,8 @@ impl BackgroundTasks {
         engine.start_notifications();
         Ok(Self {
             relay,
+            connections,
+            alerts,
             missed_messages,
             maintenance: tokio::spawn(maintenance.clone().run()),
             addition_retries,

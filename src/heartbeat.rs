@@ -6,15 +6,20 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::live::Live;
 use crate::store::database::db::{Db, DbError, Durability};
 use crate::store::text_index::TextIndexProgress;
 use crate::store::{boot, text_index};
 
 const INTERVAL: Duration = Duration::from_mins(1);
 
+/// Error of the last heartbeat; `None` if it was recorded.
+pub(crate) type HeartbeatError = Live<Option<String>>;
+
 pub(crate) struct Heartbeat {
     pub db: Db,
     pub clock: Clock,
+    pub error: HeartbeatError,
 }
 
 impl Heartbeat {
@@ -24,9 +29,11 @@ impl Heartbeat {
                 () = tokio::time::sleep(INTERVAL) => {}
                 () = stop.cancelled() => return,
             }
-            if let Err(error) = self.beat().await {
+            let outcome = self.beat().await;
+            if let Err(error) = &outcome {
                 tracing::error!(%error, "failed to record a heartbeat and to index new text");
             }
+            self.error.replace(outcome.err().map(|error| error.to_string()));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Dialarr: users text a phone number, and it acts on their Sonarr and Radarr.
 
 pub mod access_rules;
+pub mod alerts;
 pub mod app;
 pub mod arr;
 mod background_tasks;
@@ -8,6 +9,7 @@ pub mod cli;
 pub mod clock;
 mod clock_watch;
 pub mod config;
+pub mod connections;
 pub mod conversation;
 pub mod doctor;
 pub mod engine;
@@ -22,7 +24,7 @@ pub mod messaging;
 pub mod metrics;
 mod missed_message_poller;
 mod outbound_clients;
-mod reconfiguration;
+pub mod reconfiguration;
 pub mod recovery_delays;
 pub mod response_budget;
 pub mod settings;
@@ -32,6 +34,7 @@ pub mod store;
 #[cfg(test)]
 mod stub_server;
 pub mod telemetry;
+pub mod tool_list;
 pub mod tools;
 pub mod web;
 mod wiring;

@@ -1,5 +1,5 @@
 //! Maintenance task that runs every few minutes. It expires conversations and approvals, deletes rows that are no
-//! longer needed, and erases text after its retention period.
+//! longer needed, erases text after its retention period, and samples the libraries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::store::database::db::{Db, DbError};
 use crate::store::database::migration;
 use crate::store::library::arr_events;
 use crate::store::privacy::retention::{RetentionProgress, erase_expired_text};
-use crate::store::queue::notifications;
+use crate::store::queue::{alerts, notifications};
 
 /// Retention period of events in the event log.
 const EVENT_RETENTION: SignedDuration = SignedDuration::from_hours(1);
@@ -61,6 +61,9 @@ impl Maintenance {
         if let Err(error) = self.erase_old_text().await {
             tracing::warn!(%error, "failed to erase old message text");
         }
+        if let Err(error) = self.engine.moved_servers.store_samples().await {
+            tracing::warn!(%error, "failed to store samples of the libraries");
+        }
         if let Err(error) = self.delete_old_upgrade_copies().await {
             tracing::warn!(%error, "failed to delete old upgrade copies");
         }
@@ -77,6 +80,7 @@ impl Maintenance {
         let received_before = now - ARR_EVENT_RETENTION;
         let delete_rows = move |conn: &mut _| {
             notifications::delete_old_notifications(conn, notified_before)?;
+            alerts::delete_old_alerts(conn, received_before)?;
             arr_events::delete_handled_events(conn, received_before)
         };
         self.db.write(delete_rows).await.map(drop)

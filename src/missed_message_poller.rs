@@ -102,6 +102,7 @@ impl MissedMessagePoller {
             }
             Err(_) => {
                 tracing::warn!("timed out fetching missed messages");
+                inbound_log.twilio.record_timeout();
                 PollDelay::Soon
             }
         }

@@ -131,6 +131,8 @@ impl SimulatedPeers {
             arr_secret: None,
             config: None,
             missed_messages: None,
+            public_address: None,
+            alerts: None,
             console: AccessRules { sign_in: SignIn::Links, hosts: AllowedHosts::local() },
         })
     }
@@ -230,6 +232,7 @@ pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
         budget: DailyBudget::STANDARD,
         triage_level: TriageLevel::Heuristic,
         model_skipping: ModelSkipping::Never,
+        prompt_addition: None,
         reactions: SmsReactions::Silent,
         quiet_hours: None,
         pictures: PicturePolicy::Sent,

@@ -12,10 +12,13 @@ use crate::conversation::deletion::deletion_messages::CodePolicy;
 use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
 use crate::conversation::transcript::Address;
 use crate::conversation::turn::TurnLimits;
+use crate::doctor::phone::PublicAddress;
 use crate::engine::{CodeSource, HouseholdSettings, PicturePolicy, Quotas};
 use crate::http::{HttpClient, build_network_client};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::messaging::MessageChannel;
+use crate::messaging::alert_sender::AlertSender;
+use crate::messaging::alert_targets::AlertTargets;
 use crate::messaging::console::ConsoleChannel;
 use crate::messaging::outbox_relay::OutboundChannels;
 use crate::messaging::signature::SignatureVerifier;
@@ -77,6 +80,12 @@ pub(crate) fn build_blueprint(
         arr_secret: config.notifications.secret.clone(),
         config: Some(Arc::new(config.clone())),
         missed_messages,
+        public_address: config
+            .twilio
+            .as_ref()
+            .map(|twilio| PublicAddress { url: twilio.public_url.as_str().to_owned(), http: http.clone() }),
+        alerts: (config.alerts != AlertTargets::default())
+            .then(|| AlertSender::new(config.alerts.clone(), http.clone())),
         console: config.console.rules.clone(),
     })
 }
@@ -129,6 +138,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
         budget: config.limits.budget,
         triage_level: conversation.routing,
         model_skipping: conversation.model_skipping,
+        prompt_addition: conversation.prompt_addition.clone(),
         reactions: conversation.reactions,
         quiet_hours: config.notifications.quiet,
         // Without Twilio, pictures are shown as URLs in the terminal.

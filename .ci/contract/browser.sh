@@ -1,5 +1,5 @@
-# The console in headless Chromium: sign-in, a streamed reply, an approved deletion, and the accessibility of each page.
-# Screenshots are in target/browser.
+# The console in headless Chromium: the setup assistant from an empty folder, sign-in, a streamed reply, an approved
+# deletion, and the accessibility of each page. Screenshots are in target/browser and target/browser-setup.
 browser() (
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT

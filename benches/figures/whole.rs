@@ -23,9 +23,9 @@ const TEXTS: usize = 60;
 const MOVIES: usize = 20_000;
 const SHOWS: usize = 3_000;
 
-/// Delay between two of the five chunks of a response; fewer messages, because concurrent model calls are limited.
-const WRITING: Duration = Duration::from_millis(40);
-const TEXTS_WRITTEN: usize = 10;
+/// Delay between two of the five chunks of a response, which then takes 0.3 s; fewer messages, because each takes longer.
+const WRITING: Duration = Duration::from_millis(75);
+const TEXTS_WRITTEN: usize = 20;
 
 /// The nth message of a user, and its reply.
 #[derive(Clone, Copy)]
@@ -57,7 +57,7 @@ pub(crate) async fn measure() {
     round("beside a million stored texts", stage, &people, looks).await;
     let stage = Stage::open(&people, WRITING).await;
     let written = Exchange { times: TEXTS_WRITTEN, ..looks };
-    round("as a model writes, 0.2 s a response", stage, &people, written).await;
+    round("as a model writes, 0.3 s a response", stage, &people, written).await;
 }
 
 async fn round(what: &str, stage: Stage, people: &[String], exchange: Exchange) {

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use dialarr::app;
 use dialarr::conversation::transcript::ToolArguments;
 use dialarr::engine::PicturePolicy;
+use dialarr::tool_list;
 use dialarr::tools::arguments::parsing::parse_arguments;
 use dialarr::tools::library::ArrInstances;
 use dialarr::tools::{CallReferences, Tool};
@@ -14,7 +14,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 
 thread_local! {
-    static TOOLS: Vec<(&'static str, Value, Arc<dyn Tool>)> = app::all_tools(&Arc::new(ArrInstances::default()), PicturePolicy::Sent)
+    static TOOLS: Vec<(&'static str, Value, Arc<dyn Tool>)> = tool_list::all_tools(&Arc::new(ArrInstances::default()), PicturePolicy::Sent)
         .into_iter()
         .map(|tool| {
             let spec = tool.spec();

@@ -27,7 +27,8 @@ fuzz_target!(|data: &[u8]| {
         2 => Signed::BySomebody,
         _ => Signed::Not,
     };
-    let whole = |form: &[u8]| parse_status_callback(&fields(form), CallbackQuery::from_query(query), ACCOUNT).is_ok();
+    let whole =
+        |form: &[u8]| parse_status_callback(&fields(form), CallbackQuery::from_query(query), ACCOUNT).is_ok();
     let expected = match by {
         Signed::BySomebody | Signed::Not => 403,
         Signed::ByTwilio if whole(form) => 204,

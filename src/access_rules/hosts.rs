@@ -7,15 +7,17 @@ use http::header::{HOST, HeaderMap, HeaderValue};
 use http::uri::{Authority, Uri};
 use url::Host;
 
-/// Allowed host names of requests, with any port.
+use super::SignIn;
+
+/// Allowed host names of requests, with any port. A site cannot resolve an IP address to the console, so addresses are
+/// allowed too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedHosts(Vec<Host>);
 
 impl AllowedHosts {
-    /// Returns the names of the local machine, which are always allowed.
+    /// Returns the name of the local machine, which is always allowed.
     pub fn local() -> Self {
-        let loopback = [Host::Ipv4(std::net::Ipv4Addr::LOCALHOST), Host::Ipv6(std::net::Ipv6Addr::LOCALHOST)];
-        Self([Host::Domain("localhost".to_owned())].into_iter().chain(loopback).collect())
+        Self(vec![Host::Domain("localhost".to_owned())])
     }
 
     /// Returns these names and the given ones.
@@ -29,10 +31,17 @@ impl AllowedHosts {
         self
     }
 
-    /// Returns whether the request contains at least one host name, and all of its host names are allowed.
-    pub(crate) fn allows_request<B>(&self, request: &Request<B>) -> bool {
+    /// Returns whether the request contains at least one host name, and all of its host names are allowed. Without a
+    /// sign-in, only browsers on this machine have access, so of the addresses only those of the machine are allowed.
+    pub(crate) fn allows_request<B>(&self, request: &Request<B>, sign_in: &SignIn) -> bool {
+        let is_allowed = |host: &Host| match (host, sign_in) {
+            (Host::Domain(_), _) => self.0.contains(host),
+            (Host::Ipv4(_) | Host::Ipv6(_), SignIn::Links | SignIn::Password(_)) => true,
+            (Host::Ipv4(address), SignIn::Open) => address.is_loopback(),
+            (Host::Ipv6(address), SignIn::Open) => address.is_loopback(),
+        };
         let hosts: Option<Vec<Host>> = requested_hosts(request.uri(), request.headers()).collect();
-        hosts.is_some_and(|hosts| !hosts.is_empty() && hosts.iter().all(|host| self.0.contains(host)))
+        hosts.is_some_and(|hosts| !hosts.is_empty() && hosts.iter().all(is_allowed))
     }
 }
 
@@ -57,13 +66,20 @@ mod tests {
     use http::Request;
     use http::header::HOST;
 
-    use super::{AllowedHosts, parse_host};
+    use super::{AllowedHosts, SignIn, parse_host};
+
+    #[track_caller]
+    fn check_for(sign_in: &SignIn, hosts: &[&str], expected: bool) {
+        let allowed_hosts = AllowedHosts::local().with_hosts(parse_host("Dialarr.home.lan:8443"));
+        let request = hosts.iter().fold(Request::get("/"), |request, name| request.header(HOST, *name));
+        let is_allowed = allowed_hosts.allows_request(&request.body(()).unwrap(), sign_in);
+        assert_eq!(is_allowed, expected, "{hosts:?}");
+    }
 
     #[track_caller]
     fn check(hosts: &[&str], expected: bool) {
-        let allowed_hosts = AllowedHosts::local().with_hosts(parse_host("Dialarr.home.lan:8443"));
-        let request = hosts.iter().fold(Request::get("/"), |request, name| request.header(HOST, *name));
-        assert_eq!(allowed_hosts.allows_request(&request.body(()).unwrap()), expected, "{hosts:?}");
+        check_for(&SignIn::Links, hosts, expected);
+        check_for(&SignIn::Open, hosts, expected);
     }
 
     #[test]
@@ -82,14 +98,23 @@ mod tests {
         check(&[""], false);
         check(&["evil.example"], false);
         check(&["localhost.evil.example"], false);
+        check(&["127.0.0.1.evil.example"], false);
         check(&["evil.example@localhost"], false);
-        check(&["192.168.1.2:3001"], false);
         check(&["localhost", "evil.example"], false);
+        check(&["192.168.1.2", "evil.example"], false);
+    }
+
+    #[test]
+    fn address_of_another_machine_is_allowed_only_with_a_sign_in() {
+        for host in ["192.168.1.2:3001", "[fd00::2]:3001", "203.0.113.7"] {
+            check_for(&SignIn::Links, &[host], true);
+            check_for(&SignIn::Open, &[host], false);
+        }
     }
 
     #[test]
     fn host_in_the_request_line_is_checked() {
         let request = Request::get("http://evil.example/").header(HOST, "localhost");
-        assert!(!AllowedHosts::local().allows_request(&request.body(()).unwrap()));
+        assert!(!AllowedHosts::local().allows_request(&request.body(()).unwrap(), &SignIn::Links));
     }
 }

@@ -8,8 +8,8 @@ mod trusted_proxies;
 
 pub use hosts::{AllowedHosts, parse_host};
 pub use password::ConsolePassword;
-pub(crate) use password::MAX_PASSWORD_BYTES;
-pub(crate) use private_networks::is_private_host;
+pub(crate) use password::{MAX_PASSWORD_BYTES, hash_password, matches_hash};
+pub(crate) use private_networks::{is_loopback_host, is_private_host};
 pub use trusted_proxies::{ClientAddress, TrustedProxies, parse_network};
 
 /// Rules for access to the console.

@@ -1,7 +1,8 @@
-//! Configured console password, in plain text or as an Argon2id hash, and its length limits.
+//! Configured console password, in plain text or as an Argon2id hash, its length limits, and hashes of passwords.
 
-use argon2::Params;
 use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{self, PasswordHasher, PasswordVerifier};
+use argon2::{Argon2, Params};
 use secrecy::{ExposeSecret, SecretString};
 
 /// Maximum length of a password or hash, in bytes.
@@ -57,6 +58,21 @@ impl ConsolePassword {
             return Err("shorter than 10 characters, which is too easy to guess");
         }
         Ok(Self::Plain(text.into()))
+    }
+}
+
+/// Computes the argon2id hash of a password, which takes 19 MiB and some time.
+pub(crate) fn hash_password(password: &SecretString) -> password_hash::Result<SecretString> {
+    let hash = Argon2::default().hash_password(password.expose_secret().as_bytes())?;
+    Ok(hash.to_string().into())
+}
+
+/// Returns whether a hash is of this password, which takes as much as a hash.
+pub(crate) fn matches_hash(password: &SecretString, hash: &str) -> password_hash::Result<bool> {
+    match Argon2::default().verify_password(password.expose_secret().as_bytes(), hash) {
+        Ok(()) => Ok(true),
+        Err(password_hash::Error::PasswordInvalid) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

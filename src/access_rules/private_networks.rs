@@ -34,6 +34,15 @@ pub(crate) fn is_private_host(host: &Host<&str>) -> bool {
     }
 }
 
+/// Returns whether the host is this machine itself.
+pub(crate) fn is_loopback_host<S: AsRef<str>>(host: &Host<S>) -> bool {
+    match host {
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.to_canonical().is_loopback(),
+        Host::Domain(name) => name.as_ref() == "localhost",
+    }
+}
+
 fn is_shared(address: Ipv4Addr) -> bool {
     let [first, second, ..] = address.octets();
     [first, second & 0b1100_0000] == SHARED_PREFIX
@@ -64,5 +73,14 @@ mod tests {
         {
             assert!(!is_private(url), "{url}");
         }
+    }
+
+    #[test]
+    fn only_this_machine_is_a_loopback_host() {
+        let is_loopback = |url: &str| is_loopback_host(&url::Url::parse(url).unwrap().host().unwrap());
+        let local =
+            ["http://localhost:8989", "http://127.0.0.2", "http://[::1]", "http://[::ffff:127.0.0.1]"];
+        assert_eq!(local.map(is_loopback), [true; 4]);
+        assert_eq!(["http://sonarr:8989", "http://192.168.1.5"].map(is_loopback), [false; 2]);
     }
 }

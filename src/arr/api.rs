@@ -269,7 +269,7 @@ impl ApiClient {
             self.record_change();
         }
         let response = response.map_err(transport_error)?;
-        response::check_response(&response)?;
+        self.check_response(&response)?;
         Ok(response.into_body())
     }
 
@@ -293,8 +293,13 @@ impl ApiClient {
             body = error_body.into();
         }
         let response = Response::from_parts(stream.head.clone(), body);
-        response::check_response(&response)?;
+        self.check_response(&response)?;
         Ok((response.into_body(), stream))
+    }
+
+    fn check_response(&self, response: &Response<Bytes>) -> Result<(), ArrError> {
+        response::check_response(response)
+            .map_err(|error| response::redact_key(error, self.key.expose_secret()))
     }
 
     fn build_request(&self, call: &ApiCall<'_>) -> Result<Request<Bytes>, ArrError> {

@@ -29,6 +29,23 @@ pub(super) fn check_response(response: &Response<Bytes>) -> Result<(), ArrError>
     Err(error)
 }
 
+/// Returns the error without the API key, which a proxy may repeat in its message. A key as short as a placeholder may be
+/// an ordinary part of the message.
+pub(super) fn redact_key(error: ArrError, key: &str) -> ArrError {
+    let redact = |text: String| if key.len() < 8 { text } else { text.replace(key, "(key)") };
+    match error {
+        ArrError::Refused(messages) => ArrError::Refused(messages.into_iter().map(redact).collect()),
+        ArrError::Unavailable(message) => ArrError::Unavailable(redact(message)),
+        ArrError::Server { status, message } => ArrError::Server { status, message: redact(message) },
+        ArrError::WrongUrl(message) => ArrError::WrongUrl(redact(message)),
+        ArrError::Unreachable(_)
+        | ArrError::NoResponse(_)
+        | ArrError::Unauthorized
+        | ArrError::NotFound
+        | ArrError::Unreadable(_) => error,
+    }
+}
+
 fn is_html(response: &Response<Bytes>) -> bool {
     let has_html_type = response
         .headers()

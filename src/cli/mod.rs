@@ -113,8 +113,8 @@ pub fn run_command(arguments: &Arguments) -> anyhow::Result<()> {
                 start_plain_logging(QUIET_LOG_LEVEL)?;
                 demo::run_demo(demo).await
             }
-            CliCommand::Serve => serve::run_service(&load_config()?).await,
-            CliCommand::Chat => chat::run_chat(&load_config()?).await,
+            CliCommand::Serve => serve::run_service(load_sources()?).await,
+            CliCommand::Chat => chat::run_chat(&load_config(&load_sources()?)?).await,
             CliCommand::Doctor(arguments) => {
                 start_plain_logging(ERRORS_ONLY_LOG_LEVEL)?;
                 doctor::run_doctor(arguments).await
@@ -124,8 +124,10 @@ pub fn run_command(arguments: &Arguments) -> anyhow::Result<()> {
                 start_plain_logging(QUIET_LOG_LEVEL)?;
                 config::run_config_command(command)
             }
-            CliCommand::Setup(arguments) => setup::run_setup(&load_config()?, arguments).await,
-            CliCommand::Users(command) => users::run_users_command(&load_config()?, command),
+            CliCommand::Setup(arguments) => {
+                setup::run_setup(&load_config(&load_sources()?)?, arguments).await
+            }
+            CliCommand::Users(command) => users::run_users_command(&load_config(&load_sources()?)?, command),
             CliCommand::Backup { file } => {
                 start_plain_logging(QUIET_LOG_LEVEL)?;
                 run_backup(&read_bootstrap()?, file)
@@ -136,7 +138,10 @@ pub fn run_command(arguments: &Arguments) -> anyhow::Result<()> {
             }
             CliCommand::Eval(options) => {
                 start_plain_logging(ERRORS_ONLY_LOG_LEVEL)?;
-                let config = options.live.then(parse_config).transpose()?;
+                let config = options
+                    .live
+                    .then(|| load_sources().and_then(|sources| Ok(Config::from_sources(&sources)?)))
+                    .transpose()?;
                 eval::run(options, config.as_ref()).await
             }
         }
@@ -158,16 +163,17 @@ fn run_backup(bootstrap: &Bootstrap, file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Reads all sources of the configuration.
+fn load_sources() -> anyhow::Result<ConfigSources> {
+    Ok(add_stored_settings(ConfigSources::read())?)
+}
+
 /// Loads the complete configuration and starts to log as it says.
-fn load_config() -> anyhow::Result<Config> {
-    let config = parse_config()?;
+fn load_config(sources: &ConfigSources) -> anyhow::Result<Config> {
+    let config = Config::from_sources(sources)?;
     telemetry::start_logging(&config.log)?;
     SecretsFile::new(config.secrets_file.clone()).restrict_mode()?;
     Ok(config)
-}
-
-fn parse_config() -> anyhow::Result<Config> {
-    Ok(Config::from_sources(&add_stored_settings(ConfigSources::read())?)?)
 }
 
 fn read_bootstrap() -> Result<Bootstrap, ConfigProblems> {

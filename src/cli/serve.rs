@@ -1,17 +1,27 @@
 //! `dialarr serve`: startup, run and shutdown of the service.
 
+use std::net::SocketAddr;
+
 use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::console;
 use super::listeners::BoundSockets;
+use super::load_config;
 use crate::app::App;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::ConfigSources;
+use crate::reconfiguration::SettingsApplier;
+use crate::settings::LiveSettings;
+use crate::settings::change::SettingsContext;
+use crate::settings::setup_step::{SetupStep, is_setup_unfinished};
+use crate::store::audit::Actor;
+use crate::web::auth;
 use crate::wiring;
 
-pub(super) async fn run_service(config: &Config) -> anyhow::Result<()> {
+pub(super) async fn run_service(sources: ConfigSources) -> anyhow::Result<()> {
+    let config = load_config(&sources)?;
     tracing::info!(version = env!("DIALARR_VERSION"), "starting");
     // From here on, a signal shuts the program down in order, even during startup.
     let mut signals = StopSignals::listen()?;
@@ -26,18 +36,24 @@ pub(super) async fn run_service(config: &Config) -> anyhow::Result<()> {
     };
     let bound = BoundSockets::new(webhooks, console);
     let (address, console) = (bound.webhooks_address()?, bound.console_address()?);
-    let (db, clock) = (wiring::open_database(config)?, Clock::for_service());
-    let blueprint = wiring::build_blueprint(config, None)?;
+    let (db, clock) = (wiring::open_database(&config)?, Clock::for_service());
+    let blueprint = wiring::build_blueprint(&config, None)?;
     blueprint.library.preload_caches(clock.now());
-    let app = App::start(db, clock, blueprint).await?;
+    let settings = LiveSettings::new(db.clone(), SettingsContext::from_sources(sources.clone()));
+    let app = App::start(db, clock, blueprint).await?.with_settings(settings.clone());
     let listeners = bound.start_serving(&app, config.trusted_proxies.clone());
     tracing::info!(%address, "listening");
     match console {
         Some(bind) => tracing::info!(address = %console::console_url(bind), "console listening"),
         None => tracing::info!("console disabled: CONSOLE_BIND is empty"),
     }
-    wiring::log_configuration_warnings(config);
+    wiring::log_configuration_warnings(&config);
+    if let Some(bind) = console {
+        announce_setup(&app, &sources, bind).await?;
+    }
+    let applier = SettingsApplier::new(settings, sources, config);
     tokio::select! {
+        never = applier.run(&app) => match never {},
         () = signals.wait_for_signal() => tracing::info!("stopping"),
         () = app.db.log_syncs().wait_for_failure() => {
             // What the disk holds is unknown, so nothing is finished in order. The next start continues the work.
@@ -48,6 +64,26 @@ pub(super) async fn run_service(config: &Config) -> anyhow::Result<()> {
     app.drain_turns().await;
     listeners.close_listeners().await?;
     app.close().await;
+    Ok(())
+}
+
+/// Logs how the operator opens the setup assistant while the setup is unfinished: with a sign-in link until there is a
+/// password. The link is logged only here.
+async fn announce_setup(app: &App, sources: &ConfigSources, bind: SocketAddr) -> anyhow::Result<()> {
+    if !is_setup_unfinished(sources) {
+        return Ok(());
+    }
+    let url = console::console_url(bind);
+    if SetupStep::Password.is_done(sources) {
+        tracing::warn!("the setup is unfinished; continue at {url}/setup");
+        return Ok(());
+    }
+    let now = app.console.clock.now();
+    let link = app.db.write(move |conn| auth::create_link(conn, Actor::Dialarr, now)).await?;
+    tracing::warn!(
+        "nothing is configured; set up Dialarr at {url}{link} (works once, for ten minutes; hint: on another machine, \
+         use this machine's address)"
+    );
     Ok(())
 }
 

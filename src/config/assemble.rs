@@ -1,13 +1,15 @@
 //! Conversion of the variables into a [`Config`]: defaults, ranges, and dependencies between variables.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use ipnet::IpNet;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
+use secrecy::SecretString;
 use url::{Host, Url};
 
+use super::model_prices::{parse_money, read_prices};
 use super::reader::{VariableReader, VariableValue, parse_secret};
 use super::time_zone::parse_zone;
 use super::variables::{self, DEFAULT_LLM_BASE_URL, DEFAULT_TWILIO_API_URL, Variable};
@@ -26,6 +28,7 @@ use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::PhoneNumber;
 use crate::engine::{MetadataSource, ModelSkipping, PicturePolicy, SmsReactions};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
+use crate::messaging::alert_targets::{AlertTargets, AlertWebhook, Ntfy, Pushover};
 use crate::telemetry::{self, LogFormat, LogSettings};
 
 /// Highest limit of concurrent model calls.
@@ -35,6 +38,8 @@ const DEFAULT_PRIVATE_CONCURRENT: u64 = 8;
 const LANGUAGES: [&str; 6] = ["es", "fr", "de", "pt", "it", "nl"];
 const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
 const MAX_DAILY_TOKENS: u64 = 1_000_000_000_000;
+/// Maximum length of the operator's addition to the prompt, which every request contains.
+const MAX_PROMPT_ADDITION_CHARS: usize = 1_000;
 const WITH_TWILIO: &str = "with Twilio";
 
 impl Config {
@@ -68,6 +73,7 @@ impl Config {
                 .unwrap_or_else(TimeZone::system),
             llm: read_llm(&mut reader, &prices),
             embeddings: None,
+            alerts: read_alerts(&mut reader),
             libraries: Libraries {
                 sonarr: read_library(&mut reader, variables::SONARR_URL, variables::SONARR_API_KEY),
                 radarr: read_library(&mut reader, variables::RADARR_URL, variables::RADARR_API_KEY),
@@ -107,10 +113,6 @@ impl Config {
 fn read_console(reader: &mut VariableReader<'_>, bind: Option<SocketAddr>) -> Console {
     let password = reader
         .read_with(variables::CONSOLE_PASSWORD, |text| ConsolePassword::parse(text).map_err(str::to_owned));
-    let local_hosts = AllowedHosts::local().with_hosts(bind.map(|address| match address.ip() {
-        IpAddr::V4(ip) => Host::Ipv4(ip),
-        IpAddr::V6(ip) => Host::Ipv6(ip),
-    }));
     let configured_hosts = reader
         .read_list(variables::CONSOLE_HOSTS, |entry| {
             parse_host(entry).ok_or_else(|| "not a host name".to_owned())
@@ -133,7 +135,10 @@ fn read_console(reader: &mut VariableReader<'_>, bind: Option<SocketAddr>) -> Co
         let reason = format!("none is for a console on loopback, but CONSOLE_HOSTS has {name}");
         reader.report_problem(variables::CONSOLE_AUTH, reason);
     }
-    Console { bind, rules: AccessRules { sign_in, hosts: local_hosts.with_hosts(configured_hosts) } }
+    Console {
+        bind,
+        rules: AccessRules { sign_in, hosts: AllowedHosts::local().with_hosts(configured_hosts) },
+    }
 }
 
 fn is_loopback(host: &Host) -> bool {
@@ -262,18 +267,6 @@ fn read_embeddings(reader: &mut VariableReader<'_>, llm: Option<&Llm>) -> Option
     Some(Embeddings { model, base_url, api_key, floor })
 }
 
-/// Reads the model's prices. The price of cached input defaults to that of other input.
-fn read_prices(reader: &mut VariableReader<'_>) -> VariableValue<ModelPrices> {
-    let input = reader.read_with(variables::LLM_PRICE_INPUT, parse_money);
-    let cached = reader.read_with(variables::LLM_PRICE_CACHED, parse_money);
-    let output = reader.read_with(variables::LLM_PRICE_OUTPUT, parse_money);
-    if input.is_missing() && cached.is_missing() && output.is_missing() {
-        return VariableValue::Missing;
-    }
-    let input = input.unwrap_or(0);
-    VariableValue::Valid(ModelPrices { input, cached: cached.unwrap_or(input), output: output.unwrap_or(0) })
-}
-
 fn read_limits(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPrices>) -> Limits {
     let cost = reader.read_with(variables::DAILY_COST, parse_money);
     if cost.as_valid().is_some() && prices.is_missing() {
@@ -297,6 +290,38 @@ fn read_limits(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPric
             cost: cost.into_option(),
         },
     }
+}
+
+fn read_alerts(reader: &mut VariableReader<'_>) -> AlertTargets {
+    let user = reader.read_secret(variables::PUSHOVER_USER);
+    let token = reader.read_secret(variables::PUSHOVER_TOKEN);
+    let pushover = require_both(reader, (variables::PUSHOVER_USER, user), (variables::PUSHOVER_TOKEN, token));
+    AlertTargets {
+        ntfy: read_url_and_secret(reader, variables::NTFY_URL, variables::NTFY_TOKEN)
+            .map(|(url, token)| Ntfy { url, token }),
+        pushover: pushover.map(|(user, token)| Pushover { token, user }),
+        webhook: read_url_and_secret(
+            reader,
+            variables::OPERATOR_WEBHOOK_URL,
+            variables::OPERATOR_WEBHOOK_SECRET,
+        )
+        .map(|(url, secret)| AlertWebhook { url, secret }),
+    }
+}
+
+/// Reads a URL with its optional secret. Returns `None` if the secret is set but cannot be used.
+fn read_url_and_secret(
+    reader: &mut VariableReader<'_>,
+    url: Variable,
+    secret: Variable,
+) -> Option<(Url, Option<SecretString>)> {
+    let url_value = reader.read_url(url);
+    let secret_value = reader.read_secret(secret);
+    if secret_value.is_missing() {
+        return Some((url_value.into_option()?, None));
+    }
+    let url_value = reader.require_value(url, url_value, &format!("with {}", secret.name));
+    Some((url_value?, Some(secret_value.into_option()?)))
 }
 
 fn read_library(reader: &mut VariableReader<'_>, url: Variable, api_key: Variable) -> Option<Library> {
@@ -325,6 +350,7 @@ fn read_conversation(reader: &mut VariableReader<'_>) -> Conversation {
         routing: reader
             .read_choice(variables::TURN_ROUTING, &triage_levels)
             .unwrap_or(TriageLevel::Heuristic),
+        prompt_addition: reader.read_with(variables::PROMPT_ADDITION, parse_prompt_addition).into_option(),
         model_skipping: reader.read_choice(variables::LLM_SKIP, &skipping).unwrap_or(ModelSkipping::Never),
         notes: reader
             .read_choice(variables::MEMORY_NOTES, &metadata_sources)
@@ -372,14 +398,11 @@ fn parse_proxy(text: &str) -> Result<IpNet, String> {
     parse_network(text).ok_or_else(|| "not an IP address or a network such as 10.0.0.0/8".to_owned())
 }
 
-/// Parses an amount of money from a decimal number such as `0.75`, in millionths of a currency unit.
-fn parse_money(text: &str) -> Result<u64, String> {
-    let (integer, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let millionths = (is_digits(integer) && is_digits(fraction) && fraction.len() <= 6 && integer.len() <= 9)
-        .then(|| format!("{integer}{fraction:0<6}").parse().ok())
-        .flatten();
-    millionths.ok_or_else(|| "not a price such as 0.75".to_owned())
+fn parse_prompt_addition(text: &str) -> Result<String, String> {
+    if text.chars().count() > MAX_PROMPT_ADDITION_CHARS {
+        return Err(format!("longer than {MAX_PROMPT_ADDITION_CHARS} characters"));
+    }
+    Ok(text.to_owned())
 }
 
 fn parse_similarity(text: &str) -> Result<f32, String> {

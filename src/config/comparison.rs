@@ -3,6 +3,7 @@
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Config, Credentials, Embeddings, Libraries, Library, Llm, Notifications, Twilio};
+use crate::messaging::alert_targets::{AlertWebhook, Ntfy, Pushover};
 
 /// Section of the configuration that is compared as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,7 @@ pub enum ConfigSection {
     Embeddings,
     Libraries,
     Notifications,
+    Alerts,
     People,
     Conversation,
     Limits,
@@ -36,16 +38,12 @@ impl ConfigSection {
             Self::Embeddings => "embeddings",
             Self::Libraries => "libraries",
             Self::Notifications => "notifications",
+            Self::Alerts => "alerts",
             Self::People => "people",
             Self::Conversation => "conversation",
             Self::Limits => "limits",
             Self::Retention => "retention",
         }
-    }
-
-    /// Returns whether a change of the section takes effect only at the next start.
-    pub fn needs_restart(self) -> bool {
-        matches!(self, Self::Database | Self::Listeners | Self::Logging)
     }
 }
 
@@ -65,6 +63,7 @@ impl Config {
             (ConfigSection::Embeddings, self.embeddings == other.embeddings),
             (ConfigSection::Libraries, self.libraries == other.libraries),
             (ConfigSection::Notifications, notifications(self) == notifications(other)),
+            (ConfigSection::Alerts, self.alerts == other.alerts),
             (ConfigSection::People, self.people == other.people),
             (ConfigSection::Conversation, self.conversation == other.conversation),
             (ConfigSection::Limits, self.limits == other.limits),
@@ -148,6 +147,27 @@ impl PartialEq for Embeddings {
         let Self { model, base_url, api_key, floor } = self;
         is_same_option(api_key.as_ref(), other.api_key.as_ref())
             && (model, base_url, floor) == (&other.model, &other.base_url, &other.floor)
+    }
+}
+
+impl PartialEq for Ntfy {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { url, token } = self;
+        *url == other.url && is_same_option(token.as_ref(), other.token.as_ref())
+    }
+}
+
+impl PartialEq for Pushover {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { token, user } = self;
+        is_same_secret(token, &other.token) && is_same_secret(user, &other.user)
+    }
+}
+
+impl PartialEq for AlertWebhook {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { url, secret } = self;
+        *url == other.url && is_same_option(secret.as_ref(), other.secret.as_ref())
     }
 }
 

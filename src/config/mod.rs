@@ -10,6 +10,7 @@ mod env_values;
 mod environment;
 mod expanded_value;
 mod misspelling;
+mod model_prices;
 mod notes;
 mod problems;
 mod reader;
@@ -20,7 +21,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 mod time_zone;
-mod variables;
+pub mod variables;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::PhoneNumber;
 use crate::engine::{MetadataSource, ModelSkipping, PicturePolicy, SmsReactions};
+use crate::messaging::alert_targets::AlertTargets;
 use crate::recovery_delays::RecoveryDelays;
 use crate::telemetry::LogSettings;
 pub use bootstrap::Bootstrap;
@@ -46,6 +48,7 @@ pub use env_values::EnvFile;
 pub use environment::read_env_file;
 pub use expanded_value::ExpandedValue;
 pub use misspelling::MisspelledName;
+pub use model_prices::suggest_values;
 pub use notes::{ConfigNotes, IneffectiveReason, IneffectiveSetting};
 pub use problems::{ConfigProblem, ConfigProblems};
 pub use setting_name::{SettingNameError, find_setting};
@@ -101,6 +104,7 @@ pub struct Config {
     pub embeddings: Option<Embeddings>,
     pub libraries: Libraries,
     pub notifications: Notifications,
+    pub alerts: AlertTargets,
     pub people: People,
     pub conversation: Conversation,
     pub limits: Limits,
@@ -221,6 +225,8 @@ pub struct Conversation {
     pub coalesce: Duration,
     pub reactions: SmsReactions,
     pub routing: TriageLevel,
+    /// Text of the operator that each request to the model contains.
+    pub prompt_addition: Option<String>,
     pub model_skipping: ModelSkipping,
     pub notes: MetadataSource,
 }

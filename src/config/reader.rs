@@ -76,11 +76,7 @@ impl<'a> VariableReader<'a> {
 
     /// Returns whether the variable has a value, valid or not.
     pub(super) fn is_set(&self, variable: Variable) -> bool {
-        match self.sources.lookup(variable) {
-            RawValue::Unset => false,
-            RawValue::Text(text) => !text.trim().is_empty(),
-            RawValue::Unusable(_) => true,
-        }
+        self.sources.has_value(variable)
     }
 
     /// Returns whether `shared` would replace `secret` at the same server but cannot be used.

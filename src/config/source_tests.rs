@@ -53,8 +53,8 @@ fn environment_overrides_the_file_and_both_override_stored_values() {
     assert_eq!(level("", ""), (30, ValueSource::Stored));
     assert_eq!(level("", "TZ=UTC\nRETENTION_DAYS=60"), (60, ValueSource::EnvFile(2)));
     assert_eq!(level("RETENTION_DAYS=90", "RETENTION_DAYS=60"), (90, ValueSource::Environment));
-    assert_eq!(level("", "RETENTION_DAYS="), (365, ValueSource::EnvFile(1)));
-    assert_eq!(level("RETENTION_DAYS=", "RETENTION_DAYS=60"), (365, ValueSource::Environment));
+    assert_eq!(level("", "RETENTION_DAYS="), (30, ValueSource::Stored));
+    assert_eq!(level("RETENTION_DAYS=", "RETENTION_DAYS=60"), (30, ValueSource::Stored));
     assert_eq!(sources("", "", []).value_source("RETENTION_DAYS"), ValueSource::Default);
 }
 
@@ -142,6 +142,12 @@ fn each_secret_belongs_to_its_own_server() {
     TWILIO_AUTH_TOKEN https://api.twilio.com
     TWILIO_API_KEY_SECRET https://api.twilio.com
     NOTIFICATION_SECRET -
+    NTFY_URL -
+    NTFY_TOKEN -
+    PUSHOVER_TOKEN https://api.pushover.net
+    PUSHOVER_USER https://api.pushover.net
+    OPERATOR_WEBHOOK_URL -
+    OPERATOR_WEBHOOK_SECRET -
     CONSOLE_PASSWORD -
     ");
 }
@@ -156,7 +162,8 @@ fn every_setting_has_a_label_and_one_sentence_of_help() {
 
 #[test]
 fn every_variable_of_the_table_is_read() {
-    let code = [include_str!("assemble.rs"), include_str!("bootstrap.rs")].concat();
+    let code =
+        [include_str!("assemble.rs"), include_str!("bootstrap.rs"), include_str!("model_prices.rs")].concat();
     for variable in VARIABLES {
         let is_used = |end: char| code.contains(&format!("variables::{}{end}", variable.name));
         assert!([')', ','].into_iter().any(is_used), "{}", variable.name);

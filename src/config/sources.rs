@@ -1,5 +1,5 @@
 //! Sources of the configuration: the environment, `.env` and the stored settings. A source that is listed earlier
-//! overrides the later ones, even with an empty value.
+//! overrides the later ones. An empty value in the environment overrides `.env`, but neither overrides a stored setting.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -101,14 +101,10 @@ impl ConfigSources {
 
     /// Returns the source of a variable's value.
     pub fn value_source(&self, name: &str) -> ValueSource {
-        if self.environment.contains_key(name) {
-            ValueSource::Environment
-        } else if let Some((line, _)) = self.file.values.get(name) {
-            ValueSource::EnvFile(*line)
-        } else if self.find_stored(name).is_some() {
-            ValueSource::Stored
-        } else {
-            ValueSource::Default
+        match self.find_override(name) {
+            Some((source, _)) => source,
+            None if self.find_stored(name).is_some() => ValueSource::Stored,
+            None => ValueSource::Default,
         }
     }
 
@@ -120,8 +116,17 @@ impl ConfigSources {
         }
     }
 
-    /// Returns whether any source has a value of a secret, even an unusable one.
-    pub fn has_secret(&self, variable: Variable) -> bool {
+    /// Returns the names of the settings that take effect only at a start, and whose values differ from those of the
+    /// sources of the last start.
+    pub fn changes_for_restart(&self, start: &Self) -> Vec<&'static str> {
+        let variables = variables::VARIABLES.iter().filter(|variable| variable.needs_restart());
+        let changed =
+            variables.filter(|variable| self.plain_text(**variable) != start.plain_text(**variable));
+        changed.map(|variable| variable.name).collect()
+    }
+
+    /// Returns whether any source has a value that is not empty, even an unusable secret.
+    pub fn has_value(&self, variable: Variable) -> bool {
         match self.lookup(variable) {
             RawValue::Text(text) => !text.trim().is_empty(),
             RawValue::Unusable(_) => true,
@@ -133,15 +138,16 @@ impl ConfigSources {
     pub fn server_origin(&self, secret: Variable) -> Option<String> {
         let server = secret.secret_server()?;
         let configured = server.url_variables.iter().find_map(|name| {
-            let text = self.plain_text(variables::find_variable(name)?)?.trim();
-            (!text.is_empty()).then_some(text)
+            // The URL may itself be a secret.
+            let RawValue::Text(text) = self.lookup(variables::find_variable(name)?) else { return None };
+            (!text.trim().is_empty()).then_some(text.trim())
         });
         let url = parse_url(configured.or(server.default_url)?).ok()?;
         Some(url.origin().ascii_serialization())
     }
 
     pub(super) fn lookup(&self, variable: Variable) -> RawValue<'_> {
-        if let Some(text) = self.find_override(variable.name) {
+        if let Some((_, text)) = self.find_override(variable.name) {
             return RawValue::Text(text);
         }
         match self.find_stored(variable.name) {
@@ -166,8 +172,17 @@ impl ConfigSources {
         }
     }
 
-    fn find_override(&self, name: &str) -> Option<&str> {
-        self.environment.get(name).or_else(|| Some(&self.file.values.get(name)?.1)).map(String::as_str)
+    /// Finds the value of the environment or of `.env` that overrides a stored one. An empty value of a variable that may
+    /// be stored does not: a copied example configuration names every variable.
+    fn find_override(&self, name: &str) -> Option<(ValueSource, &str)> {
+        let (source, text) = match (self.environment.get(name), self.file.values.get(name)) {
+            (Some(text), _) => (ValueSource::Environment, text),
+            (None, Some((line, text))) => (ValueSource::EnvFile(*line), text),
+            (None, None) => return None,
+        };
+        let may_be_stored = variables::find_variable(name).is_some_and(|variable| variable.is_storable());
+        let is_override = !may_be_stored || !text.trim().is_empty();
+        is_override.then_some((source, text.as_str()))
     }
 
     /// Finds a stored value. A row of a variable that may not be stored is ignored.

@@ -9,6 +9,7 @@ use secrecy::ExposeSecret;
 use super::environment::read_from;
 use super::{Config, ConfigProblems, ConfigSources, ConfirmCode, TokenField};
 use crate::access_rules::{AllowedHosts, ConsolePassword, SignIn, TrustedProxies, parse_host, parse_network};
+use crate::conversation::model_cost::ModelPrices;
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::telemetry::LogFormat;
 
@@ -123,6 +124,17 @@ fn key_or_server_requires_a_model_name() {
 }
 
 #[test]
+fn listed_prices_of_the_active_model_precede_the_price_variables() {
+    let list = "LLM_BASE_URL=https://llm.example/v1\nLLM_MODELS=small 0.75/0.075/4.50, large 2/15, other\nLLM_PRICE_INPUT=9";
+    let prices = |model: &str| valid_config(&format!("{list}\nLLM_MODEL={model}")).llm.unwrap().prices;
+    let expected = |input, cached, output| ModelPrices { input, cached, output };
+    assert_eq!(prices("small"), expected(750_000, 75_000, 4_500_000));
+    assert_eq!(prices("large"), expected(2_000_000, 2_000_000, 15_000_000));
+    assert_eq!(prices("other"), expected(9_000_000, 9_000_000, 0));
+    assert_eq!(prices("unlisted"), expected(9_000_000, 9_000_000, 0));
+}
+
+#[test]
 fn embeddings_use_the_models_server_unless_another_is_set() {
     let server = |lines: &str| {
         let embeddings = valid_config(lines).embeddings.unwrap();
@@ -192,6 +204,15 @@ fn cost_limit_needs_a_price() {
         "LLM_PRICE_INPUT: needed with DAILY_COST, which is never reached without a price, e.g. LLM_PRICE_INPUT=0.75",
     );
     check("DAILY_COST=2.50\nLLM_PRICE_OUTPUT=4.50", "");
+    check("DAILY_COST=2.50\nLLM_MODEL=m\nLLM_MODELS=m 1/2", "");
+    check(
+        "LLM_MODELS=one, two cheap",
+        "LLM_MODELS: entry 2 is not a name with prices such as 0.75/0.075/4.50, e.g. LLM_MODELS=gpt-5.4-mini 0.75/0.075/4.50, gpt-5.4 2.50/0.25/15",
+    );
+    check(
+        &format!("PROMPT_ADDITION={}", "x".repeat(1_001)),
+        "PROMPT_ADDITION: longer than 1000 characters, e.g. PROMPT_ADDITION=The kids are 6 and 9.",
+    );
     check(
         "DAILY_COST=2.50\nLLM_PRICE_INPUT=cheap",
         "LLM_PRICE_INPUT: not a price such as 0.75, e.g. LLM_PRICE_INPUT=0.75",
@@ -385,11 +406,8 @@ fn console_hosts_are_added_to_the_local_ones() {
     let hosts = |lines: &str| valid_config(lines).console.rules.hosts;
     let local_and =
         |names: &[&str]| AllowedHosts::local().with_hosts(names.iter().map(|name| parse_host(name).unwrap()));
-    assert_eq!(
-        hosts("CONSOLE_BIND=192.168.1.9:3001\nCONSOLE_HOSTS=Dialarr.home.lan, nas:3001"),
-        local_and(&["192.168.1.9", "dialarr.home.lan", "nas"])
-    );
-    assert_eq!(hosts("CONSOLE_BIND="), AllowedHosts::local());
+    assert_eq!(hosts("CONSOLE_HOSTS=Dialarr.home.lan, nas:3001"), local_and(&["dialarr.home.lan", "nas"]));
+    assert_eq!(hosts("CONSOLE_BIND=192.168.1.9:3001"), AllowedHosts::local());
     check(
         "CONSOLE_HOSTS=nas,https://nas",
         "CONSOLE_HOSTS: entry 2 is not a host name, e.g. CONSOLE_HOSTS=dialarr.home.lan,dialarr.example.org",
@@ -434,6 +452,8 @@ fn debug_output_shows_no_secret_and_no_whole_phone_number() {
         SONARR_URL=http://sonarr:8989
         SONARR_API_KEY=sonarrsecret
         NOTIFICATION_SECRET=reportsecret
+        NTFY_URL=https://ntfy.sh/topicsecret
+        OPERATOR_WEBHOOK_URL=https://example.org/hooksecret
         CONSOLE_PASSWORD=consolesecret
         PHONE_WHITELIST=+15550100124,+15550100125"
     ));
@@ -445,6 +465,8 @@ fn debug_output_shows_no_secret_and_no_whole_phone_number() {
         "embedsecret",
         "sonarrsecret",
         "reportsecret",
+        "topicsecret",
+        "hooksecret",
         "consolesecret",
         "5550100",
     ];

@@ -4,6 +4,8 @@
 pub(super) const DEFAULT_TWILIO_API_URL: &str = "https://api.twilio.com";
 /// Default of `LLM_BASE_URL`.
 pub(super) const DEFAULT_LLM_BASE_URL: &str = "https://api.openai.com/v1";
+/// API of Pushover.
+const PUSHOVER_API_URL: &str = "https://api.pushover.net";
 
 /// Setting, which is an environment variable, a line of `.env`, or a stored row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,12 +41,14 @@ pub(super) enum VariableKind {
     /// Needed before the database is opened or to reach the console, so it is never stored.
     EnvironmentOnly,
     Plain,
+    /// Used only at the start.
+    PlainAtStart,
     /// Secret, which is stored in the secrets file and shown nowhere.
     Secret(SecretServer),
 }
 
 /// Server to which a secret is sent: the first of these URL variables that has a value, or a default. A secret that is
-/// sent nowhere has neither.
+/// sent nowhere, or is itself a URL, has neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SecretServer {
     pub(super) url_variables: &'static [&'static str],
@@ -52,6 +56,21 @@ pub(super) struct SecretServer {
 }
 
 impl SettingGroup {
+    /// Returns the word that names the group in URLs and forms.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::People => "people",
+            Self::Library => "library",
+            Self::Model => "model",
+            Self::Texting => "texting",
+            Self::Notifications => "notifications",
+            Self::Console => "console",
+            Self::Limits => "limits",
+            Self::Conversation => "conversations",
+        }
+    }
+
     pub fn label(self) -> &'static str {
         match self {
             Self::Server => "Server",
@@ -76,11 +95,16 @@ impl Variable {
         self.kind != VariableKind::EnvironmentOnly
     }
 
+    /// Returns whether a change takes effect only at the next start.
+    pub fn needs_restart(&self) -> bool {
+        matches!(self.kind, VariableKind::EnvironmentOnly | VariableKind::PlainAtStart)
+    }
+
     /// Returns the server of a secret; `None` for other settings.
     pub(super) fn secret_server(&self) -> Option<SecretServer> {
         match self.kind {
             VariableKind::Secret(server) => Some(server),
-            VariableKind::EnvironmentOnly | VariableKind::Plain => None,
+            VariableKind::EnvironmentOnly | VariableKind::Plain | VariableKind::PlainAtStart => None,
         }
     }
 }
@@ -92,6 +116,7 @@ pub fn find_variable(name: &str) -> Option<Variable> {
 
 const ENVIRONMENT_ONLY: VariableKind = VariableKind::EnvironmentOnly;
 const PLAIN: VariableKind = VariableKind::Plain;
+const PLAIN_AT_START: VariableKind = VariableKind::PlainAtStart;
 const UNBOUND_SECRET: VariableKind = secret_of(&[], None);
 
 const fn secret_of(
@@ -106,7 +131,7 @@ macro_rules! variables {
         $($name:ident = $value:literal, $kind:expr, $label:literal, $help:literal;)*
     })*) => {
         $($(
-            pub(super) const $name: Variable = Variable {
+            pub const $name: Variable = Variable {
                 name: stringify!($name),
                 example: concat!(stringify!($name), "=", $value),
                 group: SettingGroup::$group,
@@ -130,16 +155,16 @@ variables! {
             "Database file", "Path of the SQLite database, which is created if it does not exist.";
         SECRETS_FILE = "dialarr.secrets.json", ENVIRONMENT_ONLY,
             "Secrets file", "Path of the file with the stored secrets, by default beside the database.";
-        LOG_FORMAT = "pretty", PLAIN,
+        LOG_FORMAT = "pretty", PLAIN_AT_START,
             "Log format", "Format of log lines: pretty, or json for machines.";
-        RUST_LOG = "info,dialarr=debug", PLAIN,
+        RUST_LOG = "info,dialarr=debug", PLAIN_AT_START,
             "Log filter", "Log level, or a list of target=level pairs.";
     }
     People {
         ADMIN_PHONE = "+15550100123", PLAIN,
-            "Your phone number", "Phone number that becomes an admin at the start if it is unknown.";
+            "Your phone number", "Phone number that becomes an admin if it is unknown.";
         PHONE_WHITELIST = "+15550100123,+15550100124", PLAIN,
-            "Members", "Phone numbers that become members at the start if they are unknown.";
+            "Members", "Phone numbers that become members if they are unknown.";
         TZ = "Europe/Berlin", PLAIN,
             "Time zone", "Time zone of displayed times, such as Europe/Berlin.";
     }
@@ -168,6 +193,8 @@ variables! {
             "Model server", "Base URL of an OpenAI-compatible server, by default that of OpenAI.";
         LLM_MODEL = "gpt-5.4-mini", PLAIN,
             "Model", "Name of the model at its server.";
+        LLM_MODELS = "gpt-5.4-mini 0.75/0.075/4.50, gpt-5.4 2.50/0.25/15", PLAIN,
+            "Models to choose from", "Names of models of the same server, each with its prices for a million tokens: input/output or input/cached/output.";
         LLM_CONTEXT_WINDOW = "128000", PLAIN,
             "Context window", "Context size of the model in tokens, for the meter in the console.";
         LLM_REASONING_EFFORT = "auto", PLAIN,
@@ -176,8 +203,10 @@ variables! {
             "Token limit field", "Request field that limits an answer: auto, max_tokens or max_completion_tokens.";
         LLM_MAX_CONCURRENT = "64", PLAIN,
             "Concurrent requests", "Highest limit of concurrent requests to the model.";
+        PROMPT_ADDITION = "The kids are 6 and 9.", PLAIN,
+            "Addition to the prompt", "Text that the model reads in each request, at most 1,000 characters; it changes no rule that code checks.";
         LLM_PRICE_INPUT = "0.75", PLAIN,
-            "Input price", "Price of a million input tokens.";
+            "Input price", "Price of a million input tokens, for a model without prices in the list.";
         LLM_PRICE_CACHED = "0.075", PLAIN,
             "Cached input price", "Price of a million input tokens that the server had cached.";
         LLM_PRICE_OUTPUT = "4.50", PLAIN,
@@ -196,7 +225,7 @@ variables! {
     Texting {
         PUBLIC_URL = "https://sms.example.org", PLAIN,
             "Public URL", "Base URL at which Twilio calls Dialarr, without /webhook.";
-        TRUSTED_PROXIES = "127.0.0.1,172.16.0.0/12", PLAIN,
+        TRUSTED_PROXIES = "127.0.0.1,172.16.0.0/12", PLAIN_AT_START,
             "Trusted proxies", "Addresses or networks of the proxies and tunnels in front of the webhooks.";
         TWILIO_ACCOUNT_SID = "AC0123456789abcdef0123456789abcdef", PLAIN,
             "Account SID", "SID of the Twilio account, from its console.";
@@ -222,6 +251,18 @@ variables! {
             "Webhook URL", "Base URL at which Sonarr and Radarr reach Dialarr, by default the public URL.";
         QUIET_HOURS = "22-7", PLAIN,
             "Quiet hours", "Hours in which notifications wait until morning, such as 22-7, or off.";
+        NTFY_URL = "https://ntfy.sh/a-long-random-topic", UNBOUND_SECRET,
+            "ntfy topic", "URL of the ntfy topic that gets the alerts for you.";
+        NTFY_TOKEN = "tk_0123456789", secret_of(&["NTFY_URL"], None),
+            "ntfy access token", "Access token of ntfy, for a topic that needs one.";
+        PUSHOVER_TOKEN = "a0123456789", secret_of(&[], Some(PUSHOVER_API_URL)),
+            "Pushover API token", "Token of an application that you created at Pushover for the alerts.";
+        PUSHOVER_USER = "u0123456789", secret_of(&[], Some(PUSHOVER_API_URL)),
+            "Pushover user key", "Your user key at Pushover.";
+        OPERATOR_WEBHOOK_URL = "https://example.org/dialarr-alerts", UNBOUND_SECRET,
+            "Alert webhook", "URL that gets the alerts for you as JSON.";
+        OPERATOR_WEBHOOK_SECRET = "0123456789abcdef", secret_of(&["OPERATOR_WEBHOOK_URL"], None),
+            "Alert webhook secret", "Secret with which the alerts to the webhook are signed.";
     }
     Console {
         CONSOLE_BIND = "127.0.0.1:3001", ENVIRONMENT_ONLY,

@@ -5,6 +5,7 @@ pub mod call_failure;
 pub mod deletion;
 pub mod delivery_status;
 pub mod grammar;
+pub mod library_sample;
 pub mod lifecycle;
 pub mod memory;
 pub mod model_cost;

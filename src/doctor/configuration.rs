@@ -1,7 +1,7 @@
 //! Check of the variables and stored settings: invalid values, values without effect, misspelled names, and values that
 //! earlier versions shortened.
 
-use super::Finding;
+use super::{Finding, FindingGrade};
 use crate::config::{
     Config, ConfigProblem, ConfigProblems, ExpandedValue, IneffectiveReason, IneffectiveSetting,
     MisspelledName,
@@ -16,6 +16,12 @@ pub(crate) fn check_configuration(config: &Result<Config, ConfigProblems>) -> Ve
     findings.extend(notes.expanded_values.iter().map(expanded_value_finding));
     findings.extend(notes.ineffective_settings.iter().map(ineffective_setting_finding));
     findings
+}
+
+/// Returns the failures of a valid configuration: secrets that cannot be used.
+pub(super) fn unusable_secret_findings(config: &Config) -> impl Iterator<Item = Finding> {
+    let findings = config.notes.ineffective_settings.iter().map(ineffective_setting_finding);
+    findings.filter(|finding| finding.grade == FindingGrade::Failure)
 }
 
 fn problem_finding(problem: &ConfigProblem) -> Finding {

@@ -1,23 +1,29 @@
-//! Test of one connection, started from the console.
+//! Tests of connections, started from the console.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use futures_util::future::join_all;
+use tokio::sync::{Notify, Semaphore};
 
 use super::library::WebhookCheck;
-use super::{Finding, LongRequest, clock, embeddings, library, model, phone};
-use crate::config::Config;
+use super::phone::PublicAddress;
+use super::{Finding, LongRequest, alerts, clock, embeddings, library, model, phone};
+use crate::config::{self, Config, SettingGroup};
+use crate::engine::ModelCaller;
 use crate::http::{HttpClient, build_network_client};
 use crate::llm::embeddings::Embedder;
-use crate::setup::arr_instance::{ConfiguredInstance, library_instances};
+use crate::messaging::MessageChannel;
+use crate::messaging::alert_sender::AlertSender;
+use crate::messaging::twilio::Twilio;
+use crate::setup::arr_instance::ConfiguredInstance;
 use crate::setup::connect::WebhookTarget;
-use crate::tools::library::ArrInstances;
+use crate::store::queue::alerts::AlertTarget;
 
 /// Time limit of a test.
 const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Connection to another service, or to the local clock.
+/// Connection to another service, or part of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionKind {
     /// Sonarr or Radarr instance, by its name such as `radarr-4k` and its label.
@@ -25,8 +31,13 @@ pub(crate) enum ConnectionKind {
     Model,
     Embeddings,
     Phone,
+    /// Public address of the webhooks.
     Webhook,
+    Database,
+    Disk,
     Clock,
+    /// Target of alerts, whose test sends a message.
+    Alerts(AlertTarget),
 }
 
 impl ConnectionKind {
@@ -38,7 +49,12 @@ impl ConnectionKind {
             Self::Embeddings => "embeddings",
             Self::Phone => "phone",
             Self::Webhook => "webhook",
+            Self::Database => "database",
+            Self::Disk => "disk",
             Self::Clock => "clock",
+            Self::Alerts(AlertTarget::Ntfy) => "alerts-ntfy",
+            Self::Alerts(AlertTarget::Pushover) => "alerts-pushover",
+            Self::Alerts(AlertTarget::Webhook) => "alerts-webhook",
         }
     }
 
@@ -48,13 +64,38 @@ impl ConnectionKind {
             Self::Model => "Model",
             Self::Embeddings => "Embeddings",
             Self::Phone => "Twilio",
-            Self::Webhook => "Webhook address",
+            Self::Webhook => "Public address",
+            Self::Database => "Database",
+            Self::Disk => "Disk",
             Self::Clock => "Clock",
+            Self::Alerts(AlertTarget::Ntfy) => "Alerts by ntfy",
+            Self::Alerts(AlertTarget::Pushover) => "Alerts by Pushover",
+            Self::Alerts(AlertTarget::Webhook) => "Alerts by webhook",
+        }
+    }
+
+    /// Returns the group of the settings that a brief test of the connection covers.
+    fn group(self) -> Option<SettingGroup> {
+        match self {
+            Self::Library(..) => Some(SettingGroup::Library),
+            Self::Model | Self::Embeddings => Some(SettingGroup::Model),
+            Self::Phone => Some(SettingGroup::Texting),
+            Self::Alerts(_) => Some(SettingGroup::Notifications),
+            Self::Webhook | Self::Clock | Self::Database | Self::Disk => None,
         }
     }
 }
 
-/// Outcome of a request to test a connection.
+/// Extent of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TestExtent {
+    Complete,
+    /// Without the webhooks, which are set up after the connections, and without optional connections that are not
+    /// configured.
+    Brief,
+}
+
+/// Outcome of a request to test connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TestOutcome {
     Finished(Vec<Finding>),
@@ -64,38 +105,64 @@ pub(crate) enum TestOutcome {
 
 /// Tester of all connections. Clones share the permit.
 #[derive(Clone)]
-pub struct ConnectionTester(Arc<TesterParts>);
+pub struct ConnectionTester(Arc<Tester>);
 
-struct TesterParts {
-    instances: Vec<ConfiguredInstance>,
-    /// Configuration. `None` if Twilio, Sonarr and Radarr are simulated.
-    config: Option<Arc<Config>>,
-    embedder: Option<Arc<dyn Embedder>>,
-    /// Minimum similarity of texts that match.
-    floor: f32,
+struct Tester {
+    parts: TestedParts,
     /// Permit for the one test that may run at a time.
     test_permit: Semaphore,
 }
 
+/// Connections that are tested.
+pub(crate) struct TestedParts {
+    pub(crate) instances: Vec<ConfiguredInstance>,
+    /// Configuration. `None` if Twilio, Sonarr and Radarr are simulated.
+    pub(crate) config: Option<Arc<Config>>,
+    pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    /// Minimum similarity of texts that match.
+    pub(crate) floor: f32,
+    /// Sender of alerts; `None` without a target.
+    pub(crate) alerts: Option<AlertSender>,
+    /// `None` without an account.
+    pub(crate) carrier: Option<Arc<dyn MessageChannel>>,
+    /// Client of the configured account, which remembers whether the account was usable in its last request.
+    pub(crate) twilio: Option<Arc<Twilio>>,
+    /// Caller of the models, which remembers whether their server worked.
+    pub(crate) models: Arc<ModelCaller>,
+    /// Signal that a test has ended.
+    pub(crate) test_ended: Arc<Notify>,
+    /// `None` without an account.
+    pub(crate) public_address: Option<PublicAddress>,
+}
+
+impl TestedParts {
+    /// Returns the configured Twilio account and its client.
+    pub(super) fn twilio_account(&self) -> Option<(&config::Twilio, &Twilio)> {
+        Some((self.config.as_deref()?.twilio.as_ref()?, self.twilio.as_deref()?))
+    }
+}
+
 impl ConnectionTester {
-    pub fn new(
-        config: Option<Arc<Config>>,
-        library: &ArrInstances,
-        embedder: Option<Arc<dyn Embedder>>,
-        floor: f32,
-    ) -> Self {
-        let instances = library_instances(library);
-        Self(Arc::new(TesterParts { instances, config, embedder, floor, test_permit: Semaphore::new(1) }))
+    pub(crate) fn new(parts: TestedParts) -> Self {
+        Self(Arc::new(Tester { parts, test_permit: Semaphore::new(1) }))
+    }
+
+    pub(super) fn parts(&self) -> &TestedParts {
+        &self.0.parts
     }
 
     pub(crate) fn is_simulated(&self) -> bool {
-        self.0.config.is_none()
+        self.0.parts.config.is_none()
     }
 
     pub(crate) fn connections(&self) -> Vec<ConnectionKind> {
-        let libraries =
-            self.0.instances.iter().map(|instance| ConnectionKind::Library(instance.name, instance.label));
-        let others = match &self.0.config {
+        let libraries = self
+            .0
+            .parts
+            .instances
+            .iter()
+            .map(|instance| ConnectionKind::Library(instance.name, instance.label));
+        let others = match &self.0.parts.config {
             Some(_) => vec![
                 ConnectionKind::Model,
                 ConnectionKind::Embeddings,
@@ -105,32 +172,61 @@ impl ConnectionTester {
             ],
             None => vec![ConnectionKind::Embeddings],
         };
-        libraries.chain(others).collect()
+        let targets = self.0.parts.alerts.iter().flat_map(AlertSender::targets).map(ConnectionKind::Alerts);
+        libraries.chain(others).chain(targets).collect()
+    }
+
+    /// Tests the connections of a group of settings briefly and concurrently, with one finding for each.
+    pub(crate) async fn check_group(&self, group: SettingGroup) -> TestOutcome {
+        let Ok(_permit) = self.0.test_permit.try_acquire() else { return TestOutcome::Busy };
+        let connections = self.connections().into_iter();
+        let tests =
+            connections.filter(|connection| connection.group() == Some(group)).map(async |connection| {
+                Finding::combine(self.find_problems_in_time(connection, TestExtent::Brief).await)
+            });
+        let findings = join_all(tests).await.into_iter().flatten().collect();
+        self.0.parts.test_ended.notify_one();
+        TestOutcome::Finished(findings)
     }
 
     /// Tests one connection. Returns `Busy` while another test is running, because a hanging test would block a queue.
     pub(crate) async fn check_connection(&self, connection: ConnectionKind) -> TestOutcome {
         let Ok(_permit) = self.0.test_permit.try_acquire() else { return TestOutcome::Busy };
-        let findings = tokio::time::timeout(TEST_TIMEOUT, self.find_problems(connection)).await;
-        TestOutcome::Finished(findings.unwrap_or_else(|_| {
-            let summary = format!("{}: no response within {} s", connection.label(), TEST_TIMEOUT.as_secs());
-            vec![Finding::failure(summary, "check its URL, and that it is running")]
-        }))
+        let findings = self.find_problems_in_time(connection, TestExtent::Complete).await;
+        self.0.parts.test_ended.notify_one();
+        TestOutcome::Finished(findings)
     }
 
-    async fn find_problems(&self, connection: ConnectionKind) -> Vec<Finding> {
-        let config = self.0.config.as_deref();
+    async fn find_problems_in_time(&self, connection: ConnectionKind, extent: TestExtent) -> Vec<Finding> {
+        let findings = tokio::time::timeout(TEST_TIMEOUT, self.find_problems(connection, extent)).await;
+        findings.unwrap_or_else(|_| {
+            let summary = format!("{}: no response within {} s", connection.label(), TEST_TIMEOUT.as_secs());
+            vec![Finding::failure(summary, "check its URL, and that it is running")]
+        })
+    }
+
+    async fn find_problems(&self, connection: ConnectionKind, extent: TestExtent) -> Vec<Finding> {
+        let config = self.0.parts.config.as_deref();
         if let ConnectionKind::Library(name, _) = connection {
-            let Some(instance) = self.0.instances.iter().find(|instance| instance.name == name) else {
+            let Some(instance) = self.0.parts.instances.iter().find(|instance| instance.name == name) else {
                 return Vec::new();
             };
-            let webhook_check = config.map_or(WebhookCheck::Skip, |config| {
-                WebhookCheck::Compare(WebhookTarget::from_config(config, instance))
-            });
+            let webhook_check = match (config, extent) {
+                (Some(config), TestExtent::Complete) => {
+                    WebhookCheck::Compare(WebhookTarget::from_config(config, instance))
+                }
+                (None, _) | (_, TestExtent::Brief) => WebhookCheck::Skip,
+            };
             return library::check_instance(instance, webhook_check).await;
         }
         if connection == ConnectionKind::Embeddings {
-            return embeddings::check_embeddings(self.0.embedder.as_deref(), self.0.floor).await;
+            if self.0.parts.embedder.is_none() && extent == TestExtent::Brief {
+                return Vec::new();
+            }
+            return embeddings::check_embeddings(self.0.parts.embedder.as_deref(), self.0.parts.floor).await;
+        }
+        if let (ConnectionKind::Alerts(target), Some(sender)) = (connection, &self.0.parts.alerts) {
+            return vec![alerts::check_target(sender, target).await];
         }
         let Some(config) = config else { return Vec::new() };
         let network = match build_network_client() {
@@ -140,12 +236,43 @@ impl ConnectionTester {
             }
         };
         let http = HttpClient::over_network(network.clone());
-        match connection {
-            ConnectionKind::Library(..) | ConnectionKind::Embeddings => Vec::new(),
-            ConnectionKind::Model => model::check_model(config, &network, LongRequest::WithoutKey).await,
-            ConnectionKind::Phone => phone::check_account(config, &http).await,
-            ConnectionKind::Webhook => phone::check_own_webhook(config, &http).await,
-            ConnectionKind::Clock => clock::check_clock(config, &http).await.into_iter().collect(),
+        match (connection, extent) {
+            (
+                ConnectionKind::Library(..)
+                | ConnectionKind::Embeddings
+                | ConnectionKind::Database
+                | ConnectionKind::Disk
+                | ConnectionKind::Alerts(_),
+                _,
+            ) => Vec::new(),
+            (ConnectionKind::Model, _) => self.check_running_model(config, &network, extent).await,
+            (ConnectionKind::Phone, _) => match (self.0.parts.twilio_account(), extent) {
+                (None, _) => vec![phone::no_account_finding()],
+                (Some((account, client)), TestExtent::Complete) => {
+                    phone::check_account(account, client).await
+                }
+                (Some((account, client)), TestExtent::Brief) => phone::check_number(account, client).await,
+            },
+            (ConnectionKind::Webhook, _) => phone::check_own_webhook(config, &http).await,
+            (ConnectionKind::Clock, _) => clock::check_clock(config, &http).await.into_iter().collect(),
         }
+    }
+
+    /// Tests the model, and records the outcome as the state of its server.
+    async fn check_running_model(
+        &self,
+        config: &Config,
+        network: &reqwest::Client,
+        extent: TestExtent,
+    ) -> Vec<Finding> {
+        let long_request = LongRequest::WithoutKey;
+        let check = match extent {
+            TestExtent::Complete => model::check_model(config, network, long_request).await,
+            TestExtent::Brief => model::probe_model(config.llm.as_ref(), network, long_request).await,
+        };
+        if let Some(outcome) = check.outcome {
+            self.0.parts.models.record_test(outcome);
+        }
+        check.findings
     }
 }

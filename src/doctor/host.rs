@@ -10,6 +10,7 @@ use crate::clock::Clock;
 use crate::store::database::database_inspection::{
     DatabaseInspection, OverdueWork, SchemaState, inspect_database,
 };
+use crate::store::database::file_watch::DisplacedFile;
 use crate::store::memory::stats::StoredAnswerStats;
 
 const LOW_SPACE_BYTES: u64 = 1_000_000_000;
@@ -162,6 +163,21 @@ fn backlog_finding(OverdueWork { unanswered, unsent }: OverdueWork) -> Finding {
     }
 }
 
+/// Returns a finding on the database of the running program: its files, and the error of the last periodic write.
+pub(crate) fn open_database_finding(files: Result<(), DisplacedFile>, write_error: Option<&str>) -> Finding {
+    match (files, write_error) {
+        (Err(displaced), _) => Finding::failure(
+            format!("database: {displaced}"),
+            "restore the file, or restart dialarr serve, which then opens the file at that path or creates one",
+        ),
+        (Ok(()), Some(error)) => Finding::failure(
+            format!("database: failed to write: {error}"),
+            "see the log of dialarr serve, and check the disk",
+        ),
+        (Ok(()), None) => Finding::ok("database: in place and writable"),
+    }
+}
+
 /// Returns a finding on the free space on the disk of the database.
 pub(crate) fn disk_finding(path: &Path) -> Finding {
     let folder = match path.parent() {
@@ -208,6 +224,14 @@ mod tests {
             (FindingGrade::Failure, message("less than 1 MB")),
         ];
         assert_eq!(findings, expected);
+    }
+
+    #[test]
+    fn failed_periodic_write_is_a_failure() {
+        let finding = open_database_finding(Ok(()), Some("database or disk is full"));
+        let expected = "database: failed to write: database or disk is full";
+        assert_eq!((finding.grade, finding.summary.as_str()), (FindingGrade::Failure, expected));
+        assert_eq!(open_database_finding(Ok(()), None).grade, FindingGrade::Ok);
     }
 
     #[cfg(target_os = "linux")]

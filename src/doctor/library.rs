@@ -1,6 +1,6 @@
 //! Check of a Sonarr or Radarr instance: API access, settings, health problems and webhook.
 
-use super::{Finding, format_size};
+use super::{Finding, FindingGrade, INSTALL_WEBHOOKS, format_size};
 use crate::arr::common_api::{HealthLevel, HealthProblem, ServerKind};
 use crate::arr::{ArrError, RootFolder, SystemStatus};
 use crate::setup::ConflictPolicy;
@@ -19,14 +19,10 @@ pub(super) async fn check_instance(
     instance: &ConfiguredInstance,
     webhook_check: WebhookCheck,
 ) -> Vec<Finding> {
-    let (label, kind, api) = (instance.label, instance.server_kind(), instance.common_api());
-    let status = match api.fetch_status().await {
-        Ok(status) => status,
+    let (label, api) = (instance.label, instance.common_api());
+    let identity = check_identity(instance).await;
+    if identity.grade == FindingGrade::Failure {
         // Any further request would fail in the same way.
-        Err(error) => return vec![unusable_instance(label, &error)],
-    };
-    let identity = identity_finding(label, kind, &status);
-    if status.app_name != kind.name() {
         return vec![identity];
     }
     let (folders, profiles, health_problems, webhook) = tokio::join!(
@@ -54,6 +50,14 @@ pub(super) async fn check_instance(
     }
     findings.extend(webhook);
     findings
+}
+
+/// Checks that the instance responds, with one request.
+pub(super) async fn check_identity(instance: &ConfiguredInstance) -> Finding {
+    match instance.common_api().fetch_status().await {
+        Ok(status) => identity_finding(instance.label, instance.server_kind(), &status),
+        Err(error) => unusable_instance(instance.label, &error),
+    }
 }
 
 fn identity_finding(label: &str, kind: ServerKind, status: &SystemStatus) -> Finding {
@@ -111,6 +115,13 @@ fn health_findings(label: &str, health_problems: &[HealthProblem]) -> Vec<Findin
     }
 }
 
+pub(super) fn no_instance_finding() -> Finding {
+    Finding::warning(
+        "libraries: none is configured, so nothing can be requested",
+        "set SONARR_URL and SONARR_API_KEY, or RADARR_URL and RADARR_API_KEY",
+    )
+}
+
 async fn check_webhook(instance: &ConfiguredInstance, webhook_check: WebhookCheck) -> Vec<Finding> {
     let label = instance.label;
     let target = match webhook_check {
@@ -120,7 +131,8 @@ async fn check_webhook(instance: &ConfiguredInstance, webhook_check: WebhookChec
                 format!(
                     "{label}: its webhook is off, so ready titles are announced minutes late, and problems not at all"
                 ),
-                "set NOTIFICATION_SECRET and NOTIFICATION_URL (or PUBLIC_URL), then dialarr setup --apply",
+                "set NOTIFICATION_SECRET and NOTIFICATION_URL (or PUBLIC_URL), then install the webhooks in the setup \
+                 assistant of the console, or with dialarr setup --apply",
             )];
         }
         WebhookCheck::Skip => return Vec::new(),
@@ -133,7 +145,7 @@ async fn check_webhook(instance: &ConfiguredInstance, webhook_check: WebhookChec
     findings.extend(plan.conflicts.iter().map(|other| {
         Finding::warning(
             format!("{label}: the webhook {other} points to another Dialarr, or to an old URL"),
-            "remove it if no other Dialarr uses it: Settings, Connect; or dialarr setup --apply --take-over",
+            "remove it in its settings, Connect, if no other Dialarr uses it",
         )
     }));
     findings
@@ -144,7 +156,7 @@ async fn webhook_finding(instance: &ConfiguredInstance, plan: &WebhookPlan) -> F
     let (label, WebhookPlan { entry, changes, duplicates, .. }) = (instance.label, plan);
     if !changes.is_empty() {
         let diffs: Vec<String> = changes.iter().map(ToString::to_string).collect();
-        return Finding::warning(format!("{label}: webhook: {}", diffs.join("; ")), "dialarr setup --apply");
+        return Finding::warning(format!("{label}: webhook: {}", diffs.join("; ")), INSTALL_WEBHOOKS);
     }
     if *duplicates > 0 {
         return Finding::warning(
@@ -156,7 +168,8 @@ async fn webhook_finding(instance: &ConfiguredInstance, plan: &WebhookPlan) -> F
         Ok(()) => Finding::ok(format!("{label}: webhook set, and its test succeeded")),
         Err(error) => Finding::warning(
             format!("{label}: webhook set, but the test was unsuccessful: failed to {error}"),
-            "start dialarr serve; after a change of NOTIFICATION_SECRET: dialarr setup --apply --renew-secret",
+            "Dialarr must be running and reachable at NOTIFICATION_URL; after a change of NOTIFICATION_SECRET, install the \
+             webhooks again in the setup assistant of the console, or with dialarr setup --apply --renew-secret",
         ),
     }
 }

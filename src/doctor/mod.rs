@@ -1,14 +1,16 @@
-//! Read-only checks of services and settings, with hints for the operator, for `dialarr doctor` and the health page of
-//! the console.
+//! Checks of services and settings, with hints for the operator, for `dialarr doctor` and the console. They change
+//! nothing, but send a test message to each target of alerts.
 
+mod alerts;
 mod clock;
 pub(crate) mod configuration;
 pub mod connection_test;
 mod embeddings;
 pub(crate) mod host;
 mod library;
-mod model;
-mod phone;
+pub(crate) mod model;
+pub mod phone;
+mod quick_checks;
 mod secrets;
 pub(crate) mod service;
 
@@ -18,10 +20,15 @@ use futures_util::future::join_all;
 use crate::config::Config;
 use crate::http::{HttpClient, build_network_client};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
+use crate::messaging::alert_sender::AlertSender;
 use crate::outbound_clients::build_embedder;
 use crate::setup::arr_instance::configured_instances;
 use crate::setup::connect::WebhookTarget;
 use library::WebhookCheck;
+
+/// Hint for webhooks that are missing or differ.
+const INSTALL_WEBHOOKS: &str =
+    "install the webhooks in the setup assistant of the console, or with dialarr setup --apply";
 
 /// Outcome of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +38,8 @@ pub(crate) struct Finding {
     pub(crate) hint: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Grade of a finding; a worse one is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FindingGrade {
     Ok,
     Warning,
@@ -62,6 +70,23 @@ impl Finding {
     pub(crate) fn failure(summary: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { grade: FindingGrade::Failure, summary: summary.into(), hint: Some(hint.into()) }
     }
+
+    /// Combines the findings of one connection into a sentence: the worst of them, or everything that was found if all
+    /// is in order. Returns `None` if there are no findings.
+    pub(crate) fn combine(findings: Vec<Self>) -> Option<Self> {
+        let worst = findings.iter().map(|finding| finding.grade).max()?;
+        let mut findings = findings.into_iter();
+        if worst != FindingGrade::Ok {
+            return findings.find(|finding| finding.grade == worst);
+        }
+        let mut combined = findings.next()?;
+        for Self { summary, .. } in findings {
+            // Each summary starts with the name of the connection.
+            let (_, text) = summary.split_once(": ").unwrap_or(("", &summary));
+            combined.summary = format!("{}; {text}", combined.summary);
+        }
+        Some(combined)
+    }
 }
 
 /// Policy for the long test request, which may cost money.
@@ -81,28 +106,28 @@ pub(crate) async fn run_checks(config: &Config, long_request: LongRequest) -> an
     }));
     let embedder = config.embeddings.as_ref().map(|model| build_embedder(model, &network)).transpose()?;
     let floor = config.embeddings.as_ref().map_or(DEFAULT_SIMILARITY_FLOOR, |embeddings| embeddings.floor);
-    let (service, clock, libraries, phone, model, embeddings) = tokio::join!(
+    let alert_sender = AlertSender::new(config.alerts.clone(), http.clone());
+    let (service, clock, libraries, phone, model, embeddings, alerts) = tokio::join!(
         service::check_service(config.listen),
         clock::check_clock(config, &http),
         libraries,
         phone::check_phone(config, &http),
         model::check_model(config, &network, long_request),
         embeddings::check_embeddings(embedder.as_deref(), floor),
+        alerts::check_targets(&alert_sender),
     );
     let mut findings = secrets::check_secrets_file(&config.secrets_file);
     findings.extend(host::check_host(&config.database));
     findings.extend(service);
     findings.extend(clock);
     if instances.is_empty() {
-        findings.push(Finding::warning(
-            "libraries: none is configured, so nothing can be requested",
-            "set SONARR_URL and SONARR_API_KEY, or RADARR_URL and RADARR_API_KEY",
-        ));
+        findings.push(library::no_instance_finding());
     }
     findings.extend(libraries.into_iter().flatten());
     findings.extend(phone);
-    findings.extend(model);
+    findings.extend(model.findings);
     findings.extend(embeddings);
+    findings.extend(alerts);
     Ok(findings)
 }
 
@@ -115,5 +140,22 @@ pub(crate) fn format_size(bytes: u64) -> String {
             format!("{}.{} {name}", tenths / 10, tenths % 10)
         }
         None => "less than 1 MB".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Finding;
+
+    #[test]
+    fn combined_finding_is_the_worst_or_lists_all_that_is_in_order() {
+        let ok = ["Radarr: reachable, version 6", "Radarr: quality profiles: 2"].map(Finding::ok);
+        let all = Finding::ok("Radarr: reachable, version 6; quality profiles: 2");
+        assert_eq!(Finding::combine(ok.to_vec()), Some(all));
+        let warning = Finding::warning("Radarr: old", "update it");
+        let failure = Finding::failure("Radarr: no root folder", "add one");
+        let mixed = [&ok[..], &[warning, failure.clone()]].concat();
+        assert_eq!(Finding::combine(mixed), Some(failure));
+        assert_eq!(Finding::combine(Vec::new()), None);
     }
 }

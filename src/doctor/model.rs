@@ -1,10 +1,13 @@
 //! Check of the model: availability, tool calls and context length.
 
+use std::time::Duration;
+
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::{Finding, LongRequest};
 use crate::config::{Config, Llm};
-use crate::conversation::model_cost::DailyBudget;
+use crate::conversation::model_cost::{DailyBudget, TokenUsage};
 use crate::conversation::model_request::{ModelMessage, ModelRequest, ToolChoice};
 use crate::conversation::transcript::{EffectLevel, ToolAudience, ToolSpec};
 use crate::llm::{Model, ModelError, ModelResponse};
@@ -16,27 +19,58 @@ const LONG_REQUEST_BYTES: usize = 40_000;
 const BYTES_PER_TOKEN: usize = 5;
 const MAX_OUTPUT_TOKENS: u32 = 1024;
 
+/// Result of a test of the model.
+pub(super) struct ModelCheck {
+    pub(super) findings: Vec<Finding>,
+    /// Outcome of the first request. `None` if none was sent.
+    pub(super) outcome: Option<Result<(), ModelError>>,
+}
+
+impl ModelCheck {
+    fn without_request(finding: Finding) -> Self {
+        Self { findings: vec![finding], outcome: None }
+    }
+}
+
 pub(super) async fn check_model(
     config: &Config,
     network: &reqwest::Client,
     long_request: LongRequest,
-) -> Vec<Finding> {
-    let Some(llm) = &config.llm else {
-        return vec![Finding::ok("model: none is configured; only keywords are understood")];
+) -> ModelCheck {
+    let mut check = probe_model(config.llm.as_ref(), network, long_request).await;
+    if config.llm.is_some() {
+        check.findings.push(daily_limit_finding(config.limits.budget));
+    }
+    check
+}
+
+/// Tests the model with a tool call and, if `long_request` permits it, with a long request.
+pub(super) async fn probe_model(
+    llm: Option<&Llm>,
+    network: &reqwest::Client,
+    long_request: LongRequest,
+) -> ModelCheck {
+    let Some(llm) = llm else {
+        let finding = Finding::ok("model: none is configured; only keywords are understood");
+        return ModelCheck::without_request(finding);
     };
     let model = match build_model(llm, network) {
         Ok(model) => model,
         Err(error) => {
             let summary = format!("model: failed to {error:#}");
-            return vec![Finding::failure(summary, "check the LLM_ variables")];
+            return ModelCheck::without_request(Finding::failure(summary, "check the LLM_ variables"));
         }
     };
-    let limit = daily_limit_finding(config.limits.budget);
-    let first = match model.next_response(&probe_request("Call the tool check_status."), &mut |_| {}).await {
-        Ok(response) => tool_call_finding(&llm.model, &response),
-        Err(error) => return vec![unusable_model(&llm.model, &error), limit],
+    let started = Instant::now();
+    let response = model.next_response(&probe_request("Call the tool check_status."), &mut |_| {}).await;
+    let findings = match &response {
+        Ok(response) => vec![
+            tool_call_finding(llm, response, started.elapsed()),
+            check_context_length(llm, model.as_ref(), long_request).await,
+        ],
+        Err(error) => vec![unusable_model(&llm.model, error)],
     };
-    vec![first, check_context_length(llm, model.as_ref(), long_request).await, limit]
+    ModelCheck { findings, outcome: Some(response.map(drop)) }
 }
 
 fn daily_limit_finding(budget: DailyBudget) -> Finding {
@@ -57,15 +91,25 @@ fn format_thousands(number: u64) -> String {
     groups.join(",")
 }
 
-fn tool_call_finding(name: &str, response: &ModelResponse) -> Finding {
-    let cost = response.usage.map_or_else(String::new, |usage| format!(" ({} tokens)", usage.total()));
+fn tool_call_finding(llm: &Llm, response: &ModelResponse, latency: Duration) -> Finding {
+    let usage = response.usage.map_or_else(String::new, |usage| format_usage(llm, usage));
+    let (name, latency) = (&llm.model, latency.as_millis());
     if response.calls.iter().any(|call| call.name == "check_status") {
-        return Finding::ok(format!("model: {name} responds and calls tools{cost}"));
+        return Finding::ok(format!("model: {name} responds and calls tools{usage}, in {latency} ms"));
     }
     Finding::failure(
-        format!("model: {name} responds, but did not call the requested tool{cost}"),
+        format!("model: {name} responds, but did not call the requested tool{usage}, in {latency} ms"),
         "set LLM_MODEL to a model that supports tools; with Ollama, its page has the tag \"tools\"",
     )
+}
+
+/// Formats the tokens of the test and, for a model with prices, their cost.
+fn format_usage(llm: &Llm, usage: TokenUsage) -> String {
+    let cost = match llm.prices.cost(usage) {
+        0 => String::new(),
+        micros => format!(", which cost {}.{:06}", micros / 1_000_000, micros % 1_000_000),
+    };
+    format!(" ({} tokens{cost})", usage.total())
 }
 
 /// Checks the context length. A server that truncates a prompt shows it only by a low token count.
@@ -117,6 +161,14 @@ fn probe_request(text: &str) -> ModelRequest {
         messages: vec![ModelMessage::User(text.to_owned())],
         max_output_tokens: MAX_OUTPUT_TOKENS,
         reply_schema: None,
+    }
+}
+
+/// Returns a finding on the last request to the model's server.
+pub(crate) fn last_request_finding(name: &str, outcome: &Result<(), ModelError>) -> Finding {
+    match outcome {
+        Ok(()) => Finding::ok(format!("model: {name} responds")),
+        Err(error) => unusable_model(name, error),
     }
 }
 

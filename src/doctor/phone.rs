@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, StatusCode};
+use http::{Method, Request, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use url::Url;
 
-use super::Finding;
+use super::{Finding, FindingGrade, INSTALL_WEBHOOKS};
 use crate::access_rules::is_private_host;
 use crate::clock::Clock;
 use crate::config::{self, Config};
@@ -16,7 +16,7 @@ use crate::engine::PicturePolicy;
 use crate::http::HttpClient;
 use crate::messaging::error_codes::{ErrorCodeClass, look_up_error_code};
 use crate::messaging::message_log::ListedDelivery;
-use crate::messaging::twilio::WEBHOOK_PATH;
+use crate::messaging::twilio::{Twilio, WEBHOOK_PATH};
 use crate::messaging::twilio_account::{
     AccountError, IncomingPhoneNumber, MessagingService, NumberCapabilities,
 };
@@ -27,10 +27,15 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Age limit of delivery failures that are reported.
 const MAX_FAILURE_AGE: SignedDuration = SignedDuration::from_hours(7 * 24);
 const TWILIO_HOST: &str = "api.twilio.com";
-const SETUP_HINT: &str = "dialarr setup --apply";
 
 pub(super) async fn check_phone(config: &Config, http: &HttpClient) -> Vec<Finding> {
-    let (webhook, account) = tokio::join!(check_own_webhook(config, http), check_account(config, http));
+    let account = async {
+        match &config.twilio {
+            Some(twilio) => check_account(twilio, &build_twilio(twilio, http)).await,
+            None => vec![no_account_finding()],
+        }
+    };
+    let (webhook, account) = tokio::join!(check_own_webhook(config, http), account);
     webhook.into_iter().chain(account).collect()
 }
 
@@ -43,8 +48,34 @@ pub(super) async fn check_own_webhook(config: &Config, http: &HttpClient) -> Vec
         findings.extend(public_url_finding(&twilio.public_url));
     }
     findings.extend(untrusted_proxy_finding(config));
-    findings.push(request_own_webhook(twilio, http).await);
+    let public_url = twilio.public_url.as_str();
+    findings.push(request_own_webhook((public_url, http), (Method::POST, StatusCode::FORBIDDEN)).await);
     findings
+}
+
+/// Public address of the webhooks, and the client that requests it.
+#[derive(Clone)]
+pub struct PublicAddress {
+    pub url: String,
+    pub http: HttpClient,
+}
+
+/// Checks whether the public address reaches Dialarr, by a request that the service neither logs nor counts as refused.
+pub(super) async fn check_public_address(address: &PublicAddress) -> Finding {
+    let expected = (Method::GET, StatusCode::METHOD_NOT_ALLOWED);
+    request_own_webhook((&address.url, &address.http), expected).await
+}
+
+/// Returns a finding on the last request to the carrier.
+pub(super) fn last_request_finding(outcome: Option<Result<(), String>>) -> Finding {
+    match outcome {
+        None => Finding::ok("Twilio: no request was made yet"),
+        Some(Ok(())) => Finding::ok("Twilio: responds and accepts the credentials"),
+        Some(Err(problem)) => Finding::failure(
+            format!("Twilio: failed to {problem}"),
+            "check TWILIO_ACCOUNT_SID and TWILIO_AUTH_TOKEN, and the connection to the internet",
+        ),
+    }
 }
 
 /// Returns a warning if no proxy is trusted although the URL is https, which Dialarr does not serve itself. Clients of
@@ -60,31 +91,21 @@ fn untrusted_proxy_finding(config: &Config) -> Option<Finding> {
 }
 
 /// Checks the account and its number.
-pub(super) async fn check_account(config: &Config, http: &HttpClient) -> Vec<Finding> {
-    let Some(twilio) = &config.twilio else {
-        return vec![Finding::warning(
-            "Twilio: no account is configured, so texting is off",
-            "set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER; dialarr chat works with ADMIN_PHONE alone",
-        )];
-    };
-    let client = build_twilio(twilio, http);
+pub(super) async fn check_account(twilio: &config::Twilio, client: &Twilio) -> Vec<Finding> {
     let (number, service, deliveries) = tokio::join!(
         client.fetch_number(&twilio.phone_number),
         client.fetch_messaging_service(),
         client.fetch_recent_deliveries(&twilio.phone_number),
     );
     let urls = WebhookUrls::from_public_url(twilio.public_url.as_str());
-    let masked = twilio.phone_number.masked();
     let mut findings = Vec::new();
     match number {
         Ok(Some(number)) => {
-            findings.extend(number_findings(&number, &urls, &masked));
+            findings.push(sms_finding(&number, twilio));
+            findings.push(number_webhook_finding(&number, &urls));
             findings.push(pictures_finding(number.capabilities, twilio.pictures));
         }
-        Ok(None) => findings.push(Finding::failure(
-            format!("Twilio: the account has no number {masked}"),
-            "check TWILIO_PHONE_NUMBER and TWILIO_ACCOUNT_SID",
-        )),
+        Ok(None) => findings.push(missing_number(twilio)),
         Err(error) => {
             findings.push(account_finding(&error));
             // The other requests failed for the same reason.
@@ -102,23 +123,56 @@ pub(super) async fn check_account(config: &Config, http: &HttpClient) -> Vec<Fin
     findings
 }
 
-fn number_findings(number: &IncomingPhoneNumber, urls: &WebhookUrls, masked: &str) -> Vec<Finding> {
-    let sms = if number.capabilities.sms {
+/// Checks the account and the capabilities of its number, without the webhook.
+pub(super) async fn check_number(twilio: &config::Twilio, client: &Twilio) -> Vec<Finding> {
+    match client.fetch_number(&twilio.phone_number).await {
+        Ok(Some(number)) => {
+            vec![sms_finding(&number, twilio), pictures_finding(number.capabilities, twilio.pictures)]
+        }
+        Ok(None) => vec![missing_number(twilio)],
+        Err(error) => vec![account_finding(&error)],
+    }
+}
+
+pub(super) fn no_account_finding() -> Finding {
+    Finding::warning(
+        "Twilio: no account is configured, so texting is off",
+        "set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER; dialarr chat works with ADMIN_PHONE alone",
+    )
+}
+
+/// Returns the failure of an address that Twilio cannot reach.
+pub(super) fn private_address_finding(config: &Config) -> Option<Finding> {
+    let twilio = config.twilio.as_ref().filter(|twilio| twilio.api_url.host_str() == Some(TWILIO_HOST))?;
+    public_url_finding(&twilio.public_url).filter(|finding| finding.grade == FindingGrade::Failure)
+}
+
+fn missing_number(twilio: &config::Twilio) -> Finding {
+    Finding::failure(
+        format!("Twilio: the account has no number {}", twilio.phone_number.masked()),
+        "check TWILIO_PHONE_NUMBER and TWILIO_ACCOUNT_SID",
+    )
+}
+
+fn sms_finding(number: &IncomingPhoneNumber, twilio: &config::Twilio) -> Finding {
+    let masked = twilio.phone_number.masked();
+    if number.capabilities.sms {
         Finding::ok(format!("Twilio: the number {masked} belongs to the account and can send texts"))
     } else {
         Finding::failure(
             format!("Twilio: the number {masked} cannot send texts"),
             "buy a number with the SMS capability",
         )
-    };
+    }
+}
+
+fn number_webhook_finding(number: &IncomingPhoneNumber, urls: &WebhookUrls) -> Finding {
     let changes = urls.setting_diffs(number);
-    let webhook = if changes.is_empty() {
-        Finding::ok("Twilio: webhook and fallback of the number set")
-    } else {
-        let diffs: Vec<String> = changes.iter().map(ToString::to_string).collect();
-        Finding::failure(format!("Twilio: number: {}", diffs.join("; ")), SETUP_HINT)
-    };
-    vec![sms, webhook]
+    if changes.is_empty() {
+        return Finding::ok("Twilio: webhook and fallback of the number set");
+    }
+    let diffs: Vec<String> = changes.iter().map(ToString::to_string).collect();
+    Finding::failure(format!("Twilio: number: {}", diffs.join("; ")), INSTALL_WEBHOOKS)
 }
 
 fn pictures_finding(capabilities: NumberCapabilities, policy: PicturePolicy) -> Finding {
@@ -142,7 +196,7 @@ fn service_finding(
     let changes = urls.service_diffs(&service);
     Some(match changes.first() {
         None => Finding::ok("Twilio: the messaging service forwards texts here"),
-        Some(change) => Finding::failure(format!("Twilio: messaging service: {change}"), SETUP_HINT),
+        Some(change) => Finding::failure(format!("Twilio: messaging service: {change}"), INSTALL_WEBHOOKS),
     })
 }
 
@@ -162,10 +216,14 @@ fn public_url_finding(public_url: &Url) -> Option<Finding> {
     })
 }
 
-/// Requests Dialarr's own webhook without a signature, which Dialarr rejects with status 403.
-async fn request_own_webhook(twilio: &config::Twilio, http: &HttpClient) -> Finding {
-    let url = format!("{}{WEBHOOK_PATH}", twilio.public_url.as_str().trim_end_matches('/'));
-    let response = match Request::post(&url).body(Bytes::new()) {
+/// Requests Dialarr's own webhook without a signature. Dialarr rejects a POST request with status 403, and a GET request
+/// with 405.
+async fn request_own_webhook(
+    (public_url, http): (&str, &HttpClient),
+    (method, expected): (Method, StatusCode),
+) -> Finding {
+    let url = format!("{}{WEBHOOK_PATH}", public_url.trim_end_matches('/'));
+    let response = match Request::builder().method(method).uri(&url).body(Bytes::new()) {
         Ok(request) => http.send(request, TIMEOUT).await.map(|response| response.status()),
         Err(error) => {
             let summary = format!("webhook: {url} is not a valid URL ({error})");
@@ -175,9 +233,10 @@ async fn request_own_webhook(twilio: &config::Twilio, http: &HttpClient) -> Find
     let hint = "start dialarr serve; if it is running, check the proxy or tunnel, and try from another network, since \
          some routers block access to their own public address";
     match response {
-        Ok(StatusCode::FORBIDDEN) => Finding::ok(format!("webhook: {url} reaches Dialarr")),
+        Ok(status) if status == expected => Finding::ok(format!("webhook: {url} reaches Dialarr")),
         Ok(status) => {
-            Finding::warning(format!("webhook: {url} returns {} instead of 403", status.as_u16()), hint)
+            let (status, expected) = (status.as_u16(), expected.as_u16());
+            Finding::warning(format!("webhook: {url} returns {status} instead of {expected}"), hint)
         }
         Err(error) => Finding::warning(format!("webhook: failed to {error} at {url}"), hint),
     }
@@ -222,7 +281,6 @@ fn account_finding(error: &AccountError) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::FindingGrade;
     use super::*;
     use crate::config::ConfigSources;
 

@@ -9,6 +9,7 @@ pub mod inbound;
 mod lifecycle;
 pub mod memory;
 mod model_calls;
+pub mod moved_servers;
 pub mod notifications;
 pub mod operator;
 mod parts;
@@ -35,6 +36,7 @@ use inbound::scheduler::TurnScheduler;
 use lifecycle::EngineLifecycle;
 use memory::indexer::MemoryIndexer;
 use memory::recall::AnswerRecall;
+use moved_servers::MovedServers;
 use notifications::arr_event_intake::ArrEventIntake;
 use notifications::notifier::Notifier;
 use notifications::reconciler::Reconciler;
@@ -50,6 +52,7 @@ use turns::turn_runner::TurnRunners;
 use work_signal::WorkSignal;
 
 pub use codes::CodeSource;
+pub(crate) use model_calls::caller::ModelCaller;
 pub(crate) use parts::{EngineConfiguration, EngineParts};
 pub use settings::{HouseholdSettings, MetadataSource, ModelSkipping, PicturePolicy, Quotas, SmsReactions};
 
@@ -70,6 +73,7 @@ pub struct Engine {
     pub conversation_actions: ConversationActions,
     pub turn_actions: TurnActions,
     pub answer_actions: AnswerActions,
+    pub moved_servers: MovedServers,
     clock_steps: ClockStepAdoption,
     parts: EngineParts,
     lifecycle: EngineLifecycle,
@@ -104,6 +108,7 @@ impl Engine {
             conversation_actions: ConversationActions::new(parts, scheduler.clone(), admission.clone()),
             turn_actions: TurnActions::new(parts, scheduler.clone()),
             answer_actions: AnswerActions::new(parts, answer_stored),
+            moved_servers: MovedServers::new(parts),
             admission,
             scheduler,
             clock_steps: ClockStepAdoption::new(parts),
@@ -115,6 +120,11 @@ impl Engine {
     /// Returns the newest settings of the household.
     pub fn settings(&self) -> Arc<HouseholdSettings> {
         self.parts.live.settings()
+    }
+
+    /// Returns the caller of the configured models, which knows the state of their server.
+    pub(crate) fn model_caller(&self) -> Arc<ModelCaller> {
+        self.parts.live.current().models.clone()
     }
 
     /// Replaces the parts that depend on the configuration. Running turns end on the earlier ones.

@@ -114,8 +114,8 @@ impl ReplyAddress {
         )
     }
 
-    /// Loads the address of a user for a message that is not a reply. Such a message is sent from our address that the
-    /// user last texted, or from `our_number`.
+    /// Loads the address of a user for a message that is not a reply. Such a message is sent from `our_number`, because the
+    /// number that the user last texted may belong to an earlier account, or by the messenger that the user last used.
     pub(super) fn load_for_user(
         conn: &mut Conn,
         user: &User,
@@ -123,7 +123,8 @@ impl ReplyAddress {
     ) -> QueryResult<Self> {
         let last_address = match user.test {
             true => Some(Address::console()),
-            false => users::load_last_address(conn, user.id)?,
+            false => users::load_last_address(conn, user.id)?
+                .filter(|last| our_number.is_none() || !last.prefix().is_empty()),
         };
         let from = last_address.or_else(|| our_number.cloned()).unwrap_or_else(Address::local);
         let to = Address::new(format!("{}{}", from.prefix(), user.phone.as_str()));

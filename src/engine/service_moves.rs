@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use super::reply_address::ReplyAddress;
 use super::settings::HouseholdSettings;
 use crate::conversation::deletion::deletion_messages;
-use crate::conversation::transcript::{UserId, UserStatus};
+use crate::conversation::library_sample::server_label;
+use crate::conversation::transcript::UserId;
 use crate::store::confirmation::approvals::{self, EndedApprovalSubject};
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::confirmation::pending_lookup;
@@ -28,6 +29,9 @@ pub(crate) fn end_work_on_earlier_servers(
         service_identities::void_turns(conn, slot, now)?;
         if slot == CARRIER_SLOT {
             lookups::give_up_lookups(conn, now)?;
+            if let Some(number) = &settings.number {
+                lookups::change_sender_of_queued(conn, number)?;
+            }
         } else {
             close_prompts(conn, slot, settings, now)?;
             end_removal_requests(conn, slot, settings, now)?;
@@ -36,7 +40,7 @@ pub(crate) fn end_work_on_earlier_servers(
     Ok(())
 }
 
-/// Closes the confirmation prompts about titles of an instance, and tells their users.
+/// Closes the confirmation prompts about titles of an instance, and notifies their users.
 fn close_prompts(
     conn: &mut Conn,
     instance: &str,
@@ -45,13 +49,13 @@ fn close_prompts(
 ) -> QueryResult<()> {
     for (user, prompt) in pending_lookup::load_actions_on_instance(conn, instance)? {
         pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;
-        let message = deletion_messages::format_prompt_of_moved_server(service_label(instance));
+        let message = deletion_messages::format_prompt_of_moved_server(server_label(instance));
         notify_user(conn, user, (&format!("moved:prompt:{prompt}"), &message), settings, now)?;
     }
     Ok(())
 }
 
-/// Ends the open removal requests about titles of an instance, and tells their members.
+/// Ends the open removal requests about titles of an instance, and notifies their members.
 fn end_removal_requests(
     conn: &mut Conn,
     instance: &str,
@@ -63,8 +67,8 @@ fn end_removal_requests(
             EndedApprovalSubject::Removal(item) => Some(item.as_ref()),
             EndedApprovalSubject::Join | EndedApprovalSubject::UnreadableRemoval => None,
         };
-        let message = deletion_messages::format_removal_on_moved_server(item, service_label(instance));
-        notify_user(conn, ended.user, (&format!("moved:approval:{}", ended.id), &message), settings, now)?;
+        let message = deletion_messages::format_removal_on_moved_server(item, server_label(instance));
+        notify_user(conn, ended.user, (&format!("approval:{}:expired", ended.id), &message), settings, now)?;
     }
     Ok(())
 }
@@ -77,19 +81,6 @@ fn notify_user(
     now: Timestamp,
 ) -> QueryResult<()> {
     let user = users::load_user(conn, user)?;
-    if user.status != UserStatus::Active || user.opted_out {
-        return Ok(());
-    }
     let address = ReplyAddress::load_for_user(conn, &user, settings.number.as_ref())?;
     outbox::queue_message_once(conn, &address.notification_message(key, message), now)
-}
-
-fn service_label(instance: &str) -> &str {
-    match instance {
-        "radarr" => "Radarr",
-        "radarr-4k" => "Radarr 4K",
-        "sonarr" => "Sonarr",
-        "sonarr-4k" => "Sonarr 4K",
-        other => other,
-    }
 }

@@ -46,6 +46,8 @@ pub struct HouseholdSettings {
     pub budget: DailyBudget,
     pub triage_level: TriageLevel,
     pub model_skipping: ModelSkipping,
+    /// Text of the operator that each request to the model contains.
+    pub prompt_addition: Option<String>,
     pub reactions: SmsReactions,
     /// Quiet hours for notifications of users who have not set their own.
     pub quiet_hours: Option<QuietHours>,

@@ -32,6 +32,11 @@ pub trait Model: Send + Sync {
         request: &ModelRequest,
         sink: DeltaSink<'_>,
     ) -> Result<ModelResponse, ModelError>;
+
+    /// Checks that the server responds and accepts the key, without a call of the model.
+    async fn check_server(&self) -> Result<(), ModelError> {
+        Ok(())
+    }
 }
 
 /// Receiver of the deltas of a streamed response.

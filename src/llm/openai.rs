@@ -48,6 +48,9 @@ impl Default for ResponseTimeouts {
     }
 }
 
+/// Time limit of the list of models.
+const LIST_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Error of an API key that cannot be sent.
 #[derive(Debug, thiserror::Error)]
 #[error("use the API key: it has characters that are not allowed in a header")]
@@ -55,6 +58,7 @@ pub struct InvalidKey(#[from] InvalidHeaderValue);
 
 /// Client of one model on one server.
 pub struct OpenAiModel {
+    http: reqwest::Client,
     client: Client<ServerEndpoint>,
     model: String,
     timeouts: ResponseTimeouts,
@@ -67,6 +71,7 @@ impl OpenAiModel {
         let dialect =
             ServerDialect::from_host(&settings.base_url, &settings.reasoning_effort, &settings.token_field);
         Ok(Self {
+            http: http.clone(),
             client: transport::build_client(http, &settings.base_url, settings.key)?,
             model: settings.model,
             timeouts: settings.timeouts,
@@ -179,6 +184,23 @@ impl OpenAiModel {
         }
     }
 
+    /// Requests the list of models. Only its status is read.
+    async fn request_model_list(&self) -> Result<(), ModelError> {
+        let endpoint = self.client.config();
+        let request = self.http.get(endpoint.url("/models")).headers(endpoint.headers());
+        let response =
+            request.send().await.map_err(|_| ModelError::Unavailable("no connection".to_owned()))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(());
+        }
+        match error_response::ErrorResponse::from_response(status, response.headers(), &[]).into_error() {
+            // The server responds, but has no such list, or rejects its request.
+            ModelError::Rejected(_) | ModelError::ContextTooLong | ModelError::RateLimited { .. } => Ok(()),
+            error => Err(error),
+        }
+    }
+
     fn lock_dialect(&self) -> MutexGuard<'_, ServerDialect> {
         self.dialect.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -198,6 +220,10 @@ impl Model for OpenAiModel {
         let outcome = timeout(self.timeouts.step, self.negotiate_fields(request, sink)).await;
         let key = self.client.config().api_key().expose_secret();
         outcome.unwrap_or(Err(ModelError::Timeout)).map_err(|error| error_response::redact_error(error, key))
+    }
+
+    async fn check_server(&self) -> Result<(), ModelError> {
+        timeout(LIST_TIMEOUT, self.request_model_list()).await.unwrap_or(Err(ModelError::Timeout))
     }
 }
 
@@ -738,5 +764,14 @@ mod tests {
             format!("{:?}", OpenAiModel::new(&build_network_client().unwrap(), settings).unwrap()),
             "OpenAi(m at http://127.0.0.1:1/v1)"
         );
+    }
+
+    #[tokio::test]
+    async fn server_check_reads_the_status_of_the_list_of_models() {
+        for (status, works) in [(200, true), (404, true), (429, true), (401, false), (503, false)] {
+            let server = StubServer::start("/models", move |_| empty_response(status)).await;
+            assert_eq!(model(server.uri()).check_server().await.is_ok(), works, "{status}");
+            assert_eq!(server.requests().len(), 1);
+        }
     }
 }

@@ -197,7 +197,7 @@ impl Twilio {
             .header(AUTHORIZATION, self.authorization_header())
             .body(Bytes::new())
             .map_err(|error| LookupError(error.to_string()))?;
-        let response = self.http().send(request, LIST_TIMEOUT).await;
+        let response = self.exchange(request, LIST_TIMEOUT).await;
         response.map_err(|error| LookupError(telemetry::error_chain(&error)))
     }
 }

@@ -1,5 +1,7 @@
 //! Message channels: sending of outbound messages, and the carrier's records of inbound and outbound ones.
 
+pub mod alert_sender;
+pub mod alert_targets;
 pub mod console;
 pub mod error_codes;
 pub mod fake;
@@ -39,6 +41,11 @@ pub trait MessageChannel: Send + Sync {
 
     /// Fetches the carrier's record of an inbound message; `None` if there is none with this id.
     async fn fetch_received(&self, sid: &str) -> Result<Option<MessageFields>, LookupError>;
+
+    /// Returns whether the account was usable in the last request, or why not; `None` before the first request.
+    fn last_outcome(&self) -> Option<Result<(), String>> {
+        None
+    }
 
     /// Returns the identity of the carrier account, to which its records belong; `None` if the channel has no account.
     fn account_identity(&self) -> Option<String> {

@@ -28,6 +28,9 @@ const MAX_CONCURRENT_SENDS: usize = 16;
 /// Backoff between attempts for a message that was certainly not accepted.
 const SEND_BACKOFF: BackoffPolicy =
     BackoffPolicy { first_pause: Duration::from_secs(2), factor: 2, max_pause: Duration::from_secs(300) };
+/// Backoff between attempts to record the outcome of a send, which nothing else knows.
+const RECORD_BACKOFF: BackoffPolicy =
+    BackoffPolicy { first_pause: Duration::from_secs(1), factor: 2, max_pause: Duration::from_secs(30) };
 /// Delay before a failed lookup is retried.
 const LOOKUP_RETRY_DELAY: Duration = Duration::from_secs(30);
 /// Time limit of the lookup before a message from before the start is sent.
@@ -283,9 +286,11 @@ impl OutboxRelay {
             Ok(Some(receipt)) => self.record_attempt(&unresolved.due, Ok(receipt)).await,
             Ok(None) => {
                 let now = self.parts.clock.now();
+                let [first_delay, last_delay] = self.parts.settings.current().lookup_delays;
                 let count = LookupCount {
                     earlier: lookups_before,
-                    required: self.parts.settings.current().lookup_delays.len(),
+                    required: 2,
+                    pause: last_delay.saturating_sub(first_delay),
                 };
                 let record = move |conn: &mut _| lookups::record_unsuccessful_lookup(conn, id, count, now);
                 self.parts.db.write(record).await.map(|outcome| {
@@ -327,18 +332,39 @@ impl OutboxRelay {
         }
     }
 
+    /// Records the outcome of an attempt, and repeats that until the database accepts the record, e.g. until the disk has
+    /// space again. Without the record, the message would hold back later ones to the same user.
     async fn record_attempt(
         &self,
-        &DueMessage { id, kind, attempt, .. }: &DueMessage,
+        due: &DueMessage,
         outcome: Result<CarrierReceipt, SendError>,
     ) -> Result<(), DbError> {
-        let now = self.parts.clock.now();
         if let Err(error) = &outcome {
-            tracing::warn!(outbox = %id, attempt, %error, "failed to send a message");
+            tracing::warn!(outbox = %due.id, attempt = due.attempt, %error, "failed to send a message");
         }
+        let mut failures = 0;
+        loop {
+            let error = match self.try_record_attempt(due, &outcome).await {
+                Ok(()) => return Ok(()),
+                Err(DbError::Closed) => return Err(DbError::Closed),
+                Err(error) => error,
+            };
+            failures += 1;
+            tracing::error!(outbox = %due.id, failures, %error, "failed to record the outcome of a send");
+            tokio::time::sleep(RECORD_BACKOFF.pause_after(failures, None)).await;
+        }
+    }
+
+    async fn try_record_attempt(
+        &self,
+        &DueMessage { id, kind, attempt, .. }: &DueMessage,
+        outcome: &Result<CarrierReceipt, SendError>,
+    ) -> Result<(), DbError> {
+        let now = self.parts.clock.now();
         match outcome {
             Ok(receipt) => {
-                let policy = self.parts.settings.current().acceptance_policy.clone();
+                let (receipt, policy) =
+                    (receipt.clone(), self.parts.settings.current().acceptance_policy.clone());
                 let record = move |conn: &mut _| {
                     let accepted = AcceptedMessage { sid: &receipt.sid, created_at: receipt.created_at };
                     outbox::record_acceptance(conn, id, &accepted, &policy, now)
@@ -358,12 +384,14 @@ impl OutboxRelay {
                 self.parts.db.write(move |conn| outbox::postpone_message(conn, id, at, &reason, now)).await
             }
             Err(SendError::Unknown(reason)) => {
+                let reason = reason.clone();
                 self.parts.db.write(move |conn| outbox::mark_message_unknown(conn, id, &reason, now)).await
             }
             Err(SendError::OptedOut) => {
                 self.parts.db.write(move |conn| outbox::record_carrier_opt_out(conn, id, now).map(drop)).await
             }
             Err(SendError::Permanent { code, meaning }) => {
+                let (code, meaning) = (*code, meaning.clone());
                 self.parts
                     .db
                     .write(move |conn| {

@@ -1,5 +1,6 @@
 //! Twilio channel: sends one message per request, and classifies the response.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -60,15 +61,39 @@ pub enum TwilioSender {
 pub struct Twilio {
     account: TwilioAccount,
     http: HttpClient,
+    /// Whether the account was usable in the last request; `None` before the first one.
+    last_outcome: Mutex<Option<Result<(), String>>>,
 }
 
 impl Twilio {
     pub fn new(account: TwilioAccount, http: HttpClient) -> Self {
-        Self { account, http }
+        Self { account, http, last_outcome: Mutex::new(None) }
     }
 
-    pub(super) fn http(&self) -> &HttpClient {
-        &self.http
+    /// Sends a request to the API, and records whether the account is usable.
+    pub(super) async fn exchange(
+        &self,
+        request: Request<Bytes>,
+        timeout: Duration,
+    ) -> Result<Response<Bytes>, HttpError> {
+        let response = self.http.send(request, timeout).await;
+        self.record_outcome(match &response {
+            Ok(response) if is_unusable(response.status()) => {
+                Err(format!("use the Twilio account: {}", parse_error_response(response).1))
+            }
+            Ok(_) => Ok(()),
+            Err(error) => Err(format!("reach Twilio: {}", telemetry::error_chain(error))),
+        });
+        response
+    }
+
+    /// Records that a request was abandoned because it took too long.
+    pub(crate) fn record_timeout(&self) {
+        self.record_outcome(Err("reach Twilio: get a response in time".to_owned()));
+    }
+
+    fn record_outcome(&self, outcome: Result<(), String>) {
+        *self.last_outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
     }
 
     pub(super) fn messages_url(&self) -> String {
@@ -138,8 +163,12 @@ impl MessageChannel for Twilio {
         Some(self.account.resource_url(""))
     }
 
+    fn last_outcome(&self) -> Option<Result<(), String>> {
+        self.last_outcome.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     async fn send(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
-        match self.http.send(self.send_request(message)?, SEND_TIMEOUT).await {
+        match self.exchange(self.send_request(message)?, SEND_TIMEOUT).await {
             Ok(response) if response.status().is_success() => parse_receipt(&response),
             Ok(response) => Err(send_error(&response)),
             Err(error @ HttpError::NotSent(_)) => {
@@ -230,6 +259,11 @@ pub(super) fn parse_error_response(response: &Response<Bytes>) -> (Option<u32>, 
         (None, None) => format!("HTTP {}", response.status()),
     };
     (code, meaning)
+}
+
+/// Returns whether a status concerns all requests of the account.
+fn is_unusable(status: StatusCode) -> bool {
+    status.is_server_error() || [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status)
 }
 
 fn send_error(response: &Response<Bytes>) -> SendError {

@@ -129,7 +129,7 @@ impl Twilio {
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(Bytes::from(body))
             .map_err(|error| HttpError::NotSent(error.into()))?;
-        let response = self.http().send(request, ACCOUNT_TIMEOUT).await?;
+        let response = self.exchange(request, ACCOUNT_TIMEOUT).await?;
         if !response.status().is_success() {
             let (code, meaning) = parse_error_response(&response);
             return Err(AccountError::Rejected { code, meaning });

@@ -6,9 +6,11 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::loading::resolve_rows;
+use super::prepared_change::PreparedChange;
 use super::secrets_file::{SecretsFile, SecretsFileError, StoredSecrets};
 use crate::config::{
     BoundSecret, Config, ConfigProblem, ConfigSources, StoredValue, VARIABLES, ValueSource, Variable,
+    find_setting,
 };
 use crate::failpoint;
 use crate::store::audit::Actor;
@@ -86,10 +88,11 @@ impl SettingsContext {
 pub fn apply_changes(
     conn: &mut Conn,
     context: &SettingsContext,
-    change: &SettingsChange,
+    change: &PreparedChange,
     actor: Actor,
     now: Timestamp,
 ) -> QueryResult<SettingsOutcome> {
+    let change = change.change();
     let rows = load_settings(conn)?;
     if rows.iter().any(|row| change.is_based_on_older(row)) {
         return Ok(SettingsOutcome::Conflict);
@@ -130,6 +133,12 @@ pub fn remove_unused_secrets(
 }
 
 impl SettingsChange {
+    /// Returns the changed settings that this version knows.
+    pub fn variables(&self) -> impl Iterator<Item = Variable> {
+        let unset = self.unset.iter().filter_map(|name| find_setting(name).ok());
+        self.set.iter().map(|(variable, _)| *variable).chain(unset)
+    }
+
     fn sets(&self, name: &str) -> bool {
         self.set.iter().any(|(variable, _)| variable.name == name)
     }
@@ -147,19 +156,23 @@ impl SettingsChange {
     fn apply_to(&self, before: &ConfigSources) -> ConfigSources {
         let mut stored = before.stored().clone();
         stored.retain(|name, _| !self.unset.contains(name));
-        let (secrets, texts): (Vec<_>, Vec<_>) =
-            self.set.iter().partition(|(variable, _)| variable.is_secret());
-        let texts = texts.into_iter();
-        stored.extend(texts.map(|(variable, value)| {
-            (variable.name.to_owned(), StoredValue::Text(value.expose_secret().trim().to_owned()))
+        stored.extend(self.set.iter().map(|(variable, value)| {
+            let text = value.expose_secret().trim();
+            let value = if variable.is_secret() {
+                StoredValue::Secret(BoundSecret { value: text.into(), origin: None })
+            } else {
+                StoredValue::Text(text.to_owned())
+            };
+            (variable.name.to_owned(), value)
         }));
         let names = self.set.iter().map(|(variable, _)| variable.name);
         let after = before.clone().without_overrides(names).with_stored(stored.clone());
-        stored.extend(secrets.into_iter().map(|(variable, value)| {
-            let value = SecretString::from(value.expose_secret().trim());
-            let secret = BoundSecret { value, origin: after.server_origin(*variable) };
-            (variable.name.to_owned(), StoredValue::Secret(secret))
-        }));
+        // The URL of a secret's server may be a secret of the same change.
+        for (variable, _) in &self.set {
+            if let Some(StoredValue::Secret(secret)) = stored.get_mut(variable.name) {
+                secret.origin = after.server_origin(*variable);
+            }
+        }
         after.with_stored(stored)
     }
 
@@ -205,7 +218,7 @@ fn find_needed_secrets(
         let source = before.value_source(variable.name);
         let origin = match (source, before.stored().get(variable.name)) {
             (ValueSource::Stored, Some(StoredValue::Secret(secret))) => secret.origin.clone(),
-            (ValueSource::Environment | ValueSource::EnvFile(_), _) if before.has_secret(*variable) => {
+            (ValueSource::Environment | ValueSource::EnvFile(_), _) if before.has_value(*variable) => {
                 Some(old.clone()?)
             }
             _ => return None,

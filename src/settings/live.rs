@@ -2,14 +2,40 @@
 
 use std::sync::Arc;
 
+use argon2::password_hash;
 use jiff::Timestamp;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
+use tokio::task::{JoinError, spawn_blocking};
 
 use super::change::{SettingsChange, SettingsContext, SettingsOutcome, apply_changes, remove_unused_secrets};
+use super::prepared_change::PreparedChange;
 use crate::config::ConfigSources;
+use crate::live::Live;
 use crate::store::audit::Actor;
 use crate::store::database::db::{Db, DbError};
-use crate::store::settings::load_settings;
+use crate::store::settings::{load_settings, load_settings_version};
+
+/// Use of the stored settings by the running program.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SettingsUse {
+    /// Number of the newest change that the program has tried to use; `None` before the first attempt.
+    pub version: Option<i64>,
+    /// Reason why earlier settings are still in use.
+    pub failure: Option<String>,
+    /// Names of the changed settings that take effect at the next start.
+    pub needing_restart: Vec<&'static str>,
+}
+
+/// Failure to change the settings. Nothing is changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    #[error("hash the console's password: {0}")]
+    Hash(password_hash::Error),
+    #[error("prepare the change")]
+    TaskFailed(#[from] JoinError),
+    #[error(transparent)]
+    Store(#[from] DbError),
+}
 
 /// Stored settings of the running service. Clones share the settings.
 #[derive(Clone)]
@@ -19,11 +45,20 @@ pub struct LiveSettings {
     /// Held until a change is committed: transactions of one process may share a commit, and the secrets of a change
     /// that is not committed yet must not replace those in force.
     turn: Arc<Mutex<()>>,
+    /// Signal that a change is stored.
+    changed: Arc<Notify>,
+    current_use: Live<SettingsUse>,
 }
 
 impl LiveSettings {
     pub fn new(db: Db, context: SettingsContext) -> Self {
-        Self { db, context: Arc::new(context), turn: Arc::default() }
+        Self {
+            db,
+            context: Arc::new(context),
+            turn: Arc::default(),
+            changed: Arc::default(),
+            current_use: Live::new(SettingsUse::default()),
+        }
     }
 
     /// Reads the stored settings, also those that a command has changed.
@@ -46,8 +81,11 @@ impl LiveSettings {
         change: SettingsChange,
         actor: Actor,
         now: Timestamp,
-    ) -> Result<SettingsOutcome, DbError> {
+    ) -> Result<SettingsOutcome, ChangeError> {
         let _turn = self.turn.lock().await;
+        let current = self.load_sources().await?;
+        let prepared = spawn_blocking(move || PreparedChange::new(change, &current)).await?;
+        let change = prepared.map_err(ChangeError::Hash)?;
         let context = self.context.clone();
         let apply = move |conn: &mut _| apply_changes(conn, &context, &change, actor, now);
         let outcome = self.db.write(apply).await?;
@@ -57,7 +95,33 @@ impl LiveSettings {
                 // The next change removes them.
                 tracing::warn!(%error, "failed to remove unused secrets");
             }
+            self.changed.notify_one();
         }
         Ok(outcome)
+    }
+
+    /// Returns the number of the newest change, also of one by a command.
+    pub async fn load_version(&self) -> Result<i64, DbError> {
+        self.db.read_in_background(load_settings_version).await
+    }
+
+    /// Waits for a stored change. One that was stored since the last wait ends the wait at once.
+    pub async fn wait_for_change(&self) {
+        self.changed.notified().await;
+    }
+
+    pub fn current_use(&self) -> Arc<SettingsUse> {
+        self.current_use.current()
+    }
+
+    /// Waits until the program has tried to use a change.
+    pub async fn wait_until_tried(&self, version: i64) -> Arc<SettingsUse> {
+        let mut uses = self.current_use.subscribe();
+        let tried = uses.wait_for(|current| current.version >= Some(version)).await;
+        tried.map_or_else(|_| self.current_use(), |current| current.clone())
+    }
+
+    pub fn record_use(&self, current: SettingsUse) {
+        self.current_use.replace(current);
     }
 }

@@ -4,8 +4,10 @@
 pub mod change;
 mod live;
 pub mod loading;
+pub mod prepared_change;
 pub mod secrets_file;
+pub mod setup_step;
 #[cfg(test)]
 mod tests;
 
-pub use live::LiveSettings;
+pub use live::{ChangeError, LiveSettings, SettingsUse};

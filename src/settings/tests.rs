@@ -8,6 +8,8 @@ use tempfile::TempDir;
 
 use super::LiveSettings;
 use super::change::{NeededSecret, SettingsChange, SettingsContext, SettingsOutcome, apply_changes};
+use super::prepared_change::PreparedChange;
+use crate::access_rules::{ConsolePassword, SignIn, matches_hash};
 use crate::config::{Config, ConfigSources, VARIABLES, ValueSource, find_setting};
 use crate::conversation::transcript::UserId;
 use crate::store::audit::Actor;
@@ -182,6 +184,20 @@ async fn moved_server_needs_its_secret_in_the_same_change() {
 }
 
 #[tokio::test]
+async fn token_belongs_to_the_server_of_its_secret_address() {
+    let home = Household::new();
+    home.set(&[("NTFY_TOKEN", "tk_1"), ("NTFY_URL", "https://ntfy.sh/hidden-topic")]).await;
+    let ntfy = home.config().await.alerts.ntfy.unwrap();
+    assert_eq!((ntfy.url.as_str(), ntfy.token.is_some()), ("https://ntfy.sh/hidden-topic", true));
+    let rows = home.db.read(load_settings).await.unwrap();
+    assert!(!format!("{rows:?}").contains("hidden-topic"), "{rows:?}");
+
+    let outcome = home.set(&[("NTFY_URL", "https://ntfy.example/other")]).await;
+    assert_eq!(needed(&outcome), [("NTFY_TOKEN", ValueSource::Stored, Some("https://ntfy.sh"))]);
+    version(&home.set(&[("NTFY_URL", "https://ntfy.sh/other-topic")]).await);
+}
+
+#[tokio::test]
 async fn secret_of_the_environment_is_not_sent_to_a_stored_server() {
     let home = Household::with_environment(&[("LLM_API_KEY", "sk-1"), ("LLM_MODEL", "m")]);
     let outcome = home.set(&[("LLM_BASE_URL", "https://llm.example/v1")]).await;
@@ -209,6 +225,7 @@ async fn crash_between_file_and_row_leaves_the_old_secret_in_force() {
     let context = home.context.clone();
     let crash = home.db.write(move |conn| {
         let change = setting(&[("SONARR_API_KEY", "second-key")]);
+        let change = PreparedChange::new(change, &ConfigSources::default()).unwrap();
         let outcome = apply_changes(conn, &context, &change, Actor::Shell, NOW)?;
         assert!(matches!(outcome, SettingsOutcome::Changed { version: 2, .. }), "{outcome:?}");
         // No user has this id, so the transaction is not committed.
@@ -258,6 +275,23 @@ async fn equal_values_are_no_change() {
     assert!(matches!(home.set(&SONARR).await, SettingsOutcome::Unchanged));
     assert!(matches!(home.unset(&["LLM_MODEL"]).await, SettingsOutcome::Unchanged));
     assert_eq!(version(&home.set(&[("SONARR_API_KEY", "other-key")]).await), 2);
+}
+
+#[tokio::test]
+async fn console_password_is_stored_only_as_its_hash() {
+    let home = Household::new();
+    assert_eq!(version(&home.set(&[("CONSOLE_PASSWORD", " correct horse ")]).await), 1);
+    assert!(!home.secrets_text().contains("correct horse"), "{}", home.secrets_text());
+    let SignIn::Password(ConsolePassword::Hash(hash)) = home.config().await.console.rules.sign_in else {
+        panic!()
+    };
+    assert_eq!(matches_hash(&"correct horse".into(), hash.expose_secret()), Ok(true));
+
+    for same in ["correct horse", hash.expose_secret()] {
+        assert!(matches!(home.set(&[("CONSOLE_PASSWORD", same)]).await, SettingsOutcome::Unchanged));
+    }
+    assert_eq!(version(&home.set(&[("CONSOLE_PASSWORD", "battery staple")]).await), 2);
+    assert!(matches!(home.set(&[("CONSOLE_PASSWORD", "short")]).await, SettingsOutcome::Invalid(_)));
 }
 
 #[tokio::test]

@@ -18,6 +18,9 @@ const ENTRY_NAME: &str = "Dialarr";
 /// User name beside the secret. Dialarr checks only the secret.
 const USERNAME: &str = "dialarr";
 const TOKEN_HEADER: &str = "X-Dialarr-Token";
+const SECRET: &str = "secret";
+/// Name of the difference for a webhook that stays unchanged.
+pub(crate) const ANOTHER_WEBHOOK: &str = "another webhook";
 /// Number of the method POST in the API.
 const POST_METHOD: i64 = 1;
 
@@ -67,8 +70,9 @@ pub(crate) async fn set_up(
             Ok(plan) => plan,
             Err(error) => return failed_outcome(Vec::new(), &error, instance, target),
         };
-    if request.secret == WebhookSecret::Renew && entry.id().is_some() {
-        changes.push(SettingDiff::new("secret", "not readable", "sent again"));
+    let may_differ = entry.id().is_some() && !changes.iter().any(|change| change.name() == SECRET);
+    if request.secret == WebhookSecret::Renew && may_differ {
+        changes.push(SettingDiff::new(SECRET, "not readable", "sent again"));
     }
     if !changes.is_empty() {
         changes.extend(conflicts.iter().map(unchanged_conflict));
@@ -140,7 +144,7 @@ fn is_our_name(name: &str) -> bool {
 }
 
 fn unchanged_conflict(conflict: &ConflictingWebhook) -> SettingDiff {
-    SettingDiff::new("another webhook", conflict.to_string(), "unchanged; --take-over changes it instead")
+    SettingDiff::new(ANOTHER_WEBHOOK, conflict.to_string(), "unchanged")
 }
 
 impl ConflictingWebhook {
@@ -168,10 +172,10 @@ fn webhook_diffs(entry: &ConnectEntry, kind: ServerKind, target: &WebhookTarget)
         (VisibleSecret::Masked, _) | (VisibleSecret::Missing, VisibleSecret::Masked) => None,
         (VisibleSecret::Plain(current), _) | (VisibleSecret::Missing, VisibleSecret::Plain(current)) => {
             (current != target.secret.expose_secret())
-                .then(|| SettingDiff::new("secret", "a different one", "NOTIFICATION_SECRET"))
+                .then(|| SettingDiff::new(SECRET, "a different one", "NOTIFICATION_SECRET"))
         }
         (VisibleSecret::Missing, VisibleSecret::Missing) => {
-            Some(SettingDiff::new("secret", "", "NOTIFICATION_SECRET"))
+            Some(SettingDiff::new(SECRET, "", "NOTIFICATION_SECRET"))
         }
     };
     [

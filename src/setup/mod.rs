@@ -4,6 +4,7 @@ pub(crate) mod arr_instance;
 pub(crate) mod connect;
 pub(crate) mod setting_diff;
 pub(crate) mod twilio_number;
+pub(crate) mod webhooks;
 
 use setting_diff::SettingDiff;
 

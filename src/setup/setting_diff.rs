@@ -16,6 +16,10 @@ impl SettingDiff {
         Self { name, current: or_none(current.into()), target: or_none(target.into()) }
     }
 
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Compares two values. Returns `None` if they are equal.
     pub(super) fn between(name: &'static str, current: &str, target: &str) -> Option<Self> {
         (current != target).then(|| Self::new(name, current, target))

@@ -65,6 +65,8 @@ pub enum AuditSubject {
     Key(i64),
     /// Stored settings, which the detail names.
     Settings,
+    /// Webhooks at Sonarr, Radarr and Twilio, which the outcome names.
+    Webhooks,
 }
 
 /// New entry of the log. `detail` contains neither names nor phone numbers of users, only their ids.
@@ -82,6 +84,15 @@ impl NewAuditEntry {
     pub fn without_detail(&self) -> Self {
         Self { detail: Value::Object(serde_json::Map::new()), ..self.clone() }
     }
+
+    /// Returns the stored detail, which names the actor unless the actor is a user.
+    fn stored_detail(&self) -> String {
+        let mut detail = self.detail.clone();
+        if let (None, Some(detail)) = (self.actor.user(), detail.as_object_mut()) {
+            detail.insert("by".to_owned(), self.actor.to_string().into());
+        }
+        detail.to_string()
+    }
 }
 
 impl fmt::Display for AuditSubject {
@@ -95,6 +106,7 @@ impl fmt::Display for AuditSubject {
             Self::Console => f.write_str("console"),
             Self::Key(id) => write!(f, "api_key:{id}"),
             Self::Settings => f.write_str("settings"),
+            Self::Webhooks => f.write_str("webhooks"),
         }
     }
 }
@@ -105,20 +117,19 @@ pub(super) const API_KEY_PREFIX: &str = "key:";
 const OPEN_INTENT: LiteralSql =
     LiteralSql("(audit_log.kind = 'write' OR audit_log.kind = 'write_queued' OR audit_log.kind = 'delete')");
 
+/// Condition of the rows of external changes that have succeeded.
+const MADE_CHANGE: LiteralSql =
+    LiteralSql("(audit_log.kind = 'write_done' OR audit_log.kind = 'write_unchanged')");
+
 pub fn record_change(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> QueryResult<()> {
-    let user = entry.actor.user();
-    let mut detail = entry.detail.clone();
-    if let (None, Some(detail)) = (user, detail.as_object_mut()) {
-        detail.insert("by".to_owned(), entry.actor.to_string().into());
-    }
     diesel::insert_into(audit_log::table)
         .values((
             audit_log::at.eq(ms(now)),
             audit_log::epoch.eq(super::boot::current_epoch()),
-            audit_log::user_id.eq(user.map(|user| user.0)),
+            audit_log::user_id.eq(entry.actor.user().map(|user| user.0)),
             audit_log::kind.eq(entry.kind),
             audit_log::subject.eq(entry.subject.to_string()),
-            audit_log::detail.eq(detail.to_string()),
+            audit_log::detail.eq(entry.stored_detail()),
         ))
         .cached()
         .run(conn)
@@ -137,7 +148,7 @@ pub fn record_intent(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> 
 pub fn record_outcome(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) {
     let recorded = with_savepoint(conn, |conn| match find_open_entry(conn, entry)? {
         Some(id) => diesel::update(audit_log::table.find(id))
-            .set((audit_log::kind.eq(entry.kind), audit_log::detail.eq(entry.detail.to_string())))
+            .set((audit_log::kind.eq(entry.kind), audit_log::detail.eq(entry.stored_detail())))
             .execute(conn)
             .map(drop),
         None => record_change(conn, entry, now),
@@ -145,6 +156,13 @@ pub fn record_outcome(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) {
     if let Err(error) = recorded {
         tracing::error!(%error, kind = entry.kind, "failed to store the outcome of a change in the audit log");
     }
+}
+
+/// Returns whether an installation of the webhooks has succeeded.
+pub fn has_installed_webhooks(conn: &mut Conn) -> QueryResult<bool> {
+    let rows =
+        audit_log::table.filter(MADE_CHANGE.and(audit_log::subject.eq(AuditSubject::Webhooks.to_string())));
+    diesel::select(diesel::dsl::exists(rows)).get_result(conn)
 }
 
 /// Finds the id of the entry for a change that has started and has no outcome. Each item of a call with several items

@@ -25,6 +25,7 @@ pub use super::memory::facts::{FactState, StoredFactSource};
 use super::memory::groups::GroupId;
 pub use super::memory::indexing_queue::AnnotationSource;
 pub use super::memory::responses::{AnswerState, SharingState};
+pub use super::queue::alerts::{AlertKind, AlertState, AlertTarget};
 pub use super::queue::inbound_messages::{InboundOutcome, InboundState};
 pub use super::queue::outbox::{OutboundKind, OutboxState};
 pub use super::turns::turn_lifecycle::{TriageState, TurnKind};

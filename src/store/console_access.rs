@@ -37,7 +37,8 @@ pub fn load_password_hash(conn: &mut Conn) -> QueryResult<Option<String>> {
     console_password::table.find(1).select(console_password::hash).first(conn).optional()
 }
 
-/// Replaces the password, or removes it if `hash` is `None`. Every session ends, so the operator must sign in again.
+/// Replaces the password, or removes it if `hash` is `None`. Every session and sign-in link ends, so that only the operator
+/// who knows the password has access.
 pub fn replace_password(conn: &mut Conn, hash: Option<&str>, now: Timestamp) -> QueryResult<()> {
     diesel::delete(console_password::table.find(1)).execute(conn)?;
     if let Some(hash) = hash {
@@ -49,6 +50,7 @@ pub fn replace_password(conn: &mut Conn, hash: Option<&str>, now: Timestamp) -> 
             ))
             .execute(conn)?;
     }
+    diesel::delete(sign_in_links::table).execute(conn)?;
     diesel::delete(sessions::table).execute(conn).map(drop)
 }
 

@@ -53,6 +53,21 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
+    alerts (id) {
+        id -> BigInt,
+        kind -> AlertKind,
+        target -> AlertTarget,
+        body -> Text,
+        state -> AlertState,
+        attempts -> BigInt,
+        due_at -> Timestamp,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
     api_keys (id) {
         id -> BigInt,
         name -> Text,
@@ -152,6 +167,17 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
+    connection_history (name) {
+        name -> Text,
+        last_quarter -> BigInt,
+        states -> Text,
+        loss_reported -> Bool,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
     console_password (id) {
         id -> BigInt,
         hash -> Text,
@@ -230,6 +256,17 @@ diesel::table! {
         counted_start_at -> Nullable<Timestamp>,
         reserved_events -> BigInt,
         command_changes -> BigInt,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
+    library_samples (slot, identity, library_id) {
+        slot -> Text,
+        identity -> Text,
+        library_id -> BigInt,
+        catalog_id -> BigInt,
     }
 }
 
@@ -421,6 +458,8 @@ diesel::table! {
         identity -> Text,
         moved_after_turn -> BigInt,
         changed_at -> Timestamp,
+        earlier_identity -> Nullable<Text>,
+        earlier_moved_after_turn -> BigInt,
     }
 }
 
@@ -659,6 +698,7 @@ diesel::joinable!(user_facts -> users (user_id));
 diesel::allow_tables_to_appear_in_same_query!(
     additions,
     agent_responses,
+    alerts,
     api_keys,
     approvals,
     arr_cursors,
@@ -666,11 +706,13 @@ diesel::allow_tables_to_appear_in_same_query!(
     audit_log,
     blocks,
     budget_blocks,
+    connection_history,
     console_password,
     conversations,
     follows,
     inbound_events,
     instance,
+    library_samples,
     llm_steps,
     memory_group_members,
     memory_groups,

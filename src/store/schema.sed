@@ -33,6 +33,11 @@ s/^diesel::table! {$/&\n    use crate::store::column_types::*;\n/
   s/ state -> Text/ state -> RequestState/
 }
 /^    additions (/,/^    }/ s/ kind -> Text/ kind -> QuotaKind/
+/^    alerts (/,/^    }/ {
+  s/ kind -> Text/ kind -> AlertKind/
+  s/ target -> Text/ target -> AlertTarget/
+  s/ state -> Text/ state -> AlertState/
+}
 /^    approvals (/,/^    }/ {
   s/ kind -> Text/ kind -> StoredApprovalKind/
   s/ item_kind -> Nullable<Text>/ item_kind -> Nullable<MediaKind>/

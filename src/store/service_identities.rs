@@ -40,6 +40,18 @@ pub fn find_moved_slots(conn: &mut Conn, current: &[ServiceIdentity]) -> QueryRe
 
 /// Records that all turns so far concern an earlier server of the slot.
 pub fn void_turns(conn: &mut Conn, slot: &str, now: Timestamp) -> QueryResult<()> {
+    // A second call for the same move keeps the turn of the move before it.
+    let first_call = service_identities::table.find(slot).filter(
+        service_identities::earlier_identity
+            .is_null()
+            .or(service_identities::earlier_identity.ne(service_identities::identity.nullable())),
+    );
+    diesel::update(first_call)
+        .set((
+            service_identities::earlier_identity.eq(service_identities::identity.nullable()),
+            service_identities::earlier_moved_after_turn.eq(service_identities::moved_after_turn),
+        ))
+        .execute(conn)?;
     let newest: Option<TurnId> = turns::table.select(max(turns::id)).first(conn)?;
     diesel::update(service_identities::table.find(slot))
         .set((
@@ -48,6 +60,53 @@ pub fn void_turns(conn: &mut Conn, slot: &str, now: Timestamp) -> QueryResult<()
         ))
         .execute(conn)
         .map(drop)
+}
+
+/// Slot that was moved to another server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MovedInstance {
+    pub slot: String,
+    pub moved_at: Timestamp,
+}
+
+/// Loads the slots of Sonarr and Radarr about whose last move the operator has stated nothing.
+pub fn load_moved_instances(conn: &mut Conn) -> QueryResult<Vec<MovedInstance>> {
+    let moved: Vec<(String, Timestamp)> = service_identities::table
+        .filter(service_identities::earlier_identity.is_not_null())
+        .filter(service_identities::slot.ne(CARRIER_SLOT))
+        .order(service_identities::slot)
+        .select((service_identities::slot, service_identities::changed_at))
+        .load(conn)?;
+    Ok(moved.into_iter().map(|(slot, moved_at)| MovedInstance { slot, moved_at }).collect())
+}
+
+/// Records that the last move of a slot was to this server under another address, so that the turns before it concern
+/// the same server. Returns `false` if the slot was moved again meanwhile.
+pub fn record_same_server(conn: &mut Conn, slot: &str, identity: &str) -> QueryResult<bool> {
+    let moved = service_identities::table
+        .find(slot)
+        .filter(service_identities::identity.eq(identity))
+        .filter(service_identities::earlier_identity.is_not_null());
+    let changed = diesel::update(moved)
+        .set((
+            service_identities::moved_after_turn.eq(service_identities::earlier_moved_after_turn),
+            service_identities::earlier_identity.eq(None::<String>),
+        ))
+        .execute(conn)?;
+    Ok(changed > 0)
+}
+
+/// Records that this move of a slot was to another server, so that the turns before it stay void. Returns `false` if it
+/// is not the last move, or was stated before.
+pub fn record_other_server(conn: &mut Conn, moved: &MovedInstance) -> QueryResult<bool> {
+    let moved = service_identities::table
+        .find(&moved.slot)
+        .filter(service_identities::slot.ne(CARRIER_SLOT))
+        .filter(service_identities::changed_at.eq(ms(moved.moved_at)))
+        .filter(service_identities::earlier_identity.is_not_null());
+    let changed =
+        diesel::update(moved).set(service_identities::earlier_identity.eq(None::<String>)).execute(conn)?;
+    Ok(changed > 0)
 }
 
 pub fn store_identities(conn: &mut Conn, current: &[ServiceIdentity], now: Timestamp) -> QueryResult<()> {

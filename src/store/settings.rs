@@ -45,6 +45,12 @@ pub fn load_settings(conn: &mut Conn) -> QueryResult<Vec<SettingRow>> {
     settings::table.order(settings::name).select(SettingRow::as_select()).load(conn)
 }
 
+/// Loads the number of the newest change; 0 before the first one.
+pub fn load_settings_version(conn: &mut Conn) -> QueryResult<i64> {
+    let newest: Option<i64> = settings::table.select(diesel::dsl::max(settings::version)).first(conn)?;
+    Ok(newest.unwrap_or(0))
+}
+
 /// Changes several settings together, and records their names in the audit log. Returns the number of the change.
 pub fn store_settings(
     conn: &mut Conn,
@@ -52,8 +58,7 @@ pub fn store_settings(
     actor: Actor,
     now: Timestamp,
 ) -> QueryResult<i64> {
-    let last: Option<i64> = settings::table.select(diesel::dsl::max(settings::version)).first(conn)?;
-    let version = last.unwrap_or(0) + 1;
+    let version = load_settings_version(conn)? + 1;
     for (name, content) in contents {
         let (value, secret_version) = match content {
             SettingContent::Text(text) => (Some(text), None),

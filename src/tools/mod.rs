@@ -20,6 +20,7 @@ mod instance_ref;
 pub mod library;
 pub mod library_cache;
 pub mod library_changes;
+mod library_ids;
 mod media_copy;
 pub mod media_details;
 pub mod memory;

@@ -16,7 +16,7 @@ use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, INSTANCE_LOOKUP_TIMEOUT, Instance, InstanceResults, query_all};
 use super::library_cache::entries::genre_matches;
 use super::library_cache::loaded_libraries::LoadedLibraries;
-use super::library_cache::query::{LibraryQuery, QuerySpelling, SortBounds, TitleMatch};
+use super::library_cache::query::{LibraryQuery, TitleMatch};
 use super::ranking::TitleQuery;
 use super::taste::{GenreProfile, LikedTitle, RecommendationReason, RecommendationSource};
 use super::typed_tool::TypedTool;
@@ -116,15 +116,7 @@ impl ExampleTitle {
         loaded: &LoadedLibraries<'_>,
         hits: InstanceResults<Vec<Movie>>,
     ) -> Result<Self, CallFailure> {
-        let query = LibraryQuery {
-            query: TitleQuery::new(like),
-            spelling: QuerySpelling::Correct,
-            only: None,
-            genre: None,
-            year: None,
-            sort: None,
-            bounds: SortBounds::default(),
-        };
+        let query = LibraryQuery::by_title(TitleQuery::new(like));
         let best_match = query.select_titles(&loaded.cached_titles()).into_iter().next();
         if let Some(found) = best_match.filter(TitleMatch::matches_start) {
             let loaded_library = &loaded.libraries[found.library];

@@ -81,7 +81,7 @@ impl House {
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        crate::app::all_tools(&self.library, crate::app::PicturePolicy::Sent)
+        crate::tool_list::all_tools(&self.library, crate::tool_list::PicturePolicy::Sent)
     }
 
     fn tool(&self, name: &str) -> Arc<dyn Tool> {

@@ -9,10 +9,12 @@ use super::auth::ConsoleAccess;
 use super::health::HealthChecker;
 use super::stream_limit::StreamLimit;
 use crate::clock::Clock;
+use crate::connections::states::ConnectionStates;
 use crate::doctor::connection_test::ConnectionTester;
 use crate::engine::Engine;
 use crate::live::Live;
 use crate::metrics::Metrics;
+use crate::settings::LiveSettings;
 use crate::store::database::db::Db;
 
 /// Shared state of the handlers of the pages, the streams and the API.
@@ -30,6 +32,9 @@ pub struct ConsoleState {
     pub health: HealthChecker,
     /// Connection tests of the health page.
     pub connection_tester: Live<ConnectionTester>,
+    pub connections: ConnectionStates,
+    /// Stored settings; `None` with simulated peers.
+    pub settings: Option<LiveSettings>,
 }
 
 impl ConsoleState {

@@ -79,6 +79,9 @@ impl HealthCheckResult {
 }
 
 impl HealthReport {
+    /// Name of the check of the database file.
+    pub(super) const DATABASE_FILE: &'static str = "database file";
+
     fn from_checks(checks: Vec<HealthCheckResult>) -> Self {
         let status = if checks.iter().all(|check| check.ok) { "ok" } else { "failing" };
         Self { status, checks }
@@ -176,7 +179,7 @@ impl HealthChecker {
     /// an empty database. So this check belongs to readiness, not liveness.
     fn check_database_file(&self) -> HealthCheckResult {
         let outcome = self.0.db.check_files().map_err(|displaced| displaced.to_string());
-        HealthCheckResult::new("database file", outcome.map(|()| "in place".to_owned()))
+        HealthCheckResult::new(HealthReport::DATABASE_FILE, outcome.map(|()| "in place".to_owned()))
     }
 
     async fn check_migrations(&self) -> HealthCheckResult {

@@ -48,8 +48,8 @@ use crate::store::database::db::Db;
 use crate::store::queue::delivery_reports::AcceptancePolicy;
 use console::health as health_page;
 use console::{
-    assets, audit, conversation, deliveries, facts, home, keys, memory, sign_in, spend, user, user_settings,
-    users,
+    assets, audit, conversation, deliveries, facts, home, keys, memory, settings, setup_assistant,
+    setup_webhooks, sign_in, spend, user, user_settings, users,
 };
 use console_state::ConsoleState;
 use health::HealthChecker;
@@ -119,7 +119,8 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/sign-in", get(sign_in::show_sign_in).post(sign_in::submit_password))
         .route(auth::LINK_PATH, get(sign_in::show_link).post(sign_in::use_link))
         .route("/sign-out", post(sign_in::sign_out))
-        .route("/", get(home::show_home))
+        .route("/", get(home::page::show_home))
+        .route("/live", get(home::live::follow_home))
         .route("/conversations", get(conversation::list::list_conversations))
         .route("/conversations/new", post(conversation::actions::begin_test_conversation))
         .route("/conversations/{id}", get(conversation::page::show_conversation))
@@ -129,14 +130,19 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/conversations/{id}/reopen", post(conversation::actions::reopen_conversation))
         .route("/turns/{id}/cancel", post(conversation::actions::cancel_turn))
         .route("/turns/{id}/resume", post(conversation::actions::resume_turn))
+        .route("/settings", get(settings::show_settings).post(settings::change_settings))
+        .route("/settings/same-server", post(settings::confirm_same_server))
+        .route("/settings/other-server", post(settings::confirm_other_server))
+        .route("/setup", get(setup_assistant::show_setup).post(setup_assistant::save_step))
+        .route("/setup/webhooks", post(setup_webhooks::install_webhooks))
         .route("/keys", get(keys::show_keys).post(keys::create_key))
         .route("/keys/{id}/revoke", post(keys::revoke_key))
         .merge(api::api_router())
         .route("/metrics", get(metrics::show_metrics))
         .route("/health", get(health::report_liveness))
-        .route("/resume", post(home::resume_from_pause))
-        .route("/wishes/{id}/approve", post(home::approve_removal))
-        .route("/wishes/{id}/deny", post(home::deny_removal))
+        .route("/resume", post(home::actions::resume_from_pause))
+        .route("/wishes/{id}/approve", post(home::actions::approve_removal))
+        .route("/wishes/{id}/deny", post(home::actions::deny_removal))
         .route("/users", get(users::show_users))
         .route("/users/{id}", get(user::show_user))
         .route("/users/{id}/approve", post(user_settings::approve_user))

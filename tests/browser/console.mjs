@@ -1,61 +1,16 @@
 // Drives the console in a browser as its operator would: signs in, watches an answer come, approves a deletion.
 // Started by main.rs, which serves the pages; ends with 1 and one line per fault.
-import { readFileSync, mkdirSync } from "node:fs";
-import { createRequire } from "node:module";
+import { check, faults, inspect, person, runSteps } from "./window.mjs";
 
-const { BASE, PASSWORD, STORY, RIDDLE, SHOTS, MODULES, CHROMIUM } = process.env;
-const need = createRequire(`${MODULES}/`);
-const { chromium } = need("playwright-core");
-const axe = readFileSync(need.resolve("axe-core/axe.min.js"), "utf8");
-
-const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 800 } };
+const { BASE, SWITCHES, PASSWORD, STORY, RIDDLE } = process.env;
 const PAGES = ["/", "/conversations", "/users", "/users/1", "/users/2", "/deliveries", "/spend", "/memory", "/health-checks",
-  "/audit", "/keys"];
-// Chromium looks for its maker's hosts otherwise.
-const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync"];
-
-const faults = [];
-const check = (holds, what) => { if (!holds) faults.push(what); };
-mkdirSync(SHOTS, { recursive: true });
-const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
-
-/** A browser window of a person: `size`, `scheme`, with or without script. */
-async function person(size, scheme, javaScriptEnabled = true) {
-  const context = await browser.newContext({
-    viewport: SIZES[size], colorScheme: scheme, javaScriptEnabled, reducedMotion: "reduce", bypassCSP: false,
-  });
-  const page = await context.newPage();
-  const name = `${size} ${scheme}${javaScriptEnabled ? "" : " without script"}`;
-  // Complaints of the browser about what a step brings about on purpose.
-  const expected = [];
-  page.on("pageerror", (error) => faults.push(`${name}: script error at ${page.url()}: ${error.message}`));
-  page.on("console", (line) => {
-    if (line.type() === "error" && !expected.some((part) => line.text().includes(part))) faults.push(`${name}: ${page.url()}: ${line.text()}`);
-  });
-  return { page, name, size, scheme, expected, close: () => context.close() };
-}
+  "/audit", "/settings", "/keys"];
 
 async function signIn({ page }) {
   await page.goto(`${BASE}/users`);
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL(`${BASE}/users`);
-}
-
-/** Nothing is wider than the window, and no serious accessibility fault is found. */
-async function inspect(who, what) {
-  const { page, name } = who;
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-  check(wide <= 0, `${name}: ${what} is ${wide} px wider than the window`);
-  // The page's own policy forbids foreign script; the inspection is not part of the page.
-  const { violations } = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ["violations"] })`);
-  for (const { id, impact, nodes } of violations) {
-    if (impact === "serious" || impact === "critical") {
-      faults.push(`${name}: ${what}: ${impact}: ${id}: ${nodes.map((node) => node.target.join(" ")).slice(0, 3).join(", ")}`);
-    }
-  }
-  await page.screenshot({ path: `${SHOTS}/${what}-${who.size}-${who.scheme}.png`, fullPage: true });
 }
 
 async function send(page, text) {
@@ -268,6 +223,43 @@ async function useKeyboard() {
   await who.close();
 }
 
+const CONNECTIONS = { sonarr: "Sonarr", radarr: "Radarr", phone: "Twilio", webhook: "Public address", model: "Model", database: "Database" };
+
+/** Breaks a connection of the program, or repairs it. */
+async function turn(connection, state) {
+  const { ok, status } = await fetch(`${SWITCHES}/${connection}/${state}`);
+  check(ok, `the switch of ${connection} answers ${status}`);
+}
+
+/** What the open home page says about a connection, without a reload. */
+const stateOf = (page, label, badge) => page.locator(".connection-strip li")
+  .filter({ has: page.locator("strong", { hasText: new RegExp(`^${label}$`) }) }).locator(".badge", { hasText: badge }).waitFor();
+
+/** Each connection is broken and repaired while the home page is open; then all of them together. */
+async function breakConnections(size, scheme) {
+  const who = await person(size, scheme);
+  const { page, name } = who;
+  await signIn(who);
+  await turn("radarr", "working");
+  await page.goto(`${BASE}/`);
+  for (const [connection, label] of Object.entries(CONNECTIONS)) {
+    await stateOf(page, label, "Works");
+    await turn(connection, "broken");
+    await stateOf(page, label, "Failure");
+    await page.getByRole("button", { name: `Test ${label}` }).or(page.getByRole("link", { name: `Checks of ${label}` })).waitFor();
+    check(!(await page.getByText("All clear.").isVisible()), `${name}: all is clear without ${label}`);
+    await inspect(who, `home-without-${connection}`);
+    await turn(connection, "working");
+    await stateOf(page, label, "Works");
+  }
+  for (const connection of Object.keys(CONNECTIONS)) await turn(connection, "broken");
+  for (const label of Object.values(CONNECTIONS)) await stateOf(page, label, "Failure");
+  await inspect(who, "home-without-connections");
+  for (const connection of Object.keys(CONNECTIONS)) await turn(connection, "working");
+  for (const label of Object.values(CONNECTIONS)) await stateOf(page, label, "Works");
+  await who.close();
+}
+
 const steps = [
   ["keyboard", useKeyboard],
   ["phone, light", () => useConsole("phone", "light", "Heat")],
@@ -278,15 +270,9 @@ const steps = [
   ["lost connection", watchWithoutConnection],
   ["ended session", watchAfterSignOut],
   ["failed turn", resumeRiddle],
+  ["broken connections, phone, light", () => breakConnections("phone", "light")],
+  ["broken connections, phone, dark", () => breakConnections("phone", "dark")],
+  ["broken connections, desktop, light", () => breakConnections("desktop", "light")],
+  ["broken connections, desktop, dark", () => breakConnections("desktop", "dark")],
 ];
-for (const [name, step] of steps) {
-  try {
-    await step();
-    console.log(`  ${name}`);
-  } catch (error) {
-    faults.push(`${name}: ${error.message}`);
-  }
-}
-await browser.close();
-faults.forEach((fault) => console.error(fault));
-process.exit(faults.length ? 1 : 0);
+await runSteps(steps);

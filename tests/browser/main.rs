@@ -1,6 +1,8 @@
 //! The console in a browser: serves a program among simulated peers, and `console.mjs` uses it like an operator. Run
 //! this test by name: it needs Node.js with playwright-core and axe-core, and Chromium.
 
+mod assistant;
+mod switches;
 mod typist;
 
 use std::process::{Command, Stdio};
@@ -23,6 +25,7 @@ use jiff::tz::TimeZone;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use switches::Switches;
 use typist::{RIDDLE, STORY, Typist};
 
 const ANN: &str = "+15550100002";
@@ -58,13 +61,16 @@ async fn operator_watches_and_decides_in_a_browser() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let database = folder.path().join("browser.db");
     let db = Db::open(database.to_str().context("a path that is not UTF-8")?)?;
+    let typist = Typist::default();
+    let switches = Switches::new(&peers, database, typist.is_down.clone());
     let mut blueprint =
-        peers.blueprint(simulation::simulation_settings(TimeZone::UTC), Some(Arc::new(Typist::default())))?;
+        peers.blueprint(simulation::simulation_settings(TimeZone::UTC), Some(Arc::new(typist)))?;
+    switches.apply(&mut blueprint);
     blueprint.settings.context_window = Some(8_000);
     blueprint.admin = Some(PhoneNumber::parse(ANN)?);
     let password = ConsolePassword::parse(PASSWORD).map_err(anyhow::Error::msg)?;
     blueprint.console = AccessRules { sign_in: SignIn::Password(password), hosts: AllowedHosts::local() };
-    let app = App::start(db, peers.clock.clone(), blueprint).await?;
+    let app = Arc::new(App::start(db, peers.clock.clone(), blueprint).await?);
     spend_a_day(&app, &peers).await?;
 
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
@@ -72,10 +78,15 @@ async fn operator_watches_and_decides_in_a_browser() -> Result<()> {
     let stop = CancellationToken::new();
     let router = web::console_router(app.console.clone());
     let server = tokio::spawn(serve_sockets(listener, router, ListenerLimits::CONSOLE, stop.clone()));
+    let switch_listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    let switch_base = format!("http://{}", switch_listener.local_addr()?);
+    let switch_router = switches.router(app.clone());
+    let switch_server = tokio::spawn(async move { axum::serve(switch_listener, switch_router).await });
     let mut script = Command::new("node");
     script
         .arg("tests/browser/console.mjs")
         .envs([("BASE", base.as_str()), ("PASSWORD", PASSWORD), ("STORY", STORY), ("RIDDLE", RIDDLE)])
+        .env("SWITCHES", switch_base)
         .env("MODULES", &modules)
         .env("SHOTS", &shots)
         .stdin(Stdio::null());
@@ -84,7 +95,11 @@ async fn operator_watches_and_decides_in_a_browser() -> Result<()> {
     app.drain_turns().await;
     stop.cancel();
     server.await??;
-    app.close().await;
+    switch_server.abort();
+    // A connection of the script may still hold the program, which ends with the test.
+    if let Some(app) = Arc::into_inner(app) {
+        app.close().await;
+    }
 
     ensure!(status.success(), "the browser found faults; its pictures are in {}", shots.display());
     assert_eq!(deleted, 2, "each approval deletes one film");

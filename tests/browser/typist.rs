@@ -1,6 +1,7 @@
 //! Model that responds as slowly as real ones, so that a page can be watched during a response.
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -25,6 +26,14 @@ const TYPING_INTERVAL: Duration = Duration::from_millis(120);
 #[derive(Default)]
 pub(crate) struct Typist {
     asked_for_riddle: OnceLock<Instant>,
+    pub(crate) is_down: Arc<AtomicBool>,
+}
+
+impl Typist {
+    fn check_connection(&self) -> Result<(), ModelError> {
+        let is_down = self.is_down.load(Ordering::Relaxed);
+        if is_down { Err(ModelError::Unavailable("no connection".to_owned())) } else { Ok(()) }
+    }
 }
 
 #[async_trait]
@@ -38,6 +47,7 @@ impl Model for Typist {
         request: &ModelRequest,
         sink: DeltaSink<'_>,
     ) -> Result<ModelResponse, ModelError> {
+        self.check_connection()?;
         let asked = request.messages.iter().rev().find_map(|message| match message {
             ModelMessage::User(text) => Some(text.to_lowercase()),
             ModelMessage::Assistant { .. } | ModelMessage::ToolResult { .. } => None,
@@ -66,5 +76,9 @@ impl Model for Typist {
             usage: Some(TokenUsage { input: 1_180, cached: 900, output: 64 }),
             response_id: None,
         })
+    }
+
+    async fn check_server(&self) -> Result<(), ModelError> {
+        self.check_connection()
     }
 }

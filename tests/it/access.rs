@@ -96,8 +96,8 @@ async fn link_is_the_only_sign_in_without_a_password() {
 
     assert_eq!(
         browser.get("/sign-in").await.text(),
-        "Dialarr Sign in On the server, run dialarr console-link and open the link that it prints. \
-         To sign in with a password, set CONSOLE_PASSWORD ."
+        "Dialarr Sign in On the server, run dialarr console-link and open the link that it prints; for a container, \
+         run docker compose exec dialarr entrypoint console-link . To sign in with a password, set CONSOLE_PASSWORD ."
     );
     assert_eq!(try_password(&mut browser, "").await.status, 403);
     assert_eq!(use_link(&mut browser, &app.sign_in_link().await).await, 303);
@@ -124,7 +124,7 @@ async fn sign_in_link_is_used_up_by_its_button_only() {
         (
             410,
             "Dialarr Sign in This link was already used or has expired. On the server, dialarr console-link prints \
-             another one."
+             another one; for a container, docker compose exec dialarr entrypoint console-link ."
         )
     );
 }
@@ -271,21 +271,22 @@ async fn unknown_host_name_is_refused_on_every_path() {
     let browser = app.browser().await;
     let cookie = browser.cookie().unwrap();
     for path in ["/", "/assets/style.css", "/sign-in", "/api/v1/users", "/metrics", "/health", "/nothing"] {
-        for host in ["evil.example", "localhost.evil.example:3001", "192.168.1.9:3001"] {
+        for host in ["evil.example", "localhost.evil.example:3001"] {
             let request = Request::get(path).header(HOST, host).header(COOKIE, cookie);
             let answer = ask(&app, request).await;
             assert_eq!(
                 (answer.status().as_u16(), answer.body().as_ref()),
                 (
                     421,
-                    "Dialarr does not serve this host name. If it belongs to the console, add it to CONSOLE_HOSTS.\n"
+                    "Dialarr does not serve this host name. If it belongs to the console, add it to CONSOLE_HOSTS, or use \
+                     the console's IP address.\n"
                         .as_bytes()
                 ),
                 "{host} {path}"
             );
         }
     }
-    for host in ["localhost", "127.0.0.1:3001", "[::1]:3001"] {
+    for host in ["localhost", "127.0.0.1:3001", "[::1]:3001", "192.168.1.9:3001", "[fd00::9]"] {
         let request = Request::get("/").header(HOST, host).header(COOKIE, cookie);
         assert_eq!(status(&app, request).await, 200, "{host}");
     }

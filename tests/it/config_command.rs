@@ -59,6 +59,29 @@ fn stored_settings_are_shown_without_secrets() {
 }
 
 #[test]
+fn commands_store_only_the_hash_of_the_console_password() {
+    let cli = installation();
+    let has_hash = |text: &str| text.contains("$argon2id$") && !text.contains("correct horse");
+    let set = || cli.run_typing(&["config", "set", "CONSOLE_PASSWORD"], "correct horse\n");
+    done(set());
+    let stored = String::from_utf8(cli.read(SECRETS)).unwrap();
+    assert!(has_hash(&stored), "{stored}");
+    assert_eq!(set().errors, "No changes\n");
+
+    cli.write("plain.env", "CONSOLE_PASSWORD='correct horse'\n");
+    cli.write("hash.env", &done(cli.run(&["config", "export", "--with-secrets"], &[])));
+    assert!(has_hash(&String::from_utf8(cli.read("hash.env")).unwrap()));
+    for file in ["plain.env", "hash.env"] {
+        let imported = cli.run(&["config", "import", file], &[]);
+        assert_eq!((imported.code, imported.errors.as_str()), (Some(0), "No changes\n"));
+    }
+    done(cli.run(&["config", "unset", "CONSOLE_PASSWORD"], &[]));
+    done(cli.run(&["config", "import", "plain.env"], &[]));
+    let stored = String::from_utf8(cli.read(SECRETS)).unwrap();
+    assert!(has_hash(&stored), "{stored}");
+}
+
+#[test]
 fn refused_settings_are_explained_without_their_values() {
     let cli = installation();
     done(set_sonarr(&cli, "http://sonarr:8989", "sesame"));
@@ -138,8 +161,12 @@ fn imported_file_can_be_emptied_without_a_change() {
 fn settings_are_changed_while_the_service_runs() {
     let cli = Cli::new();
     let served = cli.serve(&SERVE);
-    let ended = cli.run(&["config", "set", "CONFIRM_MINUTES=7"], &[]);
-    assert_eq!(ended.errors, "Stored in dialarr.db\nhint: restart the service to use the change\n");
+    let ended = cli.run(&["config", "set", "CONFIRM_MINUTES=7", "RUST_LOG=debug"], &[]);
+    insta::assert_snapshot!(ended.errors, @r"
+    Stored in dialarr.db
+    The running service uses the change within a minute.
+    hint: restart the service to use RUST_LOG
+    ");
     assert_eq!(served.terminate().0, Some(0));
     assert_eq!(shown(&cli, &[], &["CONFIRM_MINUTES"]), "CONFIRM_MINUTES 7 (stored setting)");
 }

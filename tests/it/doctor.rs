@@ -1,5 +1,8 @@
 //! `dialarr doctor`: its lines about a working household, and about each problem.
 
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::post;
 use dialarr::conversation::people::facts::{FactKind, UserFact};
 use dialarr::conversation::transcript::{Address, OutboxId, PhoneNumber};
 use dialarr::http::HttpClient;
@@ -47,7 +50,7 @@ fn finding_text(ended: &Ended, subject: &str) -> String {
         about = if hint { about } else { line.get(9..).is_some_and(|rest| rest.starts_with(subject)) };
         about
     });
-    lines.collect::<Vec<_>>().join("\n")
+    lines.map(without_time).collect::<Vec<_>>().join("\n")
 }
 
 /// Removes the duration from a line.
@@ -87,7 +90,7 @@ async fn doctor_reports_a_line_for_each_passed_check() {
     ok       Twilio: webhook and fallback of the number set
     ok       Twilio: the number can send posters
     ok       Twilio: no text failed in the last week because of a missing registration
-    ok       model: a-model responds and calls tools (118 tokens)
+    ok       model: a-model responds and calls tools (118 tokens), in # ms
     ok       model: long requests are read completely (10101 tokens)
     ok       model: daily limit of 3,000,000 tokens (DAILY_TOKENS)
     ok       embeddings: an-embedder returned 5 dimensions for 8 sentences in # ms
@@ -214,7 +217,7 @@ async fn doctor_reports_library_gaps_and_health_problems() {
     warning  Radarr: reports: All indexers are unavailable due to failures
              hint: see System, Status in its web interface
     warning  Radarr: webhook set, but the test was unsuccessful: failed to get the request accepted: Unable to send test message. Error: HTTP request failed: [401:Unauthorized]
-             hint: start dialarr serve; after a change of NOTIFICATION_SECRET: dialarr setup --apply --renew-secret
+             hint: Dialarr must be running and reachable at NOTIFICATION_URL; after a change of NOTIFICATION_SECRET, install the webhooks again in the setup assistant of the console, or with dialarr setup --apply --renew-secret
     ");
 }
 
@@ -241,9 +244,9 @@ async fn doctor_reports_missing_and_misdirected_webhooks() {
     warning  Sonarr: 2 webhooks point here; one is enough
              hint: remove all but one: Settings, Connect
     warning  Sonarr: the webhook dialarr at http://other:3000/webhook/sonarr points to another Dialarr, or to an old URL
-             hint: remove it if no other Dialarr uses it: Settings, Connect; or dialarr setup --apply --take-over
+             hint: remove it in its settings, Connect, if no other Dialarr uses it
     failure  Twilio: number: webhook: https://old.example/sms -> https://sms.example.org/webhook/twilio#rc=3&rp=5xx,ct,rt&rt=5000
-             hint: dialarr setup --apply
+             hint: install the webhooks in the setup assistant of the console, or with dialarr setup --apply
     warning  Twilio: the number cannot send posters
              hint: set TWILIO_MMS=off
     ");
@@ -293,13 +296,13 @@ async fn doctor_fails_a_model_without_tools_and_warns_of_short_context() {
         finding_text(&peers.run(&["doctor"]), "model")
     };
     insta::assert_snapshot!(of_the_model(Answers::WithWords, LONG).await, @r#"
-    failure  model: a-model responds, but did not call the requested tool (118 tokens)
+    failure  model: a-model responds, but did not call the requested tool (118 tokens), in # ms
              hint: set LLM_MODEL to a model that supports tools; with Ollama, its page has the tag "tools"
     ok       model: long requests are read completely (10101 tokens)
     ok       model: daily limit of 3,000,000 tokens (DAILY_TOKENS)
     "#);
     insta::assert_snapshot!(of_the_model(Answers::WithTheCall, 4096).await, @r"
-    ok       model: a-model responds and calls tools (118 tokens)
+    ok       model: a-model responds and calls tools (118 tokens), in # ms
     warning  model: the server read only 4096 tokens of a request with at least 5621: the context is too short
              hint: give it 16,384 or more: OLLAMA_CONTEXT_LENGTH for Ollama, --ctx-size for llama.cpp
     ok       model: daily limit of 3,000,000 tokens (DAILY_TOKENS)
@@ -386,4 +389,21 @@ async fn missing_connections_are_reported_without_a_failure() {
     ok       model: none is configured; only keywords are understood
     ok       embeddings: no model is configured; memory uses full-text search only
     ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_sends_a_test_message_to_each_alert_target() {
+    let mut peers = ServedPeers::open().await;
+    peers.set("NTFY_URL", &format!("{}/topic", serve(answers_posts_with(StatusCode::OK)).await));
+    let webhook = serve(answers_posts_with(StatusCode::NOT_FOUND)).await;
+    peers.set("OPERATOR_WEBHOOK_URL", &format!("{webhook}/topic"));
+    insta::assert_snapshot!(finding_text(&peers.run(&["doctor"]), "alerts"), @r"
+    ok       alerts: ntfy accepted a test message
+    failure  alerts: webhook: failed to get status 200: the status is 404
+             hint: check OPERATOR_WEBHOOK_URL, and the log of the program behind it
+    ");
+}
+
+fn answers_posts_with(status: StatusCode) -> Router {
+    Router::new().route("/topic", post(move || async move { status }))
 }

@@ -4,6 +4,7 @@
 #![cfg(test)]
 
 mod access;
+mod alerts;
 mod api;
 mod api_document;
 mod arr_changes;
@@ -19,6 +20,7 @@ mod clock_steps;
 mod code_guesses;
 mod config_command;
 mod confirmation;
+mod connections;
 mod contexts;
 mod copies;
 mod costs;
@@ -34,6 +36,7 @@ mod fake_arr;
 mod fake_twilio;
 mod floods;
 mod following;
+mod full_disk;
 mod harness;
 mod health;
 mod household;
@@ -69,7 +72,11 @@ mod routes;
 mod routing;
 mod scriptless;
 mod seasons;
+mod secrets;
+mod settings_page;
 mod setup;
+mod setup_assistant;
+mod setup_webhooks;
 mod shelf;
 mod spend;
 mod splits;

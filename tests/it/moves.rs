@@ -2,11 +2,13 @@
 
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::engine::moved_servers::SameServerOutcome;
+use dialarr::store::audit::Actor;
 use serde_json::json;
 
 use crate::harness::ANN;
 use crate::harness::model::{adds_movie, finds, removes, removes_movie, says};
-use crate::harness::world::World;
+use crate::harness::world::{OTHER_NUMBER, World};
 
 const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
 const CLOSED: &str = "Radarr was moved to another server, so nothing was deleted. Ask again if it should go.";
@@ -133,6 +135,82 @@ async fn ids_of_an_earlier_server_are_refused() {
     assert_eq!(title_requests(&world), Vec::<String>::new());
 }
 
+/// Starts with a Radarr of 25 movies, of which the user has seen one and a sample is stored. Returns the id of the movie.
+async fn world_with_sample() -> (World, i64) {
+    let world = World::start().await;
+    let dune = world.radarr().add(movie("Dune").year(2021).tmdb(DUNE).size_gb(21.4));
+    for number in 1..25 {
+        world.radarr().add(movie(&format!("Movie {number}")).tmdb(number));
+    }
+    world.model_plays([finds("dune"), says("You have Dune.")]);
+    world.sms("do i have dune?").await;
+    world.run_maintenance().await;
+    (world, dune)
+}
+
+async fn confirm_same_server(world: &World) -> SameServerOutcome {
+    world.engine().moved_servers.confirm_same_server("radarr", Actor::Console).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn ids_are_valid_again_if_the_moved_server_is_the_same() {
+    let (mut world, dune) = world_with_sample().await;
+    assert_eq!(confirm_same_server(&world).await, SameServerOutcome::NotMoved);
+    let radarr = world.radarr().clone();
+    world.move_radarr(&radarr).await;
+    world.run_maintenance().await;
+    assert_eq!(confirm_same_server(&world).await, SameServerOutcome::Confirmed);
+    assert_eq!(confirm_same_server(&world).await, SameServerOutcome::NotMoved);
+
+    world.model_plays([removes(&json!([{ "type": "movie", "id": dune }]))]);
+    assert_eq!(world.sms("delete dune").await.pop().unwrap(), QUESTION);
+    let audit = "SELECT detail AS line FROM audit_log WHERE kind = 'same_server'";
+    assert_eq!(world.lines(audit).await, [r#"{"by":"console","instance":"radarr"}"#]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_with_other_titles_is_not_the_same() {
+    let (mut world, dune) = world_with_sample().await;
+    world.move_radarr(&other_radarr()).await;
+    assert_eq!(confirm_same_server(&world).await, SameServerOutcome::Different);
+
+    world.model_plays([removes(&json!([{ "type": "movie", "id": dune }])), says("Search again.")]);
+    assert_eq!(world.sms("delete dune").await.pop().unwrap(), "Search again.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ids_stay_void_after_the_statement_of_another_server() {
+    let (mut world, dune) = world_with_sample().await;
+    world.move_radarr(&other_radarr()).await;
+    let moved = world.engine().moved_servers.list_moved().await.unwrap().remove(0);
+    let is_recorded = async || {
+        world.engine().moved_servers.confirm_other_server(moved.clone(), Actor::Console).await.unwrap()
+    };
+    assert_eq!([is_recorded().await, is_recorded().await], [true, false]);
+    assert_eq!(world.engine().moved_servers.list_moved().await.unwrap(), []);
+    assert_eq!(confirm_same_server(&world).await, SameServerOutcome::NotMoved);
+
+    world.model_plays([removes(&json!([{ "type": "movie", "id": dune }])), says("Search again.")]);
+    assert_eq!(world.sms("delete dune").await.pop().unwrap(), "Search again.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn second_move_is_compared_with_the_server_between() {
+    let (mut world, dune) = world_with_sample().await;
+    world.move_radarr(&other_radarr()).await;
+    world.model_plays([finds("alien"), says("You have Alien.")]);
+    world.sms("do i have alien?").await;
+    world.run_maintenance().await;
+    world.kill().await;
+    world.move_radarr_back();
+    world.start_again().await;
+    world.pass(60).await;
+    assert_eq!(confirm_same_server(&world).await, SameServerOutcome::Different);
+
+    world.model_plays([removes(&json!([{ "type": "movie", "id": dune }])), says("Search again.")]);
+    assert_eq!(world.sms("delete dune").await.pop().unwrap(), "Search again.");
+}
+
 #[tokio::test(start_paused = true)]
 async fn message_with_unknown_status_is_not_looked_up_at_another_account() {
     let mut world = World::start().await;
@@ -147,4 +225,26 @@ async fn message_with_unknown_status_is_not_looked_up_at_another_account() {
 
     assert_eq!(world.requests_to_moved_servers(), Vec::<String>::new());
     assert_eq!(world.lines("SELECT state AS line FROM outbox").await, ["failed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn notification_after_a_move_comes_from_the_number_of_the_new_account() {
+    let mut world = world_with_prompt().await;
+    world.move_carrier().await;
+    world.move_radarr(&other_radarr()).await;
+    let notification = "SELECT from_addr AS line FROM outbox WHERE body LIKE 'Radarr was moved%'";
+    assert_eq!(world.lines(notification).await, [OTHER_NUMBER]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn queued_message_comes_from_the_number_of_the_new_account() {
+    let mut world = World::start().await;
+    world.model_plays([says("Hello.")]);
+    world.twilio().fail_next(429, 20_429);
+    world.texts("hi there, who are you?").await;
+    world.pass(1).await;
+    world.move_carrier().await;
+
+    let queued = "SELECT from_addr || ': ' || body AS line FROM outbox WHERE state = 'queued'";
+    assert_eq!(world.lines(queued).await, [format!("{OTHER_NUMBER}: Hello.")]);
 }

@@ -1,8 +1,13 @@
 //! Notifications: titles that are ready, and for admins, problems that need attention.
 
+use dialarr::app::{AppBlueprint, ApplyError};
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
+use dialarr::arr::fake::sonarr::FakeSonarr;
+use dialarr::arr::sonarr::Sonarr;
 use dialarr::conversation::notifications::quiet_hours::QuietHours;
+use dialarr::http::HttpClient;
+use dialarr::tools::library::Instance;
 use diesel::connection::SimpleConnection;
 use http::{Method, Request};
 use serde_json::json;
@@ -251,6 +256,29 @@ async fn notification_waits_for_an_unreachable_library() {
     app.sonarr().set_down(false);
     app.later(61).await;
     assert_eq!(app.messages_to(BOB), ["The Bear season 2 is ready to watch."]);
+}
+
+#[tokio::test]
+async fn event_of_an_earlier_server_is_not_completed_with_another_series() {
+    let app = app_with_bob_waiting().await;
+    app.sonarr().download_and_import("The Bear S02E01");
+    app.receive_event("sonarr", &app.sonarr().import_event_json("The Bear S02E01")).await;
+    let other = FakeSonarr::with_clock(app.app().console.clock.clone());
+    other.add(series("Slow Horses").year(2022).tvdb(370_112).seasons(2).episodes(6).size_gb(6.0));
+    let client = Sonarr::new(
+        HttpClient::in_process(other.in_process()),
+        "http://moved.invalid".parse().unwrap(),
+        other.api_key().into(),
+    );
+    let move_sonarr = |current: &AppBlueprint| {
+        let mut moved = current.clone();
+        moved.library.series = vec![Instance::new("sonarr", false, client)];
+        Ok::<_, ApplyError>(moved)
+    };
+    app.app().change_blueprint(move_sonarr).await.unwrap();
+    app.later(61).await;
+    assert_eq!(app.messages_to(BOB), Vec::<String>::new());
+    assert_eq!(app.follows().await.len(), 2);
 }
 
 #[tokio::test]

@@ -42,6 +42,45 @@ async fn configured_users_are_activated_once_and_not_changed_later() {
 }
 
 #[tokio::test]
+async fn mistyped_number_of_the_operator_does_not_stay_an_admin() {
+    let mut app = Setup::default().keyword_responder().people("+15550100021", &[]).start().await;
+    app.reconfigure(|setup| setup.people("+15550100022", &[])).await;
+    assert_eq!(
+        app.people().await,
+        ["+15550100002 active admin", "+15550100021 blocked member", "+15550100022 active admin"]
+    );
+    assert_eq!(app.audit().await, ["set user:1 by dialarr", "block user:1 by dialarr"]);
+}
+
+#[tokio::test]
+async fn earlier_number_of_the_operator_that_has_texted_stays_an_admin() {
+    let mut app = Setup::default().keyword_responder().people("+15550100021", &[]).start().await;
+    app.sms_from("+15550100021", "upcoming").await;
+    app.reconfigure(|setup| setup.people("+15550100022", &[])).await;
+    assert_eq!(app.people().await[1], "+15550100021 active admin");
+}
+
+#[tokio::test]
+async fn earlier_number_of_the_operator_that_is_listed_stays_an_admin() {
+    let mut app = Setup::default().keyword_responder().people("+15550100021", &[]).start().await;
+    app.reconfigure(|setup| setup.people("+15550100022", &["+15550100021"])).await;
+    assert_eq!(app.people().await[1], "+15550100021 active admin");
+}
+
+#[tokio::test]
+async fn newcomer_becomes_an_admin_once_their_number_is_the_operators() {
+    let mut app = Setup::default().keyword_responder().people("+15550100021", &[]).start().await;
+    app.sms_from(STRANGER, "hello").await;
+    app.reconfigure(|setup| setup.people(STRANGER, &[])).await;
+    app.settle().await;
+    assert_eq!(
+        app.people().await,
+        ["+15550100002 active admin", "+15550100009 active admin", "+15550100021 blocked member"]
+    );
+    assert_eq!(app.sms_from(STRANGER, "upcoming").await, NOTHING_OUT);
+}
+
+#[tokio::test]
 async fn configured_user_is_served() {
     let app = Setup::default().keyword_responder().people(ANN, &[BOB]).start().await;
     assert_eq!(app.sms_from(BOB, "upcoming").await, NOTHING_OUT);

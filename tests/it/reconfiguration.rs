@@ -1,6 +1,7 @@
 //! Changes of the configuration while the program runs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use dialarr::app::ApplyError;
 use dialarr::arr::fake::media_fixtures::{movie, series};
@@ -8,12 +9,20 @@ use dialarr::config::{Config, ConfigSection, ConfigSources};
 use dialarr::conversation::deletion::deletion_messages::CodePolicy;
 use dialarr::conversation::rate_limit::RateLimit;
 use dialarr::llm::scripted::ScriptedModel;
+use dialarr::settings::change::{SettingsChange, apply_changes};
+use dialarr::settings::prepared_change::PreparedChange;
+use dialarr::simulation::{ACCOUNT, OUR_NUMBER};
+use dialarr::store::audit::Actor;
+use dialarr::store::settings::{SettingContent, store_settings};
 use futures_util::future::join_all;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::timeout;
 
 use crate::harness::model::{Gated, Holding, finds, offered, removes_movie, says};
 use crate::harness::model_server::{Answer, ModelServer};
-use crate::harness::{ANN, BOB, Has, Setup, TestApp};
+use crate::harness::served::{Answers, TOKEN, model, serve};
+use crate::harness::settings::{StoredSettings, change};
+use crate::harness::{ANN, BOB, Has, PUBLIC_URL, Setup, TestApp};
 
 impl TestApp {
     /// Sends a message as Ann whose turn waits for the model.
@@ -51,6 +60,80 @@ async fn messages_during_changes_are_answered_exactly_once() {
     }
     for user in &users {
         assert_eq!(app.messages_to(user), vec!["Fine."; ROUNDS]);
+    }
+}
+
+/// Returns settings for all services, each behind the address of the same index.
+async fn settings_at_two_addresses(app: &TestApp) -> [[Vec<(&'static str, String)>; 4]; 2] {
+    let model = async || serve(model(Answers::WithWords, 100_000)).await;
+    let mut settings = Vec::new();
+    for number in 0..2 {
+        settings.push([
+            vec![
+                ("LLM_BASE_URL", format!("{}/v1", model().await)),
+                ("LLM_API_KEY", format!("sk-0123456{number}")),
+                ("LLM_MODEL", format!("model {number}")),
+            ],
+            vec![
+                ("RADARR_URL", serve(app.radarr().router()).await),
+                ("RADARR_API_KEY", app.radarr().api_key().to_owned()),
+            ],
+            vec![
+                ("SONARR_URL", serve(app.sonarr().router()).await),
+                ("SONARR_API_KEY", app.sonarr().api_key().to_owned()),
+            ],
+            vec![
+                ("TWILIO_API_URL", serve(app.twilio().router()).await),
+                ("TWILIO_AUTH_TOKEN", TOKEN.to_owned()),
+            ],
+        ]);
+    }
+    settings.try_into().unwrap()
+}
+
+#[tokio::test]
+async fn messages_during_changes_of_every_server_are_answered_exactly_once() {
+    const ROUNDS: usize = 12;
+    let app = TestApp::start_without_model().await;
+    let mut stored = StoredSettings::of(&app);
+    let users: Vec<String> = (0..6).map(|user| format!("+1555010200{user}")).collect();
+    for user in &users {
+        app.register_user(user, Has::AddRight).await;
+    }
+    let settings = settings_at_two_addresses(&app).await;
+    let texting = [
+        ("ADMIN_PHONE", ANN),
+        ("PUBLIC_URL", PUBLIC_URL),
+        ("TWILIO_ACCOUNT_SID", ACCOUNT),
+        ("TWILIO_PHONE_NUMBER", OUR_NUMBER),
+        ("COALESCE_MS", "0"),
+        ("RATE_LIMIT", "off"),
+    ];
+    let first = settings[0].iter().flatten().map(|(name, value)| (*name, value.as_str()));
+    stored.set(&texting.into_iter().chain(first).collect::<Vec<_>>()).await;
+    stored.applier.apply_newest(app.app()).await;
+
+    for round in 0..ROUNDS {
+        app.pass(20);
+        let texts = users.iter().enumerate().map(|(user, phone)| {
+            let body = if user % 2 == 0 { format!("what is film {round}") } else { "status".to_owned() };
+            app.text(phone, &body)
+        });
+        let posts = join_all(texts.map(|text| app.post(text)));
+        let (address, service) = ((1 + round / 4) % 2, round % 4);
+        let values: Vec<_> =
+            settings[address][service].iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let change = async {
+            stored.set(&values).await;
+            stored.applier.apply_newest(app.app()).await;
+        };
+        let (statuses, ()) = tokio::join!(posts, change);
+        assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
+        app.settle().await;
+        assert_eq!(stored.settings.current_use().failure, None);
+    }
+    for user in &users {
+        assert_eq!(app.messages_to(user).len(), ROUNDS, "{user}: {:?}", app.messages_to(user));
     }
 }
 
@@ -195,4 +278,81 @@ async fn configuration_with_a_model_is_applied_without_a_restart() {
 
     let models: Vec<String> = server.requests().iter().map(|request| request["model"].to_string()).collect();
     assert_eq!(models, ["\"two\""]);
+}
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+#[tokio::test]
+async fn stored_model_answers_without_a_restart() {
+    let app = TestApp::start_without_model().await;
+    let server = ModelServer::start_here([Answer::Says("Hi.")]).await;
+    let (mut stored, url) = (StoredSettings::of(&app), server.url());
+    stored.set(&[("LLM_BASE_URL", url.as_str()), ("LLM_MODEL", "stored"), ("LLM_API_KEY", "sk-1")]).await;
+    stored.applier.apply_newest(app.app()).await;
+
+    app.types(ANN, "what can you tell me about dune?").await;
+
+    let models: Vec<String> = server.requests().iter().map(|request| request["model"].to_string()).collect();
+    assert_eq!(models, ["\"stored\""]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn settings_changed_by_a_command_are_noticed_and_used() {
+    let app = TestApp::start_without_model().await;
+    let StoredSettings { context, settings, applier, folder: _folder } = StoredSettings::of(&app);
+    let command = async {
+        settings.wait_until_tried(0).await;
+        let changed = change(&[("RETENTION_DAYS", "30")]);
+        let changed = PreparedChange::new(changed, &ConfigSources::default()).unwrap();
+        let store = move |conn: &mut _| apply_changes(conn, &context, &changed, Actor::Shell, NOW);
+        app.app().db.write(store).await.unwrap();
+        // The paused clock also advances while the database works.
+        let tried = timeout(Duration::from_hours(24), settings.wait_until_tried(1));
+        assert_eq!(tried.await.unwrap().failure, None);
+    };
+    tokio::select! {
+        never = applier.run(app.app()) => match never {},
+        () = command => {}
+    }
+    assert_eq!(app.app().engine.settings().retention, SignedDuration::from_hours(30 * 24));
+}
+
+#[tokio::test]
+async fn unusable_settings_leave_the_earlier_ones_in_use() {
+    let app = TestApp::start_without_model().await;
+    let mut stored = StoredSettings::of(&app);
+    stored.set(&[("RETENTION_DAYS", "30")]).await;
+    stored.applier.apply_newest(app.app()).await;
+    let invalid = [
+        ("CONFIRM_MINUTES".to_owned(), SettingContent::Text("hunter2".to_owned())),
+        ("RETENTION_DAYS".to_owned(), SettingContent::Text("60".to_owned())),
+    ];
+    app.app().db.write(move |conn| store_settings(conn, &invalid, Actor::Shell, NOW)).await.unwrap();
+
+    stored.applier.apply_newest(app.app()).await;
+
+    let retention = || app.app().engine.settings().retention;
+    assert_eq!(retention(), SignedDuration::from_hours(30 * 24));
+    insta::assert_snapshot!(stored.settings.current_use().failure.as_deref().unwrap(), @r"
+    failed to read the configuration
+      CONFIRM_MINUTES, stored setting: not a whole number from 1 to 60, e.g. dialarr config set CONFIRM_MINUTES=5
+    ");
+
+    stored.set(&[("CONFIRM_MINUTES", "5")]).await;
+    stored.applier.apply_newest(app.app()).await;
+    assert_eq!(stored.settings.current_use().failure, None);
+    assert_eq!(retention(), SignedDuration::from_hours(60 * 24));
+}
+
+#[tokio::test]
+async fn settings_of_the_start_are_reported_until_they_are_undone() {
+    let app = TestApp::start_without_model().await;
+    let mut stored = StoredSettings::of(&app);
+    stored.set(&[("RUST_LOG", "debug"), ("TRUSTED_PROXIES", "10.0.0.1"), ("RETENTION_DAYS", "30")]).await;
+    stored.applier.apply_newest(app.app()).await;
+    assert_eq!(stored.settings.current_use().needing_restart, ["RUST_LOG", "TRUSTED_PROXIES"]);
+    let unset = SettingsChange { unset: vec!["RUST_LOG".to_owned()], ..change(&[]) };
+    stored.settings.apply_changes(unset, Actor::Console, NOW).await.unwrap();
+    stored.applier.apply_newest(app.app()).await;
+    assert_eq!(stored.settings.current_use().needing_restart, ["TRUSTED_PROXIES"]);
 }

@@ -117,12 +117,18 @@ async fn existing_webhook_entry_is_repaired_and_not_duplicated() {
 async fn webhook_of_another_installation_is_not_changed() {
     let peers = ServedPeers::open().await;
     peers.sonarr.add_connect_entry("Dialarr", "http://other:3000/webhook/sonarr", &["onImportComplete"]);
+    let shown = peers.run(&["setup"]);
+    insta::assert_snapshot!(lines_of(&shown.output, "No changes"), @r"
+    No changes were made
+      hint: dialarr setup --apply
+      hint: --take-over changes the other webhook instead of adding one
+    ");
     let ended = peers.run(&["setup", "--apply"]);
     insta::assert_snapshot!(lines_of(&ended.output, "Sonarr"), @r"
     Sonarr webhook: address: none -> http://dialarr:3000/webhook/sonarr
     Sonarr webhook: secret: none -> NOTIFICATION_SECRET
     Sonarr webhook: events: none -> health issue, health restored, import complete, manual interaction required
-    Sonarr webhook: another webhook: Dialarr at http://other:3000/webhook/sonarr -> unchanged; --take-over changes it instead
+    Sonarr webhook: another webhook: Dialarr at http://other:3000/webhook/sonarr -> unchanged
     Sonarr webhook: done
     ");
     let both = [

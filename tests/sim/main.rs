@@ -7,13 +7,13 @@
 #![cfg(test)]
 
 mod checker;
+mod disk_faults;
 #[path = "../it/harness/expected_events.rs"]
 mod expected_events;
 mod forgeries;
 mod network_faults;
 mod people;
 mod plan;
-mod power_cuts;
 mod prefix;
 mod records;
 mod rng;

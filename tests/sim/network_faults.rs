@@ -42,6 +42,8 @@ pub(crate) struct NetworkFaults {
     pub storm: u64,
     pub brisk: bool,
     pub calm: Arc<AtomicBool>,
+    /// No request leaves the program, whose disk holds nothing that it has done since.
+    pub power_is_off: Arc<AtomicBool>,
     pub rng: Arc<Mutex<Rng>>,
     pub seen: Arc<Mutex<Vec<Seen>>>,
     pub journal: Journal,
@@ -63,6 +65,9 @@ enum Fault {
 impl NetworkFaults {
     pub(crate) fn before(self, peer: InProcess) -> InProcess {
         Arc::new(move |request| {
+            if self.power_is_off.load(Ordering::SeqCst) {
+                return Box::pin(std::future::pending());
+            }
             let (faults, peer) = (self.clone(), peer.clone());
             let (answer, asker) = tokio::sync::oneshot::channel();
             tokio::spawn(async move {

@@ -71,6 +71,26 @@ pub(crate) enum Act {
     Reconfigures {
         dropped_after: u64,
     },
+    /// Stores a changed setting and applies it to the program, or stores it while the program is down.
+    ChangesSetting(SettingChange),
+    DiskFills(DiskFault),
+    DiskIsFreed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SettingChange {
+    /// Another address of Radarr, at which the program knows no id and asks for no outcome.
+    MovesRadarr,
+    MovesSonarr,
+    /// The model instead of keywords, or the reverse.
+    SwitchesModel,
+}
+
+/// Moment at which a write fails on a full disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DiskFault {
+    AtStatement,
+    AtCommit,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,8 +147,9 @@ impl Plan {
         plan.add_clock_steps(&mut Rng::of(seed, "clock"), end);
         plan.add_restarts(&mut Rng::of(seed, "restarts"), end);
         plan.add_notifications(&mut Rng::of(seed, "notifications"), end);
-        plan.add_power_cuts(&mut Rng::of(seed, "disk"), end);
+        plan.add_disk_faults(&mut Rng::of(seed, "disk"), end);
         plan.add_reconfigurations(&mut Rng::of(seed, "configuration"), end);
+        plan.add_setting_changes(&mut Rng::of(seed, "settings"), end);
         plan.acts.sort_by_key(|(at, _)| *at);
         plan
     }
@@ -223,6 +244,24 @@ impl Plan {
         }
     }
 
+    /// Adds changed settings, most of them while a message is being processed. The first schedules have none, because they
+    /// are the usual run, in which every kind of event happens. This part uses a separate random stream.
+    fn add_setting_changes(&mut self, rng: &mut Rng, end: u64) {
+        if self.seed < 60 || !rng.percent(30) {
+            return;
+        }
+        let moments: Vec<u64> = self.acts.iter().map(|(at, _)| *at).collect();
+        for _ in 0..rng.within(1, 4) {
+            let at = match rng.below(4) {
+                0 => rng.within(500, end + 20_000),
+                _ => rng.one_of(&moments) + rng.within(0, 12_000),
+            };
+            let changes =
+                [SettingChange::MovesRadarr, SettingChange::MovesSonarr, SettingChange::SwitchesModel];
+            self.acts.push((at, Act::ChangesSetting(rng.one_of(&changes))));
+        }
+    }
+
     /// Adds clock steps of up to a day in both directions, also while the program is down. This part uses a separate
     /// random stream.
     fn add_clock_steps(&mut self, rng: &mut Rng, end: u64) {
@@ -308,8 +347,8 @@ impl Plan {
 }
 
 impl Plan {
-    /// Adds losses of power. This part uses a separate random stream.
-    fn add_power_cuts(&mut self, rng: &mut Rng, end: u64) {
+    /// Adds losses of power, and times in which the disk is full. This part uses a separate random stream.
+    fn add_disk_faults(&mut self, rng: &mut Rng, end: u64) {
         let moments: Vec<u64> =
             self.acts.iter().filter(|(_, act)| matches!(act, Act::Text { .. })).map(|(at, _)| *at).collect();
         let moment = |rng: &mut Rng| match rng.below(4) {
@@ -325,6 +364,12 @@ impl Plan {
                 self.acts.push((at, Act::Stop { how }));
                 self.acts.push((at + rng.within(1_000, 60_000), Act::Start { interrupted: rng.percent(15) }));
             }
+        }
+        if rng.percent(20) {
+            let at = moment(rng);
+            let fault = if rng.percent(50) { DiskFault::AtStatement } else { DiskFault::AtCommit };
+            self.acts.push((at, Act::DiskFills(fault)));
+            self.acts.push((at + rng.within(10, 90_000), Act::DiskIsFreed));
         }
     }
 }

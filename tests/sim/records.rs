@@ -22,6 +22,7 @@ pub(crate) struct Records {
     pub approvals: Vec<Value>,
     pub pauses: Vec<Value>,
     pub requests: Vec<Value>,
+    pub services: Vec<Value>,
 }
 
 impl Records {
@@ -47,6 +48,7 @@ impl Records {
             approvals: rows("approvals"),
             pauses: rows("pauses"),
             requests: rows("requests"),
+            services: rows("service_identities"),
         }
     }
 

@@ -32,9 +32,9 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
+use crate::disk_faults::DiskImage;
 use crate::network_faults::{NetworkFaults, Seen};
-use crate::plan::{ANN, BOB, BRAZIL, FAY, PEOPLE, Plan};
-use crate::power_cuts::DiskImage;
+use crate::plan::{ANN, BOB, BRAZIL, FAY, PEOPLE, Plan, SettingChange};
 use crate::records::Records;
 use crate::rng::Rng;
 use crate::simulated_model::SimulatedModel;
@@ -74,6 +74,14 @@ struct WebhookEndpoint {
     closed: CancellationToken,
 }
 
+/// Settings that a schedule changes.
+#[derive(Debug, Default)]
+struct ChangedSettings {
+    radarr_moves: usize,
+    sonarr_moves: usize,
+    uses_keywords: bool,
+}
+
 /// World of a schedule. Clones share all state.
 #[derive(Clone)]
 pub(crate) struct World {
@@ -95,9 +103,12 @@ pub(crate) struct World {
     pub database: PathBuf,
     pub settings: HouseholdSettings,
     calm: Arc<AtomicBool>,
+    /// A power cut has happened, and the program is about to end.
+    power_is_off: Arc<AtomicBool>,
     endpoint: Arc<Mutex<Option<WebhookEndpoint>>>,
     pub plan: Arc<Plan>,
     starts: Arc<Mutex<u64>>,
+    changed_settings: Arc<Mutex<ChangedSettings>>,
 }
 
 impl World {
@@ -131,9 +142,11 @@ impl World {
             database,
             settings,
             calm: Arc::default(),
+            power_is_off: Arc::default(),
             endpoint: Arc::default(),
             plan: Arc::new(plan.clone()),
             starts: Arc::default(),
+            changed_settings: Arc::default(),
         }
     }
 
@@ -182,6 +195,17 @@ impl World {
         app
     }
 
+    /// Changes a stored setting, which the next reconfiguration or start uses.
+    pub(crate) fn change_setting(&self, change: SettingChange) {
+        self.journal.note(format!("a setting changes: {change:?}"));
+        let mut settings = self.changed_settings.lock().unwrap();
+        match change {
+            SettingChange::MovesRadarr => settings.radarr_moves += 1,
+            SettingChange::MovesSonarr => settings.sonarr_moves += 1,
+            SettingChange::SwitchesModel => settings.uses_keywords = !settings.uses_keywords,
+        }
+    }
+
     /// Replaces all configured parts of the program, or drops the change after a while.
     pub(crate) async fn reconfigure(&self, app: &App, dropped_after: Duration) {
         let change = app.change_blueprint(|_| Ok::<_, ApplyError>(self.blueprint()));
@@ -206,9 +230,11 @@ impl World {
     pub(crate) async fn cut_power(&self, app: App, kept_percent: u64) {
         self.close_endpoint();
         self.journal.note(format!("POWER CUT, {kept_percent} % of the commits that are not synced are kept"));
+        self.power_is_off.store(true, Ordering::SeqCst);
         let image = DiskImage::of(&self.database, &app.db, kept_percent);
         let recorded = Records::of(&self.database).model_attempts();
         app.kill().await;
+        self.power_is_off.store(false, Ordering::SeqCst);
         image.restore(&self.database);
         // A connection changes the files when it closes, so the attempts are counted in a copy.
         let copy = self.database.with_extension("cut.db");
@@ -274,6 +300,7 @@ impl World {
             storm,
             brisk: self.plan.brisk,
             calm: self.calm.clone(),
+            power_is_off: self.power_is_off.clone(),
             rng: Arc::new(Mutex::new(Rng::of(self.plan.seed + *self.starts.lock().unwrap(), name))),
             seen: self.seen.clone(),
             journal: self.journal.clone(),
@@ -291,8 +318,9 @@ impl World {
         let carrier = self.network_faults("twilio", self.plan.twilio).before(self.peers.twilio.in_process());
         let account = self.peers.twilio.client_account("https://api.twilio.invalid");
         let carrier = Arc::new(Twilio::new(account, HttpClient::in_process(carrier)));
-        let model: Arc<dyn Model> = self.model.clone();
-        let usual = self.peers.blueprint(self.settings.clone(), Some(model)).unwrap();
+        let uses_keywords = self.changed_settings.lock().unwrap().uses_keywords;
+        let model = (!uses_keywords).then(|| -> Arc<dyn Model> { self.model.clone() });
+        let usual = self.peers.blueprint(self.settings.clone(), model).unwrap();
         AppBlueprint {
             library: self.library(),
             channels: OutboundChannels {
@@ -308,14 +336,15 @@ impl World {
     fn library(&self) -> ArrInstances {
         let radarr = self.network_faults("radarr", self.plan.radarr).before(self.peers.radarr.in_process());
         let sonarr = self.network_faults("sonarr", self.plan.sonarr).before(self.peers.sonarr.in_process());
+        let ChangedSettings { radarr_moves, sonarr_moves, .. } = *self.changed_settings.lock().unwrap();
         let radarr = Radarr::new(
             HttpClient::in_process(radarr),
-            "http://radarr.invalid".parse().unwrap(),
+            format!("http://radarr{radarr_moves}.invalid").parse().unwrap(),
             self.peers.radarr.api_key().to_owned().into(),
         );
         let sonarr = Sonarr::new(
             HttpClient::in_process(sonarr),
-            "http://sonarr.invalid".parse().unwrap(),
+            format!("http://sonarr{sonarr_moves}.invalid").parse().unwrap(),
             self.peers.sonarr.api_key().to_owned().into(),
         );
         ArrInstances {

@@ -9,6 +9,8 @@ use crate::config::{ConfigSources, ValueSource, Variable, find_setting};
 use crate::settings::change::{
     NeededSecret, SettingsChange, SettingsContext, SettingsOutcome, apply_changes, remove_unused_secrets,
 };
+use crate::settings::loading::add_stored_settings;
+use crate::settings::prepared_change::PreparedChange;
 use crate::store::audit::Actor;
 use crate::store::database::shell_access::{self, ServiceState};
 
@@ -20,11 +22,11 @@ pub(super) fn set_settings(settings: &[String]) -> anyhow::Result<()> {
         None => Ok((variable, read_secret(variable.name)?)),
     });
     let set = values.collect::<anyhow::Result<_>>()?;
-    apply_at_shell(&SettingsChange { set, ..SettingsChange::default() })
+    apply_at_shell(SettingsChange { set, ..SettingsChange::default() })
 }
 
 pub(super) fn unset_settings(names: &[String]) -> anyhow::Result<()> {
-    apply_at_shell(&SettingsChange { unset: names.to_vec(), ..SettingsChange::default() })
+    apply_at_shell(SettingsChange { unset: names.to_vec(), ..SettingsChange::default() })
 }
 
 /// Parses `NAME=VALUE`, or the `NAME` of a secret, whose value must not be an argument: other accounts see those.
@@ -42,13 +44,17 @@ fn parse_setting(text: &str) -> anyhow::Result<(Variable, Option<SecretString>)>
 }
 
 /// Applies a change, and prints its outcome to standard error.
-pub(super) fn apply_at_shell(change: &SettingsChange) -> anyhow::Result<()> {
+pub(super) fn apply_at_shell(change: SettingsChange) -> anyhow::Result<()> {
     let context = SettingsContext::from_sources(ConfigSources::read());
     let (database, _) = context.sources.file_paths();
     let database = database.to_str().context("use a database path that is not UTF-8")?;
     let now = Clock::System.now();
+    let (late, soon): (Vec<_>, Vec<_>) = change.variables().partition(Variable::needs_restart);
+    let current = add_stored_settings(context.sources.clone())?;
+    let prepared = PreparedChange::new(change, &current);
+    let change = prepared.map_err(|error| anyhow::anyhow!("hash the console's password: {error}"))?;
     let (outcome, service) = shell_access::visit_with_service_state(database, |conn| {
-        apply_changes(conn, &context, change, Actor::Shell, now)
+        apply_changes(conn, &context, &change, Actor::Shell, now)
     })?;
     let overridden = match outcome {
         SettingsOutcome::Changed { overridden, .. } => overridden,
@@ -67,9 +73,20 @@ pub(super) fn apply_at_shell(change: &SettingsChange) -> anyhow::Result<()> {
         eprintln!("{name} has no effect yet, because it is overridden ({source}); hint: remove it there");
     }
     if service == ServiceState::Running {
-        eprintln!("hint: restart the service to use the change");
+        describe_effect(&late, &soon);
     }
     Ok(())
+}
+
+/// Prints when the running service uses a change.
+fn describe_effect(late: &[Variable], soon: &[Variable]) {
+    if !soon.is_empty() {
+        eprintln!("The running service uses the change within a minute.");
+    }
+    if !late.is_empty() {
+        let names = late.iter().map(|variable| variable.name).collect::<Vec<_>>().join(", ");
+        eprintln!("hint: restart the service to use {names}");
+    }
 }
 
 fn refusal(outcome: SettingsOutcome) -> anyhow::Error {

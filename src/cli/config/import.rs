@@ -21,7 +21,7 @@ pub(super) fn import_file(path: &Path) -> anyhow::Result<()> {
         let value = file.value_of_line(*line, name).filter(|value| !value.trim().is_empty())?;
         Some((find_setting(name).ok()?, value.into()))
     });
-    apply_at_shell(&SettingsChange { set: values.collect(), ..SettingsChange::default() })?;
+    apply_at_shell(SettingsChange { set: values.collect(), ..SettingsChange::default() })?;
     print_text(&describe_lines(&file, path))
 }
 

@@ -8,9 +8,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::print_text;
-use crate::config::ConfigSources;
-use crate::settings::loading::add_stored_settings;
+use super::{load_sources, print_text};
 
 #[derive(Debug, Subcommand, PartialEq, Eq)]
 pub enum ConfigCommand {
@@ -50,8 +48,4 @@ pub(super) fn run_config_command(command: &ConfigCommand) -> anyhow::Result<()> 
         ConfigCommand::Unset { names } => edit::unset_settings(names),
         ConfigCommand::Import { file } => import::import_file(file),
     }
-}
-
-fn load_sources() -> anyhow::Result<ConfigSources> {
-    Ok(add_stored_settings(ConfigSources::read())?)
 }

@@ -20,7 +20,7 @@ pub(super) fn format_settings(sources: &ConfigSources) -> String {
 
 fn describe_value(sources: &ConfigSources, variable: Variable) -> String {
     if variable.is_secret() {
-        let state = if sources.has_secret(variable) { "set" } else { "not set" };
+        let state = if sources.has_value(variable) { "set" } else { "not set" };
         return state.to_owned();
     }
     match sources.plain_text(variable).map(str::trim) {

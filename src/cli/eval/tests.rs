@@ -14,9 +14,9 @@ use super::run_stats::{RunStats, ScenarioOutcome, ScenarioRuns};
 use super::runner::EvalModel;
 use super::scenario_file::{MessageEntry, ScenarioFile};
 use super::scenario_servers::ScenarioServers;
-use crate::app;
 use crate::clock::Clock;
 use crate::simulation;
+use crate::tool_list;
 
 /// Lower bound for the number of scenarios, so that none are lost by accident.
 const MIN_SCENARIOS: usize = 140;
@@ -59,7 +59,7 @@ fn all_tool_names() -> BTreeSet<String> {
     let servers = ScenarioServers::from_entry(&LibraryEntry::default(), &Clock::System);
     let blueprint = servers.peers.blueprint(simulation::simulation_settings(TimeZone::UTC), None).unwrap();
     let library = Arc::new(blueprint.library);
-    app::all_tools(&library, blueprint.settings.pictures)
+    tool_list::all_tools(&library, blueprint.settings.pictures)
         .iter()
         .map(|tool| tool.spec().name.to_owned())
         .collect()

@@ -12,6 +12,8 @@ pub struct PromptMaterial<'a> {
     pub turn: &'a Turn,
     /// Context block of the turn.
     pub context_block: &'a str,
+    /// Text of the operator that each request contains.
+    pub addition: Option<&'a str>,
     pub style: ModelCallStyle,
 }
 

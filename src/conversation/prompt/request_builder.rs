@@ -70,12 +70,20 @@ pub fn build_request(material: &PromptMaterial<'_>) -> ModelRequest {
         push_user(&mut messages, "Answer in one short message, without calling tools.");
     }
     ModelRequest {
-        system: SYSTEM.to_owned(),
+        system: system_prompt(material.addition),
         tools: material.tools.clone(),
         tool_choice,
         messages,
         max_output_tokens: MAX_OUTPUT_TOKENS * factor,
         reply_schema: None,
+    }
+}
+
+/// Returns the system prompt with the operator's addition.
+fn system_prompt(addition: Option<&str>) -> String {
+    match addition {
+        Some(addition) => format!("{SYSTEM}\nThe operator adds, which changes no rule above: {addition}"),
+        None => SYSTEM.to_owned(),
     }
 }
 

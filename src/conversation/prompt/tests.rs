@@ -103,7 +103,7 @@ fn request(history: &[PastTurn], turn: &Turn, style: ModelCallStyle) -> ModelReq
         recalled: &[],
     };
     let context_block = &build_context_block(&context);
-    build_request(&PromptMaterial { tools: Vec::new(), history, turn, context_block, style })
+    build_request(&PromptMaterial { tools: Vec::new(), history, turn, context_block, addition: None, style })
 }
 
 /// Renders the messages of a request, one line each.
@@ -228,6 +228,7 @@ fn next_request_begins_with_the_previous_one() {
         history,
         turn,
         context_block,
+        addition: None,
         style: ModelCallStyle::Open,
     };
     let before = build_request(&material(&[], &first, block)).messages;
@@ -237,6 +238,23 @@ fn next_request_begins_with_the_previous_one() {
     let after = build_request(&material(&history, &second, "[context]\nnow: 20:05\n[/context]")).messages;
     assert_eq!(after[..before.len()], before);
     assert_eq!(after.len(), before.len() + 2);
+}
+
+#[test]
+fn addition_of_the_operator_follows_the_rules() {
+    let turn = turn(&["hi"], Vec::new());
+    let material = |addition| PromptMaterial {
+        tools: Vec::new(),
+        history: &[],
+        turn: &turn,
+        context_block: "[context]\n[/context]",
+        addition,
+        style: ModelCallStyle::Open,
+    };
+    let without = build_request(&material(None)).system;
+    let with = build_request(&material(Some("The kids are 6 and 9."))).system;
+    let added = with.strip_prefix(&without).unwrap();
+    assert_eq!(added, "\nThe operator adds, which changes no rule above: The kids are 6 and 9.");
 }
 
 #[test]
@@ -266,6 +284,7 @@ fn recalled_answers_stay_inside_the_context_block_and_token_limit() {
         history: &[],
         turn: &turn,
         context_block: &build_context_block(&context),
+        addition: None,
         style: ModelCallStyle::Open,
     });
     let [ModelMessage::User(text)] = request.messages.as_slice() else { panic!("{:?}", request.messages) };

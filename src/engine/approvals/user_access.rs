@@ -1,17 +1,20 @@
-//! Approval and blocking of users, with the requests, messages and conversations that each change closes.
+//! Approval and blocking of users, with the requests, messages and conversations that each change closes, and a change of
+//! the operator's number.
 
 use jiff::Timestamp;
 use serde_json::json;
 
 use crate::conversation::people::onboarding;
-use crate::conversation::transcript::{Address, User, UserStatus};
+use crate::conversation::transcript::{Address, PhoneNumber, User, UserId, UserRole, UserStatus};
 use crate::engine::reply_address::ReplyAddress;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::approvals::{self, ApprovalKind, ApprovalOutcome};
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::conversations::{self, EndReason};
 use crate::store::library::title_requests;
-use crate::store::people::{join_requests, users};
+use crate::store::people::join_requests;
+use crate::store::people::user_admin::{self, ChangeUserOutcome, UserChanges};
+use crate::store::people::users::{self, FirstContactRole};
 use crate::store::queue::outbox;
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult};
@@ -72,6 +75,38 @@ pub fn block_user(conn: &mut Conn, user: &User, actor: Actor, now: Timestamp) ->
         conversations::end_conversation(conn, open.id, EndReason::Blocked, now)?;
     }
     Ok(BlockOutcome::Blocked)
+}
+
+/// Makes a changed number of the operator an active admin. The earlier number is blocked unless it has texted, because a
+/// mistyped number may belong to somebody else.
+pub fn change_operator_number(
+    conn: &mut Conn,
+    (earlier, number): (Option<&PhoneNumber>, &PhoneNumber),
+    our_number: Option<&Address>,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let operator = users::ensure_user(conn, number, FirstContactRole::Admin, now)?;
+    let operator = users::load_user(conn, operator)?;
+    if operator.status != UserStatus::Active {
+        approve_user(conn, &operator, Actor::Dialarr, our_number, now)?;
+    }
+    if operator.rights.role != UserRole::Admin {
+        set_role(conn, operator.id, UserRole::Admin, now)?;
+    }
+    let Some(earlier) = earlier else { return Ok(()) };
+    let Some(user) = users::find_user_by_phone(conn, earlier)? else { return Ok(()) };
+    if user.rights.role != UserRole::Admin || users::load_last_address(conn, user.id)?.is_some() {
+        return Ok(());
+    }
+    match set_role(conn, user.id, UserRole::Member, now)? {
+        ChangeUserOutcome::Changed => block_user(conn, &user, Actor::Dialarr, now).map(drop),
+        ChangeUserOutcome::LastAdmin => Ok(()),
+    }
+}
+
+fn set_role(conn: &mut Conn, user: UserId, role: UserRole, now: Timestamp) -> QueryResult<ChangeUserOutcome> {
+    let changes = UserChanges { role: Some(role), ..UserChanges::default() };
+    user_admin::change_user(conn, user, &changes, Actor::Dialarr, now)
 }
 
 fn audit_user_change(

@@ -22,8 +22,8 @@ use crate::metrics::Metrics;
 use crate::store::Conn;
 use crate::store::database::db::{Db, DbError};
 use crate::store::queue::inbound_messages;
-use crate::store::turns::turn_lifecycle;
 use crate::store::turns::turn_stats::{self, TurnStats};
+use crate::store::turns::{model_steps, turn_lifecycle};
 
 /// Delay before work is retried after a database error or an internal error.
 const ERROR_RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -204,11 +204,16 @@ impl TurnScheduler {
         if let Some(stats) = stats {
             self.0.metrics.turn_ended(&stats);
         }
+        let now = self.0.clock.now();
         if let Some(active_turn) = active_turn {
+            // The turn was left by a restart, or by an error that may have prevented a record.
+            self.0
+                .db
+                .write(move |conn| model_steps::abandon_unfinished_attempt(conn, active_turn.id, now))
+                .await?;
             self.0.turns.current_runner().resume_turn(user, active_turn, wakeup.clone()).await?;
             return Ok(WorkCheck::Done(Some(active_turn.id)));
         }
-        let now = self.0.clock.now();
         match due {
             None => Ok(WorkCheck::NoWork),
             Some(due) if due > now => Ok(WorkCheck::NotBefore(due)),

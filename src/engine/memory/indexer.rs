@@ -130,6 +130,8 @@ impl MemoryIndexer {
     pub async fn index_due_answers(&self) -> Result<IndexingProgress, DbError> {
         let _guard = self.run_lock.lock().await;
         let mut progress = IndexingProgress::default();
+        // Only the first claim finds text that is not in the indexes.
+        let mut has_indexed_text = false;
         while !self.lifecycle.is_draining() {
             let now = self.clock.now();
             if self.extractor.is_paused(now) {
@@ -139,14 +141,18 @@ impl MemoryIndexer {
             // and each attempt is counted when it starts.
             let limit = self.extractor.batch_limit();
             let claim = move |conn: &mut _| {
-                text_index::index_new_text(conn)?;
+                if !has_indexed_text {
+                    text_index::index_new_text(conn)?;
+                }
                 let batch = indexing_queue::claim_indexing_jobs(conn, limit, now)?;
                 Ok(match batch.is_empty() {
                     true => None,
                     false => Some((batch, users::load_user_names(conn)?)),
                 })
             };
-            let Some((batch, names)) = self.db.write_unsynced(claim).await? else { break };
+            let claimed = self.db.write_unsynced(claim).await?;
+            has_indexed_text = true;
+            let Some((batch, names)) = claimed else { break };
             match self.index_batch(batch, &names, &mut progress).await? {
                 QueueFlow::Continue => {}
                 QueueFlow::Stop => break,

@@ -20,6 +20,9 @@ use crate::metrics::Metrics;
 /// Pause of model calls after an error that only an operator can fix.
 const OPERATOR_ERROR_PAUSE: SignedDuration = SignedDuration::from_mins(5);
 
+/// Period for which the outcome of the last request is the state of the model.
+const OUTCOME_AGE: SignedDuration = SignedDuration::from_hours(1);
+
 /// Model request, whose estimated cost fits into the day's budget.
 pub(crate) struct ModelCall<'a> {
     pub(crate) purpose: CallPurpose,
@@ -49,6 +52,8 @@ pub(crate) struct ModelCaller {
     max_calls: usize,
     /// End of the pause after an error that only an operator can fix.
     paused_until: Mutex<Option<Timestamp>>,
+    /// Time and outcome of the last request to the model's server.
+    last_outcome: Mutex<Option<(Timestamp, Result<(), ModelError>)>>,
 }
 
 impl ModelCaller {
@@ -65,6 +70,7 @@ impl ModelCaller {
             queue: ModelQueue::new(max_calls, metrics),
             max_calls,
             paused_until: Mutex::new(None),
+            last_outcome: Mutex::new(None),
         }
     }
 
@@ -123,6 +129,10 @@ impl ModelCaller {
         if let Some(slot) = slot {
             let latency = first_output_at.unwrap_or_else(Instant::now) - started_at;
             slot.end_call(call_outcome(call.purpose, &response, latency));
+            // A conversation that is too long says nothing about other requests.
+            if !matches!(response, Err(ModelError::ContextTooLong)) {
+                self.record_outcome(response.as_ref().map(drop).map_err(Clone::clone));
+            }
         }
         let charge = match &response {
             Ok(step) => charge_of_response(step, &call),
@@ -133,6 +143,44 @@ impl ModelCaller {
             *self.lock_paused_until() = Some(self.clock.now() + OPERATOR_ERROR_PAUSE);
         }
         ModelCallOutcome { response, charge }
+    }
+
+    /// Returns the name of the model, and whether it works: by its last request or, if there was none for an hour, by a
+    /// request for the list of models. Returns `None` without a model.
+    pub(crate) async fn check_server(&self) -> Option<(String, Result<(), ModelError>)> {
+        let model = self.model.as_ref()?;
+        let last = self.lock_last_outcome().clone();
+        let outcome = match last {
+            // An unreachable server may be back.
+            Some((at, outcome))
+                if self.clock.now().duration_since(at) < OUTCOME_AGE
+                    && !matches!(outcome, Err(ModelError::Unavailable(_))) =>
+            {
+                outcome
+            }
+            _ => {
+                let outcome = model.check_server().await;
+                self.record_outcome(outcome.clone());
+                outcome
+            }
+        };
+        Some((model.name().to_owned(), outcome))
+    }
+
+    /// Records the outcome of a test of the model's server. A successful test ends the pause of model calls.
+    pub(crate) fn record_test(&self, outcome: Result<(), ModelError>) {
+        if outcome.is_ok() {
+            *self.lock_paused_until() = None;
+        }
+        self.record_outcome(outcome);
+    }
+
+    fn record_outcome(&self, outcome: Result<(), ModelError>) {
+        *self.lock_last_outcome() = Some((self.clock.now(), outcome));
+    }
+
+    fn lock_last_outcome(&self) -> MutexGuard<'_, Option<(Timestamp, Result<(), ModelError>)>> {
+        self.last_outcome.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock_paused_until(&self) -> MutexGuard<'_, Option<Timestamp>> {

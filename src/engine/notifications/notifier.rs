@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::fanout::{FanoutOutcome, NotificationFanout, SeriesNews, followed_season};
-use crate::arr::ArrError;
+use crate::arr::{ArrError, Series};
 use crate::clock::Clock;
 use crate::conversation::notifications::arr_events::{EventGroup, EventSubject, group_events};
 use crate::engine::parts::{EngineParts, LiveParts};
@@ -163,7 +163,9 @@ impl Notifier {
         };
         let details = async {
             let (client, id) = (&sonarr.client, news.title.id);
-            let Some(series) = client.fetch_series(id).await? else { return Ok(None) };
+            // An event of a Sonarr that was moved to another server has the id of another series there.
+            let is_same = |series: &Series| series.tvdb == news.title.catalog_id;
+            let Some(series) = client.fetch_series(id).await?.filter(is_same) else { return Ok(None) };
             let growing = client.fetch_growing_episodes(&series, Some(&news.season_numbers())).await?;
             Ok::<_, ArrError>(Some((series, client.fetch_history(id).await?, growing)))
         };

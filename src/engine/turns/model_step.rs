@@ -139,6 +139,7 @@ impl ModelStepRunner {
             history: &history.turns,
             turn: &context.turn,
             context_block: &history.context.block,
+            addition: self.parts.settings.prompt_addition.as_deref(),
             style: plan.style,
         })
     }

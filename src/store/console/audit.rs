@@ -55,6 +55,8 @@ pub enum AuditEntrySubject {
     Key(String),
     /// Stored settings.
     Settings,
+    /// Webhooks at Sonarr, Radarr and Twilio.
+    Webhooks,
     /// Subject that no longer exists, in its stored form.
     Unresolved(String),
 }
@@ -120,6 +122,7 @@ fn resolve_subject(conn: &mut Conn, stored: String) -> QueryResult<AuditEntrySub
         ("household", _) => Some(AuditEntrySubject::Household),
         ("console", _) => Some(AuditEntrySubject::Console),
         ("settings", _) => Some(AuditEntrySubject::Settings),
+        ("webhooks", _) => Some(AuditEntrySubject::Webhooks),
         (_, Some((kind, id))) => match id.parse() {
             Ok(id) => load_subject(conn, kind, id).optional()?.flatten(),
             Err(_) => None,

@@ -2,6 +2,8 @@
 //! messages that may already have been sent by a run of the program that is missing from this database. A restored
 //! backup contains no runs since the backup was made.
 
+use std::time::Duration;
+
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
@@ -10,7 +12,7 @@ use super::outbox::{
 };
 use super::outbox_events::{ChangedMessage, record_changed_messages};
 use crate::conversation::routing::transport::MessageTransport;
-use crate::conversation::transcript::{OutboxId, TurnId};
+use crate::conversation::transcript::{Address, OutboxId, TurnId};
 use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::database::literal_sql::LiteralSql;
@@ -59,6 +61,15 @@ pub fn give_up_lookups(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
     unknown.into_iter().try_for_each(|id| fail_message(conn, id, &failure, now))?;
     diesel::update(open().filter(outbox::state.eq(OutboxState::Queued)))
         .set(outbox::lookups_left.eq(0))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Makes the queued messages from another number of ours come from this number.
+pub fn change_sender_of_queued(conn: &mut Conn, number: &Address) -> QueryResult<()> {
+    let from_number = LiteralSql("outbox.from_addr >= '+' AND outbox.from_addr < ','");
+    diesel::update(outbox::table.filter(OPEN.and(outbox::state.eq(OutboxState::Queued)).and(from_number)))
+        .set(outbox::from_addr.eq(number.as_str()))
         .execute(conn)
         .map(drop)
 }
@@ -152,6 +163,9 @@ pub struct LookupCount {
     pub earlier: i64,
     /// Number of unsuccessful lookups after which the message counts as not accepted.
     pub required: usize,
+    /// Minimum time until the next lookup. A request that was interrupted may still reach the carrier, and after a change
+    /// of the wall clock all lookups can be due at once.
+    pub pause: Duration,
 }
 
 /// Counts an unsuccessful lookup. Of several concurrent lookups, only one counts.
@@ -163,7 +177,11 @@ pub fn record_unsuccessful_lookup(
 ) -> QueryResult<LookupOutcome> {
     let is_unchanged = outbox::state.eq(OutboxState::Unknown).and(outbox::looks.eq(count.earlier));
     let lookup_count: Option<i64> = diesel::update(outbox::table.find(id).filter(is_unchanged))
-        .set((outbox::looks.eq(outbox::looks + 1), outbox::updated_at.eq(ms(now))))
+        .set((
+            outbox::looks.eq(outbox::looks + 1),
+            outbox::not_before.eq(ms(now.saturating_add(count.pause).unwrap_or(Timestamp::MAX))),
+            outbox::updated_at.eq(ms(now)),
+        ))
         .returning(outbox::looks)
         .cached()
         .get_result(conn)

@@ -1,5 +1,6 @@
-//! Message queues: inbound messages, the outbox, and delivery reports of the carrier.
+//! Message queues: inbound messages, the outbox, delivery reports of the carrier, and alerts to the operator.
 
+pub mod alerts;
 pub mod backlog;
 pub mod callbacks;
 pub mod carrier_cursors;

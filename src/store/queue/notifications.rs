@@ -374,6 +374,8 @@ pub fn delete_old_notifications(conn: &mut Conn, before: Timestamp) -> QueryResu
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use jiff::SignedDuration;
 
     use super::super::outbox_schedule;
@@ -534,7 +536,7 @@ mod tests {
         outbox::claim_message(&mut conn, id, &policy, NOW).unwrap();
         outbox::mark_message_unknown(&mut conn, id, "no answer", NOW).unwrap();
         suppress_notifications(&mut conn, ann, minute(1)).unwrap();
-        let count = lookups::LookupCount { earlier: 0, required: 1 };
+        let count = lookups::LookupCount { earlier: 0, required: 1, pause: Duration::ZERO };
         assert_eq!(
             lookups::record_unsuccessful_lookup(&mut conn, id, count, minute(2)),
             Ok(lookups::LookupOutcome::LookAgain)

@@ -467,6 +467,8 @@ pub fn count_messages_in_flight(conn: &mut Conn) -> QueryResult<i64> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use jiff::tz::TimeZone;
 
     use super::super::lookups::{LookupCount, LookupOutcome, record_unsuccessful_lookup};
@@ -596,12 +598,26 @@ mod tests {
         let mut conn = scratch();
         let id = create_unresolved_message(&mut conn);
         let mut record_lookup = |earlier| {
-            record_unsuccessful_lookup(&mut conn, id, LookupCount { earlier, required: 2 }, NOW).unwrap()
+            let count = LookupCount { earlier, required: 2, pause: Duration::ZERO };
+            record_unsuccessful_lookup(&mut conn, id, count, NOW).unwrap()
         };
         assert_eq!(
             [record_lookup(0), record_lookup(0), record_lookup(1)],
             [LookupOutcome::LookAgain, LookupOutcome::LookAgain, LookupOutcome::SendAgain]
         );
+    }
+
+    #[test]
+    fn lookups_stay_apart_after_the_clock_was_set_forward() {
+        let mut conn = scratch();
+        let id = create_unresolved_message(&mut conn);
+        let delays = [Duration::from_secs(15), Duration::from_secs(75)];
+        let later = NOW + SignedDuration::from_mins(10);
+        let count = LookupCount { earlier: 0, required: 2, pause: Duration::from_secs(60) };
+        record_unsuccessful_lookup(&mut conn, id, count, later).unwrap();
+        let schedule = outbox_schedule::load_outbox_schedule(&mut conn, &delays, later).unwrap();
+        let next = Some(later + SignedDuration::from_secs(60));
+        assert_eq!(schedule, outbox_schedule::OutboxSchedule { due: Vec::new(), next });
     }
 
     fn accept_test_message(conn: &mut Conn, id: OutboxId) {

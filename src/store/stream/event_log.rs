@@ -240,6 +240,11 @@ impl EventLog {
         }
     }
 
+    /// Returns the number of the last event of any conversation.
+    pub fn last_number(&self) -> EventSeq {
+        self.lock_state().last
+    }
+
     pub fn is_followed(&self) -> bool {
         !self.lock_state().followed.is_empty()
     }

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::parsing::parse_arguments;
 use super::schema::argument_schema;
-use crate::app::PicturePolicy;
 use crate::conversation::transcript::ToolArguments;
+use crate::tool_list::PicturePolicy;
 use crate::tools::library::ArrInstances;
 
 #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
@@ -246,7 +246,7 @@ proptest! {
         changes in proptest::collection::vec((any::<Index>(), prop_oneof![plausible_value(), any_json()]), 0..4),
         omitted in proptest::collection::vec(any::<Index>(), 0..4),
     ) {
-        let tools = crate::app::all_tools(&Arc::new(ArrInstances::default()), PicturePolicy::Sent);
+        let tools = crate::tool_list::all_tools(&Arc::new(ArrInstances::default()), PicturePolicy::Sent);
         let tool = tool_index.get(&tools);
         let spec = tool.spec();
         let schema: Value = serde_json::from_str(spec.parameters.text()).unwrap();

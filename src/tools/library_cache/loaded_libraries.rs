@@ -107,6 +107,14 @@ impl LoadedLibrary<'_> {
 }
 
 impl InstanceRef<'_> {
+    /// Returns the library as it was last loaded, regardless of its age.
+    pub(in crate::tools) fn last_loaded(&self) -> Option<Arc<CachedLibrary>> {
+        match self {
+            Self::Movies(instance) => instance.cache.last_loaded(),
+            Self::Series(instance) => instance.cache.last_loaded(),
+        }
+    }
+
     pub(in crate::tools) async fn load_library(
         &self,
         now: Timestamp,

@@ -83,6 +83,19 @@ impl TitleMatch<'_> {
 }
 
 impl LibraryQuery {
+    /// Creates a query for the titles whose names match.
+    pub fn by_title(query: TitleQuery) -> Self {
+        Self {
+            query,
+            spelling: QuerySpelling::Correct,
+            only: None,
+            genre: None,
+            year: None,
+            sort: None,
+            bounds: SortBounds::default(),
+        }
+    }
+
     /// Returns whether the query has no criteria, so that it matches all titles.
     pub fn matches_everything(&self) -> bool {
         let Self { query, only, genre, year, sort, spelling: _, bounds: _ } = self;
@@ -296,19 +309,11 @@ mod tests {
     }
 
     fn query_all() -> LibraryQuery {
-        LibraryQuery {
-            query: TitleQuery::new(""),
-            spelling: QuerySpelling::Correct,
-            only: None,
-            genre: None,
-            year: None,
-            sort: None,
-            bounds: SortBounds::default(),
-        }
+        LibraryQuery::by_title(TitleQuery::new(""))
     }
 
     fn query_title(query: &str) -> LibraryQuery {
-        LibraryQuery { query: TitleQuery::new(query), ..query_all() }
+        LibraryQuery::by_title(TitleQuery::new(query))
     }
 
     fn library() -> Vec<MovieBuilder> {

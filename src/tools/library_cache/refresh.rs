@@ -159,6 +159,11 @@ impl LibraryCache {
         self.join_load(version, || load);
     }
 
+    /// Returns the contents of the last load.
+    pub fn last_loaded(&self) -> Option<Arc<CachedLibrary>> {
+        self.lock_state().cached.clone()
+    }
+
     fn lookup_cached(&self, version: QueryVersion, freshness: FreshnessPolicy) -> CacheLookup {
         let Some(cached) = self.lock_state().cached.clone() else { return CacheLookup::Missing };
         match freshness {

@@ -20,6 +20,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
 use jiff::Timestamp;
+use secrecy::SecretString;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -83,6 +84,11 @@ impl ConsoleAccess {
     fn lock_throttle(&self) -> MutexGuard<'_, PasswordThrottle> {
         self.throttle.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Creates a random secret that fits into a request header.
+pub(super) fn random_secret() -> SecretString {
+    SecretToken::random().as_str().into()
 }
 
 /// Operator who is signed in to the console.

@@ -1,16 +1,15 @@
-//! Comparison and storage of the console's password: only an argon2id hash of it is stored, and hashes are never
-//! computed concurrently, since each takes 19 MiB.
+//! Comparison and storage of the console's password: only an argon2id hash of it is stored, and sign-ins never compute
+//! hashes concurrently, since each takes 19 MiB.
 
 use std::sync::Arc;
 
-use argon2::Argon2;
-use argon2::password_hash::{self, PasswordHasher, PasswordVerifier};
+use argon2::password_hash;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::access_rules::{ConsolePassword, MAX_PASSWORD_BYTES, SignIn};
+use crate::access_rules::{ConsolePassword, MAX_PASSWORD_BYTES, SignIn, hash_password, matches_hash};
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::console_access;
 use crate::store::database::db::{Db, DbError};
@@ -52,24 +51,13 @@ impl HashingQueue {
         if entered.expose_secret().len() > MAX_PASSWORD_BYTES {
             return Ok(PasswordCheck::Wrong);
         }
-        let compared = self
-            .run_exclusive(move || {
-                Argon2::default().verify_password(entered.expose_secret().as_bytes(), &*hash)
-            })
-            .await?;
-        match compared {
-            Ok(()) => Ok(PasswordCheck::Correct),
-            Err(password_hash::Error::PasswordInvalid) => Ok(PasswordCheck::Wrong),
-            Err(error) => Err(PasswordError::Hash(error)),
-        }
+        let matches = self.run_exclusive(move || matches_hash(&entered, &hash)).await?;
+        Ok(if matches.map_err(PasswordError::Hash)? { PasswordCheck::Correct } else { PasswordCheck::Wrong })
     }
 
     async fn hash_password(&self, password: SecretString) -> Result<String, PasswordError> {
-        let hash = self
-            .run_exclusive(move || Argon2::default().hash_password(password.expose_secret().as_bytes()))
-            .await?
-            .map_err(PasswordError::Hash)?;
-        Ok(hash.to_string())
+        let hash = self.run_exclusive(move || hash_password(&password)).await?;
+        Ok(hash.map_err(PasswordError::Hash)?.expose_secret().to_owned())
     }
 
     /// Runs `work` with the permit, which moves into the task: the work continues even if its caller no longer waits.

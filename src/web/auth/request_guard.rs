@@ -72,7 +72,8 @@ pub(in crate::web) async fn guard_request(
     mut request: Request,
     next: Next,
 ) -> Response {
-    if !console.access.rules.current().hosts.allows_request(&request) {
+    let rules = console.access.rules.current();
+    if !rules.hosts.allows_request(&request, &rules.sign_in) {
         return unknown_host();
     }
     let area = PathArea::from_path(request.uri().path());
@@ -221,8 +222,8 @@ fn refusal_response(area: PathArea, status: StatusCode, message: &'static str) -
 }
 
 fn unknown_host() -> Response {
-    let message =
-        "Dialarr does not serve this host name. If it belongs to the console, add it to CONSOLE_HOSTS.\n";
+    let message = "Dialarr does not serve this host name. If it belongs to the console, add it to CONSOLE_HOSTS, \
+                   or use the console's IP address.\n";
     (StatusCode::MISDIRECTED_REQUEST, message).into_response()
 }
 

@@ -142,6 +142,7 @@ fn describe_subject(entry: &AuditEntry) -> Vec<LinkedText> {
         AuditEntrySubject::Household => vec![LinkedText::without_link("The household")],
         AuditEntrySubject::Console => vec![LinkedText::without_link("The console")],
         AuditEntrySubject::Settings => vec![LinkedText::without_link("The configuration")],
+        AuditEntrySubject::Webhooks => vec![LinkedText::without_link("The webhooks")],
         AuditEntrySubject::Key(name) => {
             vec![LinkedText::without_link("Key "), LinkedText::with_link(name, "/keys".to_owned())]
         }

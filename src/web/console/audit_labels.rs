@@ -6,7 +6,7 @@ use crate::conversation::people::facts::{FORGOT, NOTED};
 use crate::conversation::title_requests::{FOLLOWING, NOT_FOLLOWING};
 
 /// Kinds of audit rows with their labels, in the order of the filter.
-pub(super) const KINDS: [(&str, &str); 52] = [
+pub(super) const KINDS: [(&str, &str); 54] = [
     ("write", "Started a change"),
     ("write_done", "Made a change"),
     ("write_settled", "Confirmed a change"),
@@ -27,6 +27,8 @@ pub(super) const KINDS: [(&str, &str); 52] = [
     ("lift_suspension", "Allowed deletions and approvals by text again"),
     ("set", "Changed settings"),
     ("configure", "Changed the configuration"),
+    ("same_server", "Stated that a moved server is the same one"),
+    ("other_server", "Stated that a moved server is another one"),
     ("quota", "Changed a limit"),
     ("approve_deletion", "Approved a deletion"),
     ("deny_deletion", "Denied a deletion"),

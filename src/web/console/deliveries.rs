@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::delivery_labels::{self, DeliveryLabel};
 use super::flash::{self, FlashMessage};
 use super::format::UserLink;
-use super::home::ButtonForm;
+use super::home::actions::ButtonForm;
 use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
 use super::responses::{PageError, PageId, PageParams, PageResult, redirect_with_flash};
 use crate::conversation::delivery_status::DeliveryStatus;

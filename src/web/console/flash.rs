@@ -42,6 +42,14 @@ flash_messages! {
     PauseEnded, Success, "resumed", "Resumed. Texts of the last hour are answered now.";
     NotPaused, Warning, "not-paused", "Replies were not paused.";
     SettingsSaved, Success, "saved", "Saved.";
+    SettingsNotInUse, Warning, "saved-not-used", "Saved, but not in use yet.";
+    SameServer, Success, "same-server", "Confirmed. Lists that were sent before the move work again.";
+    NewServer, Success, "new-server", "Confirmed. Lists that were sent before the move stay void.";
+    OtherServer, Warning, "other-server", "Not the same server: its ids belong to other titles.";
+    UnknownServer, Warning, "unknown-server",
+        "Cannot tell: fewer than 20 titles of the earlier server are known and still there.";
+    ServerUnreachable, Warning, "no-response", "Cannot tell: the server does not respond.";
+    ServerNotMoved, Warning, "not-moved", "Nothing to confirm: this server was not moved, or was moved again meanwhile.";
     NothingChanged, Warning, "unchanged", "No changes to save.";
     InvalidName, Warning, "bad-name",
         "Not saved: a name has up to three words of letters, at most 30 characters, and is not a command.";

@@ -10,8 +10,9 @@ use serde::Deserialize;
 
 use super::layout::{ConsoleSection, PageLayout, render_page};
 use super::responses::{PageError, PageResult};
-use crate::doctor::connection_test::{ConnectionKind, TestOutcome};
-use crate::doctor::{Finding, FindingGrade, format_size, host};
+use super::test_report::{FindingLine, TestReport};
+use crate::doctor::connection_test::ConnectionKind;
+use crate::doctor::{format_size, host};
 use crate::store::database::database_file;
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
@@ -33,26 +34,7 @@ struct HealthPage {
 /// Result of a connection test.
 struct ConnectionTestResult {
     label: &'static str,
-    lines: Vec<FindingLine>,
-    is_busy: bool,
-}
-
-struct FindingLine {
-    grade: &'static str,
-    class: &'static str,
-    text: String,
-    hint: Option<String>,
-}
-
-impl FindingLine {
-    fn from_finding(finding: Finding) -> Self {
-        let class = match finding.grade {
-            FindingGrade::Ok => "good",
-            FindingGrade::Warning => "warn",
-            FindingGrade::Failure => "bad",
-        };
-        Self { grade: finding.grade.as_str(), class, text: finding.summary, hint: finding.hint }
-    }
+    report: TestReport,
 }
 
 #[derive(Deserialize)]
@@ -78,15 +60,10 @@ pub(in crate::web) async fn check_connection(
         .find(|connection| connection.as_str() == form.connection)
         .ok_or(PageError::NotFound)?;
     let label = connection.label();
-    let (status, result) = match console.connection_tester.current().check_connection(connection).await {
-        TestOutcome::Finished(findings) => {
-            let lines = findings.into_iter().map(FindingLine::from_finding).collect();
-            (StatusCode::OK, ConnectionTestResult { label, lines, is_busy: false })
-        }
-        TestOutcome::Busy => {
-            (StatusCode::CONFLICT, ConnectionTestResult { label, lines: Vec::new(), is_busy: true })
-        }
-    };
+    let outcome = console.connection_tester.current().check_connection(connection).await;
+    let report = TestReport::from_outcome(outcome);
+    let status = if report.is_busy { StatusCode::CONFLICT } else { StatusCode::OK };
+    let result = ConnectionTestResult { label, report };
     let page: Response = render_page(&build_health_page(&console, &operator, Some(result)).await?);
     Ok((status, page).into_response())
 }

@@ -21,11 +21,12 @@ pub(in crate::web) enum ConsoleSection {
     Memory,
     Health,
     Audit,
+    Settings,
     Keys,
 }
 
 impl ConsoleSection {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Home,
         Self::Conversations,
         Self::Users,
@@ -34,6 +35,7 @@ impl ConsoleSection {
         Self::Memory,
         Self::Health,
         Self::Audit,
+        Self::Settings,
         Self::Keys,
     ];
 
@@ -47,6 +49,7 @@ impl ConsoleSection {
             Self::Memory => "/memory",
             Self::Health => "/health-checks",
             Self::Audit => "/audit",
+            Self::Settings => "/settings",
             Self::Keys => "/keys",
         }
     }
@@ -61,6 +64,7 @@ impl ConsoleSection {
             Self::Memory => "Memory",
             Self::Health => "Health",
             Self::Audit => "Audit",
+            Self::Settings => "Settings",
             Self::Keys => "API keys",
         }
     }
@@ -79,6 +83,7 @@ impl ConsoleSection {
             Self::Memory => "M5 4h11l3 3v13H5zM9 4v5h6V4M8 20v-6h8v6",
             Self::Health => "M2 12h5l2.5-7 5 14 2.5-7h5",
             Self::Audit => "M6 3h12v18H6zM9.5 8h5M9.5 12h5M9.5 16h3",
+            Self::Settings => "M4 7h9M19 7h1M16 4v6M4 17h1M11 17h9M8 14v6",
             Self::Keys => "M8 19a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM11 12l9-9M16 7l3 3",
         }
     }

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use super::error_page::error_response;
 use super::flash::FlashMessage;
 use super::layout::render_page;
+use crate::settings::ChangeError;
 use crate::store::database::db::DbError;
 
 /// Reason why a page cannot be shown.
@@ -18,7 +19,7 @@ use crate::store::database::db::DbError;
 pub(in crate::web) enum PageError {
     /// The URL identifies no page.
     NotFound,
-    Database(DbError),
+    Failed(anyhow::Error),
 }
 
 pub(in crate::web) type PageResult = Result<Response, PageError>;
@@ -31,14 +32,20 @@ impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         match self {
             Self::NotFound => (StatusCode::NOT_FOUND, render_page(&NotFoundPage)).into_response(),
-            Self::Database(error) => error_response(error),
+            Self::Failed(error) => error_response(error),
         }
     }
 }
 
 impl From<DbError> for PageError {
     fn from(error: DbError) -> Self {
-        Self::Database(error)
+        Self::Failed(error.into())
+    }
+}
+
+impl From<ChangeError> for PageError {
+    fn from(error: ChangeError) -> Self {
+        Self::Failed(error.into())
     }
 }
 

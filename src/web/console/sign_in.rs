@@ -13,6 +13,8 @@ use serde::Deserialize;
 
 use super::error_page::error_response;
 use super::layout::render_page;
+use super::setup_assistant::SETUP_PATH;
+use crate::settings::setup_step::is_setup_unfinished;
 use crate::web::auth::sign_in::{self, SignInOutcome};
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
@@ -81,7 +83,9 @@ pub(in crate::web) async fn submit_password(
         })
     };
     match sign_in::sign_in_with_password(&console, &headers, SecretString::from(form.password)).await {
-        Ok(SignInOutcome::SignedIn(cookie)) => ([(SET_COOKIE, cookie)], Redirect::to(&next)).into_response(),
+        Ok(SignInOutcome::SignedIn(cookie)) => {
+            ([(SET_COOKIE, cookie)], Redirect::to(&landing_path(&console, next).await)).into_response()
+        }
         Ok(SignInOutcome::Refused) => {
             (StatusCode::FORBIDDEN, retry_page("Wrong password.".to_owned())).into_response()
         }
@@ -112,7 +116,10 @@ pub(in crate::web) async fn use_link(
     Form(link): Form<LinkForm>,
 ) -> Response {
     match sign_in::sign_in_with_link(&console, &headers, &link.token).await {
-        Ok(SignInOutcome::SignedIn(cookie)) => ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response(),
+        Ok(SignInOutcome::SignedIn(cookie)) => {
+            let path = landing_path(&console, "/".to_owned()).await;
+            ([(SET_COOKIE, cookie)], Redirect::to(&path)).into_response()
+        }
         Ok(SignInOutcome::Refused | SignInOutcome::RetryAfter(_)) => invalid_link_response(),
         Err(error) => error_response(error),
     }
@@ -129,6 +136,19 @@ pub(in crate::web) async fn sign_out(
             (cookies, Redirect::to("/sign-in")).into_response()
         }
         Err(error) => error_response(error),
+    }
+}
+
+/// Returns the page to open after a sign-in: the setup assistant instead of Home while the setup is unfinished.
+async fn landing_path(console: &ConsoleState, next: String) -> String {
+    let Some(settings) = console.settings.as_ref().filter(|_| next == "/") else { return next };
+    match settings.load_sources().await {
+        Ok(sources) if is_setup_unfinished(&sources) => SETUP_PATH.to_owned(),
+        Ok(_) => next,
+        Err(error) => {
+            tracing::warn!(%error, "failed to check whether the setup is finished");
+            next
+        }
     }
 }
 

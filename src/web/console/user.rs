@@ -4,10 +4,10 @@ use askama::Template;
 use axum::extract::State;
 use serde::Deserialize;
 
+use super::conversation_line::ConversationLine;
 use super::facts::{self, FactLine, SuggestionLine};
 use super::flash::{self, FlashMessage};
 use super::format::display_name;
-use super::home::ConversationLine;
 use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
 use super::responses::{PageError, PageId, PageParams, PageResult};
 use super::spend::{SpendRow, first_day};

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::error_page::error_response;
 use super::flash::FlashMessage;
-use super::home::ButtonForm;
+use super::home::actions::ButtonForm;
 use super::responses::{PageError, PageId, PageResult, redirect_with_flash};
 use crate::conversation::people::naming::UserName;
 use crate::conversation::transcript::{UserId, UserRole};

@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Separate working folder, so that none of this machine's configuration is read.
@@ -90,7 +91,7 @@ impl Cli {
     }
 
     fn listening(mut child: Child) -> Served {
-        let log = BufReader::new(child.stderr.take().unwrap());
+        let log = Box::new(BufReader::new(child.stderr.take().unwrap()));
         let mut served = Served { address: String::new(), child, log };
         let mut seen = String::new();
         loop {
@@ -142,7 +143,7 @@ fn ended(output: &Output) -> Ended {
 pub(crate) struct Served {
     pub(crate) address: String,
     child: Child,
-    log: BufReader<ChildStderr>,
+    log: Box<dyn BufRead + Send>,
 }
 
 impl Served {
@@ -159,6 +160,28 @@ impl Served {
         address.trim().trim_start_matches("http://").to_owned()
     }
 
+    /// Returns the next line of the log that contains a text.
+    pub(crate) fn log_line(&mut self, text: &str) -> String {
+        let mut seen = String::new();
+        loop {
+            let start = seen.len();
+            assert!(self.log.read_line(&mut seen).unwrap() > 0, "the program ended:\n{seen}");
+            if seen[start..].contains(text) {
+                return seen.split_off(start);
+            }
+        }
+    }
+
+    /// Reads the rest of the log in a thread, so that a program that logs much is not blocked.
+    pub(crate) fn collect_log(&mut self) -> JoinHandle<String> {
+        let mut log = std::mem::replace(&mut self.log, Box::new(std::io::empty()));
+        thread::spawn(move || {
+            let mut rest = String::new();
+            log.read_to_string(&mut rest).unwrap();
+            rest
+        })
+    }
+
     /// Returns the number of files that the program may have open.
     pub(crate) fn files(&self) -> u64 {
         let limits = std::fs::read_to_string(format!("/proc/{}/limits", self.child.id())).unwrap();
@@ -169,11 +192,17 @@ impl Served {
     /// Asks the program to end, and returns its exit code and the time it took.
     pub(crate) fn terminate(mut self) -> (Option<i32>, Duration) {
         let started = Instant::now();
+        self.end_log();
+        (self.child.wait().unwrap().code(), started.elapsed())
+    }
+
+    /// Asks the program to end, and returns the rest of its log.
+    pub(crate) fn end_log(&mut self) -> String {
         let killed = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
         assert!(killed.success());
         let mut rest = String::new();
         self.log.read_to_string(&mut rest).unwrap();
-        (self.child.wait().unwrap().code(), started.elapsed())
+        rest
     }
 }
 

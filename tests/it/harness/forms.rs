@@ -23,7 +23,10 @@ impl<'a> Form<'a> {
 
     /// Returns the names and values of the fields, in their order.
     fn fields(&self) -> Vec<(String, String)> {
-        let fields = self.0.split("<input ").skip(1).filter_map(|tag| {
+        let tags = self.0.split("<input ").skip(1).filter_map(|rest| rest.split('>').next());
+        // Browsers leave out a checkbox that is not checked, and a disabled field has no name here.
+        let is_sent = |tag: &&str| !tag.contains("type=\"checkbox\"") || tag.ends_with(" checked");
+        let fields = tags.filter(is_sent).filter_map(|tag| {
             let value = attribute(tag, "value").unwrap_or_default();
             Some((attribute(tag, "name")?, value))
         });

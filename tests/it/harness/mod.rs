@@ -1,5 +1,6 @@
 //! Test helpers for whole-app tests: a running program among simulated peers.
 
+pub(crate) mod alert_server;
 pub(crate) mod browser;
 pub(crate) mod cli;
 pub(crate) mod expected_events;
@@ -11,6 +12,7 @@ pub(crate) mod program;
 pub(crate) mod reports;
 pub(crate) mod seen;
 pub(crate) mod served;
+pub(crate) mod settings;
 mod setup;
 pub(crate) mod statements;
 mod stored;
@@ -44,13 +46,14 @@ use dialarr::llm::scripted::{ScriptedModel, ScriptedReply};
 use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::messaging::signature::SignatureVerifier;
 use dialarr::response_budget::ResponseBudget;
+use dialarr::settings::LiveSettings;
 use dialarr::simulation::{ACCOUNT, SimulatedPeers};
 use dialarr::store::audit::Actor;
 use dialarr::store::conversation::conversations;
 use dialarr::store::database::db::Db;
 use dialarr::store::people::join_requests;
 use dialarr::store::people::users::{self, FirstContactRole};
-use dialarr::tools::library::Instance;
+use dialarr::tools::library::{ArrInstances, Instance};
 use dialarr::web;
 use futures_util::future::join_all;
 use http::{Request, Response};
@@ -122,6 +125,11 @@ impl TestApp {
         self.world.setup = change(std::mem::take(&mut self.world.setup));
         let changed = self.world.blueprint();
         self.app().change_blueprint(|_| Ok::<_, ApplyError>(changed)).await.unwrap();
+    }
+
+    /// Offers stored settings in the console.
+    pub(crate) fn offer_settings(&mut self, settings: LiveSettings) {
+        self.app = self.app.take().map(|app| app.with_settings(settings));
     }
 
     pub(crate) fn radarr(&self) -> &FakeRadarr {
@@ -375,6 +383,8 @@ impl World {
         blueprint.members.clone_from(&setup.members);
         blueprint.arr_secret.clone_from(&setup.report_secret);
         blueprint.console = setup.console.clone();
+        blueprint.alerts.clone_from(&setup.alerts);
+        blueprint.public_address.clone_from(&setup.public_address);
         match &setup.embeddings {
             setup::Embeddings::Letters => {}
             setup::Embeddings::Watched(embedder) => blueprint.embedder = Some(embedder.clone()),
@@ -387,6 +397,10 @@ impl World {
                 public_url: setup.public_url.clone(),
                 account_sid: ACCOUNT.to_owned(),
             }));
+        }
+        if setup.is_unconfigured {
+            blueprint.library = ArrInstances::default();
+            blueprint.channels.carrier = None;
         }
         if !setup.has_sonarr {
             blueprint.library.series.clear();

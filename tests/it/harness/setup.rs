@@ -7,10 +7,12 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::PhoneNumber;
+use dialarr::doctor::phone::PublicAddress;
 use dialarr::engine::{CodeSource, HouseholdSettings};
 use dialarr::llm::Model;
 use dialarr::llm::embeddings::Embedder;
 use dialarr::llm::scripted::ScriptedModel;
+use dialarr::messaging::alert_sender::AlertSender;
 use dialarr::simulation::{self, SimulatedPeers};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -36,6 +38,10 @@ pub(crate) struct Setup {
     /// Second Radarr, for 4K.
     pub(super) four_k: Option<FakeRadarr>,
     pub(super) has_sonarr: bool,
+    /// Leaves out Sonarr, Radarr and the carrier.
+    pub(super) is_unconfigured: bool,
+    pub(super) alerts: Option<AlertSender>,
+    pub(super) public_address: Option<PublicAddress>,
 }
 
 /// Embeddings by which memory is searched besides keywords.
@@ -68,6 +74,9 @@ impl Default for Setup {
             embeddings: Embeddings::Letters,
             four_k: None,
             has_sonarr: true,
+            is_unconfigured: false,
+            alerts: None,
+            public_address: None,
         }
     }
 }
@@ -109,6 +118,10 @@ impl Setup {
         Self { four_k: Some(radarr.clone()), ..self }
     }
 
+    pub(crate) fn unconfigured(self) -> Self {
+        Self { is_unconfigured: true, ..self }
+    }
+
     pub(crate) fn without_sonarr(self) -> Self {
         Self { has_sonarr: false, ..self }
     }
@@ -130,6 +143,14 @@ impl Setup {
         self.console.hosts =
             self.console.hosts.with_hosts(names.iter().map(|name| parse_host(name).unwrap()));
         self
+    }
+
+    pub(crate) fn alerted_by(self, sender: AlertSender) -> Self {
+        Self { alerts: Some(sender), ..self }
+    }
+
+    pub(crate) fn reached_at(self, address: PublicAddress) -> Self {
+        Self { public_address: Some(address), ..self }
     }
 
     pub(crate) fn without_report_secret(self) -> Self {

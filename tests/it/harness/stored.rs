@@ -113,6 +113,15 @@ impl TestApp {
         self.lines("SELECT coalesce(end_reason, 'open') AS line FROM conversations ORDER BY id").await
     }
 
+    /// Returns the number of rows that the program has inserted, changed or deleted since its start.
+    pub(crate) async fn changed_rows(&self) -> i64 {
+        let count = |conn: &mut _| {
+            diesel::sql_query("SELECT CAST(total_changes() AS TEXT) AS line").load::<Line>(conn)
+        };
+        let lines = self.app().db.write(count).await.unwrap();
+        lines[0].line.as_ref().unwrap().parse().unwrap()
+    }
+
     /// Returns every column of every table that contains a word, in capitals or not, grouped or not.
     pub(crate) async fn columns_with(&self, word: &'static str) -> Vec<String> {
         let columns = self

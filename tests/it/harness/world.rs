@@ -62,6 +62,9 @@ pub(crate) struct World {
     folder: tempfile::TempDir,
 }
 
+/// Our number at the other carrier account.
+pub(crate) const OTHER_NUMBER: &str = "+15550100009";
+
 /// Servers to which Radarr and the carrier account were moved.
 #[derive(Default)]
 pub(crate) struct MovedServers {
@@ -91,6 +94,7 @@ impl MovedServers {
             let carrier = Twilio::new(account, self.client(twilio.in_process()));
             blueprint.channels.carrier = Some(Arc::new(carrier));
             blueprint.missed_messages = None;
+            blueprint.settings.number = Some(Address::new(OTHER_NUMBER));
         }
     }
 }
@@ -249,6 +253,11 @@ impl World {
     pub(crate) async fn move_radarr(&mut self, radarr: &FakeRadarr) {
         self.moved.radarr = Some(radarr.clone());
         self.apply_moves().await;
+    }
+
+    /// Moves Radarr back to its first server, at the next start.
+    pub(crate) fn move_radarr_back(&mut self) {
+        self.moved.radarr = None;
     }
 
     /// Moves to another carrier account, at once if the program runs.

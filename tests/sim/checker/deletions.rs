@@ -51,10 +51,18 @@ pub(super) fn check(evidence: &mut Evidence<'_>) {
     }
 }
 
-/// Checks T3: a started deletion ends as unknown only where a check of the item got no usable response.
+/// Checks T3: a started deletion ends as unknown only where a check of the item got no usable response, or where the
+/// instance was moved to another server, which cannot be asked about the item.
 fn known_where_answered(evidence: &mut Evidence<'_>, item: &Value) {
-    let ended = by_id(&evidence.records.calls, number(item, "tool_call_id"))
-        .map_or(0, |call| number(call, "finished_at"));
+    let call = by_id(&evidence.records.calls, number(item, "tool_call_id")).cloned().unwrap_or_default();
+    let is_voided = evidence.records.services.iter().any(|service| {
+        service["slot"] == item["instance"]
+            && number(&call, "run_turn_id") <= number(service, "moved_after_turn")
+    });
+    if is_voided {
+        return;
+    }
+    let ended = number(&call, "finished_at");
     let time = number(item, "started_at")..=ended;
     let path = format!("GET /api/v3/{}/{}", word(item, "kind"), number(item, "item_id"));
     let is_usable = |seen: &&Seen| {

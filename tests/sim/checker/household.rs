@@ -58,6 +58,9 @@ fn outcome(evidence: &mut Evidence<'_>, asked: &Value) {
     evidence.expect(ran == should, || format!("H2 carried out {ran}: {asked}"));
 }
 
+/// Longest wait for the writer, after which a row is stored with a time from before the wait.
+const LONGEST_WRITE_WAIT_MS: i64 = 1_000;
+
 /// Checks that an unapproved number gets no turn, no model call and no more than two messages.
 fn strangers(evidence: &mut Evidence<'_>) {
     let records = evidence.records;
@@ -71,8 +74,9 @@ fn strangers(evidence: &mut Evidence<'_>) {
         .min();
     let before = |at: i64| let_in.is_none_or(|since| at < since);
     let turns = records.turns.iter().filter(|turn| number(turn, "user_id") == id);
-    let early = turns.filter(|turn| before(number(turn, "created_at"))).count();
-    evidence.expect_in_time(early == 0, || format!("H3 {early} turns for a stranger: {eve}"));
+    let early: Vec<_> =
+        turns.filter(|turn| before(number(turn, "created_at") + LONGEST_WRITE_WAIT_MS)).collect();
+    evidence.expect_in_time(early.is_empty(), || format!("H3 {early:?} for a stranger: {let_in:?} {eve}"));
     let answers = records.outbox.iter().filter(|text| number(text, "user_id") == id);
     let answers = answers.filter(|text| before(number(text, "created_at"))).count();
     evidence.expect_in_time(answers <= 2, || format!("H3 {answers} texts to a stranger: {eve}"));

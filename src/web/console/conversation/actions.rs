@@ -16,7 +16,7 @@ use crate::store::database::db::DbError;
 use crate::store::turns::turn_lifecycle;
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console::flash::FlashMessage;
-use crate::web::console::home::ButtonForm;
+use crate::web::console::home::actions::ButtonForm;
 use crate::web::console::responses::{PageError, PageId, PageResult, redirect_with_flash};
 use crate::web::console_state::ConsoleState;
 

@@ -10,9 +10,9 @@ use crate::store::console::search::{
 };
 use crate::store::console::{NEWEST, ResultPage};
 use crate::web::auth::Operator;
+use crate::web::console::conversation_line::ConversationLine;
 use crate::web::console::flash::{self, FlashMessage};
 use crate::web::console::format::{UserLink, turn_path};
-use crate::web::console::home::ConversationLine;
 use crate::web::console::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
 use crate::web::console::responses::{PageParams, PageResult};
 use crate::web::console_state::ConsoleState;

@@ -1,0 +1,284 @@
+//! Forms of stored settings, on the settings page and in the setup assistant: their fields, and the change that a
+//! submitted form asks for.
+
+use std::collections::BTreeMap;
+
+use secrecy::SecretString;
+
+use super::test_report::TestReport;
+use crate::config::{
+    ConfigProblem, ConfigSources, IneffectiveReason, SettingGroup, VARIABLES, ValueSource, Variable,
+    suggest_values,
+};
+use crate::settings::change::{NeededSecret, SettingsChange};
+use crate::settings::secrets_file::SecretsFileError;
+use crate::settings::setup_step::SetupStep;
+
+/// Groups with connections that the settings page tests.
+const TESTED_GROUPS: [SettingGroup; 4] =
+    [SettingGroup::Library, SettingGroup::Model, SettingGroup::Texting, SettingGroup::Notifications];
+
+/// Settings that are edited together: a group on the settings page, or a step of the assistant.
+#[derive(Clone)]
+pub(super) struct FormScope {
+    pub(super) id: &'static str,
+    pub(super) label: &'static str,
+    pub(super) variables: Vec<Variable>,
+    /// Group of the connections that the form can test.
+    pub(super) tested: Option<SettingGroup>,
+}
+
+/// Form of a scope.
+pub(super) struct SettingSection {
+    pub(super) id: &'static str,
+    pub(super) label: &'static str,
+    /// Reason why the form was not saved.
+    pub(super) problem: Option<String>,
+    pub(super) fields: Vec<SettingField>,
+    pub(super) is_editable: bool,
+    pub(super) is_testable: bool,
+    /// Result of the test that the form has started.
+    pub(super) test: Option<TestReport>,
+}
+
+pub(super) struct SettingField {
+    pub(super) name: &'static str,
+    pub(super) label: &'static str,
+    pub(super) help: &'static str,
+    pub(super) input: FieldInput,
+    /// Values to choose from, besides any other.
+    pub(super) suggestions: Vec<String>,
+    /// Value of a setting that is not a secret.
+    pub(super) value: String,
+    /// Text of an empty field.
+    pub(super) state: &'static str,
+    /// Sentence about the source of the value, and about a stored value that is not used.
+    pub(super) source: Option<String>,
+    /// True for a secret with a stored value, which can be removed.
+    pub(super) is_stored: bool,
+    pub(super) problem: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FieldInput {
+    /// Field that shows a value from elsewhere.
+    Fixed,
+    Text,
+    /// Field that shows nothing, and replaces the secret if it is filled in.
+    Secret,
+}
+
+/// Reason why a form was not saved.
+pub(super) enum Refusal {
+    Conflict,
+    Invalid(Vec<ConfigProblem>),
+    SecretNeeded(Vec<NeededSecret>),
+    SecretsFile(SecretsFileError),
+}
+
+/// Submitted form. There is no debug output, because the fields contain secrets.
+pub(super) struct SettingsForm {
+    pub(super) scope: FormScope,
+    version: i64,
+    fields: BTreeMap<String, String>,
+}
+
+/// Outcome of a submitted form, which its section shows.
+pub(super) enum FormOutcome {
+    Refused(Refusal),
+    Tested(TestReport),
+}
+
+impl FormScope {
+    /// Returns the scopes of the settings page.
+    pub(super) fn groups() -> Vec<Self> {
+        let groups = VARIABLES.chunk_by(|one, other| one.group == other.group);
+        let scope = |variables: &[Variable]| {
+            let group = variables.first()?.group;
+            let tested = TESTED_GROUPS.contains(&group).then_some(group);
+            Some(Self { id: group.id(), label: group.label(), variables: variables.to_vec(), tested })
+        };
+        groups.filter_map(scope).collect()
+    }
+
+    pub(super) fn from_step(step: SetupStep) -> Self {
+        Self {
+            id: step.id(),
+            label: step.label(),
+            variables: step.variables().to_vec(),
+            tested: step.tested_group(),
+        }
+    }
+
+    /// Builds the form, with the outcome of its submission.
+    pub(super) fn into_section(
+        self,
+        sources: &ConfigSources,
+        outcome: Option<(&SettingsForm, FormOutcome)>,
+    ) -> SettingSection {
+        let (refused, test) = match outcome {
+            Some((form, FormOutcome::Refused(refusal))) => (Some((form, refusal)), None),
+            Some((_, FormOutcome::Tested(test))) => (None, Some(test)),
+            None => (None, None),
+        };
+        let refused = refused.as_ref().map(|(form, refusal)| (*form, refusal));
+        let variables = self.variables.iter();
+        let fields: Vec<_> = variables.map(|variable| describe_field(sources, *variable, refused)).collect();
+        SettingSection {
+            id: self.id,
+            label: self.label,
+            problem: refused.map(|(_, refusal)| refusal.describe(&self.variables)),
+            is_editable: fields.iter().any(|field| field.input != FieldInput::Fixed),
+            fields,
+            is_testable: self.tested.is_some(),
+            test,
+        }
+    }
+}
+
+impl SettingsForm {
+    /// Parses the fields of a form. Returns `None` if they do not contain the version that the form shows.
+    pub(super) fn parse(scope: FormScope, fields: BTreeMap<String, String>) -> Option<Self> {
+        let version = fields.get("version")?.parse().ok()?;
+        Some(Self { scope, version, fields })
+    }
+
+    /// Returns whether the button to save and test was pressed.
+    pub(super) fn requests_test(&self) -> bool {
+        self.fields.contains_key("test")
+    }
+
+    /// Returns the change from the current settings to those of the form. An empty field of a secret keeps it; another
+    /// empty field removes the stored value.
+    pub(super) fn change(&self, current: &ConfigSources) -> SettingsChange {
+        let mut change = SettingsChange { expected_version: Some(self.version), ..SettingsChange::default() };
+        let variables = self.scope.variables.iter();
+        for variable in variables.filter(|variable| input_of(current, **variable) != FieldInput::Fixed) {
+            let typed = self.fields.get(variable.name).map_or("", |text| text.trim());
+            let is_kept = if variable.is_secret() {
+                typed.is_empty() && !self.removes(*variable)
+            } else {
+                !self.fields.contains_key(variable.name) || typed == current_text(current, *variable)
+            };
+            match typed {
+                _ if is_kept => {}
+                "" => change.unset.push(variable.name.to_owned()),
+                text => change.set.push((*variable, SecretString::from(text))),
+            }
+        }
+        change
+    }
+
+    fn removes(&self, secret: Variable) -> bool {
+        self.fields.contains_key(&removal_field(secret))
+    }
+}
+
+/// Returns the name of the checkbox that removes a secret.
+pub(super) fn removal_field(secret: Variable) -> String {
+    format!("remove-{}", secret.name)
+}
+
+fn describe_field(
+    sources: &ConfigSources,
+    variable: Variable,
+    refused: Option<(&SettingsForm, &Refusal)>,
+) -> SettingField {
+    let input = input_of(sources, variable);
+    let typed = refused.and_then(|(form, _)| form.fields.get(variable.name));
+    let typed = typed.filter(|_| input == FieldInput::Text).cloned();
+    SettingField {
+        name: variable.name,
+        label: variable.label,
+        help: variable.help,
+        input,
+        suggestions: suggest_values(sources, variable),
+        value: typed.unwrap_or_else(|| current_text(sources, variable).to_owned()),
+        state: if sources.has_value(variable) { "set" } else { "not set" },
+        source: describe_source(sources, variable),
+        is_stored: sources.stored().contains_key(variable.name),
+        problem: refused.and_then(|(_, refusal)| refusal.describe_field(variable)),
+    }
+}
+
+fn input_of(sources: &ConfigSources, variable: Variable) -> FieldInput {
+    match sources.value_source(variable.name) {
+        ValueSource::Environment | ValueSource::EnvFile(_) => FieldInput::Fixed,
+        ValueSource::Stored | ValueSource::Default if !variable.is_storable() => FieldInput::Fixed,
+        ValueSource::Stored | ValueSource::Default if variable.is_secret() => FieldInput::Secret,
+        ValueSource::Stored | ValueSource::Default => FieldInput::Text,
+    }
+}
+
+/// Returns the text of a setting that is not a secret.
+fn current_text(sources: &ConfigSources, variable: Variable) -> &str {
+    sources.plain_text(variable).map_or("", str::trim)
+}
+
+fn describe_source(sources: &ConfigSources, variable: Variable) -> Option<String> {
+    let reason = sources.find_ineffective(variable.name).map(|setting| setting.reason);
+    match (sources.value_source(variable.name), reason) {
+        (_, Some(IneffectiveReason::Unusable(reason))) => Some(format!("Not used: {reason}.")),
+        (ValueSource::Environment, _) => Some("Set by the environment.".to_owned()),
+        (ValueSource::EnvFile(line), _) => Some(format!("Set by line {line} of .env.")),
+        (ValueSource::Default, _) if !variable.is_storable() => {
+            Some("Set only in the environment or .env.".to_owned())
+        }
+        (ValueSource::Stored | ValueSource::Default, _) => {
+            variable.needs_restart().then(|| "Takes effect after a restart.".to_owned())
+        }
+    }
+}
+
+impl Refusal {
+    /// Describes the refusal of a form with these settings, and the problems of others.
+    fn describe(&self, shown: &[Variable]) -> String {
+        let elsewhere: String = VARIABLES
+            .iter()
+            .filter(|variable| !shown.contains(variable))
+            .filter_map(|variable| {
+                Some(format!(
+                    " {} ({}): {}",
+                    variable.label,
+                    variable.group.label(),
+                    self.describe_field(*variable)?
+                ))
+            })
+            .collect();
+        match self {
+            Self::Conflict => {
+                "Not saved: a setting of this form was changed meanwhile. The fields show what you \
+                               entered; save again to replace the newer values."
+                    .to_owned()
+            }
+            Self::Invalid(_) | Self::SecretNeeded(_) => {
+                format!("Not saved: correct the marked fields, and enter new secrets again.{elsewhere}")
+            }
+            Self::SecretsFile(error) => format!("Not saved: failed to {error}."),
+        }
+    }
+
+    fn describe_field(&self, variable: Variable) -> Option<String> {
+        match self {
+            Self::Conflict | Self::SecretsFile(_) => None,
+            Self::Invalid(problems) => {
+                let problem = problems.iter().find(|problem| problem.variable == variable.name)?;
+                let example = problem.example.split_once('=').map_or(problem.example, |(_, value)| value);
+                Some(format!("Problem: {}, e.g. {}.", problem.reason, example.trim_matches('\'')))
+            }
+            Self::SecretNeeded(needed) => {
+                let needed = needed.iter().find(|needed| needed.variable == variable.name)?;
+                let origin = needed.origin.as_deref().unwrap_or("no server");
+                let repair = match needed.source {
+                    ValueSource::Stored | ValueSource::Default => {
+                        "Enter it again for the new server.".to_owned()
+                    }
+                    source @ (ValueSource::Environment | ValueSource::EnvFile(_)) => {
+                        format!("Change the URL in the same place as the secret ({source}).")
+                    }
+                };
+                Some(format!("It belongs to {origin}, and is not sent to another server. {repair}"))
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Setup assistant: the forms of the settings page, step by step.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::Deserialize;
+
+use super::layout::{ConsoleSection, PageLayout, render_page};
+use super::model_preset::{PresetOption, apply_preset, list_presets};
+use super::operator_name::{NameField, read_phone};
+use super::responses::{PageError, PageParams, PageResult};
+use super::settings_form::{FieldInput, FormOutcome, FormScope, Refusal, SettingSection, SettingsForm};
+use super::settings_save::{FormSave, check_scope, load_settings, save_form};
+use super::setup_webhooks::{self, WebhookLine};
+use crate::config::variables::TWILIO_PHONE_NUMBER;
+use crate::config::{ConfigProblem, ConfigSources, ValueSource, Variable};
+use crate::settings::setup_step::{SetupProgress, SetupStep};
+use crate::store::audit;
+use crate::web::auth::{Operator, SignedForm};
+use crate::web::console_state::ConsoleState;
+
+pub(super) const SETUP_PATH: &str = "/setup";
+
+#[derive(Template)]
+#[template(path = "setup.html")]
+struct SetupPage {
+    layout: PageLayout,
+    /// Reason why earlier settings are still in use.
+    failure: Option<String>,
+    steps: Vec<StepLink>,
+    step: SetupStep,
+    number: usize,
+    next_path: String,
+    version: i64,
+    section: SettingSection,
+    /// Name of the operator, at the step that asks for it.
+    name: Option<NameField>,
+    /// Model servers, at the step that asks for one.
+    presets: Vec<PresetOption>,
+    /// Webhooks with their changes, once their secret and URL are known.
+    webhooks: Vec<WebhookLine>,
+    /// True if a button makes the changes.
+    can_install: bool,
+    /// Number to text, at the end.
+    phone: Option<String>,
+    has_installed_webhooks: bool,
+}
+
+struct StepLink {
+    label: &'static str,
+    path: String,
+    is_current: bool,
+    is_done: bool,
+}
+
+/// Request for a page of the assistant.
+pub(super) struct SetupPageRequest<'a> {
+    pub(super) console: &'a ConsoleState,
+    pub(super) operator: &'a Operator,
+    pub(super) headers: &'a HeaderMap,
+}
+
+/// Content that a step shows besides the current settings.
+#[derive(Default)]
+pub(super) struct StepOutcome<'a> {
+    pub(super) form: Option<(&'a SettingsForm, FormOutcome)>,
+    /// Preset of the submitted form.
+    pub(super) preset: Option<&'a str>,
+    /// Name of a submitted form that was not saved.
+    pub(super) name: Option<NameField>,
+    /// Outcome of the installation of the webhooks.
+    pub(super) webhooks: Option<Vec<WebhookLine>>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub(in crate::web) struct SetupQuery {
+    step: Option<SetupStep>,
+}
+
+pub(in crate::web) async fn show_setup(
+    State(console): State<ConsoleState>,
+    operator: Operator,
+    headers: HeaderMap,
+    PageParams(query): PageParams<SetupQuery>,
+) -> PageResult {
+    let request = SetupPageRequest { console: &console, operator: &operator, headers: &headers };
+    request.render_step(query.step, StepOutcome::default()).await
+}
+
+pub(in crate::web) async fn save_step(
+    State(console): State<ConsoleState>,
+    operator: Operator,
+    headers: HeaderMap,
+    SignedForm(mut fields): SignedForm<BTreeMap<String, String>>,
+) -> PageResult {
+    let request = SetupPageRequest { console: &console, operator: &operator, headers: &headers };
+    let step = fields.get("step").and_then(|id| SetupStep::ALL.into_iter().find(|step| step.id() == id));
+    let step = step.ok_or(PageError::NotFound)?;
+    let progress = request.load_progress().await?;
+    if progress.as_progress().choose_step(Some(step)) != step {
+        return Ok(Redirect::to(SETUP_PATH).into_response());
+    }
+    let name = fields.get("name").map(|text| NameField::from_entered(text));
+    let preset = apply_preset(&mut fields, &progress.sources);
+    let form = SettingsForm::parse(FormScope::from_step(step), fields).ok_or(PageError::NotFound)?;
+    let mut outcome = StepOutcome { preset, ..StepOutcome::default() };
+    match request.save_answers(&progress.sources, step, &form, name.as_ref()).await? {
+        FormSave::Saved { .. } if form.requests_test() => {
+            let report = check_scope(&console, &form.scope).await;
+            outcome.form = report.map(|report| (&form, FormOutcome::Tested(report)));
+            request.render_step(Some(step), outcome).await
+        }
+        FormSave::Saved { session, .. } => {
+            // The changes at the webhooks are shown before they are made.
+            let next = if step == SetupStep::Webhooks { step } else { step.next() };
+            Ok((session, Redirect::to(&step_path(next))).into_response())
+        }
+        FormSave::Refused(status, refusal) => {
+            (outcome.form, outcome.name) = (Some((&form, FormOutcome::Refused(refusal))), name);
+            let page: Response = request.render_step(Some(step), outcome).await?;
+            Ok((status, page).into_response())
+        }
+    }
+}
+
+/// Settings of the assistant, with their version and the state of the webhooks.
+pub(super) struct LoadedSetup {
+    version: i64,
+    sources: ConfigSources,
+    has_installed_webhooks: bool,
+}
+
+impl LoadedSetup {
+    pub(super) fn as_progress(&self) -> SetupProgress<'_> {
+        SetupProgress { sources: &self.sources, has_installed_webhooks: self.has_installed_webhooks }
+    }
+}
+
+impl SetupPageRequest<'_> {
+    pub(super) async fn load_progress(&self) -> Result<LoadedSetup, PageError> {
+        let settings = self.console.settings.as_ref().ok_or(PageError::NotFound)?;
+        let (version, sources) = load_settings(settings).await?;
+        let has_installed_webhooks = self.console.db.read(audit::has_installed_webhooks).await?;
+        Ok(LoadedSetup { version, sources, has_installed_webhooks })
+    }
+
+    /// Saves a step with the name of the operator.
+    async fn save_answers(
+        &self,
+        sources: &ConfigSources,
+        step: SetupStep,
+        form: &SettingsForm,
+        name: Option<&NameField>,
+    ) -> Result<FormSave, PageError> {
+        let settings = self.console.settings.as_ref().ok_or(PageError::NotFound)?;
+        let refuse =
+            |problems| FormSave::Refused(StatusCode::UNPROCESSABLE_ENTITY, Refusal::Invalid(problems));
+        if name.is_some_and(|name| name.problem.is_some()) {
+            return Ok(refuse(Vec::new()));
+        }
+        let mut change = form.change(sources);
+        match step {
+            SetupStep::Password if change.set.is_empty() && !step.is_done(sources) => {
+                return Ok(refuse(step.variables().iter().copied().map(missing_value).collect()));
+            }
+            SetupStep::Webhooks => setup_webhooks::add_missing_secret(&mut change, sources),
+            SetupStep::Password
+            | SetupStep::You
+            | SetupStep::Library
+            | SetupStep::Model
+            | SetupStep::Texting
+            | SetupStep::Finish => {}
+        }
+        let saved = save_form(self.console, settings, self.headers, change).await?;
+        if let (FormSave::Saved { .. }, Some(name)) = (&saved, name) {
+            name.store(self.console, &settings.load_sources().await?).await?;
+        }
+        Ok(saved)
+    }
+
+    /// Renders a step, by default the first one that is not done.
+    pub(super) async fn render_step(&self, step: Option<SetupStep>, outcome: StepOutcome<'_>) -> PageResult {
+        let settings = self.console.settings.as_ref().ok_or(PageError::NotFound)?;
+        let loaded = self.load_progress().await?;
+        let (progress, sources) = (loaded.as_progress(), &loaded.sources);
+        let step = progress.choose_step(step);
+        let mut section = FormScope::from_step(step).into_section(sources, outcome.form);
+        let (mut name, mut presets, mut webhooks) = (None, Vec::new(), Vec::new());
+        match step {
+            SetupStep::You => {
+                name = match outcome.name {
+                    Some(entered) => Some(entered),
+                    None => Some(NameField::load(self.console, sources).await?),
+                }
+            }
+            SetupStep::Model => presets = list_presets(sources, outcome.preset),
+            SetupStep::Webhooks => {
+                setup_webhooks::suggest_url(&mut section, sources, self.headers);
+                webhooks = match outcome.webhooks {
+                    Some(installed) => installed,
+                    None => setup_webhooks::plan_webhooks(sources).await,
+                };
+            }
+            SetupStep::Password | SetupStep::Library | SetupStep::Texting | SetupStep::Finish => {}
+        }
+        let link = |other: SetupStep| StepLink {
+            label: other.label(),
+            path: step_path(other),
+            is_current: other == step,
+            is_done: progress.is_done(other),
+        };
+        Ok(render_page(&SetupPage {
+            layout: PageLayout::new(self.operator, ConsoleSection::Settings, "Setup"),
+            failure: settings.current_use().failure.clone(),
+            steps: SetupStep::ALL.into_iter().map(link).collect(),
+            number: 1 + SetupStep::ALL.into_iter().take_while(|other| *other != step).count(),
+            next_path: step_path(step.next()),
+            phone: read_phone(sources, TWILIO_PHONE_NUMBER).map(|phone| phone.format_grouped()),
+            has_installed_webhooks: loaded.has_installed_webhooks,
+            can_install: webhooks.iter().any(|webhook| webhook.is_planned),
+            step,
+            version: loaded.version,
+            section,
+            name,
+            presets,
+            webhooks,
+        }))
+    }
+}
+
+/// Returns the problem of a step that cannot be left without a value.
+fn missing_value(variable: Variable) -> ConfigProblem {
+    ConfigProblem {
+        variable: variable.name,
+        source: ValueSource::Default,
+        reason: "enter a password".to_owned(),
+        example: variable.example,
+    }
+}
+
+fn step_path(step: SetupStep) -> String {
+    format!("{SETUP_PATH}?step={}", step.id())
+}
