@@ -21,6 +21,8 @@ pub(crate) const STORY: &str = "Once there was a house in which nobody could agr
 pub(crate) const RIDDLE: &str = "What has keys and opens no door? A piano.";
 /// Delay between two words.
 const TYPING_INTERVAL: Duration = Duration::from_millis(120);
+/// Delay between two words of a story that is canceled, so that even a busy machine can cancel it before its end.
+const SLOW_TYPING_INTERVAL: Duration = Duration::from_millis(450);
 
 /// Model that streams a story or a riddle word by word, and leaves other messages to the keyword responder.
 #[derive(Default)]
@@ -63,7 +65,8 @@ impl Model for Typist {
         if text == RIDDLE && self.asked_for_riddle.get_or_init(Instant::now).elapsed() < TURN_TIME {
             std::future::pending::<()>().await;
         }
-        let mut interval = tokio::time::interval(TYPING_INTERVAL);
+        let mut interval =
+            tokio::time::interval(if asks_for("again") { SLOW_TYPING_INTERVAL } else { TYPING_INTERVAL });
         for word in text.split_inclusive(' ') {
             interval.tick().await;
             sink(ResponseDelta::Text(word.to_owned()));
