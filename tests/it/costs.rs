@@ -286,7 +286,7 @@ async fn cost_of_a_confirmed_deletion_is_bounded() {
         }
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (26.8, 16.0), 313.0, 2.0, 67.0);
+    assert_within(&cost, (27.2, 16.0), 315.0, 2.0, 67.0);
 }
 
 #[tokio::test(start_paused = true)]
