@@ -357,6 +357,9 @@ impl App {
             // The intent to send remains stored; the next start determines the outcome.
             relay.abort_sends().await;
         }
+        if let Err(error) = relay.release_claimed_messages().await {
+            tracing::warn!(%error, "failed to release messages that were not sent");
+        }
         let addition_retries = tasks.addition_retries.abort_handle();
         if tokio::time::timeout(TASK_GRACE_PERIOD, tasks.addition_retries).await.is_err() {
             // The intent to add remains stored; the next start determines the outcome.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -22,6 +22,7 @@ use crate::store::queue::delivery_reports::AcceptancePolicy;
 use crate::store::queue::lookups::{self, LookupCount, UnresolvedMessage};
 use crate::store::queue::outbox::{self, AcceptedMessage, DueMessage, OutboundKind, SendClaim, SendFailure};
 use crate::store::queue::outbox_schedule::{self, OutboxSchedule, OutboxTask};
+use crate::store::queue::queued_claim;
 
 /// Maximum number of messages that are sent concurrently.
 const MAX_CONCURRENT_SENDS: usize = 16;
@@ -98,6 +99,7 @@ pub struct OutboxRelay {
 
 impl OutboxRelay {
     pub fn new(parts: RelayParts) -> Self {
+        parts.db.claimed_messages().open();
         Self {
             parts,
             permits: Arc::new(Semaphore::new(MAX_CONCURRENT_SENDS)),
@@ -114,6 +116,29 @@ impl OutboxRelay {
 
     /// Sends due messages until `stop` is canceled, and then waits for messages in flight.
     pub async fn run(&self, stop: CancellationToken) {
+        tokio::join!(self.send_claimed_messages(&stop), self.send_due_messages(&stop));
+        self.parts.db.claimed_messages().close();
+        self.send_tasks.close();
+        self.send_tasks.wait().await;
+    }
+
+    /// Sends the messages that were claimed when they were queued.
+    async fn send_claimed_messages(&self, stop: &CancellationToken) {
+        let claimed = self.parts.db.claimed_messages();
+        while !stop.is_cancelled() {
+            while let Some(due) = claimed.take() {
+                let Ok(permit) = self.permits.clone().acquire_owned().await else { return };
+                let relay = self.clone();
+                self.spawn_send(permit, due.id, async move { relay.hand_over(&due).await });
+            }
+            tokio::select! {
+                () = claimed.wait_for_arrival() => {}
+                () = stop.cancelled() => {}
+            }
+        }
+    }
+
+    async fn send_due_messages(&self, stop: &CancellationToken) {
         while !stop.is_cancelled() {
             let wait = match self.start_due_sends().await {
                 Ok(next) => {
@@ -130,13 +155,25 @@ impl OutboxRelay {
                 () = stop.cancelled() => {}
             }
         }
-        self.send_tasks.close();
-        self.send_tasks.wait().await;
+    }
+
+    /// Releases the claimed messages that were not handed over, to be claimed again. Call this after everything that
+    /// queues messages has ended.
+    pub async fn release_claimed_messages(&self) -> Result<(), DbError> {
+        let (claimed, now) = (self.parts.db.claimed_messages(), self.parts.clock.now());
+        claimed.close();
+        while let Some(DueMessage { id, .. }) = claimed.take() {
+            self.parts.db.write(move |conn| queued_claim::release_message(conn, id, now)).await?;
+        }
+        Ok(())
     }
 
     /// Sends all due messages, and waits for them.
     pub async fn flush(&self) -> Result<(), DbError> {
         loop {
+            while let Some(due) = self.parts.db.claimed_messages().take() {
+                self.hand_over(&due).await?;
+            }
             let now = self.parts.clock.now();
             let OutboxSchedule { due, .. } = self.load_schedule(now).await?;
             if due.is_empty() {
@@ -183,18 +220,29 @@ impl OutboxRelay {
         for (id, task) in due {
             let Ok(permit) = self.permits.clone().acquire_owned().await else { break };
             let relay = self.clone();
-            self.send_tasks.spawn(async move {
-                tokio::select! {
-                    sent = relay.run_task(id, task) => if let Err(error) = sent {
-                        tracing::error!(outbox = %id, %error, "failed to record the delivery status of a message");
-                    },
-                    () = relay.aborting.cancelled() => {}
-                }
-                drop(permit);
-                relay.parts.signal.notify();
-            });
+            self.spawn_send(permit, id, async move { relay.run_task(id, task).await });
         }
         Ok(next)
+    }
+
+    /// Runs one task of the relay, and then checks the outbox for the next one.
+    fn spawn_send(
+        &self,
+        permit: OwnedSemaphorePermit,
+        id: OutboxId,
+        task: impl Future<Output = Result<(), DbError>> + Send + 'static,
+    ) {
+        let (aborting, signal) = (self.aborting.clone(), self.parts.signal.clone());
+        self.send_tasks.spawn(async move {
+            tokio::select! {
+                sent = task => if let Err(error) = sent {
+                    tracing::error!(outbox = %id, %error, "failed to record the delivery status of a message");
+                },
+                () = aborting.cancelled() => {}
+            }
+            drop(permit);
+            signal.notify();
+        });
     }
 
     async fn load_schedule(&self, now: Timestamp) -> Result<OutboxSchedule, DbError> {
@@ -222,13 +270,18 @@ impl OutboxRelay {
             SendClaim::Send(due) => due,
             SendClaim::Dropped | SendClaim::NotReady => return Ok(()),
         };
+        self.hand_over(&due).await
+    }
+
+    /// Hands a claimed message to its channel, and records the outcome.
+    async fn hand_over(&self, due: &DueMessage) -> Result<(), DbError> {
         failpoint::reached("outbox.claimed");
         if due.attempt > 1 {
             self.parts.metrics.text_retried();
         }
-        let outcome = self.send_through_channel(&due).await;
+        let outcome = self.send_through_channel(due).await;
         failpoint::reached("outbox.sent");
-        self.record_attempt(&due, outcome).await?;
+        self.record_attempt(due, outcome).await?;
         failpoint::reached("outbox.recorded");
         Ok(())
     }

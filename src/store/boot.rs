@@ -154,10 +154,13 @@ pub fn record_clean_shutdown(conn: &mut Conn, now: Timestamp) -> QueryResult<()>
         .map(drop)
 }
 
+/// SQL of [`current_epoch`].
+pub(super) const CURRENT_EPOCH: &str = "coalesce((SELECT epoch FROM instance), 0)";
+
 /// Expression for the number of this start of the program. Its statement must be cached explicitly, because diesel does
 /// not cache literal SQL.
 pub(super) fn current_epoch() -> SqlLiteral<BigInt> {
-    diesel::dsl::sql("coalesce((SELECT epoch FROM instance), 0)")
+    diesel::dsl::sql(CURRENT_EPOCH)
 }
 
 #[cfg(test)]

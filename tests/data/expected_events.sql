@@ -57,10 +57,13 @@ WHEN OLD.state = 'pending' AND NEW.turn_id IS NULL AND NEW.outcome IS NOT NULL B
 END;
 CREATE TEMP TRIGGER expect_outbound AFTER INSERT ON main.outbox BEGIN
   INSERT INTO expected_events (conversation_id, line)
-  SELECT conversation_id, 'outbound ' || NEW.id || ' ' || NEW.state FROM turns WHERE id = NEW.turn_id
+  SELECT conversation_id, 'outbound ' || NEW.id || ' queued' FROM turns WHERE id = NEW.turn_id
   UNION ALL
-  SELECT id, 'outbound ' || NEW.id || ' ' || NEW.state FROM conversations
+  SELECT id, 'outbound ' || NEW.id || ' queued' FROM conversations
   WHERE NEW.turn_id IS NULL AND user_id = NEW.user_id AND ended_at IS NULL;
+  INSERT INTO expected_events (conversation_id, line)
+  SELECT conversation_id, 'outbound ' || NEW.id || ' attempting' FROM message_owners
+  WHERE NEW.state = 'attempting' AND direction = 'out' AND id = NEW.id;
 END;
 CREATE TEMP TRIGGER expect_outbound_change AFTER UPDATE OF state, delivery, body ON main.outbox
 WHEN NEW.state <> OLD.state OR NEW.delivery IS NOT OLD.delivery OR (NEW.body <> OLD.body AND NEW.state = 'queued') BEGIN

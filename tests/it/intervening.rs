@@ -139,10 +139,10 @@ async fn canceled_turn_drops_a_running_read_at_once() {
     world.radarr().hang_next();
     world.texts("heat?").await;
     world.pass(4).await;
-    assert_eq!(world.calls().await, ["search_media running 1"]);
+    assert_eq!(world.calls().await, ["search_media created 0"]);
     assert_eq!(world.cancels(1).await, CancelRequestOutcome::Requested);
     world.pass(1).await;
-    assert_eq!(world.calls().await, ["search_media canceled 1"]);
+    assert_eq!(world.calls().await, ["search_media canceled 0"]);
     assert_eq!(world.turns().await, ["1 CANCELED"]);
     world.pass(60).await;
     assert_eq!(world.sent_texts(), Vec::<String>::new());

@@ -1,5 +1,7 @@
 //! Inputs of a model request: the turn, the turns before it, and the context that code adds.
 
+use std::sync::Arc;
+
 use crate::conversation::transcript::{ModelStep, ToolSpec, TurnId, UserRights};
 use crate::conversation::turn::{ModelCallStyle, Turn};
 
@@ -8,7 +10,7 @@ use crate::conversation::turn::{ModelCallStyle, Turn};
 pub struct PromptMaterial<'a> {
     pub tools: Vec<ToolSpec>,
     /// Earlier turns of this conversation, oldest first.
-    pub history: &'a [PastTurn],
+    pub history: &'a [Arc<PastTurn>],
     pub turn: &'a Turn,
     /// Context block of the turn.
     pub context_block: &'a str,

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
@@ -103,6 +105,7 @@ fn request(history: &[PastTurn], turn: &Turn, style: ModelCallStyle) -> ModelReq
         recalled: &[],
     };
     let context_block = &build_context_block(&context);
+    let history: &Vec<Arc<PastTurn>> = &history.iter().cloned().map(Arc::new).collect();
     build_request(&PromptMaterial { tools: Vec::new(), history, turn, context_block, addition: None, style })
 }
 
@@ -195,7 +198,8 @@ fn long_turn(id: i64, length: usize, window_start: Option<i64>) -> PastTurn {
 }
 
 #[track_caller]
-fn check_window(mut turns: Vec<PastTurn>, started: Option<&FrozenContext>, expected: &[i64]) {
+fn check_window(turns: Vec<PastTurn>, started: Option<&FrozenContext>, expected: &[i64]) {
+    let mut turns: Vec<Arc<PastTurn>> = turns.into_iter().map(Arc::new).collect();
     trim_to_window(&mut turns, started);
     assert_eq!(turns.iter().map(|turn| turn.id.0).collect::<Vec<_>>(), expected);
 }
@@ -234,7 +238,7 @@ fn next_request_begins_with_the_previous_one() {
     let before = build_request(&material(&[], &first, block)).messages;
     let context = Some(FrozenContext { block: block.to_owned(), window_start: None });
     let answered = PastTurn { context, answer: Some(answer.to_owned()), ..past("have we heat?", steps) };
-    let (history, second) = ([answered], turn(&["thanks"], Vec::new()));
+    let (history, second) = ([Arc::new(answered)], turn(&["thanks"], Vec::new()));
     let after = build_request(&material(&history, &second, "[context]\nnow: 20:05\n[/context]")).messages;
     assert_eq!(after[..before.len()], before);
     assert_eq!(after.len(), before.len() + 2);

@@ -91,6 +91,11 @@ impl Turn {
         }
     }
 
+    /// Returns the number of calls without an outcome.
+    pub fn open_call_count(&self) -> usize {
+        self.calls().filter(|call| call.state.is_open()).count()
+    }
+
     /// Returns whether the turn has been resumed too often to start more work.
     pub fn is_given_up(&self, limits: &TurnLimits) -> bool {
         self.resumes > limits.resumes

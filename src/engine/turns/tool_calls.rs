@@ -15,7 +15,7 @@ use crate::conversation::transcript::{CallFailure, CallRow, CallState, EffectLev
 use crate::conversation::turn::prompt_preamble::format_prompt_preamble;
 use crate::failpoint;
 use crate::tools::approval::{self, ApprovedCall, CallDecision, RecentMessages};
-use crate::tools::{CallReferences, Tool, ToolError};
+use crate::tools::{CallReferences, Tool, ToolError, ToolOutput};
 
 /// Runner of the tool calls that the model requests.
 pub(super) struct ToolCallRunner {
@@ -116,6 +116,7 @@ impl ToolCallRunner {
             return Ok(TurnProgress::Reload);
         };
         failpoint::reached("call.started");
+        let started_at = log.now();
         let tool_context = self.tools.build_context(context, records);
         let run = tokio::time::timeout(tool.timeout(), tool.run(approved, &tool_context));
         let result = match call.effect_level {
@@ -124,6 +125,11 @@ impl ToolCallRunner {
         };
         failpoint::reached("call.ran");
         let state = match result {
+            Ok(Ok(ToolOutput { result, effects }))
+                if call.effect_level == EffectLevel::Read && effects.is_empty() =>
+            {
+                CallState::Done(result)
+            }
             Ok(Ok(output)) => {
                 let entry = (call.effect_level == EffectLevel::Write).then(|| {
                     change_record::outcome_entry(
@@ -154,6 +160,9 @@ impl ToolCallRunner {
                 return Ok(TurnProgress::Reload);
             }
         };
+        if call.effect_level == EffectLevel::Read {
+            return Ok(log.defer_read_result(context, (row, started_at), state));
+        }
         let entry = change_record::failure_entry(context, call, &state);
         log.record_call_state(context, row, state, entry).await
     }

@@ -54,7 +54,8 @@ impl MessageTriage {
         context: &TurnContext,
         history: &TurnHistory,
     ) -> anyhow::Result<(TriageState, ModelCharge)> {
-        let request = prompt::build_triage_request(&context.turn.texts, history.turns.last());
+        let request =
+            prompt::build_triage_request(&context.turn.texts, history.turns.last().map(Arc::as_ref));
         let prices = self.parts.settings.prices;
         let estimate = CostEstimate::from_request(&request, prices);
         if log.reserve_triage_cost(estimate).await? != ReservationOutcome::Granted {

@@ -82,7 +82,7 @@ impl TurnContext {
 /// Messages and actions before a turn, which do not change while the turn runs.
 pub(super) struct TurnHistory {
     /// Turns of this conversation, in the window of the prompt.
-    pub(super) turns: Vec<PastTurn>,
+    pub(super) turns: Vec<Arc<PastTurn>>,
     /// Context of all requests of the turn.
     pub(super) context: FrozenContext,
     /// Actions in earlier conversations of the day, newest first.

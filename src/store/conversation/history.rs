@@ -1,8 +1,12 @@
 //! Earlier messages and changes, for the model's window, for MORE, and for matching reactions and numbers.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use diesel::prelude::*;
 use jiff::Timestamp;
 
+use super::history_cache::{CachedWindow, HistoryCache};
 use super::record::steps::{self, LoadedBlocks, StepRecord};
 use super::record::turn_range::{TurnRange, select_turn_ids};
 use crate::conversation::people::facts::is_fact_call;
@@ -15,7 +19,7 @@ use crate::conversation::transcript::{
 use crate::store::Conn;
 use crate::store::codec::{ms, none_if_unreadable, parse_call_result};
 use crate::store::queue::outbox::{OutboundKind, expects_no_reply};
-use crate::store::schema::{conversations, inbound_events, outbox, reactions, tool_calls, turns};
+use crate::store::schema::{conversations, inbound_events, instance, outbox, reactions, tool_calls, turns};
 use crate::store::turns::turn_lifecycle;
 
 /// Maximum number of messages in each direction that a reaction may quote.
@@ -27,50 +31,39 @@ const EARLIER_TURN_LIMIT: i64 = 100;
 /// Maximum number of changes in each of them.
 const EARLIER_CHANGE_LIMIT: i64 = 20;
 
-/// Row of a turn in a window: its id, its answer and its plan.
-type WindowRow = (TurnId, Option<String>, String);
-
-/// Loads the newest finished turns of a conversation, oldest first, without canceled turns.
-pub fn load_past_turns(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<PastTurn>> {
-    let mut rows = load_window_rows(conn, conversation)?;
-    rows.reverse();
-    let Some(oldest) = rows.first().map(|(id, ..)| *id) else { return Ok(Vec::new()) };
-    let turns = TurnRange::from_turn(conversation, oldest);
-    let mut steps = steps::load_steps(conn, turns, LoadedBlocks::Text)?;
-    let reaction = reactions::table.filter(reactions::said_in.eq(inbound_events::id.nullable()));
-    let bodies: Vec<(Option<TurnId>, String)> = inbound_events::table
-        .filter(diesel::dsl::not(diesel::dsl::exists(reaction)))
-        .filter(inbound_events::turn_id.eq_any(select_turn_ids(turns).nullable()))
-        .order((inbound_events::provider_at, inbound_events::id))
-        .select((inbound_events::turn_id, inbound_events::body))
-        .load(conn)?;
-    Ok(rows
-        .into_iter()
-        .map(|(id, answer, plan)| {
-            let texts = bodies.iter().filter(|(turn, _)| *turn == Some(id)).map(|(_, body)| body.clone());
-            let steps = convert_model_steps(steps.remove(&id))?;
-            // Without a readable context, the window contains only the messages of the turn.
-            let context = none_if_unreadable(turn_lifecycle::parse_plan_context(&plan))?.flatten();
-            Ok(PastTurn { id, context, texts: texts.collect(), steps, answer })
-        })
-        .collect::<QueryResult<Vec<PastTurn>>>()?
-        .into_iter()
-        // A turn without other messages answered only a reaction.
-        .filter(|past| !past.texts.is_empty())
-        // An erased turn is useless to a model, and some model servers reject empty messages.
-        .filter(|past| past.answer.is_some() || past.texts.iter().any(|text| !text.is_empty()))
-        .collect())
+/// Loads the newest finished turns of a conversation, oldest first, without canceled turns. This must be the first read of
+/// its transaction.
+pub fn load_past_turns(
+    conn: &mut Conn,
+    cache: &HistoryCache,
+    conversation: ConversationId,
+) -> QueryResult<Vec<Arc<PastTurn>>> {
+    let CachedWindow { turns, load } = cache.open_window(|| load_window(conn, conversation))?;
+    let mut missing = turns.iter().filter(|(_, cached)| cached.is_none()).map(|(id, _)| *id);
+    let mut loaded = match missing.next() {
+        Some(oldest) => load_turns_from(conn, conversation, oldest)?,
+        None => HashMap::new(),
+    };
+    let mut past_turns = Vec::new();
+    for (id, cached) in turns {
+        if let Some(turn) = cached {
+            past_turns.push(turn);
+        } else if let Some(turn) = loaded.remove(&id).map(Arc::new) {
+            cache.store_turn(load, &turn);
+            past_turns.push(turn);
+        }
+    }
+    // A turn without other messages answered only a reaction.
+    past_turns.retain(|past| !past.texts.is_empty());
+    // An erased turn is useless to a model, and some model servers reject empty messages.
+    past_turns.retain(|past| past.answer.is_some() || past.texts.iter().any(|text| !text.is_empty()));
+    Ok(past_turns)
 }
 
-/// Converts the steps of a past turn. Returns none if they cannot be read: the window then contains only the messages
-/// and the answer of the turn.
-fn convert_model_steps(steps: Option<Vec<StepRecord>>) -> QueryResult<Vec<ModelStep>> {
-    Ok(none_if_unreadable(steps::collect_model_steps(steps.unwrap_or_default()))?.unwrap_or_default())
-}
-
-/// Loads the turns of a window, newest first.
-fn load_window_rows(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Vec<WindowRow>> {
-    turns::table
+/// Loads the ids of the turns of a window, oldest first, and the number of changes by shell commands.
+fn load_window(conn: &mut Conn, conversation: ConversationId) -> QueryResult<(Vec<TurnId>, i64)> {
+    let command_changes = instance::table.select(instance::command_changes).single_value();
+    let rows: Vec<(TurnId, Option<i64>)> = turns::table
         .filter(
             turns::conversation_id
                 .eq(conversation)
@@ -79,8 +72,47 @@ fn load_window_rows(conn: &mut Conn, conversation: ConversationId) -> QueryResul
         )
         .order(turns::id.desc())
         .limit(i64::try_from(prompt::MAX_TURNS).unwrap_or(i64::MAX))
+        .select((turns::id, command_changes))
+        .load(conn)?;
+    let command_changes = rows.first().and_then(|(_, changes)| *changes).unwrap_or(0);
+    Ok((rows.into_iter().rev().map(|(id, _)| id).collect(), command_changes))
+}
+
+/// Loads the turns of a conversation from `oldest` on.
+fn load_turns_from(
+    conn: &mut Conn,
+    conversation: ConversationId,
+    oldest: TurnId,
+) -> QueryResult<HashMap<TurnId, PastTurn>> {
+    let range = TurnRange::from_turn(conversation, oldest);
+    let rows: Vec<(TurnId, Option<String>, String)> = turns::table
+        .filter(turns::conversation_id.eq(conversation).and(turns::id.ge(oldest)))
+        .filter(turns::finished_at.is_not_null())
         .select((turns::id, turns::response_text, turns::prompt))
-        .load(conn)
+        .load(conn)?;
+    let mut steps = steps::load_steps(conn, range, LoadedBlocks::Text)?;
+    let reaction = reactions::table.filter(reactions::said_in.eq(inbound_events::id.nullable()));
+    let bodies: Vec<(Option<TurnId>, String)> = inbound_events::table
+        .filter(diesel::dsl::not(diesel::dsl::exists(reaction)))
+        .filter(inbound_events::turn_id.eq_any(select_turn_ids(range).nullable()))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .select((inbound_events::turn_id, inbound_events::body))
+        .load(conn)?;
+    let build_turn = |(id, answer, plan): (TurnId, Option<String>, String)| {
+        let texts =
+            bodies.iter().filter(|(turn, _)| *turn == Some(id)).map(|(_, body)| body.clone()).collect();
+        let steps = convert_model_steps(steps.remove(&id))?;
+        // Without a readable context, the window contains only the messages of the turn.
+        let context = none_if_unreadable(turn_lifecycle::parse_plan_context(&plan))?.flatten();
+        Ok((id, PastTurn { id, context, texts, steps, answer }))
+    };
+    rows.into_iter().map(build_turn).collect()
+}
+
+/// Converts the steps of a past turn. Returns none if they cannot be read: the window then contains only the messages
+/// and the answer of the turn.
+fn convert_model_steps(steps: Option<Vec<StepRecord>>) -> QueryResult<Vec<ModelStep>> {
+    Ok(none_if_unreadable(steps::collect_model_steps(steps.unwrap_or_default()))?.unwrap_or_default())
 }
 
 /// Loads the last finished turn and its full answer, of which the first page was sent. Completed turns without an

@@ -13,7 +13,7 @@ use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::column_types::stored_enum;
 use crate::store::schema::{inbound_events, outbox, reactions};
-use crate::store::stream::recording::{EventOwner, record_event};
+use crate::store::stream::recording::{self, EventOwner, record_event};
 
 stored_enum! {
     /// Author of a reaction.
@@ -44,6 +44,8 @@ pub fn store_user_reaction(
     received: &ReceivedReaction<'_>,
     now: Timestamp,
 ) -> QueryResult<()> {
+    // A message that contains a reaction is no part of its turn.
+    recording::record_changed_history();
     let (event, outbox) = match received.target {
         Some(MessageRef::Inbound(event)) => (Some(event), None),
         Some(MessageRef::Outbound(outbox)) => (None, Some(outbox)),

@@ -23,6 +23,8 @@ use super::write_job::{WriteJob, create_job};
 use crate::conversation::retry_policy::FailureClass;
 use crate::conversation::transcript::ConversationId;
 use crate::store::Conn;
+use crate::store::conversation::history_cache::HistoryCache;
+use crate::store::queue::claimed_messages::ClaimedMessages;
 use crate::store::stream::event_log::{EventLog, LogPosition};
 
 /// Maximum number of jobs that share one commit, and therefore one disk sync.
@@ -98,6 +100,8 @@ pub struct Db {
     writer: WriteExecutor,
     readers: ReaderPool,
     event_log: EventLog,
+    claimed_messages: ClaimedMessages,
+    history_cache: HistoryCache,
     file_watch: Arc<FileWatch>,
     log_syncs: LogSyncs,
     boot_id: Option<String>,
@@ -139,6 +143,8 @@ impl Db {
         let (conn, readers, file_watch) = open_connections(path)?;
         let connection = WriteConnection::new(conn, path)?;
         let (event_log, log_syncs) = (connection.event_log.clone(), connection.log_syncs().clone());
+        let (claimed_messages, history_cache) =
+            (connection.claimed_messages.clone(), connection.history_cache.clone());
         let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
         let closing = Arc::new(AtomicBool::new(false));
         let thread = std::thread::Builder::new()
@@ -149,7 +155,17 @@ impl Db {
             })
             .map_err(OpenError::Thread)?;
         let writer = WriteExecutor::Thread { jobs, closing, thread: Arc::new(Mutex::new(Some(thread))) };
-        Ok(Self { writer, readers, event_log, file_watch, log_syncs, boot_id: machine_boot::read_boot_id() })
+        let boot_id = machine_boot::read_boot_id();
+        Ok(Self {
+            writer,
+            readers,
+            event_log,
+            claimed_messages,
+            history_cache,
+            file_watch,
+            log_syncs,
+            boot_id,
+        })
     }
 
     /// Opens the database for a simulation with a paused clock: the caller runs the work, after a delay that depends on
@@ -158,10 +174,21 @@ impl Db {
         let (conn, readers, file_watch) = open_connections(path)?;
         let connection = WriteConnection::new(conn, path)?;
         let (event_log, log_syncs) = (connection.event_log.clone(), connection.log_syncs().clone());
+        let (claimed_messages, history_cache) =
+            (connection.claimed_messages.clone(), connection.history_cache.clone());
         let connection = Arc::new(Mutex::new(connection));
         let queue = Arc::new(SimulatedQueue::new(seed));
         let writer = WriteExecutor::Caller { connection, queue };
-        Ok(Self { writer, readers, event_log, file_watch, log_syncs, boot_id: None })
+        Ok(Self {
+            writer,
+            readers,
+            event_log,
+            claimed_messages,
+            history_cache,
+            file_watch,
+            log_syncs,
+            boot_id: None,
+        })
     }
 
     /// Checks that the files are still at their paths, with two system calls.
@@ -182,6 +209,16 @@ impl Db {
     /// Returns the log of the events that this process has committed.
     pub fn event_log(&self) -> &EventLog {
         &self.event_log
+    }
+
+    /// Returns the cache of finished turns.
+    pub fn history_cache(&self) -> &HistoryCache {
+        &self.history_cache
+    }
+
+    /// Returns the messages that transactions have claimed for the outbox relay.
+    pub fn claimed_messages(&self) -> &ClaimedMessages {
+        &self.claimed_messages
     }
 
     /// Runs `work` in a transaction, which other work may share. The changes are on disk when this function returns, and

@@ -62,7 +62,7 @@ pub fn visit_with_service_state<R>(
     let value = conn.immediate_transaction(|conn| {
         let value = recording.record_during(|| work(conn))?;
         // The events are not published in this process. A running service resets its readers instead.
-        if !recording.take_entries().is_empty() {
+        if !recording.is_empty() {
             event_numbers::count_command_change(conn)?;
         }
         Ok::<R, QueryError>(value)

@@ -15,8 +15,10 @@ use super::db::OpenError;
 use super::log_syncs::LogSyncs;
 use super::transaction;
 use super::write_job::{Durability, WriteJob};
+use crate::store::conversation::history_cache::HistoryCache;
+use crate::store::queue::claimed_messages::ClaimedMessages;
 use crate::store::stream::event_log::EventLog;
-use crate::store::stream::recording::Recording;
+use crate::store::stream::recording::{RecordedEntries, Recording};
 use crate::store::{Conn, QueryResult};
 
 /// Connection for writes, and the log in which their events are published.
@@ -26,6 +28,8 @@ pub(super) struct WriteConnection {
     log_file: File,
     log_syncs: LogSyncs,
     pub(super) event_log: EventLog,
+    pub(super) claimed_messages: ClaimedMessages,
+    pub(super) history_cache: HistoryCache,
     recording: Recording,
 }
 
@@ -49,8 +53,17 @@ impl WriteConnection {
         let configure_error = |source| OpenError::Configure { path: path.to_owned(), source };
         conn.batch_execute("PRAGMA synchronous=NORMAL;").map_err(configure_error)?;
         let event_log = EventLog::load(&mut conn).map_err(configure_error)?;
-        let recording = Recording::new(event_log.clone());
-        Ok(Self { conn, log_file, log_syncs: LogSyncs::default(), event_log, recording })
+        let claimed_messages = ClaimedMessages::default();
+        let recording = Recording::new(event_log.clone(), claimed_messages.clone());
+        Ok(Self {
+            conn,
+            log_file,
+            log_syncs: LogSyncs::default(),
+            history_cache: HistoryCache::new(event_log.clone()),
+            event_log,
+            claimed_messages,
+            recording,
+        })
     }
 
     pub(super) fn log_syncs(&self) -> &LogSyncs {
@@ -98,19 +111,24 @@ impl WriteConnection {
         recording.record_during(|| run_with_savepoints(conn, jobs))
     }
 
-    /// Commits the open transaction, syncs it if necessary, and publishes its events. No reader sees the commit without
-    /// its events, and no event is published before the sync.
+    /// Commits the open transaction, syncs it if necessary, and publishes its events and claimed messages. No reader sees
+    /// the commit without its events, and nothing is published before the sync.
     fn commit_and_publish(&mut self, durability: Durability) -> Result<(), CommitError> {
         let Self { conn, event_log, recording, .. } = self;
-        let mut entries = recording.take_entries();
+        let RecordedEntries { mut log, claimed_messages, has_changed_history } = recording.take_entries();
         // Numbers that readers have seen must stay reserved.
-        let has_reserved = event_log.reserve_numbers(conn, &mut entries)?;
+        let has_reserved = event_log.reserve_numbers(conn, &mut log)?;
         let _visibility = event_log.lock_visibility();
         transaction::commit(conn)?;
-        if durability == Durability::Synced || has_reserved {
+        if durability == Durability::Synced || has_reserved || !claimed_messages.is_empty() {
             self.log_syncs.sync(&self.log_file).map_err(CommitError::Sync)?;
         }
-        event_log.publish(entries);
+        if has_changed_history {
+            self.history_cache.clear();
+        }
+        self.history_cache.drop_changed(&log);
+        event_log.publish(log);
+        self.claimed_messages.publish(claimed_messages);
         Ok(())
     }
 }

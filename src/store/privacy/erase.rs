@@ -101,6 +101,7 @@ fn erase_conversation_names(conn: &mut Conn, scope: ErasureScope) -> QueryResult
 }
 
 pub(super) fn erase_inbound_messages(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
+    recording::record_changed_history();
     let in_scope = inbound_events::id.eq_any(select_ids!(inbound_events, scope));
     diesel::update(
         inbound_events::table.filter(in_scope.and(inbound_events::state.ne(InboundState::Pending))),
@@ -209,6 +210,7 @@ fn erase_selected_answers(
 
 /// Erases the plans and answers of turns, the output of their models and tools, and the names of their conversations.
 pub(super) fn erase_turns(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
+    recording::record_changed_history();
     erase_conversation_names(conn, scope)?;
     let erased_plan = sql::<Text>(turn_lifecycle::PLAN_WITHOUT_TEXT);
     diesel::update(turns::table.filter(turns::id.eq_any(select_turn_ids(scope))))

@@ -23,6 +23,7 @@ use crate::conversation::turn::StepFailure;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::ended_prompt;
 use crate::store::confirmation::pending_action::{self, NewPendingAction};
+use crate::store::conversation::history_cache::HistoryCache;
 use crate::store::conversation::{conversations as conversation_rows, history};
 use crate::store::database::migration::MIGRATIONS;
 use crate::store::people::users::{self as user_rows, FirstContactRole};
@@ -360,7 +361,7 @@ fn columns_containing(conn: &mut Conn, word: &str) -> Vec<String> {
 fn check_turn_is_readable(conn: &mut Conn, turn: TurnId) {
     let conversation = load_conversation_id(conn, turn);
     turn_rows::load_turn(conn, ActiveTurn { id: turn, kind: TurnKind::Chat, conversation }).unwrap();
-    history::load_past_turns(conn, conversation).unwrap();
+    history::load_past_turns(conn, &HistoryCache::default(), conversation).unwrap();
     calls::load_shown_media(conn, conversation).unwrap();
     for call in load_call_rows(conn, turn) {
         pending_action::load_deletion_items(conn, call).unwrap();
@@ -392,7 +393,10 @@ fn erased_conversation_has_no_text_and_stays_readable() {
     for turn in [answered, held] {
         check_turn_is_readable(&mut conn, turn);
         let conversation = load_conversation_id(&mut conn, turn);
-        assert_eq!(history::load_past_turns(&mut conn, conversation).unwrap().len(), 0);
+        assert_eq!(
+            history::load_past_turns(&mut conn, &HistoryCache::default(), conversation).unwrap().len(),
+            0
+        );
     }
 }
 

@@ -1,12 +1,15 @@
 //! Outbox: every outbound message is a row of this table, and the intent to send is stored before the message is sent.
 
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Nullable};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::callbacks::CallbackToken;
 use super::delivery_reports::AcceptancePolicy;
 use super::outbox_events::{ChangedMessage, record_changed_messages};
+use super::queued_claim::FirstState;
 use super::{lookups, notifications, outbox_schedule};
 use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::text::message_format;
@@ -18,6 +21,7 @@ use crate::store::conversation::conversations;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{outbox, users};
+use crate::store::stream::recording;
 use crate::store::turns::daily_budget::Day;
 use crate::store::turns::{daily_budget, progress_message};
 use crate::store::{Conn, boot};
@@ -78,7 +82,8 @@ pub fn queue_message(conn: &mut Conn, message: &NewOutboundMessage, now: Timesta
     queue_message_at(conn, message, now, now)
 }
 
-/// Queues a message that must not be sent before `send_at`.
+/// Queues a message that must not be sent before `send_at`. A reply or a prompt that nothing holds back is claimed at
+/// once, and handed to the relay when the transaction is on disk.
 pub fn queue_message_at(
     conn: &mut Conn,
     message: &NewOutboundMessage,
@@ -89,8 +94,26 @@ pub fn queue_message_at(
         Some(_) => None,
         None => conversations::select_open_conversation(message.user).first(conn).optional()?,
     };
+    let first_state = FirstState::choose(conn, message, send_at, now)?;
+    let (lookups_left, token) = match &first_state {
+        FirstState::Queued { lookups_left } => (*lookups_left, None),
+        FirstState::Claimed(token) => (0, Some(token)),
+    };
+    let state = if token.is_some() { OutboxState::Attempting } else { OutboxState::Queued };
     let queued: ChangedMessage = diesel::insert_into(outbox::table)
         .values((
+            (
+                outbox::state.eq(state),
+                outbox::attempts.eq(i64::from(token.is_some())),
+                outbox::callback_word.eq(token.map(CallbackToken::as_str)),
+                outbox::attempt_at.eq(token.map(|_| ms(now))),
+                outbox::epoch.eq(sql::<Nullable<BigInt>>(if token.is_some() {
+                    boot::CURRENT_EPOCH
+                } else {
+                    "NULL"
+                })),
+                outbox::lookups_left.eq(lookups_left),
+            ),
             outbox::dedupe_key.eq(&message.key),
             outbox::user_id.eq(message.user),
             outbox::turn_id.eq(message.turn),
@@ -101,16 +124,18 @@ pub fn queue_message_at(
             outbox::body.eq(&message.body),
             outbox::media_url.eq(&message.media),
             outbox::segments.eq(i64::from(message.segments)),
-            outbox::state.eq(OutboxState::Queued),
             outbox::not_before.eq(ms(if send_at > now { send_at } else { Timestamp::UNIX_EPOCH })),
             outbox::deadline_at.eq(ms(send_at + MAX_SEND_AGE)),
-            outbox::lookups_left.eq(lookups::count_needed_lookups(conn, message)?),
             outbox::created_at.eq(ms(now)),
             outbox::updated_at.eq(ms(now)),
         ))
         .returning(ChangedMessage::as_returning())
+        .cached()
         .get_result(conn)?;
-    queued.record_change(conn, now)?;
+    queued.record_insertion(conn, now)?;
+    if let FirstState::Claimed(token) = first_state {
+        recording::record_claimed_message(DueMessage::first_attempt(queued.id, message, token));
+    }
     Ok(queued.id)
 }
 
@@ -149,6 +174,14 @@ pub struct DueMessage {
     pub media: Option<String>,
     /// Random token by which status callbacks identify this row.
     pub token: CallbackToken,
+}
+
+impl DueMessage {
+    /// Returns the first attempt of a message that was claimed when it was queued.
+    fn first_attempt(id: OutboxId, message: &NewOutboundMessage, token: CallbackToken) -> Self {
+        let NewOutboundMessage { kind, to, from, body, media, .. } = message.clone();
+        Self { id, kind, attempt: 1, to, from, body, media, token }
+    }
 }
 
 /// Outcome of claiming a row.

@@ -22,6 +22,15 @@ pub(in crate::store) struct ChangedMessage {
 }
 
 impl ChangedMessage {
+    /// Records the events of a message that was inserted: it was queued, and perhaps claimed.
+    pub(super) fn record_insertion(self, conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+        Self { state: DeliveryStatus::Queued, ..self }.record_change(conn, now)?;
+        match self.state {
+            DeliveryStatus::Queued => Ok(()),
+            _ => self.record_change(conn, now),
+        }
+    }
+
     /// Records the event of the change.
     pub(in crate::store) fn record_change(self, conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
         let owner = EventOwner { turn: self.turn_id, conversation: self.conversation_id };

@@ -1,5 +1,5 @@
 //! Event log of all conversations, in memory. The writer publishes the events of a transaction after its commit; only
-//! the deltas of running responses are published before anything is stored.
+//! the deltas of running responses and the starts of reads are published without being stored.
 //!
 //! The newest events are kept. A reader whose cursor is older, or of an earlier process, starts again from a snapshot.
 
@@ -13,8 +13,8 @@ use tokio::sync::watch;
 use super::event_numbers;
 use super::response_blocks::{StreamedBlocks, StreamedResponse};
 use super::subscription::Subscription;
-use crate::conversation::stream_events::{EventSeq, StreamEvent, StreamEventKind};
-use crate::conversation::transcript::{ConversationId, TurnId};
+use crate::conversation::stream_events::{CallPhase, EventSeq, StreamEvent, StreamEventKind};
+use crate::conversation::transcript::{CallRow, ConversationId, TurnId};
 use crate::store::boot;
 use crate::store::conversation::record::steps::BlockRecord;
 use crate::store::database::statement_cache::CacheStatement;
@@ -176,6 +176,22 @@ impl EventLog {
         for kind in events {
             state.append_event(NewEvent { conversation, turn: Some(attempt.turn), at, kind });
         }
+    }
+
+    /// Publishes the start of a call that only reads, which is not stored. The start is not published while too few
+    /// numbers are left.
+    pub fn append_call_start(
+        &self,
+        conversation: ConversationId,
+        (turn, call): (TurnId, CallRow),
+        at: Timestamp,
+    ) {
+        let mut state = self.lock_state();
+        if state.unassigned_numbers() < event_numbers::SPARE / 2 {
+            return;
+        }
+        let kind = StreamEventKind::ToolCall(call, CallPhase::Running);
+        state.append_event(NewEvent { conversation, turn: Some(turn), at, kind });
     }
 
     /// Returns the output that an attempt has streamed so far.

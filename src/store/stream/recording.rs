@@ -1,5 +1,5 @@
-//! Recording of events in the writer's open transaction. Store functions record an event where they change a state that
-//! readers see. After the commit, the writer publishes what was recorded.
+//! Recording of the events and the claimed messages of the writer's open transaction. Store functions record an event
+//! where they change a state that readers see. After the commit, the writer publishes what was recorded.
 //!
 //! A [`Conn`] cannot carry the recording, so it is in a thread-local variable of the thread that runs the transaction.
 //! Without a recording, as in the unit tests of the store, events are discarded.
@@ -14,6 +14,8 @@ use super::event_log::{EventLog, LogEntry, NewEvent};
 use super::response_blocks::StreamedResponse;
 use crate::conversation::stream_events::StreamEventKind;
 use crate::conversation::transcript::{ConversationId, TurnId};
+use crate::store::queue::claimed_messages::ClaimedMessages;
+use crate::store::queue::outbox::DueMessage;
 use crate::store::schema::turns;
 use crate::store::turns::model_steps::AttemptId;
 use crate::store::{Conn, QueryResult};
@@ -25,18 +27,37 @@ thread_local! {
     static RECORDING: RefCell<Option<Recording>> = const { RefCell::new(None) };
 }
 
-/// Entries that a transaction has recorded for the event log.
+/// Entry that a transaction has recorded.
+#[derive(Debug)]
+enum RecordedEntry {
+    Log(LogEntry),
+    ClaimedMessage(DueMessage),
+    HistoryChanged,
+}
+
+/// Everything that a transaction has recorded, to be published after its commit.
+#[derive(Debug, Default)]
+pub(in crate::store) struct RecordedEntries {
+    pub(in crate::store) log: Vec<LogEntry>,
+    /// Messages to hand to the outbox relay, once their claims are on disk.
+    pub(in crate::store) claimed_messages: Vec<DueMessage>,
+    /// Whether cached turns may have changed that no event names.
+    pub(in crate::store) has_changed_history: bool,
+}
+
+/// Recording of a transaction.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Recording {
     log: EventLog,
-    entries: Vec<LogEntry>,
+    claimed_messages: ClaimedMessages,
+    entries: Vec<RecordedEntry>,
     /// Conversations of recent turns, which never change.
     conversations: HashMap<TurnId, ConversationId>,
 }
 
 impl Recording {
-    pub(in crate::store) fn new(log: EventLog) -> Self {
-        Self { log, ..Self::default() }
+    pub(in crate::store) fn new(log: EventLog, claimed_messages: ClaimedMessages) -> Self {
+        Self { log, claimed_messages, ..Self::default() }
     }
 
     /// Returns the result of `work`, while everything that it records is added to this recording.
@@ -47,8 +68,20 @@ impl Recording {
         result
     }
 
-    pub(in crate::store) fn take_entries(&mut self) -> Vec<LogEntry> {
-        std::mem::take(&mut self.entries)
+    pub(in crate::store) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(in crate::store) fn take_entries(&mut self) -> RecordedEntries {
+        let mut recorded = RecordedEntries::default();
+        for entry in std::mem::take(&mut self.entries) {
+            match entry {
+                RecordedEntry::Log(entry) => recorded.log.push(entry),
+                RecordedEntry::ClaimedMessage(message) => recorded.claimed_messages.push(message),
+                RecordedEntry::HistoryChanged => recorded.has_changed_history = true,
+            }
+        }
+        recorded
     }
 
     /// Discards the entries from this position on. A turn that was rolled back may leave its id to another turn.
@@ -112,7 +145,22 @@ pub(in crate::store) fn record_event(
 }
 
 pub(super) fn record_entry(entry: LogEntry) {
-    with_recording(|recording| recording.entries.push(entry));
+    with_recording(|recording| recording.entries.push(RecordedEntry::Log(entry)));
+}
+
+/// Returns whether the transaction may claim the messages that it queues.
+pub(in crate::store) fn may_claim_messages() -> bool {
+    with_recording(|recording| recording.claimed_messages.have_room()).unwrap_or(false)
+}
+
+/// Records a message that the transaction has claimed.
+pub(in crate::store) fn record_claimed_message(message: DueMessage) {
+    with_recording(|recording| recording.entries.push(RecordedEntry::ClaimedMessage(message)));
+}
+
+/// Records a change of finished turns that is no event, such as the erasure of their content.
+pub(in crate::store) fn record_changed_history() {
+    with_recording(|recording| recording.entries.push(RecordedEntry::HistoryChanged));
 }
 
 /// Records that all cursors become invalid, because content that readers have received is erased.

@@ -87,6 +87,25 @@ pub fn start_call(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult
 
 /// Records the outcome of a call. An existing result is not replaced.
 pub fn finish_call(conn: &mut Conn, call: CallRow, state: &CallState, now: Timestamp) -> QueryResult<()> {
+    record_outcome(conn, call, state, (None, now))
+}
+
+/// Records the outcome of a read, whose start was not recorded.
+pub fn finish_read(
+    conn: &mut Conn,
+    call: CallRow,
+    state: &CallState,
+    (started_at, finished_at): (Timestamp, Timestamp),
+) -> QueryResult<()> {
+    record_outcome(conn, call, state, (Some(started_at), finished_at))
+}
+
+fn record_outcome(
+    conn: &mut Conn,
+    call: CallRow,
+    state: &CallState,
+    (started_at, now): (Option<Timestamp>, Timestamp),
+) -> QueryResult<()> {
     let (phase, response, error) = match state {
         CallState::Done(result) => (CallPhase::Complete, Some(call_result_json(result)?), None),
         CallState::Failed(failure) => (CallPhase::Error, None, Some(call_failure_json(failure)?)),
@@ -104,6 +123,9 @@ pub fn finish_call(conn: &mut Conn, call: CallRow, state: &CallState, now: Times
             tool_calls::state.eq(phase),
             tool_calls::response.eq(response),
             tool_calls::error.eq(error),
+            started_at.map(|at| {
+                (tool_calls::started_at.eq(ms(at)), tool_calls::attempts.eq(tool_calls::attempts + 1))
+            }),
             tool_calls::finished_at.eq(finished_at),
             tool_calls::updated_at.eq(ms(now)),
         ))

@@ -187,6 +187,7 @@ pub(in crate::store) fn start_with_context(
 /// contain a fact that the user wants forgotten.
 pub(in crate::store) fn erase_contexts(conn: &mut Conn, user: UserId) -> QueryResult<()> {
     let Some(open) = conversations::load_open_conversation(conn, user)? else { return Ok(()) };
+    recording::record_changed_history();
     diesel::update(turns::table.filter(turns::conversation_id.eq(open.id)))
         .set(turns::prompt.eq(sql::<Text>("json_remove(turns.prompt, '$.context')")))
         .execute(conn)?;

@@ -13,6 +13,7 @@ use crate::store::confirmation::pending_action::{self, HoldOutcome, NewPendingAc
 use crate::store::database::db::{DbError, Durability};
 use crate::store::service_identities::MovedSlots;
 use crate::store::turns::calls::{self, CallStartOutcome, CallStarts};
+use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult};
 use crate::tools::ToolOutput;
 
@@ -42,8 +43,8 @@ impl TurnLog {
         self.read(move |conn| calls::load_call_starts(conn, call)).await
     }
 
-    /// Records the intent to run a call, which is on disk before a change starts, and loads `records` in the same
-    /// commit. Returns `None` if the call may not start.
+    /// Starts a call, and loads `records`. The intent of a change is on disk when this function returns; a read needs
+    /// none, because it can be repeated. Returns `None` if the call may not start.
     pub(crate) async fn start_call<T: Send + 'static>(
         &self,
         call: CallRow,
@@ -51,17 +52,45 @@ impl TurnLog {
         records: impl Fn(&mut Conn) -> QueryResult<T> + Send + 'static,
     ) -> Result<Option<T>, DbError> {
         let now = self.now();
-        let durability = if intent.is_some() { Durability::Synced } else { Durability::Unsynced };
+        let Some(intent) = intent else {
+            self.logs.db.event_log().append_call_start(
+                self.active_turn.conversation,
+                (self.active_turn.id, call),
+                now,
+            );
+            let turn = self.active_turn.id;
+            let load = move |conn: &mut Conn| match turn_lifecycle::is_cancel_requested(conn, turn)? {
+                true => Ok(None),
+                false => records(conn).map(Some),
+            };
+            return self.read(load).await;
+        };
         let start = move |conn: &mut Conn| {
             if calls::start_call(conn, call, now)? == CallStartOutcome::NotStartable {
                 return Ok(None);
             }
-            if let Some(intent) = &intent {
-                audit::record_intent(conn, intent, now)?;
-            }
+            audit::record_intent(conn, &intent, now)?;
             records(conn).map(Some)
         };
-        self.logs.db.write_with(move |_| durability, start).await
+        self.write(start).await
+    }
+
+    /// Applies the result of a read to the turn, and defers its record, which needs no commit of its own.
+    pub(crate) fn defer_read_result(
+        &self,
+        context: &TurnContext,
+        (call, started_at): (CallRow, Timestamp),
+        state: CallState,
+    ) -> TurnProgress {
+        let mut context = context.clone();
+        context.turn.apply_update(TurnUpdate::CallChanged(call, state.clone()));
+        let now = self.now();
+        self.defer_record(move |conn| calls::finish_read(conn, call, &state, (started_at, now)));
+        // While other calls are open, the next step of the turn is not decided yet.
+        match context.turn.open_call_count() {
+            0 => TurnProgress::Loaded(Box::new(context)),
+            _ => TurnProgress::Reload,
+        }
     }
 
     /// Cancels calls that only read, or that preview a deletion. Calls that already have a result do not change.
@@ -124,13 +153,12 @@ impl TurnLog {
         &self,
         context: &TurnContext,
         durability: Durability,
-        record: impl Fn(&mut Conn, &mut TurnContext) -> QueryResult<()> + Send + 'static,
+        record: impl Fn(&mut Conn, &mut TurnContext) -> QueryResult<()> + Send + Sync + 'static,
     ) -> anyhow::Result<TurnProgress> {
-        let calls = context.turn.steps.iter().flat_map(|step| &step.calls);
-        let progress = if calls.filter(|call| call.state.is_open()).count() > 1 {
+        let progress = if context.turn.open_call_count() > 1 {
             let before = context.clone();
             let record = move |conn: &mut Conn| record(conn, &mut before.clone());
-            self.logs.db.write_with(move |_| durability, record).await?;
+            self.write_with(durability, record).await?;
             TurnProgress::Reload
         } else {
             self.record_and_continue(context, durability, record).await?

@@ -69,7 +69,7 @@ impl TurnLog {
             abandon_without_budget(conn, id, (reservation, &call.day), &settings, now)?;
             Ok(Some(reservation))
         };
-        let reservation = self.logs.db.write_with(move |_| durability, start).await?;
+        let reservation = self.write_with(durability, start).await?;
         if let (Some(cover), Some(_)) = (cover, reservation) {
             cover.commit();
         }
@@ -111,7 +111,7 @@ impl TurnLog {
     ) -> Result<(), DbError> {
         let now = self.now();
         let record = move |conn: &mut Conn| model_steps::abandon_attempt(conn, attempt, &abandoned, now);
-        self.logs.db.write_unsynced(record).await
+        self.write_with(Durability::Unsynced, record).await
     }
 
     /// Reserves the cost of the triage call.

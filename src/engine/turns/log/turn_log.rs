@@ -1,7 +1,7 @@
 //! Log of a running turn. Every record about a running turn is written through its log. The transaction of a record also
 //! ends the turn, or returns its new state.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -17,10 +17,11 @@ use crate::engine::work_signal::WorkSignal;
 use crate::failpoint;
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::conversation::history;
+use crate::store::conversation::history_cache::HistoryCache;
 use crate::store::database::db::{Db, DbError, Durability};
 use crate::store::turns::budget_blocks::BudgetBlock;
 use crate::store::turns::turn_lifecycle::{self, ActiveTurn, TurnEnd};
-use crate::store::{Conn, QueryResult, with_savepoint};
+use crate::store::{Conn, QueryResult};
 
 /// Shared dependencies of turn logs, with the signals of the workers that process their records.
 pub(crate) struct TurnLogs {
@@ -52,7 +53,14 @@ impl TurnLogs {
         active_turn: ActiveTurn,
         wakeup: Arc<Notify>,
     ) -> TurnLog {
-        TurnLog { logs: self.clone(), user, active_turn, wakeup, earlier_reports: Arc::default() }
+        TurnLog {
+            logs: self.clone(),
+            user,
+            active_turn,
+            wakeup,
+            earlier_reports: Arc::default(),
+            deferred: Mutex::default(),
+        }
     }
 }
 
@@ -65,7 +73,12 @@ pub(crate) struct TurnLog {
     wakeup: Arc<Notify>,
     /// Reports of tools and code before this turn, newest first.
     earlier_reports: Arc<[String]>,
+    /// Records that the next record of the turn stores too, oldest first.
+    deferred: Mutex<Vec<DeferredRecord>>,
 }
+
+/// Record that is stored together with a later one. Nothing outside the turn has seen it.
+type DeferredRecord = Arc<dyn Fn(&mut Conn) -> QueryResult<()> + Send + Sync>;
 
 /// Progress of a turn after a step.
 pub(crate) enum TurnProgress {
@@ -79,15 +92,22 @@ pub(crate) enum TurnProgress {
 /// Stored history before a turn.
 pub(crate) struct LoadedHistory {
     /// Past turns of the conversation, oldest first.
-    pub(crate) turns: Vec<PastTurn>,
+    pub(crate) turns: Vec<Arc<PastTurn>>,
     /// Changes of the day in earlier conversations, newest first.
     pub(crate) done_today: Vec<String>,
 }
 
 impl LoadedHistory {
-    fn load(conn: &mut Conn, user: UserId, turn: ActiveTurn, since: Timestamp) -> QueryResult<Self> {
+    /// Loads the history. This must be the first read of its transaction.
+    fn load(
+        conn: &mut Conn,
+        cache: &HistoryCache,
+        user: UserId,
+        turn: ActiveTurn,
+        since: Timestamp,
+    ) -> QueryResult<Self> {
         Ok(Self {
-            turns: history::load_past_turns(conn, turn.conversation)?,
+            turns: history::load_past_turns(conn, cache, turn.conversation)?,
             done_today: history::load_earlier_changes(conn, user, turn.conversation, since)?,
         })
     }
@@ -97,8 +117,9 @@ impl TurnLog {
     /// Loads the state and the history of the turn.
     pub(crate) async fn load_with_history(&self) -> Result<(TurnContext, LoadedHistory), DbError> {
         let (user, active_turn, since) = (self.user, self.active_turn, self.start_of_day());
+        let cache = self.logs.db.history_cache().clone();
         let read = move |conn: &mut Conn| {
-            let history = LoadedHistory::load(conn, user, active_turn, since)?;
+            let history = LoadedHistory::load(conn, &cache, user, active_turn, since)?;
             Ok((TurnContext::load_turn(conn, user, active_turn)?, history))
         };
         self.read(read).await
@@ -106,7 +127,8 @@ impl TurnLog {
 
     pub(crate) async fn load_history(&self) -> Result<LoadedHistory, DbError> {
         let (user, active_turn, since) = (self.user, self.active_turn, self.start_of_day());
-        self.read(move |conn| LoadedHistory::load(conn, user, active_turn, since)).await
+        let cache = self.logs.db.history_cache().clone();
+        self.read(move |conn| LoadedHistory::load(conn, &cache, user, active_turn, since)).await
     }
 
     /// Adds the reports of earlier turns to all states that the log loads from now on.
@@ -126,20 +148,54 @@ impl TurnLog {
         &self,
         context: &TurnContext,
         durability: Durability,
-        record: impl Fn(&mut Conn, &mut TurnContext) -> QueryResult<()> + Send + 'static,
+        record: impl Fn(&mut Conn, &mut TurnContext) -> QueryResult<()> + Send + Sync + 'static,
     ) -> anyhow::Result<TurnProgress> {
-        let (logs, before) = (self.logs.clone(), context.clone());
-        let write = move |conn: &mut Conn| {
-            let mut context = before.clone();
-            record(conn, &mut context)?;
-            // The record is committed even if the rest fails. Then the next load of the turn returns the error.
-            Ok(logs.end_or_continue(conn, context).unwrap_or(TurnProgress::Reload))
+        let (logs, before, record) = (self.logs.clone(), Arc::new(context.clone()), Arc::new(record));
+        let write = {
+            let (before, record) = (before.clone(), record.clone());
+            move |conn: &mut Conn| {
+                let mut context = (*before).clone();
+                record(conn, &mut context)?;
+                logs.end_or_continue(conn, context)
+            }
         };
-        let progress = self.logs.db.write_with(move |_| durability, write).await?;
+        let progress = match self.write_with(durability, write).await {
+            Err(DbError::Query(error)) => {
+                // What is known is recorded without the rest. The next load of the turn returns the error.
+                tracing::warn!(turn = %self.active_turn.id, %error, "failed to continue a turn after a record");
+                let write = move |conn: &mut Conn| record(conn, &mut (*before).clone());
+                self.write_with(durability, write).await?;
+                TurnProgress::Reload
+            }
+            progress => progress?,
+        };
         if let TurnProgress::Ended = progress {
             self.signal_end();
         }
         Ok(progress)
+    }
+
+    /// Defers a record to the next one of the turn, or to the next read of it.
+    pub(super) fn defer_record(&self, record: impl Fn(&mut Conn) -> QueryResult<()> + Send + Sync + 'static) {
+        self.lock_deferred().push(Arc::new(record));
+    }
+
+    fn lock_deferred(&self) -> MutexGuard<'_, Vec<DeferredRecord>> {
+        self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs the deferred records and `work` in one transaction. If it fails, the deferred records are lost with it.
+    pub(super) async fn write_with<R: Send + 'static>(
+        &self,
+        durability: Durability,
+        work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        let deferred = std::mem::take(&mut *self.lock_deferred());
+        let write = move |conn: &mut Conn| {
+            deferred.iter().try_for_each(|record| record(conn))?;
+            work(conn)
+        };
+        self.logs.db.write_with(move |_| durability, write).await
     }
 
     pub(crate) async fn end_turn(&self, end: TurnEnd) -> anyhow::Result<TurnProgress> {
@@ -162,7 +218,8 @@ impl TurnLog {
         loop {
             self.wakeup.notified().await;
             // If the read fails, the turn continues, and its next record returns the error.
-            if self.read(move |conn| turn_lifecycle::is_cancel_requested(conn, turn)).await.unwrap_or(false) {
+            let read = move |conn: &mut Conn| turn_lifecycle::is_cancel_requested(conn, turn);
+            if self.logs.db.read(read).await.unwrap_or(false) {
                 return;
             }
         }
@@ -172,14 +229,18 @@ impl TurnLog {
         self.active_turn.id
     }
 
-    pub(super) fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.logs.clock.now()
     }
 
+    /// Runs `work` on a state that includes the deferred records.
     pub(super) async fn read<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
+        if !self.lock_deferred().is_empty() {
+            self.write_with(Durability::Unsynced, |_| Ok(())).await?;
+        }
         self.logs.db.read(work).await
     }
 
@@ -187,7 +248,7 @@ impl TurnLog {
         &self,
         work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
-        self.logs.db.write(work).await
+        self.write_with(Durability::Synced, work).await
     }
 
     /// Returns the start of the current day in the household's time zone.
@@ -205,7 +266,7 @@ impl TurnLogs {
         let step = context.turn.next_step(now, &settings.limits);
         match turn_end::final_turn_end(&context, &step, settings.reactions) {
             Some(end) => {
-                with_savepoint(conn, |conn| turn_lifecycle::finish_turn(conn, &end, now))?;
+                turn_lifecycle::finish_turn(conn, &end, now)?;
                 Ok(TurnProgress::Ended)
             }
             None => Ok(TurnProgress::Loaded(Box::new(context))),

@@ -1,0 +1,249 @@
+//! Cache of finished turns, as the prompts of later turns include them. Without it, each turn would load the whole
+//! window before it again.
+//!
+//! The writer drops a turn from the cache when it publishes a change of the turn, in the same step in which readers begin
+//! to see the change. A cached turn therefore equals the stored one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::conversation::prompt::PastTurn;
+use crate::conversation::stream_events::StreamEventKind;
+use crate::conversation::transcript::TurnId;
+use crate::store::QueryResult;
+use crate::store::stream::event_log::{EventLog, LogEntry};
+
+/// Maximum size of the cached turns, as bytes of a request.
+const MAX_BYTES: usize = 1 << 20;
+
+/// Handle to the cache; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct HistoryCache {
+    turns: Arc<Mutex<CachedTurns>>,
+    event_log: EventLog,
+}
+
+#[derive(Debug, Default)]
+struct CachedTurns {
+    turns: BTreeMap<TurnId, CachedTurn>,
+    /// Approximate size of the loaded turns.
+    bytes: usize,
+    last_load: LoadId,
+    /// Number of changes by shell commands that the cached turns reflect.
+    command_changes: i64,
+}
+
+#[derive(Debug)]
+enum CachedTurn {
+    /// A reader is loading the turn from the database.
+    Loading(LoadId),
+    Loaded(Arc<PastTurn>),
+}
+
+/// Identity of a load of turns that are not cached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct LoadId(u64);
+
+/// Turns of a window that are cached, in the order of the window.
+#[derive(Debug)]
+pub(super) struct CachedWindow {
+    pub(super) turns: Vec<(TurnId, Option<Arc<PastTurn>>)>,
+    /// Load of the others.
+    pub(super) load: LoadId,
+}
+
+impl HistoryCache {
+    pub(in crate::store) fn new(event_log: EventLog) -> Self {
+        Self { turns: Arc::default(), event_log }
+    }
+
+    /// Finds the cached turns of the window that `load_window` loads, with the number of changes by shell commands. It
+    /// must be the first read of its transaction, because the first read chooses the state from which the caller loads
+    /// the other turns.
+    pub(super) fn open_window(
+        &self,
+        load_window: impl FnOnce() -> QueryResult<(Vec<TurnId>, i64)>,
+    ) -> QueryResult<CachedWindow> {
+        // No change of this state is published until the turns to load are marked.
+        let _visibility = self.event_log.lock_visibility();
+        let (window, command_changes) = load_window()?;
+        Ok(self.find_window(window, command_changes))
+    }
+
+    fn find_window(&self, window: Vec<TurnId>, command_changes: i64) -> CachedWindow {
+        let mut cached = self.lock_turns();
+        if cached.command_changes != command_changes {
+            cached.clear();
+            cached.command_changes = command_changes;
+        }
+        cached.last_load.0 += 1;
+        let load = cached.last_load;
+        let find_turn = |id: TurnId| match cached.turns.get(&id) {
+            Some(CachedTurn::Loaded(turn)) => (id, Some(turn.clone())),
+            Some(CachedTurn::Loading(_)) | None => {
+                cached.turns.insert(id, CachedTurn::Loading(load));
+                (id, None)
+            }
+        };
+        CachedWindow { turns: window.into_iter().map(find_turn).collect(), load }
+    }
+
+    /// Adds a loaded turn, unless it was changed since the load began.
+    pub(super) fn store_turn(&self, load: LoadId, turn: &Arc<PastTurn>) {
+        let mut cached = self.lock_turns();
+        if let Some(entry @ CachedTurn::Loading(_)) = cached.turns.get_mut(&turn.id)
+            && matches!(entry, CachedTurn::Loading(other) if *other == load)
+        {
+            *entry = CachedTurn::Loaded(turn.clone());
+            cached.bytes += turn.estimated_bytes();
+            cached.evict_oldest();
+        }
+    }
+
+    /// Drops the turns that a transaction has changed.
+    pub(in crate::store) fn drop_changed(&self, entries: &[LogEntry]) {
+        let mut cached = self.lock_turns();
+        for entry in entries {
+            match entry {
+                LogEntry::Event(event) if changes_history(&event.kind) => {
+                    event.turn.into_iter().for_each(|turn| cached.remove(turn));
+                }
+                LogEntry::Event(_) => {}
+                LogEntry::Reset => cached.clear(),
+                LogEntry::AttemptStarted(..) | LogEntry::AttemptEnded(_) | LogEntry::NumbersReserved(_) => {}
+            }
+        }
+    }
+
+    /// Drops all turns.
+    pub(in crate::store) fn clear(&self) {
+        self.lock_turns().clear();
+    }
+
+    fn lock_turns(&self) -> MutexGuard<'_, CachedTurns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CachedTurns {
+    fn remove(&mut self, id: TurnId) {
+        if let Some(CachedTurn::Loaded(turn)) = self.turns.remove(&id) {
+            self.bytes -= turn.estimated_bytes();
+        }
+    }
+
+    fn clear(&mut self) {
+        self.turns.clear();
+        self.bytes = 0;
+    }
+
+    fn evict_oldest(&mut self) {
+        while self.bytes > MAX_BYTES
+            && let Some(oldest) = self.turns.keys().next().copied()
+        {
+            self.remove(oldest);
+        }
+    }
+}
+
+/// Returns whether an event changes its turn as later prompts include it.
+fn changes_history(kind: &StreamEventKind) -> bool {
+    match kind {
+        StreamEventKind::Turn(_) | StreamEventKind::ToolCall(..) | StreamEventKind::InboundMessage(..) => {
+            true
+        }
+        StreamEventKind::BlockStart(_)
+        | StreamEventKind::BlockDelta(..)
+        | StreamEventKind::BlockEnd(_)
+        | StreamEventKind::StepAbandoned { .. }
+        | StreamEventKind::OutboundMessage(..)
+        | StreamEventKind::Prompt(..)
+        | StreamEventKind::Reaction(..)
+        | StreamEventKind::Conversation(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::conversation::stream_events::StreamTurnState;
+    use crate::conversation::transcript::ConversationId;
+    use crate::store::stream::event_log::NewEvent;
+
+    fn past_turn(id: i64, text: &str) -> Arc<PastTurn> {
+        let texts = vec![text.to_owned()];
+        Arc::new(PastTurn { id: TurnId(id), context: None, texts, steps: Vec::new(), answer: None })
+    }
+
+    fn turn_event(id: i64) -> LogEntry {
+        LogEntry::Event(NewEvent {
+            conversation: ConversationId(1),
+            turn: Some(TurnId(id)),
+            at: Timestamp::UNIX_EPOCH,
+            kind: StreamEventKind::Turn(StreamTurnState::Completed),
+        })
+    }
+
+    /// Returns a cache with turns 1 and 2.
+    fn filled_cache() -> HistoryCache {
+        let cache = HistoryCache::default();
+        let load = cache.find_window(vec![TurnId(1), TurnId(2)], 0).load;
+        [1, 2].into_iter().for_each(|id| cache.store_turn(load, &past_turn(id, "Hi")));
+        cache
+    }
+
+    /// Returns which of turns 1 and 2 are cached.
+    fn cached_turns(cache: &HistoryCache) -> [bool; 2] {
+        let window = cache.find_window(vec![TurnId(1), TurnId(2)], 0);
+        [window.turns[0].1.is_some(), window.turns[1].1.is_some()]
+    }
+
+    #[test]
+    fn changed_turn_is_loaded_again() {
+        let cache = filled_cache();
+        assert_eq!(cached_turns(&cache), [true, true]);
+        cache.drop_changed(&[turn_event(2)]);
+        assert_eq!(cached_turns(&cache), [true, false]);
+        cache.drop_changed(&[LogEntry::Reset]);
+        assert_eq!(cached_turns(&cache), [false, false]);
+    }
+
+    #[test]
+    fn turn_that_changes_while_it_is_loaded_is_not_cached() {
+        let cache = HistoryCache::default();
+        let load = cache.find_window(vec![TurnId(1), TurnId(2)], 0).load;
+        cache.drop_changed(&[turn_event(1)]);
+        [1, 2].into_iter().for_each(|id| cache.store_turn(load, &past_turn(id, "Hi")));
+        assert_eq!(cached_turns(&cache), [false, true]);
+    }
+
+    #[test]
+    fn overtaken_load_does_not_replace_a_newer_one() {
+        let cache = HistoryCache::default();
+        let earlier = cache.find_window(vec![TurnId(1)], 0).load;
+        cache.drop_changed(&[turn_event(1)]);
+        let newer = cache.find_window(vec![TurnId(1)], 0).load;
+        cache.store_turn(earlier, &past_turn(1, "before the change"));
+        cache.store_turn(newer, &past_turn(1, "after the change"));
+        let window = cache.find_window(vec![TurnId(1)], 0);
+        assert_eq!(window.turns, [(TurnId(1), Some(past_turn(1, "after the change")))]);
+    }
+
+    #[test]
+    fn change_by_a_shell_command_clears_the_cache() {
+        let cache = filled_cache();
+        assert_eq!(cache.find_window(vec![TurnId(1)], 1).turns, [(TurnId(1), None)]);
+    }
+
+    #[test]
+    fn oldest_turns_are_dropped_at_the_size_limit() {
+        let cache = filled_cache();
+        let load = cache.find_window(vec![TurnId(3)], 0).load;
+        let answer = Some("x".repeat(MAX_BYTES - 4));
+        cache.store_turn(load, &Arc::new(PastTurn { answer, ..PastTurn::clone(&past_turn(3, "Hi")) }));
+        assert_eq!(cached_turns(&cache), [false, true]);
+        assert_eq!(cache.lock_turns().bytes, MAX_BYTES);
+    }
+}

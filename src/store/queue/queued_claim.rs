@@ -1,0 +1,189 @@
+//! Claim of a reply or a confirmation prompt in the transaction that queues it, if nothing holds the message back.
+
+use diesel::dsl::exists;
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::callbacks::CallbackToken;
+use super::lookups;
+use super::outbox::{NewOutboundMessage, OPEN, OutboundKind, OutboxState};
+use super::outbox_events::{ChangedMessage, record_changed_messages};
+use crate::conversation::transcript::{OutboxId, UserStatus};
+use crate::store::Conn;
+use crate::store::codec::ms;
+use crate::store::schema::{outbox, users};
+use crate::store::stream::recording;
+
+/// First state of a message in the outbox.
+#[derive(Debug)]
+pub(super) enum FirstState {
+    /// The relay claims the message when it is due. With `lookups_left`, it looks the message up before.
+    Queued { lookups_left: i64 },
+    /// The message is claimed, and its status callbacks name the token.
+    Claimed(CallbackToken),
+}
+
+impl FirstState {
+    /// Chooses the first state of a message that may be sent at `send_at`.
+    pub(super) fn choose(
+        conn: &mut Conn,
+        message: &NewOutboundMessage,
+        send_at: Timestamp,
+        now: Timestamp,
+    ) -> QueryResult<Self> {
+        let lookups_left = lookups::count_needed_lookups(conn, message)?;
+        let is_answer = match message.kind {
+            OutboundKind::Reply | OutboundKind::ConfirmPrompt => message.media.is_none(),
+            // Prompts and quiet hours hold notifications back.
+            OutboundKind::Notice => false,
+        };
+        let may_be_claimed =
+            is_answer && send_at <= now && lookups_left == 0 && recording::may_claim_messages();
+        Ok(match may_be_claimed && is_next_message(conn, message)? {
+            true => Self::Claimed(CallbackToken::random()),
+            false => Self::Queued { lookups_left },
+        })
+    }
+}
+
+/// Releases a message that was claimed but not handed over: it was certainly not sent.
+pub fn release_message(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
+    let changed = diesel::update(outbox::table.find(id).filter(outbox::state.eq(OutboxState::Attempting)))
+        .set((outbox::state.eq(OutboxState::Queued), outbox::updated_at.eq(ms(now))))
+        .returning(ChangedMessage::as_returning())
+        .get_results(conn)?;
+    record_changed_messages(conn, changed, now)
+}
+
+/// Returns whether the user may be sent the message, and no earlier message to the user is open.
+fn is_next_message(conn: &mut Conn, message: &NewOutboundMessage) -> QueryResult<bool> {
+    let open_messages = outbox::table.filter(OPEN.and(outbox::user_id.eq(message.user)));
+    let (status, opted_out_at, has_open_messages): (UserStatus, Option<Timestamp>, bool) = users::table
+        .find(message.user)
+        .select((users::status, users::opted_out_at, exists(open_messages)))
+        .first(conn)?;
+    Ok(status != UserStatus::Blocked && opted_out_at.is_none() && !has_open_messages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::claimed_messages::ClaimedMessages;
+    use super::super::outbox::{self as messages, DueMessage};
+    use super::*;
+    use crate::conversation::transcript::{Address, PhoneNumber, UserId};
+    use crate::store::people::users::{self as people, FirstContactRole};
+    use crate::store::stream::event_log::EventLog;
+    use crate::store::stream::recording::Recording;
+    use crate::store::{QueryResult, scratch, with_savepoint};
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn create_user(conn: &mut Conn) -> UserId {
+        let phone = PhoneNumber::parse("+15550100001").unwrap();
+        let user = people::ensure_user(conn, &phone, FirstContactRole::Member, NOW).unwrap();
+        people::set_status(conn, user, UserStatus::Active, NOW).unwrap();
+        user
+    }
+
+    fn message(user: UserId, kind: OutboundKind, key: &str) -> NewOutboundMessage {
+        NewOutboundMessage {
+            key: key.to_owned(),
+            user,
+            turn: None,
+            kind,
+            to: Address::new("+15550100001"),
+            from: Address::new("+15550100000"),
+            body: "Hello.".to_owned(),
+            media: None,
+            segments: 1,
+        }
+    }
+
+    /// Runs `work` like a transaction of the writer, and returns the messages that it has claimed.
+    fn claim_during<T>(open: bool, work: impl FnOnce() -> T) -> Vec<DueMessage> {
+        let claimed = ClaimedMessages::default();
+        if open {
+            claimed.open();
+        }
+        let mut recording = Recording::new(EventLog::default(), claimed);
+        drop(recording.record_during(work));
+        recording.take_entries().claimed_messages
+    }
+
+    fn queue(conn: &mut Conn, message: &NewOutboundMessage) -> OutboxId {
+        messages::queue_message(conn, message, NOW).unwrap()
+    }
+
+    fn load_state(conn: &mut Conn, id: OutboxId) -> OutboxState {
+        outbox::table.find(id).select(outbox::state).first(conn).unwrap()
+    }
+
+    #[test]
+    fn first_of_two_replies_is_claimed_when_it_is_queued() {
+        let conn = &mut scratch();
+        let user = create_user(conn);
+        let mut ids = Vec::new();
+        let claimed = claim_during(true, || {
+            ids = ["turn:1:reply", "turn:2:reply"]
+                .map(|key| queue(conn, &message(user, OutboundKind::Reply, key)))
+                .to_vec();
+        });
+        assert_eq!(claimed.iter().map(|due| (due.id, due.attempt)).collect::<Vec<_>>(), [(ids[0], 1)]);
+        assert_eq!(load_state(conn, ids[0]), OutboxState::Attempting);
+        assert_eq!(load_state(conn, ids[1]), OutboxState::Queued);
+    }
+
+    #[test]
+    fn notification_is_not_claimed_when_it_is_queued() {
+        let conn = &mut scratch();
+        let notification = message(create_user(conn), OutboundKind::Notice, "ready:1");
+        assert_eq!(claim_during(true, || queue(conn, &notification)), []);
+    }
+
+    #[test]
+    fn reply_without_a_relay_is_queued() {
+        let conn = &mut scratch();
+        let reply = message(create_user(conn), OutboundKind::Reply, "turn:1:reply");
+        assert_eq!(claim_during(false, || queue(conn, &reply)), []);
+    }
+
+    #[test]
+    fn reply_to_a_user_who_may_not_be_texted_is_queued() {
+        let conn = &mut scratch();
+        let user = create_user(conn);
+        people::set_status(conn, user, UserStatus::Blocked, NOW).unwrap();
+        assert_eq!(
+            claim_during(true, || queue(conn, &message(user, OutboundKind::Reply, "turn:1:reply"))),
+            []
+        );
+        people::set_status(conn, user, UserStatus::Active, NOW).unwrap();
+        people::opt_out(conn, user, NOW, NOW).unwrap();
+        assert_eq!(
+            claim_during(true, || queue(conn, &message(user, OutboundKind::Reply, "turn:2:reply"))),
+            []
+        );
+    }
+
+    #[test]
+    fn claim_that_is_rolled_back_is_not_handed_over() {
+        let conn = &mut scratch();
+        let reply = message(create_user(conn), OutboundKind::Reply, "turn:1:reply");
+        let claimed = claim_during(true, || {
+            let failed: QueryResult<()> = with_savepoint(conn, |conn| {
+                queue(conn, &reply);
+                Err(diesel::result::Error::RollbackTransaction)
+            });
+            assert!(failed.is_err());
+        });
+        assert_eq!(claimed, []);
+    }
+
+    #[test]
+    fn released_message_can_be_claimed_again() {
+        let conn = &mut scratch();
+        let reply = message(create_user(conn), OutboundKind::Reply, "turn:1:reply");
+        let claimed = claim_during(true, || queue(conn, &reply));
+        release_message(conn, claimed[0].id, NOW).unwrap();
+        assert_eq!(load_state(conn, claimed[0].id), OutboxState::Queued);
+    }
+}
