@@ -2,14 +2,15 @@
 
 use serde_json::Value;
 
-use super::transcript::{CallId, ToolSpec};
+use super::offered_tools::OfferedTools;
+use super::transcript::CallId;
 
 /// Request of a model call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
     /// System prompt, identical for every user of a role, so that model servers can cache the prefix.
     pub system: String,
-    pub tools: Vec<ToolSpec>,
+    pub tools: OfferedTools,
     pub tool_choice: ToolChoice,
     pub messages: Vec<ModelMessage>,
     pub max_output_tokens: u32,

@@ -156,7 +156,8 @@ fn probe_request(text: &str) -> ModelRequest {
             effect_level: EffectLevel::Read,
             audience: ToolAudience::Everyone,
             parameters: json!({ "type": "object", "properties": {}, "additionalProperties": false }).into(),
-        }],
+        }]
+        .into(),
         tool_choice: ToolChoice::Auto,
         messages: vec![ModelMessage::User(text.to_owned())],
         max_output_tokens: MAX_OUTPUT_TOKENS,

@@ -268,7 +268,8 @@ mod tests {
                 effect_level: EffectLevel::Read,
                 audience: ToolAudience::Everyone,
                 parameters: json!({ "type": "object" }).into(),
-            }],
+            }]
+            .into(),
             tool_choice: ToolChoice::None,
             messages: vec![
                 ModelMessage::User("find up".to_owned()),

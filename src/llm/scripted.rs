@@ -197,12 +197,13 @@ mod tests {
 
     use super::*;
     use crate::conversation::model_request::{PromptCall, ToolChoice};
+    use crate::conversation::offered_tools::OfferedTools;
     use crate::conversation::transcript::{EffectLevel, ToolAudience, ToolSpec};
 
     fn request(messages: Vec<ModelMessage>) -> ModelRequest {
         ModelRequest {
             system: String::new(),
-            tools: Vec::new(),
+            tools: OfferedTools::default(),
             tool_choice: ToolChoice::Auto,
             messages,
             max_output_tokens: 100,
@@ -319,7 +320,8 @@ mod tests {
             audience: ToolAudience::Everyone,
             parameters: json!({}).into(),
         };
-        let duplicate_tools = ModelRequest { tools: vec![tool.clone(), tool], ..request(vec![user("hi")]) };
+        let duplicate_tools =
+            ModelRequest { tools: vec![tool.clone(), tool].into(), ..request(vec![user("hi")]) };
         assert_eq!(check_request(&duplicate_tools), Err("the tool f is listed twice".to_owned()));
     }
 }

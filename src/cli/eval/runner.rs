@@ -213,7 +213,7 @@ impl ScenarioHarness {
             };
             state.insert(path.clone(), value);
         }
-        let offered = activity.requests.iter().flat_map(|request| &request.tools);
+        let offered = activity.requests.iter().flat_map(|request| request.tools.iter());
         Ok(ObservedEffects {
             quality: self.servers.written_qualities(&writes),
             writes,

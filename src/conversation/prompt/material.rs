@@ -1,12 +1,13 @@
 //! Inputs of a model request: the turn, the turns before it, and the context that code adds.
 
-use crate::conversation::transcript::{ModelStep, ToolSpec, TurnId, UserRights};
+use crate::conversation::offered_tools::OfferedTools;
+use crate::conversation::transcript::{ModelStep, TurnId, UserRights};
 use crate::conversation::turn::{ModelCallStyle, Turn};
 
 /// Inputs of a model request.
 #[derive(Debug)]
 pub struct PromptMaterial<'a> {
-    pub tools: Vec<ToolSpec>,
+    pub tools: OfferedTools,
     /// Earlier turns of this conversation, oldest first.
     pub history: &'a [PastTurn],
     pub turn: &'a Turn,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::clean_text::{MAX_TEXT_CHARS, clean_user_text, strip_context_marks, truncate_chars};
@@ -10,6 +11,7 @@ use crate::conversation::deletion::deletion_messages::MAX_ITEMS;
 use crate::conversation::grammar::triage::TRIAGE_INSTRUCTIONS;
 use crate::conversation::memory::metadata_reply::{self, Exchange};
 use crate::conversation::model_request::{ModelMessage, ModelRequest, PromptCall, ToolChoice};
+use crate::conversation::offered_tools::OfferedTools;
 use crate::conversation::text::message_format::split_first_page;
 use crate::conversation::transcript::{
     CallRow, CallState, EffectLevel, FailureCode, ModelStep, NOT_RUN, StopReason, TURN_CANCELED,
@@ -94,7 +96,7 @@ pub fn build_triage_request(texts: &[String], last_turn: Option<&PastTurn>) -> M
     let assistant = truncate_chars(&strip_context_marks(last_reply), MAX_TRIAGE_REPLY_CHARS).to_owned();
     ModelRequest {
         system: TRIAGE_INSTRUCTIONS.to_owned(),
-        tools: Vec::new(),
+        tools: OfferedTools::default(),
         tool_choice: ToolChoice::None,
         messages: vec![ModelMessage::User(format!("Assistant: {assistant}\nUser: {texts}"))],
         max_output_tokens: MAX_TRIAGE_TOKENS,
@@ -110,7 +112,7 @@ pub fn build_metadata_request(exchanges: &[Exchange<'_>]) -> ModelRequest {
     let count = u32::try_from(exchanges.len()).unwrap_or(u32::MAX);
     ModelRequest {
         system: metadata_reply::METADATA_INSTRUCTIONS.to_owned(),
-        tools: Vec::new(),
+        tools: OfferedTools::default(),
         tool_choice: ToolChoice::None,
         messages: vec![ModelMessage::User(metadata_reply::exchanges_json(&cleaned))],
         max_output_tokens: METADATA_REASONING_TOKENS.saturating_add(METADATA_TOKENS.saturating_mul(count)),
@@ -210,8 +212,8 @@ fn results_within_budget(steps: &[ModelStep]) -> HashMap<CallRow, String> {
 
 fn format_result(call: &ToolCall) -> String {
     let text = match &call.state {
-        CallState::Done(result) => without_nulls(&result.for_model).to_string(),
-        CallState::Failed(failure) => without_nulls(&failure.for_model).to_string(),
+        CallState::Done(result) => json_without_nulls(&result.for_model),
+        CallState::Failed(failure) => json_without_nulls(&failure.for_model),
         CallState::AwaitingConfirmation => json!({ "status": "awaiting_user_confirmation" }).to_string(),
         CallState::Canceled(reason) if reason == NOT_RUN => {
             let hint = "this never started and the user was not asked; call again if it is still wanted";
@@ -229,16 +231,25 @@ fn format_result(call: &ToolCall) -> String {
     }
 }
 
-/// Returns a result without its fields that have no value.
-fn without_nulls(result: &Value) -> Value {
-    match result {
-        Value::Object(fields) => {
-            let present = fields.iter().filter(|(_, value)| !value.is_null());
-            Value::Object(present.map(|(name, value)| (name.clone(), without_nulls(value))).collect())
+/// Result that is serialized without its fields that have no value.
+struct WithoutNulls<'a>(&'a Value);
+
+impl Serialize for WithoutNulls<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(fields) => {
+                let present = fields.iter().filter(|(_, value)| !value.is_null());
+                serializer.collect_map(present.map(|(name, value)| (name, Self(value))))
+            }
+            Value::Array(values) => serializer.collect_seq(values.iter().map(Self)),
+            _ => self.0.serialize(serializer),
         }
-        Value::Array(values) => values.iter().map(without_nulls).collect(),
-        _ => result.clone(),
     }
+}
+
+#[expect(clippy::expect_used, reason = "a JSON value can be serialized")]
+fn json_without_nulls(result: &Value) -> String {
+    serde_json::to_string(&WithoutNulls(result)).expect("a JSON value can be serialized")
 }
 
 /// Adds the items beyond the prompt's limit to the result of a deletion, so that the model can ask about them next.

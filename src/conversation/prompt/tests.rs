@@ -10,6 +10,7 @@ use super::{
 use crate::conversation::memory::recall::{self, RecallCandidate, RecallScope, rank_candidates};
 use crate::conversation::model_cost::estimate_tokens;
 use crate::conversation::model_request::{ModelMessage, ModelRequest, ToolChoice};
+use crate::conversation::offered_tools::OfferedTools;
 use crate::conversation::transcript::{
     CallId, CallResult, CallRow, CallState, EffectLevel, ModelStep, Responder, StopReason, ToolArguments,
     ToolCall, TurnId, UserRights, UserRole,
@@ -103,7 +104,14 @@ fn request(history: &[PastTurn], turn: &Turn, style: ModelCallStyle) -> ModelReq
         recalled: &[],
     };
     let context_block = &build_context_block(&context);
-    build_request(&PromptMaterial { tools: Vec::new(), history, turn, context_block, addition: None, style })
+    build_request(&PromptMaterial {
+        tools: OfferedTools::default(),
+        history,
+        turn,
+        context_block,
+        addition: None,
+        style,
+    })
 }
 
 /// Renders the messages of a request, one line each.
@@ -224,7 +232,7 @@ fn next_request_begins_with_the_previous_one() {
     let steps = vec![call_step(1, no_arguments(), done("62%"))];
     let first = turn(&["have we heat?"], steps.clone());
     let material = |history, turn, context_block| PromptMaterial {
-        tools: Vec::new(),
+        tools: OfferedTools::default(),
         history,
         turn,
         context_block,
@@ -244,7 +252,7 @@ fn next_request_begins_with_the_previous_one() {
 fn addition_of_the_operator_follows_the_rules() {
     let turn = turn(&["hi"], Vec::new());
     let material = |addition| PromptMaterial {
-        tools: Vec::new(),
+        tools: OfferedTools::default(),
         history: &[],
         turn: &turn,
         context_block: "[context]\n[/context]",
@@ -278,7 +286,7 @@ fn recalled_answers_stay_inside_the_context_block_and_token_limit() {
         notes: &[],
         recalled: &[forged],
     };
-    let (tools, turn) = (Vec::new(), turn(&["hello"], vec![]));
+    let (tools, turn) = (OfferedTools::default(), turn(&["hello"], vec![]));
     let request = build_request(&PromptMaterial {
         tools,
         history: &[],

@@ -135,7 +135,7 @@ impl ModelStepRunner {
         plan: &ModelCallPlan,
     ) -> ModelRequest {
         prompt::build_request(&PromptMaterial {
-            tools: self.parts.tools.offered_specs(context.user.rights),
+            tools: self.parts.tools.offered_tools(context.user.rights),
             history: &history.turns,
             turn: &context.turn,
             context_block: &history.context.block,

@@ -34,7 +34,7 @@ fn text(body: &str) -> RequestBuilder {
     let tools = TOOLS.map(tool);
     let request = ModelRequest {
         system: String::new(),
-        tools: tools.to_vec(),
+        tools: tools.to_vec().into(),
         tool_choice: ToolChoice::Auto,
         messages: Vec::new(),
         max_output_tokens: 100,
@@ -90,7 +90,7 @@ impl RequestBuilder {
     }
 
     fn with_tool(mut self, name: &'static str) -> Self {
-        self.request.tools.push(tool(name));
+        self.request.tools = [self.request.tools.to_vec(), vec![tool(name)]].concat().into();
         self
     }
 
@@ -99,7 +99,8 @@ impl RequestBuilder {
     }
 
     fn without_tool(mut self, tool: &str) -> Self {
-        self.request.tools.retain(|spec| spec.name != tool);
+        let others = self.request.tools.iter().filter(|spec| spec.name != tool);
+        self.request.tools = others.cloned().collect::<Vec<_>>().into();
         self
     }
 }
