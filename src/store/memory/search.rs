@@ -162,7 +162,7 @@ pub fn load_candidates(
 }
 
 /// Pads a list with copies of its last value to a power of two, so that only few distinct statements are cached.
-fn pad_list<T: Clone>(values: &[T]) -> Vec<T> {
+pub(super) fn pad_list<T: Clone>(values: &[T]) -> Vec<T> {
     let mut padded = values.to_vec();
     if let Some(last) = values.last() {
         padded.resize(values.len().next_power_of_two(), last.clone());
