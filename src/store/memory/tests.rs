@@ -122,10 +122,10 @@ fn find_candidates(
     query: &str,
 ) -> Vec<RecallCandidate> {
     let owners = search::load_visible_owners(conn, viewer).unwrap();
-    for owner in owners.keys() {
-        let after = index.revision(owner, MODEL);
-        let changes = search::load_vector_changes(conn, owner, MODEL, after, 1_000).unwrap();
-        index.apply_changes(owner, MODEL, changes);
+    let revisions: Vec<_> =
+        owners.keys().iter().map(|owner| (owner.as_str(), index.revision(owner, MODEL))).collect();
+    for (owner, changes) in search::load_vector_changes(conn, &revisions, MODEL, 1_000).unwrap() {
+        index.apply_changes(&owner, MODEL, changes);
     }
     let query_vector = vector(query);
     let by_vector = index.find_candidates(owners.keys(), &query_vector, 1_000, -1.0);
