@@ -182,7 +182,7 @@ mod tests {
             system: "x".repeat(399),
             tools: OfferedTools::default(),
             tool_choice: ToolChoice::Auto,
-            messages: vec![ModelMessage::User("hi".to_owned())],
+            messages: vec![ModelMessage::User("hi".to_owned()).into()],
             max_output_tokens: 50,
             reply_schema: None,
         };

@@ -1,5 +1,7 @@
 //! Request of a model call, modeled on the Chat Completions API, and its size.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::offered_tools::OfferedTools;
@@ -12,7 +14,8 @@ pub struct ModelRequest {
     pub system: String,
     pub tools: OfferedTools,
     pub tool_choice: ToolChoice,
-    pub messages: Vec<ModelMessage>,
+    /// The requests of a turn share the messages of earlier turns.
+    pub messages: Vec<Arc<ModelMessage>>,
     pub max_output_tokens: u32,
     /// JSON Schema of the expected response. Not every model server supports schemas, so the response is untrusted.
     pub reply_schema: Option<Value>,
@@ -58,7 +61,7 @@ impl ModelRequest {
             .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.text().len());
         self.system.len()
             + tools.sum::<usize>()
-            + self.messages.iter().map(ModelMessage::byte_size).sum::<usize>()
+            + self.messages.iter().map(|message| message.byte_size()).sum::<usize>()
     }
 }
 

@@ -159,7 +159,7 @@ fn probe_request(text: &str) -> ModelRequest {
         }]
         .into(),
         tool_choice: ToolChoice::Auto,
-        messages: vec![ModelMessage::User(text.to_owned())],
+        messages: vec![ModelMessage::User(text.to_owned()).into()],
         max_output_tokens: MAX_OUTPUT_TOKENS,
         reply_schema: None,
     }

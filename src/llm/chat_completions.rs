@@ -110,7 +110,7 @@ pub(super) fn build_request_body<'a>(
     ChatRequest {
         model,
         messages: std::iter::once(RequestMessage::System { content: &request.system })
-            .chain(request.messages.iter().map(request_message))
+            .chain(request.messages.iter().map(|message| request_message(message)))
             .collect(),
         stream: is_streamed,
         token_limit: match dialect.token_field {

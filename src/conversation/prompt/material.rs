@@ -1,5 +1,8 @@
 //! Inputs of a model request: the turn, the turns before it, and the context that code adds.
 
+use std::sync::Arc;
+
+use crate::conversation::model_request::ModelMessage;
 use crate::conversation::offered_tools::OfferedTools;
 use crate::conversation::transcript::{ModelStep, TurnId, UserRights};
 use crate::conversation::turn::{ModelCallStyle, Turn};
@@ -8,8 +11,8 @@ use crate::conversation::turn::{ModelCallStyle, Turn};
 #[derive(Debug)]
 pub struct PromptMaterial<'a> {
     pub tools: OfferedTools,
-    /// Earlier turns of this conversation, oldest first.
-    pub history: &'a [PastTurn],
+    /// Messages of the earlier turns of this conversation, oldest first.
+    pub history: &'a [Arc<ModelMessage>],
     pub turn: &'a Turn,
     /// Context block of the turn.
     pub context_block: &'a str,

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::context_block::RECALL_HEADING;
 use super::{
-    FrozenContext, MAX_TURNS, PastTurn, PromptContext, PromptMaterial, build_context_block, build_request,
-    trim_to_window,
+    FrozenContext, MAX_TURNS, PastTurn, PromptContext, PromptMaterial, build_context_block,
+    build_past_messages, build_request, trim_to_window,
 };
 use crate::conversation::memory::recall::{self, RecallCandidate, RecallScope, rank_candidates};
 use crate::conversation::model_cost::estimate_tokens;
@@ -63,8 +63,8 @@ fn deletion_result_lists_items_without_a_confirmation_prompt() {
             &turn(&["and?"], Vec::new()),
             ModelCallStyle::Open,
         );
-        request.messages.into_iter().find_map(|message| match message {
-            ModelMessage::ToolResult { content, .. } => Some(content),
+        request.messages.iter().find_map(|message| match &**message {
+            ModelMessage::ToolResult { content, .. } => Some(content.clone()),
             ModelMessage::User(_) | ModelMessage::Assistant { .. } => None,
         })
     };
@@ -106,7 +106,7 @@ fn request(history: &[PastTurn], turn: &Turn, style: ModelCallStyle) -> ModelReq
     let context_block = &build_context_block(&context);
     build_request(&PromptMaterial {
         tools: OfferedTools::default(),
-        history,
+        history: &build_past_messages(history),
         turn,
         context_block,
         addition: None,
@@ -125,7 +125,7 @@ fn render_messages(history: &[PastTurn], turn: &Turn, style: ModelCallStyle) -> 
         }
         ModelMessage::ToolResult { content, .. } => format!("tool: {content}"),
     };
-    request(history, turn, style).messages.iter().map(line).collect::<Vec<_>>().join("\n")
+    request(history, turn, style).messages.iter().map(|message| line(message)).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -243,7 +243,12 @@ fn next_request_begins_with_the_previous_one() {
     let context = Some(FrozenContext { block: block.to_owned(), window_start: None });
     let answered = PastTurn { context, answer: Some(answer.to_owned()), ..past("have we heat?", steps) };
     let (history, second) = ([answered], turn(&["thanks"], Vec::new()));
-    let after = build_request(&material(&history, &second, "[context]\nnow: 20:05\n[/context]")).messages;
+    let after = build_request(&material(
+        &build_past_messages(&history),
+        &second,
+        "[context]\nnow: 20:05\n[/context]",
+    ))
+    .messages;
     assert_eq!(after[..before.len()], before);
     assert_eq!(after.len(), before.len() + 2);
 }
@@ -270,7 +275,7 @@ fn only_the_sent_page_of_a_long_answer_is_repeated() {
     let long = "One sentence of many words that goes on for a while. ".repeat(12);
     let history = [PastTurn { answer: Some(long), ..past("tell me all", Vec::new()) }];
     let prompt_text = request(&history, &turn(&["hi"], vec![]), ModelCallStyle::Open);
-    let ModelMessage::Assistant { text, .. } = &prompt_text.messages[1] else { panic!("a reply") };
+    let ModelMessage::Assistant { text, .. } = &*prompt_text.messages[1] else { panic!("a reply") };
     assert!(text.ends_with("\nReply MORE") && text.len() <= 320, "{text}");
 }
 
@@ -295,7 +300,8 @@ fn recalled_answers_stay_inside_the_context_block_and_token_limit() {
         addition: None,
         style: ModelCallStyle::Open,
     });
-    let [ModelMessage::User(text)] = request.messages.as_slice() else { panic!("{:?}", request.messages) };
+    let [message] = request.messages.as_slice() else { panic!("{:?}", request.messages) };
+    let ModelMessage::User(text) = &**message else { panic!("{message:?}") };
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         lines,
@@ -340,7 +346,7 @@ fn request_size_is_limited_for_any_turn() {
     let size: usize = request(&[past("a", vec![text_step(&"w".repeat(11_000))])], &log, ModelCallStyle::Open)
         .messages
         .iter()
-        .map(|message| match message {
+        .map(|message| match &**message {
             ModelMessage::User(text) | ModelMessage::Assistant { text, .. } => text.len(),
             ModelMessage::ToolResult { content, .. } => content.len(),
         })

@@ -136,7 +136,7 @@ impl ModelStepRunner {
     ) -> ModelRequest {
         prompt::build_request(&PromptMaterial {
             tools: self.parts.tools.offered_tools(context.user.rights),
-            history: &history.turns,
+            history: &history.messages,
             turn: &context.turn,
             context_block: &history.context.block,
             addition: self.parts.settings.prompt_addition.as_deref(),
