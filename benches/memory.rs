@@ -19,7 +19,9 @@ use dialarr::llm::embeddings::{EmbedError, Embedder};
 use dialarr::memory::vector::UnitVector;
 use dialarr::simulation::{self, SimulatedPeers};
 use dialarr::store::database::db::Db;
-use dialarr::store::memory::indexing_queue::{self, AnnotationSource, EmbeddedAnswer, IndexingResult};
+use dialarr::store::memory::indexing_queue::{
+    self, AnnotationSource, BatchScope, EmbeddedAnswer, IndexingResult,
+};
 use dialarr::store::memory::responses::{self, AnswerOwner, NewAnswer};
 use dialarr::store::people::users::{self, FirstContactRole};
 use dialarr::store::privacy::erase_user_content;
@@ -173,8 +175,8 @@ async fn fill(db: &Db, people: usize, rows: usize) -> Result<Vec<UserId>> {
                     answer,
                 };
                 responses::store_answer(conn, &new, now)?;
-                let taken = indexing_queue::claim_indexing_jobs(conn, 1, now)?;
-                for row in taken {
+                let taken = indexing_queue::claim_indexing_jobs(conn, BatchScope::AllUsers, i64::MAX, now)?;
+                for row in taken.jobs {
                     indexing_queue::complete_indexing_job(conn, row.id, &learned, now)?;
                 }
             }

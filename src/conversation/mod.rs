@@ -11,6 +11,7 @@ pub mod memory;
 pub mod model_cost;
 pub mod model_request;
 pub mod notifications;
+pub mod offered_tools;
 pub mod people;
 pub mod prompt;
 pub mod rate_limit;

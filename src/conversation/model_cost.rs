@@ -153,6 +153,7 @@ impl DailyBudget {
 mod tests {
     use super::*;
     use crate::conversation::model_request::{ModelMessage, ToolChoice};
+    use crate::conversation::offered_tools::OfferedTools;
 
     #[test]
     fn background_budget_is_half_of_each_limit() {
@@ -179,9 +180,9 @@ mod tests {
     fn maximum_cost_of_a_call_includes_its_longest_response() {
         let request = ModelRequest {
             system: "x".repeat(399),
-            tools: Vec::new(),
+            tools: OfferedTools::default(),
             tool_choice: ToolChoice::Auto,
-            messages: vec![ModelMessage::User("hi".to_owned())],
+            messages: vec![ModelMessage::User("hi".to_owned()).into()],
             max_output_tokens: 50,
             reply_schema: None,
         };

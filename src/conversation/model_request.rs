@@ -1,17 +1,21 @@
 //! Request of a model call, modeled on the Chat Completions API, and its size.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
-use super::transcript::{CallId, ToolSpec};
+use super::offered_tools::OfferedTools;
+use super::transcript::CallId;
 
 /// Request of a model call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
     /// System prompt, identical for every user of a role, so that model servers can cache the prefix.
     pub system: String,
-    pub tools: Vec<ToolSpec>,
+    pub tools: OfferedTools,
     pub tool_choice: ToolChoice,
-    pub messages: Vec<ModelMessage>,
+    /// The requests of a turn share the messages of earlier turns.
+    pub messages: Vec<Arc<ModelMessage>>,
     pub max_output_tokens: u32,
     /// JSON Schema of the expected response. Not every model server supports schemas, so the response is untrusted.
     pub reply_schema: Option<Value>,
@@ -57,7 +61,7 @@ impl ModelRequest {
             .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.text().len());
         self.system.len()
             + tools.sum::<usize>()
-            + self.messages.iter().map(ModelMessage::byte_size).sum::<usize>()
+            + self.messages.iter().map(|message| message.byte_size()).sum::<usize>()
     }
 }
 

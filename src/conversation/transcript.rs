@@ -118,7 +118,7 @@ impl fmt::Debug for Address {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UserRole {
     Admin,
     Member,
@@ -132,7 +132,7 @@ pub enum UserStatus {
 }
 
 /// Role and permissions of a user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UserRights {
     pub role: UserRole,
     pub add: bool,

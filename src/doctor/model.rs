@@ -156,9 +156,10 @@ fn probe_request(text: &str) -> ModelRequest {
             effect_level: EffectLevel::Read,
             audience: ToolAudience::Everyone,
             parameters: json!({ "type": "object", "properties": {}, "additionalProperties": false }).into(),
-        }],
+        }]
+        .into(),
         tool_choice: ToolChoice::Auto,
-        messages: vec![ModelMessage::User(text.to_owned())],
+        messages: vec![ModelMessage::User(text.to_owned()).into()],
         max_output_tokens: MAX_OUTPUT_TOKENS,
         reply_schema: None,
     }

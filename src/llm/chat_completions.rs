@@ -4,12 +4,13 @@
 use serde::de::DeserializeOwned;
 use serde::ser::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use super::dialect::{ServerDialect, TokenLimitField};
 use crate::conversation::model_cost::TokenUsage;
 use crate::conversation::model_request::{ModelMessage, ModelRequest, PromptCall, ToolChoice};
+use crate::conversation::transcript::ToolSpec;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResponseMode {
@@ -31,8 +32,8 @@ pub(super) struct ChatRequest<'a> {
     reasoning_effort: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<Value>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<FunctionEnvelope<OfferedTool<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<&'static str>,
 }
@@ -106,17 +107,10 @@ pub(super) fn build_request_body<'a>(
 ) -> ChatRequest<'a> {
     let is_streamed = mode == ResponseMode::Streamed;
     let response_format = |schema: &Value| json!({ "type": "json_schema", "json_schema": { "name": "reply", "strict": true, "schema": schema } });
-    let tools = request.tools.iter().map(|tool| {
-        FunctionEnvelope::Function(OfferedTool {
-            name: tool.name,
-            description: tool.description,
-            parameters: tool.parameters.raw(),
-        })
-    });
     ChatRequest {
         model,
         messages: std::iter::once(RequestMessage::System { content: &request.system })
-            .chain(request.messages.iter().map(request_message))
+            .chain(request.messages.iter().map(|message| request_message(message)))
             .collect(),
         stream: is_streamed,
         token_limit: match dialect.token_field {
@@ -129,13 +123,25 @@ pub(super) fn build_request_body<'a>(
             .then_some(StreamOptions { include_usage: true }),
         reasoning_effort: dialect.reasoning_effort.as_deref(),
         response_format: request.reply_schema.as_ref().filter(|_| dialect.reply_schema).map(response_format),
-        tools: tools.collect(),
+        tools: (!request.tools.is_empty()).then(|| request.tools.json(tools_json)),
         tool_choice: match request.tool_choice {
             // `Auto` omits the field, because auto is the default of every server and some servers reject the field.
             ToolChoice::None if !request.tools.is_empty() => Some("none"),
             ToolChoice::Auto | ToolChoice::None => None,
         },
     }
+}
+
+#[expect(clippy::expect_used, reason = "a specification has only texts and valid JSON")]
+fn tools_json(specs: &[ToolSpec]) -> Box<RawValue> {
+    let tools = specs.iter().map(|tool| {
+        FunctionEnvelope::Function(OfferedTool {
+            name: tool.name,
+            description: tool.description,
+            parameters: tool.parameters.raw(),
+        })
+    });
+    to_raw_value(&tools.collect::<Vec<_>>()).expect("tools can be serialized")
 }
 
 fn request_message(message: &ModelMessage) -> RequestMessage<'_> {

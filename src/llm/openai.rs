@@ -241,6 +241,8 @@ enum SinkState {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::{Value, json};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
@@ -268,9 +270,10 @@ mod tests {
                 effect_level: EffectLevel::Read,
                 audience: ToolAudience::Everyone,
                 parameters: json!({ "type": "object" }).into(),
-            }],
+            }]
+            .into(),
             tool_choice: ToolChoice::None,
-            messages: vec![
+            messages: [
                 ModelMessage::User("find up".to_owned()),
                 ModelMessage::Assistant {
                     text: String::new(),
@@ -285,7 +288,9 @@ mod tests {
                     content: "[]".to_owned(),
                     summary: Some("Nothing.".to_owned()),
                 },
-            ],
+            ]
+            .map(Arc::new)
+            .into(),
             max_output_tokens: 1024,
             reply_schema: None,
         }

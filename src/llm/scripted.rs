@@ -2,7 +2,7 @@
 //! panics at the first invalid request.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
@@ -135,7 +135,7 @@ fn stream_response(response: &ModelResponse, sink: DeltaSink<'_>) {
 /// Checks that the strictest server would accept the request. Past arguments need no check, because their type only
 /// allows objects.
 pub fn check_request(request: &ModelRequest) -> Result<(), String> {
-    match request.messages.last() {
+    match request.messages.last().map(|message| &**message) {
         None => return Err("there is no message".to_owned()),
         Some(ModelMessage::Assistant { .. }) => {
             return Err("the last message is from the assistant".to_owned());
@@ -153,11 +153,11 @@ pub fn check_request(request: &ModelRequest) -> Result<(), String> {
     check_call_results(&request.messages)
 }
 
-fn check_call_results(messages: &[ModelMessage]) -> Result<(), String> {
+fn check_call_results(messages: &[Arc<ModelMessage>]) -> Result<(), String> {
     let mut seen: HashSet<&CallId> = HashSet::new();
     let mut open: Vec<&CallId> = Vec::new();
     for message in messages {
-        match message {
+        match &**message {
             ModelMessage::User(_) | ModelMessage::Assistant { .. } => check_no_open_call(&open)?,
             ModelMessage::ToolResult { call, .. } => {
                 match open.iter().position(|open_call| *open_call == call) {
@@ -171,7 +171,7 @@ fn check_call_results(messages: &[ModelMessage]) -> Result<(), String> {
                 }
             }
         }
-        if let ModelMessage::Assistant { calls, .. } = message {
+        if let ModelMessage::Assistant { calls, .. } = &**message {
             for call in calls {
                 let id = call.id.as_str();
                 if id.len() != 9 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
@@ -197,14 +197,15 @@ mod tests {
 
     use super::*;
     use crate::conversation::model_request::{PromptCall, ToolChoice};
+    use crate::conversation::offered_tools::OfferedTools;
     use crate::conversation::transcript::{EffectLevel, ToolAudience, ToolSpec};
 
     fn request(messages: Vec<ModelMessage>) -> ModelRequest {
         ModelRequest {
             system: String::new(),
-            tools: Vec::new(),
+            tools: OfferedTools::default(),
             tool_choice: ToolChoice::Auto,
-            messages,
+            messages: messages.into_iter().map(Arc::new).collect(),
             max_output_tokens: 100,
             reply_schema: None,
         }
@@ -319,7 +320,8 @@ mod tests {
             audience: ToolAudience::Everyone,
             parameters: json!({}).into(),
         };
-        let duplicate_tools = ModelRequest { tools: vec![tool.clone(), tool], ..request(vec![user("hi")]) };
+        let duplicate_tools =
+            ModelRequest { tools: vec![tool.clone(), tool].into(), ..request(vec![user("hi")]) };
         assert_eq!(check_request(&duplicate_tools), Err("the tool f is listed twice".to_owned()));
     }
 }

@@ -92,10 +92,12 @@ pub fn index_new_text(conn: &mut Conn) -> QueryResult<TextIndexProgress> {
         diesel::sql_query(index.add_rows)
             .bind::<BigInt, _>(batch.indexed_up_to)
             .bind::<BigInt, _>(last_id)
-            .execute(conn)?;
+            .cached()
+            .run(conn)?;
         diesel::update(text_indexes::table.find(index.name))
             .set(text_indexes::indexed_up_to.eq(last_id))
-            .execute(conn)?;
+            .cached()
+            .run(conn)?;
         if last_id - batch.indexed_up_to >= BATCH_ROWS {
             progress = TextIndexProgress::More;
         }

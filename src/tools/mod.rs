@@ -60,6 +60,7 @@ use crate::conversation::transcript::{
 };
 use crate::conversation::turn::model_action::ModelAction;
 use approval::ApprovedCall;
+use arguments::schema::OfferedChoices;
 
 /// Time limit of a tool that only reads the library.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(10);
@@ -71,10 +72,13 @@ pub const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
-    /// Returns the specification for the model of a user with these rights: only a user with the 4K right selects an
-    /// instance, and the choices of `quality` are the profiles that the user may use. Returns `None` if no configured
-    /// instance supports the tool.
-    fn offered_spec(&self, rights: UserRights) -> Option<ToolSpec>;
+    /// Returns the choices of a user with these rights: only a user with the 4K right selects an instance, and the
+    /// choices of `quality` are the profiles that the user may use. Returns `None` if no configured instance supports the
+    /// tool.
+    fn offered_choices(&self, rights: UserRights) -> Option<OfferedChoices>;
+
+    /// Returns the specification for the model, with these choices.
+    fn offered_spec(&self, choices: &OfferedChoices) -> ToolSpec;
 
     fn timeout(&self) -> Duration;
 
@@ -228,12 +232,10 @@ pub enum RequestTiming {
 impl ToolContext {
     /// Returns the requests for a title of one instance, oldest first, by its TMDB or TheTVDB id.
     pub fn requests_for_title(&self, instance: &str, kind: MediaKind, catalog_id: i64) -> Vec<&TitleRequest> {
-        let is_for_title = |request: &&TitleRequest| {
-            let requested = &request.wanted;
-            (requested.kind, requested.catalog_id, requested.instance.as_str())
-                == (kind, catalog_id, instance)
+        let is_meant = |title: &RequestedTitle| {
+            (title.kind, title.catalog_id, title.instance.as_str()) == (kind, catalog_id, instance)
         };
-        self.title_requests.iter().filter(is_for_title).collect()
+        self.title_requests.iter().filter(|request| is_meant(&request.wanted)).collect()
     }
 }
 

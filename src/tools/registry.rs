@@ -1,26 +1,50 @@
 //! Registry of all tools, by name.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::arguments::schema::OfferedChoices;
 use super::{Tool, approval};
-use crate::conversation::transcript::{EffectLevel, ToolSpec, UserRights};
+use crate::conversation::offered_tools::OfferedTools;
+use crate::conversation::transcript::{EffectLevel, UserRights};
 
-#[derive(Clone)]
-pub struct ToolRegistry(Vec<Arc<dyn Tool>>);
+pub struct ToolRegistry {
+    tools: Vec<Arc<dyn Tool>>,
+    /// Tools as last offered to users with the same rights.
+    offers: Mutex<HashMap<UserRights, ToolOffer>>,
+}
+
+/// Offered tools, with the choices in their specifications; `None` for a tool that is not offered.
+struct ToolOffer {
+    choices: Vec<Option<OfferedChoices>>,
+    tools: OfferedTools,
+}
 
 impl ToolRegistry {
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
-        Self(tools)
+        Self { tools, offers: Mutex::default() }
     }
 
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.0.iter().find(|tool| tool.spec().name == name)
+        self.tools.iter().find(|tool| tool.spec().name == name)
     }
 
-    /// Returns the specifications of the tools that are offered to a user with these rights.
-    pub fn offered_specs(&self, rights: UserRights) -> Vec<ToolSpec> {
-        let offered = self.0.iter().filter(|tool| approval::is_offered(tool.spec().audience, rights));
-        offered.filter_map(|tool| tool.offered_spec(rights)).collect()
+    /// Returns the tools that are offered to a user with these rights. They are built again only if a choice in them has
+    /// changed.
+    pub fn offered_tools(&self, rights: UserRights) -> OfferedTools {
+        let offered_choices = |tool: &Arc<dyn Tool>| {
+            tool.offered_choices(rights).filter(|_| approval::is_offered(tool.spec().audience, rights))
+        };
+        let choices: Vec<_> = self.tools.iter().map(offered_choices).collect();
+        let mut offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(offer) = offers.get(&rights).filter(|offer| offer.choices == choices) {
+            return offer.tools.clone();
+        }
+        let specs = self.tools.iter().zip(&choices);
+        let specs = specs.filter_map(|(tool, choices)| Some(tool.offered_spec(choices.as_ref()?)));
+        let tools = OfferedTools::from(specs.collect::<Vec<_>>());
+        offers.insert(rights, ToolOffer { choices, tools: tools.clone() });
+        tools
     }
 
     /// Returns the effect level of a tool. A call of an unknown tool counts as a read, because it changes nothing.

@@ -806,7 +806,7 @@ fn tool_descriptions_are_small() {
     let member = UserRights { role: UserRole::Member, delete: false, four_k: false, ..admin };
     for house in [House::with_titles(), House::with_four_k()] {
         for rights in [admin, member] {
-            let specs = ToolRegistry::new(house.tools()).offered_specs(rights);
+            let specs = ToolRegistry::new(house.tools()).offered_tools(rights);
             let serialized = specs.iter().map(|spec| {
                 json!({"type": "function", "function": {"name": spec.name,
                 "description": spec.description, "parameters": spec.parameters.raw()}})
@@ -835,13 +835,28 @@ fn every_tool_and_argument_has_a_description() {
     }
 }
 
+/// Returns the schema of a tool's arguments, as offered to a user with these rights.
+fn offered_schema(registry: &ToolRegistry, tool: &str, rights: UserRights) -> Value {
+    let offered = registry.offered_tools(rights);
+    let spec = offered.iter().find(|spec| spec.name == tool).unwrap();
+    serde_json::from_str(spec.parameters.text()).unwrap()
+}
+
+#[test]
+fn tools_of_the_same_rights_are_built_once() {
+    let registry = ToolRegistry::new(House::with_titles().tools());
+    let rights = context().rights;
+    let [first, second] = [registry.offered_tools(rights), registry.offered_tools(rights)];
+    assert!(!first.is_empty() && std::ptr::eq(&*first, &*second));
+}
+
 #[tokio::test]
 async fn offered_quality_lists_the_profiles_that_the_user_may_use() {
     let house = House::with_titles();
     house.radarr.set_profiles(&["SD", "HD-1080p", "Ultra-HD"]);
+    let registry = ToolRegistry::new(house.tools());
     let offered = |rights: UserRights, name: &str| -> Value {
-        let schema = house.tool("add_movie").offered_spec(rights).unwrap().parameters;
-        serde_json::from_str::<Value>(schema.text()).unwrap()["properties"][name].clone()
+        offered_schema(&registry, "add_movie", rights)["properties"][name].clone()
     };
     let member = UserRights { role: UserRole::Member, four_k: false, ..context().rights };
     assert_eq!(offered(context().rights, "quality")["enum"], Value::Null);
@@ -852,19 +867,15 @@ async fn offered_quality_lists_the_profiles_that_the_user_may_use() {
 
 #[test]
 fn instance_is_offered_only_with_the_4k_right() {
-    let house = House::with_four_k();
+    let registry = ToolRegistry::new(House::with_four_k().tools());
     let member = UserRights { role: UserRole::Member, four_k: false, ..context().rights };
     for (tool, pointer) in [
         ("add_movie", "/properties/instance"),
         ("get_more", "/properties/instance"),
         ("remove_media", "/properties/items/items/properties/instance"),
     ] {
-        let is_offered = |rights: UserRights| {
-            let schema: Value =
-                serde_json::from_str(house.tool(tool).offered_spec(rights).unwrap().parameters.text())
-                    .unwrap();
-            schema.pointer(pointer).is_some()
-        };
+        let is_offered =
+            |rights: UserRights| offered_schema(&registry, tool, rights).pointer(pointer).is_some();
         assert_eq!((is_offered(context().rights), is_offered(member)), (true, false), "{tool}");
     }
 }

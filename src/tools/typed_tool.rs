@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::approval::ApprovedCall;
 use super::arguments::parsing::parse_arguments;
-use super::arguments::schema::{InstanceChoice, argument_schema, offered_schema};
+use super::arguments::schema::{InstanceChoice, OfferedChoices, argument_schema, offered_schema};
 use super::deferred_addition::queue_for_retry;
 use super::deletion_outcomes::{frozen_item, not_done};
 use super::library::ArrInstances;
@@ -154,8 +154,6 @@ pub fn adapt_deletion<T: DeletionTool>(library: &Arc<ArrInstances>) -> Arc<dyn T
 /// Adapter from a typed tool to [`Tool`]. The schema by which arguments are parsed is stored as a value.
 struct ToolAdapter<T> {
     spec: ToolSpec,
-    /// Specification for users who may not select an instance.
-    ordinary_spec: ToolSpec,
     schema: Value,
     library: Arc<ArrInstances>,
     arguments: PhantomData<fn() -> T>,
@@ -178,31 +176,18 @@ impl<T: DeserializeOwned + JsonSchema> ToolAdapter<T> {
         library: &Arc<ArrInstances>,
     ) -> Self {
         let schema = argument_schema::<T>(instance_names);
-        let spec_for = |choice: InstanceChoice| ToolSpec {
-            name,
-            description,
-            effect_level,
-            audience,
-            parameters: offered_schema(&schema, choice, &[]).into(),
-        };
+        let choices = OfferedChoices { instance: InstanceChoice::Offered, quality_names: Vec::new() };
+        let parameters = offered_schema(&schema, &choices).into();
         Self {
-            spec: spec_for(InstanceChoice::Offered),
-            ordinary_spec: spec_for(InstanceChoice::Ordinary),
+            spec: ToolSpec { name, description, effect_level, audience, parameters },
             schema,
             library: library.clone(),
             arguments: PhantomData,
         }
     }
 
-    fn offered_spec(&self, rights: UserRights, quality_names: &[String]) -> ToolSpec {
-        let (choice, spec) = match rights.may_use_four_k() {
-            true => (InstanceChoice::Offered, &self.spec),
-            false => (InstanceChoice::Ordinary, &self.ordinary_spec),
-        };
-        if quality_names.is_empty() {
-            return spec.clone();
-        }
-        ToolSpec { parameters: offered_schema(&self.schema, choice, quality_names).into(), ..spec.clone() }
+    fn offered_spec(&self, choices: &OfferedChoices) -> ToolSpec {
+        ToolSpec { parameters: offered_schema(&self.schema, choices).into(), ..self.spec.clone() }
     }
 
     fn parse(&self, arguments: &ToolArguments) -> Result<T, CallFailure> {
@@ -216,9 +201,16 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
         &self.spec
     }
 
-    fn offered_spec(&self, rights: UserRights) -> Option<ToolSpec> {
-        let quality_names = || T::quality_names(&self.library, rights);
-        T::is_supported(&self.library).then(|| self.offered_spec(rights, &quality_names()))
+    fn offered_choices(&self, rights: UserRights) -> Option<OfferedChoices> {
+        let choices = || OfferedChoices {
+            instance: InstanceChoice::from_rights(rights),
+            quality_names: T::quality_names(&self.library, rights),
+        };
+        T::is_supported(&self.library).then(choices)
+    }
+
+    fn offered_spec(&self, choices: &OfferedChoices) -> ToolSpec {
+        self.offered_spec(choices)
     }
 
     fn timeout(&self) -> Duration {
@@ -273,8 +265,12 @@ impl<T: DeletionTool> Tool for DeletionAdapter<T> {
         &self.0.spec
     }
 
-    fn offered_spec(&self, rights: UserRights) -> Option<ToolSpec> {
-        Some(self.0.offered_spec(rights, &[]))
+    fn offered_choices(&self, rights: UserRights) -> Option<OfferedChoices> {
+        Some(OfferedChoices { instance: InstanceChoice::from_rights(rights), quality_names: Vec::new() })
+    }
+
+    fn offered_spec(&self, choices: &OfferedChoices) -> ToolSpec {
+        self.0.offered_spec(choices)
     }
 
     fn timeout(&self) -> Duration {

@@ -50,7 +50,7 @@ impl Model for Typist {
         sink: DeltaSink<'_>,
     ) -> Result<ModelResponse, ModelError> {
         self.check_connection()?;
-        let asked = request.messages.iter().rev().find_map(|message| match message {
+        let asked = request.messages.iter().rev().find_map(|message| match &**message {
             ModelMessage::User(text) => Some(text.to_lowercase()),
             ModelMessage::Assistant { .. } | ModelMessage::ToolResult { .. } => None,
         });

@@ -114,7 +114,7 @@ async fn remembering(model: OpenAiEmbedder, set: &RetrievalSet, folder: &Path) -
         };
         app.db.write(add).await?;
     }
-    let progress = app.engine.indexer.index_due_answers().await?;
+    let progress = app.engine.indexer.index_for_caller().await?;
     ensure!(progress.indexed == set.memories.len(), "of the set {progress:?} was learned");
     Ok(app)
 }

@@ -29,12 +29,12 @@ fn as_ann(text: &str) -> Value {
 
 /// Returns the last messages to the model, without tool results.
 fn model_messages(app: &TestApp) -> Vec<String> {
-    let words = |message| match message {
+    let words = |message: &ModelMessage| match message {
         ModelMessage::User(text) => Some(format!("user: {text}")),
         ModelMessage::Assistant { text, .. } => Some(format!("assistant: {text}")),
         ModelMessage::ToolResult { .. } => None,
     };
-    app.last_request().messages.into_iter().filter_map(words).collect()
+    app.last_request().messages.iter().filter_map(|message| words(message)).collect()
 }
 
 #[tokio::test]

@@ -355,7 +355,7 @@ async fn doctor_counts_facts_and_stored_answers() {
         for words in ["one", "two"] {
             responses::add_operator_answer(conn, AnswerOwner::Everyone, None, (words, words), now)?;
         }
-        indexing_queue::exclude_answer(conn, 2, now)?;
+        indexing_queue::exclude_answers(conn, &[2], now)?;
         responses::add_operator_answer(conn, AnswerOwner::User(ann), Some(ann), ("three", "three"), now)?;
         let fact = UserFact::new(FactKind::Dislike, None, "horror").unwrap();
         facts::record_fact(conn, ann, &fact, FactSource::Operator, now)

@@ -44,6 +44,7 @@ async fn recalled_later(app: &TestApp, from: &str, text: &str) -> Vec<String> {
 }
 
 async fn learns(app: &TestApp) -> IndexingProgress {
+    app.index_new_text().await;
     app.app().engine.indexer.index_due_answers().await.unwrap()
 }
 

@@ -53,7 +53,7 @@ impl Model for Stateless {
             ModelMessage::ToolResult { content, .. } => Some(content.clone()),
             ModelMessage::User(_) | ModelMessage::Assistant { .. } => None,
         };
-        let results: Vec<String> = request.messages.iter().filter_map(result).collect();
+        let results: Vec<String> = request.messages.iter().filter_map(|message| result(message)).collect();
         let call = (self.calls)(results.len());
         let text = match &call {
             Some(_) => String::new(),

@@ -199,7 +199,7 @@ impl Model for Fragile {
         request: &ModelRequest,
         _: DeltaSink<'_>,
     ) -> Result<ModelResponse, ModelError> {
-        let last = request.messages.last();
+        let last = request.messages.last().map(|message| &**message);
         assert!(!matches!(last, Some(ModelMessage::User(text)) if text.ends_with("curse")), "cursed");
         let text = "All is well.".to_owned();
         let (thinking, stop) = (String::new(), StopReason::Done);

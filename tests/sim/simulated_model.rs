@@ -94,8 +94,8 @@ impl Model for SimulatedModel {
 /// Returns the response to the request in the last message and to the tool results since that message.
 fn reply(request: &ModelRequest) -> ModelResponse {
     let last =
-        request.messages.iter().rposition(|message| matches!(message, ModelMessage::User(_))).unwrap_or(0);
-    let request_line = match &request.messages[last] {
+        request.messages.iter().rposition(|message| matches!(**message, ModelMessage::User(_))).unwrap_or(0);
+    let request_line = match &*request.messages[last] {
         ModelMessage::User(text) => {
             text.lines().rev().find(|line| is_request(line)).unwrap_or_default().to_owned()
         }
@@ -103,7 +103,7 @@ fn reply(request: &ModelRequest) -> ModelResponse {
     };
     let results: Vec<Value> = request.messages[last..]
         .iter()
-        .filter_map(|message| match message {
+        .filter_map(|message| match &**message {
             ModelMessage::ToolResult { content, .. } => {
                 Some(serde_json::from_str(content).unwrap_or_default())
             }

@@ -213,7 +213,7 @@ impl ScenarioHarness {
             };
             state.insert(path.clone(), value);
         }
-        let offered = activity.requests.iter().flat_map(|request| &request.tools);
+        let offered = activity.requests.iter().flat_map(|request| request.tools.iter());
         Ok(ObservedEffects {
             quality: self.servers.written_qualities(&writes),
             writes,
@@ -289,7 +289,7 @@ fn kind_text(kind: MediaKind) -> &'static str {
 }
 
 fn prompt_text(request: &ModelRequest) -> String {
-    let texts = request.messages.iter().map(|message| match message {
+    let texts = request.messages.iter().map(|message| match &**message {
         ModelMessage::User(text) | ModelMessage::Assistant { text, .. } => text.as_str(),
         ModelMessage::ToolResult { content, .. } => content.as_str(),
     });

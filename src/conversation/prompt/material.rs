@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::conversation::transcript::{ModelStep, ToolSpec, TurnId, UserRights};
+use crate::conversation::model_request::ModelMessage;
+use crate::conversation::offered_tools::OfferedTools;
+use crate::conversation::transcript::{ModelStep, TurnId, UserRights};
 use crate::conversation::turn::{ModelCallStyle, Turn};
 
 /// Inputs of a model request.
 #[derive(Debug)]
 pub struct PromptMaterial<'a> {
-    pub tools: Vec<ToolSpec>,
-    /// Earlier turns of this conversation, oldest first.
-    pub history: &'a [Arc<PastTurn>],
+    pub tools: OfferedTools,
+    /// Messages of the earlier turns of this conversation, oldest first.
+    pub history: &'a [Arc<ModelMessage>],
     pub turn: &'a Turn,
     /// Context block of the turn.
     pub context_block: &'a str,

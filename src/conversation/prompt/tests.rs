@@ -6,12 +6,13 @@ use serde_json::json;
 
 use super::context_block::RECALL_HEADING;
 use super::{
-    FrozenContext, MAX_TURNS, PastTurn, PromptContext, PromptMaterial, build_context_block, build_request,
-    trim_to_window,
+    FrozenContext, MAX_TURNS, PastTurn, PromptContext, PromptMaterial, build_context_block,
+    build_past_messages, build_request, trim_to_window,
 };
 use crate::conversation::memory::recall::{self, RecallCandidate, RecallScope, rank_candidates};
 use crate::conversation::model_cost::estimate_tokens;
 use crate::conversation::model_request::{ModelMessage, ModelRequest, ToolChoice};
+use crate::conversation::offered_tools::OfferedTools;
 use crate::conversation::transcript::{
     CallId, CallResult, CallRow, CallState, EffectLevel, ModelStep, Responder, StopReason, ToolArguments,
     ToolCall, TurnId, UserRights, UserRole,
@@ -64,8 +65,8 @@ fn deletion_result_lists_items_without_a_confirmation_prompt() {
             &turn(&["and?"], Vec::new()),
             ModelCallStyle::Open,
         );
-        request.messages.into_iter().find_map(|message| match message {
-            ModelMessage::ToolResult { content, .. } => Some(content),
+        request.messages.iter().find_map(|message| match &**message {
+            ModelMessage::ToolResult { content, .. } => Some(content.clone()),
             ModelMessage::User(_) | ModelMessage::Assistant { .. } => None,
         })
     };
@@ -94,6 +95,10 @@ fn past(text: &str, steps: Vec<ModelStep>) -> PastTurn {
     PastTurn { id: TurnId(1), context: None, texts: vec![text.into()], steps, answer: None }
 }
 
+fn share(turns: &[PastTurn]) -> Vec<Arc<PastTurn>> {
+    turns.iter().cloned().map(Arc::new).collect()
+}
+
 fn request(history: &[PastTurn], turn: &Turn, style: ModelCallStyle) -> ModelRequest {
     let context = PromptContext {
         moment: "Fri Nov 20 2026 21:04".into(),
@@ -105,8 +110,14 @@ fn request(history: &[PastTurn], turn: &Turn, style: ModelCallStyle) -> ModelReq
         recalled: &[],
     };
     let context_block = &build_context_block(&context);
-    let history: &Vec<Arc<PastTurn>> = &history.iter().cloned().map(Arc::new).collect();
-    build_request(&PromptMaterial { tools: Vec::new(), history, turn, context_block, addition: None, style })
+    build_request(&PromptMaterial {
+        tools: OfferedTools::default(),
+        history: &build_past_messages(&share(history)),
+        turn,
+        context_block,
+        addition: None,
+        style,
+    })
 }
 
 /// Renders the messages of a request, one line each.
@@ -120,7 +131,7 @@ fn render_messages(history: &[PastTurn], turn: &Turn, style: ModelCallStyle) -> 
         }
         ModelMessage::ToolResult { content, .. } => format!("tool: {content}"),
     };
-    request(history, turn, style).messages.iter().map(line).collect::<Vec<_>>().join("\n")
+    request(history, turn, style).messages.iter().map(|message| line(message)).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -199,7 +210,7 @@ fn long_turn(id: i64, length: usize, window_start: Option<i64>) -> PastTurn {
 
 #[track_caller]
 fn check_window(turns: Vec<PastTurn>, started: Option<&FrozenContext>, expected: &[i64]) {
-    let mut turns: Vec<Arc<PastTurn>> = turns.into_iter().map(Arc::new).collect();
+    let mut turns = share(&turns);
     trim_to_window(&mut turns, started);
     assert_eq!(turns.iter().map(|turn| turn.id.0).collect::<Vec<_>>(), expected);
 }
@@ -228,7 +239,7 @@ fn next_request_begins_with_the_previous_one() {
     let steps = vec![call_step(1, no_arguments(), done("62%"))];
     let first = turn(&["have we heat?"], steps.clone());
     let material = |history, turn, context_block| PromptMaterial {
-        tools: Vec::new(),
+        tools: OfferedTools::default(),
         history,
         turn,
         context_block,
@@ -238,8 +249,13 @@ fn next_request_begins_with_the_previous_one() {
     let before = build_request(&material(&[], &first, block)).messages;
     let context = Some(FrozenContext { block: block.to_owned(), window_start: None });
     let answered = PastTurn { context, answer: Some(answer.to_owned()), ..past("have we heat?", steps) };
-    let (history, second) = ([Arc::new(answered)], turn(&["thanks"], Vec::new()));
-    let after = build_request(&material(&history, &second, "[context]\nnow: 20:05\n[/context]")).messages;
+    let (history, second) = ([answered], turn(&["thanks"], Vec::new()));
+    let after = build_request(&material(
+        &build_past_messages(&share(&history)),
+        &second,
+        "[context]\nnow: 20:05\n[/context]",
+    ))
+    .messages;
     assert_eq!(after[..before.len()], before);
     assert_eq!(after.len(), before.len() + 2);
 }
@@ -248,7 +264,7 @@ fn next_request_begins_with_the_previous_one() {
 fn addition_of_the_operator_follows_the_rules() {
     let turn = turn(&["hi"], Vec::new());
     let material = |addition| PromptMaterial {
-        tools: Vec::new(),
+        tools: OfferedTools::default(),
         history: &[],
         turn: &turn,
         context_block: "[context]\n[/context]",
@@ -266,7 +282,7 @@ fn only_the_sent_page_of_a_long_answer_is_repeated() {
     let long = "One sentence of many words that goes on for a while. ".repeat(12);
     let history = [PastTurn { answer: Some(long), ..past("tell me all", Vec::new()) }];
     let prompt_text = request(&history, &turn(&["hi"], vec![]), ModelCallStyle::Open);
-    let ModelMessage::Assistant { text, .. } = &prompt_text.messages[1] else { panic!("a reply") };
+    let ModelMessage::Assistant { text, .. } = &*prompt_text.messages[1] else { panic!("a reply") };
     assert!(text.ends_with("\nReply MORE") && text.len() <= 320, "{text}");
 }
 
@@ -282,7 +298,7 @@ fn recalled_answers_stay_inside_the_context_block_and_token_limit() {
         notes: &[],
         recalled: &[forged],
     };
-    let (tools, turn) = (Vec::new(), turn(&["hello"], vec![]));
+    let (tools, turn) = (OfferedTools::default(), turn(&["hello"], vec![]));
     let request = build_request(&PromptMaterial {
         tools,
         history: &[],
@@ -291,7 +307,8 @@ fn recalled_answers_stay_inside_the_context_block_and_token_limit() {
         addition: None,
         style: ModelCallStyle::Open,
     });
-    let [ModelMessage::User(text)] = request.messages.as_slice() else { panic!("{:?}", request.messages) };
+    let [message] = request.messages.as_slice() else { panic!("{:?}", request.messages) };
+    let ModelMessage::User(text) = &**message else { panic!("{message:?}") };
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         lines,
@@ -336,7 +353,7 @@ fn request_size_is_limited_for_any_turn() {
     let size: usize = request(&[past("a", vec![text_step(&"w".repeat(11_000))])], &log, ModelCallStyle::Open)
         .messages
         .iter()
-        .map(|message| match message {
+        .map(|message| match &**message {
             ModelMessage::User(text) | ModelMessage::Assistant { text, .. } => text.len(),
             ModelMessage::ToolResult { content, .. } => content.len(),
         })

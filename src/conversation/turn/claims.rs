@@ -7,7 +7,7 @@ use unicode_normalization::char::is_combining_mark;
 
 use super::claim_grammar::{
     COMMON_WORDS, ClaimGrammar, ClaimedEffect, EARLIER_TIME_WORDS, LANGUAGES, LIBRARY_WORDS, NOTHING_WORDS,
-    OTHER_SOURCE_WORDS, PROGRAM_NAMES, VerbOrder, VerbStems,
+    OTHER_SOURCE_WORDS, PROGRAM_NAMES, VerbOrder, VerbStems, WordList, word_list,
 };
 
 /// Evidence for claims: the sentences and results of tools in the record.
@@ -32,12 +32,17 @@ pub(super) fn contains_false_claim(text: &str, evidence: &ClaimEvidence<'_>) -> 
         return true;
     }
     let clauses = split_clauses(&text);
-    let all_titles: Vec<&str> = clauses.iter().flat_map(ClaimClause::title_words).collect();
     clauses.iter().filter(|clause| !clause.is_question && !clause.is_about_other_source()).any(|clause| {
-        let clause_titles = clause.title_words();
-        // "You deleted it yesterday" refers to the titles in the rest of the text.
-        let titles = if clause_titles.is_empty() { &all_titles } else { &clause_titles };
-        find_claims(clause).iter().any(|claim| !evidence.supports(claim, titles))
+        let claims = find_claims(clause);
+        if claims.is_empty() {
+            return false;
+        }
+        let mut titles = clause.title_words();
+        if titles.is_empty() {
+            // "You deleted it yesterday" refers to the titles in the rest of the text.
+            titles = clauses.iter().flat_map(ClaimClause::title_words).collect();
+        }
+        claims.iter().any(|claim| !evidence.supports(claim, &titles))
     })
 }
 
@@ -53,14 +58,14 @@ fn straighten_quotes(text: &str) -> String {
 
 /// Returns whether the text asks for a reply as our confirmation prompts do, which only code may do.
 pub(super) fn imitates_prompt(text: &str) -> bool {
-    const VERBS: &str =
-        "reply respond answer text send type responde antworte repondez reponds rispondi antwoord";
-    const REPLIES: &str = "yes approve deny si oui ja sim";
+    static VERBS: WordList =
+        word_list("reply respond answer text send type responde antworte repondez reponds rispondi antwoord");
+    static REPLIES: WordList = word_list("yes approve deny si oui ja sim");
     const MAX_WORDS_BETWEEN: usize = 3;
     straighten_quotes(text).split(['.', '!', '?', '\n']).map(tokenize_clause).any(|words| {
         words.iter().enumerate().any(|(index, verb)| {
             let mut next = words[index + 1..].iter().take(MAX_WORDS_BETWEEN + 1);
-            verb.is_in(VERBS) && next.any(|word| word.is_in(REPLIES))
+            verb.is_in(&VERBS) && next.any(|word| word.is_in(&REPLIES))
         })
     })
 }
@@ -89,8 +94,12 @@ struct ClaimToken {
 }
 
 impl ClaimToken {
-    fn is_in(&self, list: &str) -> bool {
-        !self.is_quoted && list_contains(list, &self.word)
+    fn is_in(&self, list: &WordList) -> bool {
+        !self.is_quoted && list.contains(&self.word)
+    }
+
+    fn is_one_of(&self, words: &[&str]) -> bool {
+        !self.is_quoted && words.contains(&self.word.as_str())
     }
 }
 
@@ -109,23 +118,19 @@ impl ClaimClause {
     }
 
     fn is_about_other_source(&self) -> bool {
-        self.tokens.iter().any(|token| token.is_in(OTHER_SOURCE_WORDS))
-            && !self.tokens.iter().any(|token| token.is_in(LIBRARY_WORDS))
+        self.tokens.iter().any(|token| token.is_in(&OTHER_SOURCE_WORDS))
+            && !self.tokens.iter().any(|token| token.is_in(&LIBRARY_WORDS))
     }
 }
 
-fn list_contains(list: &str, word: &str) -> bool {
-    list.split_whitespace().any(|other| other == word)
-}
-
 fn is_grammar_word(token: &ClaimToken) -> bool {
-    token.is_in(COMMON_WORDS)
-        || token.is_in(PROGRAM_NAMES)
-        || token.is_in(LIBRARY_WORDS)
+    token.is_in(&COMMON_WORDS)
+        || token.is_in(&PROGRAM_NAMES)
+        || token.is_in(&LIBRARY_WORDS)
         || token.word.chars().all(|c| c.is_ascii_digit())
         || LANGUAGES.iter().any(|grammar| {
             is_function_word(grammar, token)
-                || grammar.phrases.iter().any(|(_, verb, _)| token.is_in(verb))
+                || grammar.phrases.iter().any(|(_, verbs, _)| token.is_one_of(verbs))
                 || verb_effect(grammar, token).is_some()
         })
 }
@@ -211,16 +216,28 @@ fn likely_grammars(clause: &ClaimClause) -> impl Iterator<Item = &'static ClaimG
     let weight = |grammar: &ClaimGrammar, token: &ClaimToken| {
         usize::from(is_function_word(grammar, token)) + 2 * usize::from(verb_effect(grammar, token).is_some())
     };
-    let score =
-        |grammar: &ClaimGrammar| clause.tokens.iter().map(|token| weight(grammar, token)).sum::<usize>();
-    let best = LANGUAGES.iter().map(score).max().unwrap_or_default();
-    LANGUAGES.iter().filter(move |grammar| score(grammar) == best).collect::<Vec<_>>().into_iter()
+    let scores =
+        LANGUAGES.map(|grammar| clause.tokens.iter().map(|token| weight(grammar, token)).sum::<usize>());
+    let best = scores.into_iter().max();
+    LANGUAGES
+        .into_iter()
+        .zip(scores)
+        .filter(move |(_, score)| Some(*score) == best)
+        .map(|(grammar, _)| grammar)
 }
 
 fn find_claims(clause: &ClaimClause) -> Vec<EffectClaim> {
-    let grammars = likely_grammars(clause);
-    let positions = grammars.flat_map(|grammar| (0..clause.tokens.len()).map(move |index| (grammar, index)));
-    positions.filter_map(|(grammar, index)| find_claim_at(&clause.tokens, index, grammar)).collect()
+    let tokens = &clause.tokens;
+    let contains_verb = |grammar: &&ClaimGrammar| {
+        (0..tokens.len()).any(|index| find_verb_at(tokens, index, grammar).is_some())
+    };
+    // Most clauses contain no verb of any language, and need no search for their language.
+    if !LANGUAGES.iter().any(contains_verb) {
+        return Vec::new();
+    }
+    let positions =
+        likely_grammars(clause).flat_map(|grammar| (0..tokens.len()).map(move |index| (grammar, index)));
+    positions.filter_map(|(grammar, index)| find_claim_at(tokens, index, grammar)).collect()
 }
 
 fn find_claim_at(tokens: &[ClaimToken], index: usize, grammar: &ClaimGrammar) -> Option<EffectClaim> {
@@ -228,11 +245,11 @@ fn find_claim_at(tokens: &[ClaimToken], index: usize, grammar: &ClaimGrammar) ->
     // The claim begins after a reporting verb: "I can confirm that".
     let start = tokens[..index]
         .iter()
-        .rposition(|token| token.is_in(grammar.reporting))
+        .rposition(|token| token.is_in(&grammar.reporting))
         .map_or(0, |verb_index| verb_index + 1);
     let before = &tokens[start..index];
-    let negates = |token: &ClaimToken| token.is_in(grammar.negations) || token.is_in(grammar.hypothetical);
-    let is_negated_after = tokens.get(index + 1).is_some_and(|token| token.is_in(NOTHING_WORDS));
+    let negates = |token: &ClaimToken| token.is_in(&grammar.negations) || token.is_in(&grammar.hypothetical);
+    let is_negated_after = tokens.get(index + 1).is_some_and(|token| token.is_in(&NOTHING_WORDS));
     if before.iter().any(negates) || is_negated_after {
         return None;
     }
@@ -242,8 +259,8 @@ fn find_claim_at(tokens: &[ClaimToken], index: usize, grammar: &ClaimGrammar) ->
         VerbOrder::Anywhere => free_verb_state(before, &tokens[index + 1..], form, grammar)?,
     };
     // "May" is a month only if it is capitalized.
-    let is_month_of_may = |token: &ClaimToken| token.is_capitalized && token.is_in("may");
-    let is_dated = tokens.iter().any(|token| token.is_in(EARLIER_TIME_WORDS) || is_month_of_may(token));
+    let is_month_of_may = |token: &ClaimToken| token.is_capitalized && token.is_one_of(&["may"]);
+    let is_dated = tokens.iter().any(|token| token.is_in(&EARLIER_TIME_WORDS) || is_month_of_may(token));
     Some(EffectClaim { effect, is_state, is_dated })
 }
 
@@ -271,37 +288,38 @@ fn find_verb_at(
         return None;
     }
     if let Some(found) = verb_effect(grammar, token) {
-        let follows_just = tokens[..index].iter().any(|before| before.is_in(grammar.just_words));
+        let follows_just = tokens[..index].iter().any(|before| before.is_in(&grammar.just_words));
         return match found {
             (_, VerbForm::InfinitiveAfterJust) if !follows_just => None,
             found => Some(found),
         };
     }
-    let clause_contains = |words: &str| tokens.iter().any(|other| other.is_in(words));
-    let phrase = grammar.phrases.iter().find(|(_, verb, words)| token.is_in(verb) && clause_contains(words));
+    let clause_contains = |words: &[&str]| tokens.iter().any(|other| other.is_one_of(words));
+    let phrase =
+        grammar.phrases.iter().find(|(_, verbs, words)| token.is_one_of(verbs) && clause_contains(words));
     phrase.map(|(effect, ..)| (*effect, VerbForm::Participle))
 }
 
 /// Returns the effect and the form of a verb, by its stem and ending. An ambiguous form counts as the participle.
 fn verb_effect(grammar: &ClaimGrammar, token: &ClaimToken) -> Option<(ClaimedEffect, VerbForm)> {
     grammar.verbs.iter().find_map(|(effect, VerbStems { stems, full_forms })| {
-        if list_contains(full_forms, &token.word) {
+        if full_forms.contains(&token.word) {
             return Some((*effect, VerbForm::Participle));
         }
-        stems.split_whitespace().filter_map(|stem| token.word.strip_prefix(stem)).find_map(|ending| {
+        stems.iter().filter_map(|stem| token.word.strip_prefix(stem)).find_map(|ending| {
             let forms = [
-                (grammar.participle, VerbForm::Participle),
-                (grammar.progressive, VerbForm::Progressive),
-                (grammar.past, VerbForm::Past),
-                (grammar.third_person_past, VerbForm::ThirdPersonPast),
-                (grammar.infinitive, VerbForm::InfinitiveAfterJust),
+                (&grammar.participle, VerbForm::Participle),
+                (&grammar.progressive, VerbForm::Progressive),
+                (&grammar.past, VerbForm::Past),
+                (&grammar.third_person_past, VerbForm::ThirdPersonPast),
+                (&grammar.infinitive, VerbForm::InfinitiveAfterJust),
             ];
             let ending = if ending.is_empty() { "-" } else { ending };
             let mut accented_ending = token.spelling.chars().rev().take(ending.len());
-            if list_contains(grammar.accented, ending) && !accented_ending.any(|letter| letter == '\u{e9}') {
+            if grammar.accented.contains(ending) && !accented_ending.any(|letter| letter == '\u{e9}') {
                 return None;
             }
-            forms.iter().find(|(endings, _)| list_contains(endings, ending)).map(|(_, form)| (*effect, *form))
+            forms.iter().find(|(endings, _)| endings.contains(ending)).map(|(_, form)| (*effect, *form))
         })
     })
 }
@@ -311,17 +329,17 @@ fn verb_effect(grammar: &ClaimGrammar, token: &ClaimToken) -> Option<(ClaimedEff
 fn adjacent_verb_state(before: &[ClaimToken], form: VerbForm, grammar: &ClaimGrammar) -> Option<bool> {
     let without_subject = (form != VerbForm::Progressive).then_some(false);
     // "I added one and removed the other": both verbs have the same subject.
-    if before.last().is_some_and(|token| token.is_in("and then")) {
+    if before.last().is_some_and(|token| token.is_one_of(&["and", "then"])) {
         return without_subject;
     }
     for token in before.iter().rev() {
-        if token.is_in(grammar.passive) {
+        if token.is_in(&grammar.passive) {
             return Some(true);
         }
-        if token.is_in(grammar.person_words) || token.is_in(PROGRAM_NAMES) {
+        if token.is_in(&grammar.person_words) || token.is_in(&PROGRAM_NAMES) {
             return Some(false);
         }
-        if !(token.is_in(grammar.perfect) || token.is_in(grammar.function_words)) {
+        if !(token.is_in(&grammar.perfect) || token.is_in(&grammar.function_words)) {
             return without_subject.filter(|_| is_headline(before));
         }
     }
@@ -338,10 +356,10 @@ fn free_verb_state(
 ) -> Option<bool> {
     let context = || before.iter().chain(after);
     let has_own_subject =
-        context().any(|token| token.is_in(grammar.person_words) || token.is_in(PROGRAM_NAMES));
-    let is_passive = context().any(|token| token.is_in(grammar.passive));
-    let has_perfect = context().any(|token| token.is_in(grammar.perfect));
-    let has_no_subject = before.iter().all(|token| token.is_in(grammar.function_words))
+        context().any(|token| token.is_in(&grammar.person_words) || token.is_in(&PROGRAM_NAMES));
+    let is_passive = context().any(|token| token.is_in(&grammar.passive));
+    let has_perfect = context().any(|token| token.is_in(&grammar.perfect));
+    let has_no_subject = before.iter().all(|token| token.is_in(&grammar.function_words))
         || (is_headline(before) && !has_perfect);
     match form {
         VerbForm::InfinitiveAfterJust => Some(false),
@@ -383,8 +401,8 @@ impl ClaimEvidence<'_> {
     fn last_earlier_effect(&self, names_titles: impl Fn(&str) -> bool) -> Option<ClaimedEffect> {
         let lines = self.earlier.iter().filter(|line| names_titles(line)).map(|line| tokenize_clause(line));
         let mut effects = lines.filter_map(|words| {
-            let effect = words.iter().find_map(|token| verb_effect(&LANGUAGES[0], token))?.0;
-            let failed = words.iter().any(|token| token.is_in(LANGUAGES[0].negations));
+            let effect = words.iter().find_map(|token| verb_effect(LANGUAGES[0], token))?.0;
+            let failed = words.iter().any(|token| token.is_in(&LANGUAGES[0].negations));
             Some((!failed).then_some(effect))
         });
         effects.next().flatten()

@@ -1,5 +1,5 @@
 //! Background indexing of answers for recall: extracts the topics of an answer and computes its vectors. The table is
-//! the queue. Full-text search also finds answers whose indexing failed, because their text is added to the index first.
+//! the queue. Full-text search finds answers regardless of it, because their text is added to the index separately.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,14 +22,16 @@ use crate::engine::work_signal::WorkSignal;
 use crate::llm::embeddings::EmbedError;
 use crate::store::database::db::{Db, DbError};
 use crate::store::memory::facts;
-use crate::store::memory::indexing_queue::{self, IndexingJob, IndexingOutcome, IndexingResult};
+use crate::store::memory::indexing_queue::{self, BatchScope, IndexingJob, IndexingOutcome, IndexingResult};
 use crate::store::people::users;
-use crate::store::{Conn, QueryResult, text_index};
+use crate::store::text_index::{self, TextIndexProgress};
+use crate::store::{Conn, QueryResult};
 
 /// Interval at which the queue is checked in case a wake-up is lost.
 const CHECK_INTERVAL: Duration = Duration::from_secs(600);
-/// Delay after an answer before indexing starts, so that a running conversation has the model and the database first.
-const IDLE_DELAY: Duration = Duration::from_secs(30);
+/// Delay after the first waiting answer before a run starts. Answers that arrive meanwhile share its transactions and
+/// model calls, and a running conversation has the model and the database first.
+const BATCH_DELAY: Duration = Duration::from_secs(30);
 /// Number of rows without vectors that one query loads.
 const EMBED_BATCH: i64 = 20;
 
@@ -93,7 +95,7 @@ impl MemoryIndexer {
             self.lifecycle.wait_for_turns().await;
             loop {
                 tokio::select! {
-                    () = self.answer_stored.wait() => tokio::time::sleep(IDLE_DELAY).await,
+                    () = self.answer_stored.wait() => tokio::time::sleep(BATCH_DELAY).await,
                     () = tokio::time::sleep(CHECK_INTERVAL) => {}
                 }
                 if let Err(error) = self.index_due_answers().await {
@@ -109,12 +111,13 @@ impl MemoryIndexer {
         }
     }
 
-    /// Indexes answers while the caller waits. The run continues even if the caller stops waiting.
+    /// Indexes answers and their text while the caller waits. The run continues even if the caller stops waiting.
     pub async fn index_for_caller(self: &Arc<Self>) -> Result<IndexingProgress, DbError> {
         let indexer = self.clone();
         // An operator who requests a run may know that the model is available again.
         self.extractor.end_pause();
         let work = async move {
+            while indexer.db.write_unsynced(text_index::index_new_text).await? == TextIndexProgress::More {}
             tokio::select! {
                 progress = indexer.index_due_answers() => progress,
                 () = indexer.lifecycle.wait_for_drain() => Ok(IndexingProgress::default()),
@@ -126,12 +129,13 @@ impl MemoryIndexer {
         })
     }
 
-    /// Processes every due row. Runs do not overlap: a concurrent caller waits, and then finds the work done.
+    /// Processes every row that is due at its start. Runs do not overlap: a concurrent caller waits, and then finds the
+    /// work done.
     pub async fn index_due_answers(&self) -> Result<IndexingProgress, DbError> {
         let _guard = self.run_lock.lock().await;
         let mut progress = IndexingProgress::default();
-        // Only the first claim finds text that is not in the indexes.
-        let mut has_indexed_text = false;
+        // Rows that are stored during the run wait for the next run. Otherwise a busy run would end with batches of one.
+        let mut newest: Option<i64> = None;
         while !self.lifecycle.is_draining() {
             let now = self.clock.now();
             if self.extractor.is_paused(now) {
@@ -139,23 +143,20 @@ impl MemoryIndexer {
             }
             // A batch is claimed just before its call, so that a text that is erased meanwhile is not sent to the model,
             // and each attempt is counted when it starts.
-            let limit = self.extractor.batch_limit();
-            let claim = move |conn: &mut _| {
-                if !has_indexed_text {
-                    text_index::index_new_text(conn)?;
-                }
-                let batch = indexing_queue::claim_indexing_jobs(conn, limit, now)?;
-                Ok(match batch.is_empty() {
+            let scope = self.extractor.batch_scope();
+            let claim = move |conn: &mut Conn| {
+                let newest = newest.map_or_else(|| indexing_queue::load_newest_answer(conn), Ok)?;
+                let batch = indexing_queue::claim_indexing_jobs(conn, scope, newest, now)?;
+                Ok(match batch.jobs.is_empty() {
                     true => None,
-                    false => Some((batch, users::load_user_names(conn)?)),
+                    false => Some((newest, batch, users::load_user_names(conn)?)),
                 })
             };
-            let claimed = self.db.write_unsynced(claim).await?;
-            has_indexed_text = true;
-            let Some((batch, names)) = claimed else { break };
-            match self.index_batch(batch, &names, &mut progress).await? {
-                QueueFlow::Continue => {}
-                QueueFlow::Stop => break,
+            let Some((claimed_up_to, batch, names)) = self.db.write_unsynced(claim).await? else { break };
+            newest = Some(claimed_up_to);
+            let queue_flow = self.index_batch(batch.jobs, scope, &names, &mut progress).await?;
+            if queue_flow == QueueFlow::Stop || !batch.has_more {
+                break;
             }
         }
         if let Some(embedder) = &self.live.current().embedder {
@@ -167,13 +168,14 @@ impl MemoryIndexer {
     async fn index_batch(
         &self,
         batch: Vec<IndexingJob>,
+        scope: BatchScope,
         names: &[String],
         progress: &mut IndexingProgress,
     ) -> Result<QueueFlow, DbError> {
         let (rows, excluded): (Vec<_>, Vec<_>) = batch.into_iter().partition(|row| {
             row.turn.is_none() || answer_metadata::is_worth_indexing(&row.question, &row.answer, row.effect)
         });
-        let extracted = self.extractor.extract_metadata(&rows).await?;
+        let extracted = self.extractor.extract_metadata(&rows, scope).await?;
         let mut results = Vec::new();
         for (row, metadata) in rows.into_iter().zip(extracted.metadata) {
             match metadata {
@@ -182,6 +184,7 @@ impl MemoryIndexer {
             }
         }
         let now = self.clock.now();
+        let excluded: Vec<i64> = excluded.iter().map(|row| row.id).collect();
         let record = move |conn: &mut _| record_batch(conn, &results, &excluded, now);
         let recorded = self.db.write_unsynced(record).await?;
         progress.indexed += recorded.indexed;
@@ -284,15 +287,11 @@ impl MemoryIndexer {
 fn record_batch(
     conn: &mut Conn,
     results: &[IndexedRow],
-    excluded: &[IndexingJob],
+    excluded: &[i64],
     now: Timestamp,
 ) -> QueryResult<IndexingProgress> {
-    let mut progress = IndexingProgress::default();
-    for row in excluded {
-        if indexing_queue::exclude_answer(conn, row.id, now)? == IndexingOutcome::Recorded {
-            progress.skipped += 1;
-        }
-    }
+    let skipped = indexing_queue::exclude_answers(conn, excluded, now)?;
+    let mut progress = IndexingProgress { skipped, ..IndexingProgress::default() };
     for row in results {
         if indexing_queue::complete_indexing_job(conn, row.id, &row.result, now)? == IndexingOutcome::Recorded
         {

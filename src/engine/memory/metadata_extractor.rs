@@ -18,7 +18,7 @@ use crate::engine::model_calls::caller::{ModelCall, ModelCallOutcome};
 use crate::engine::parts::{ConfiguredParts, EngineParts, LiveParts};
 use crate::engine::settings::MetadataSource;
 use crate::store::database::db::{Db, DbError};
-use crate::store::memory::indexing_queue::{self, AnnotationSource, IndexingJob};
+use crate::store::memory::indexing_queue::{self, AnnotationSource, BatchScope, IndexingJob};
 use crate::store::turns::daily_budget::{self, Day, ReservationOutcome};
 
 /// Number of attempts with the model before code extracts the metadata instead.
@@ -67,17 +67,28 @@ impl MetadataExtractor {
         self.pause.apply_clock_step(step);
     }
 
-    pub(super) fn batch_limit(&self) -> usize {
+    fn batch_limit(&self) -> usize {
         self.batch_limit.load(Ordering::Relaxed)
     }
 
-    /// Extracts metadata by the model if the model is enabled and the call can be charged to a user's turn, and by code
-    /// otherwise. All rows have the same user, and a row that failed before is alone.
-    pub(super) async fn extract_metadata(&self, rows: &[IndexingJob]) -> Result<ExtractedBatch, DbError> {
+    /// Returns the answers that the next batch may contain.
+    pub(super) fn batch_scope(&self) -> BatchScope {
+        match uses_model(&self.live.current()) {
+            true => BatchScope::OneUser(self.batch_limit()),
+            false => BatchScope::AllUsers,
+        }
+    }
+
+    /// Extracts metadata by the model if the model is enabled, the rows are from one user, and the call can be charged to
+    /// a turn of the user; by code otherwise. A row that failed before is alone.
+    pub(super) async fn extract_metadata(
+        &self,
+        rows: &[IndexingJob],
+        scope: BatchScope,
+    ) -> Result<ExtractedBatch, DbError> {
         let payer = rows.first().and_then(|row| row.turn.zip(row.user));
         let parts = self.live.current();
-        let uses_model =
-            parts.models.has_model() && parts.settings.metadata_source == MetadataSource::ByModel;
+        let uses_model = scope != BatchScope::AllUsers && uses_model(&parts);
         // Attempts that ended in a crash count too, so a row may already have used all of them.
         let has_attempts = rows.iter().all(|row| row.attempt <= MAX_ATTEMPTS);
         let Some((turn, user)) = payer.filter(|_| uses_model && has_attempts) else {
@@ -196,6 +207,10 @@ impl MetadataExtractor {
         }
         Ok(None)
     }
+}
+
+fn uses_model(parts: &ConfiguredParts) -> bool {
+    parts.models.has_model() && parts.settings.metadata_source == MetadataSource::ByModel
 }
 
 fn extract_by_code(row: &IndexingJob) -> SourcedMetadata {

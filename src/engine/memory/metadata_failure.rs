@@ -3,6 +3,7 @@
 use crate::llm::ModelError;
 
 /// Decision whether to continue with the next row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueueFlow {
     Continue,
     /// Every other row would fail for the same reason.

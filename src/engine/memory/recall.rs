@@ -18,7 +18,7 @@ use crate::store::{Conn, QueryResult};
 
 /// Number of candidates for each ranking: the ranked rows, plus the rows that the prompt already contains.
 const CANDIDATES_PER_RANKING: usize = RANKING_SIZE + 20;
-/// Maximum number of changed vectors that one query loads into the index.
+/// Maximum number of changed vectors of each owner that one query loads into the index.
 const CHANGE_BATCH: i64 = 1_000;
 
 /// Vector search, with its query and the locked index.
@@ -111,24 +111,19 @@ fn update_index(
     owners: &VisibleOwners,
     vector_space: &str,
 ) -> QueryResult<()> {
-    for owner in owners.keys() {
-        loop {
-            let changes = search::load_vector_changes(
-                conn,
-                owner,
-                vector_space,
-                index.revision(owner, vector_space),
-                CHANGE_BATCH,
-            )?;
-            let is_last = i64::try_from(changes.len()).is_ok_and(|count| count < CHANGE_BATCH);
-            if !changes.is_empty() {
-                index.apply_changes(owner, vector_space, changes);
-                index.evict_rows(owners.keys());
-            }
-            if is_last {
-                break;
-            }
+    loop {
+        let revisions: Vec<_> =
+            owners.keys().iter().map(|owner| (owner.as_str(), index.revision(owner, vector_space))).collect();
+        let changes = search::load_vector_changes(conn, &revisions, vector_space, CHANGE_BATCH)?;
+        let is_full =
+            |changes: &Vec<_>| i64::try_from(changes.len()).is_ok_and(|count| count >= CHANGE_BATCH);
+        let has_more = changes.values().any(is_full);
+        for (owner, changes) in changes {
+            index.apply_changes(&owner, vector_space, changes);
+            index.evict_rows(owners.keys());
+        }
+        if !has_more {
+            return Ok(());
         }
     }
-    Ok(())
 }

@@ -135,8 +135,8 @@ impl ModelStepRunner {
         plan: &ModelCallPlan,
     ) -> ModelRequest {
         prompt::build_request(&PromptMaterial {
-            tools: self.parts.tools.offered_specs(context.user.rights),
-            history: &history.turns,
+            tools: self.parts.tools.offered_tools(context.user.rights),
+            history: &history.messages,
             turn: &context.turn,
             context_block: &history.context.block,
             addition: self.parts.settings.prompt_addition.as_deref(),

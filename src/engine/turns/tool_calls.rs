@@ -225,7 +225,7 @@ impl ToolCallRunner {
     }
 
     fn unknown_tool_failure(&self, context: &TurnContext, call: &ToolCall) -> CallFailure {
-        let offered = self.tools.registry().offered_specs(context.user.rights);
+        let offered = self.tools.registry().offered_tools(context.user.rights);
         let names: Vec<&str> = offered.iter().map(|spec| spec.name).collect();
         unknown_tool_failure(&call.name, &names)
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::conversation::model_request::ModelMessage;
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::prompt::{FrozenContext, PastTurn};
 use crate::conversation::routing::inbound_message::InboundEvent;
@@ -83,6 +84,8 @@ impl TurnContext {
 pub(super) struct TurnHistory {
     /// Turns of this conversation, in the window of the prompt.
     pub(super) turns: Vec<Arc<PastTurn>>,
+    /// Messages of these turns, for all requests of the turn.
+    pub(super) messages: Vec<Arc<ModelMessage>>,
     /// Context of all requests of the turn.
     pub(super) context: FrozenContext,
     /// Actions in earlier conversations of the day, newest first.

@@ -116,7 +116,8 @@ impl TurnRunner {
             let block = self.build_context_block(&context, &done_today, &recalled);
             FrozenContext { block, window_start }
         });
-        let history = TurnHistory { turns, context: frozen, done_today, recalled };
+        let messages = prompt::build_past_messages(&turns);
+        let history = TurnHistory { turns, messages, context: frozen, done_today, recalled };
         let reports = history.action_reports();
         let log = log.with_earlier_reports(reports.clone());
         // Recall takes time, so the turn may have been canceled. Recording the next step detects that, but triage calls

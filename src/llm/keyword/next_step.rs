@@ -1,5 +1,7 @@
 //! Next step in a turn of the keyword responder: a tool call or the reply text.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::KeywordResponder;
@@ -36,12 +38,12 @@ enum Wish {
 /// Processes the requests of the last message in order, but deletions last, because their confirmation prompt ends the
 /// turn.
 pub(super) fn next_keyword_step(request: &ModelRequest, responder: KeywordResponder) -> KeywordStep {
-    let start = request.messages.iter().rposition(|message| matches!(message, ModelMessage::User(_)));
+    let start = request.messages.iter().rposition(|message| matches!(**message, ModelMessage::User(_)));
     let (earlier, turn) = request.messages.split_at(start.unwrap_or(request.messages.len()));
     let wishes: Vec<Wish> = turn
         .first()
         .into_iter()
-        .flat_map(user_lines)
+        .flat_map(|message| user_lines(message))
         .flat_map(|line| line_wishes(parse_line(line)))
         .collect();
     let keyword_turn = KeywordTurn { request, earlier, turn, responder, is_alone: wishes.len() == 1 };
@@ -76,9 +78,9 @@ fn line_wishes(line: ParsedLine) -> Vec<Wish> {
 struct KeywordTurn<'a> {
     request: &'a ModelRequest,
     /// Messages of earlier turns.
-    earlier: &'a [ModelMessage],
+    earlier: &'a [Arc<ModelMessage>],
     /// Messages starting with the user's last message.
-    turn: &'a [ModelMessage],
+    turn: &'a [Arc<ModelMessage>],
     responder: KeywordResponder,
     /// True if the message has one request, so that a reference in it cannot mean a title of another one.
     is_alone: bool,
@@ -306,7 +308,7 @@ impl KeywordTurn<'_> {
     /// Returns the list that our last message showed, if it showed one, and the request that it answered.
     fn last_list(&self) -> Option<(Request, Vec<FoundTitle>)> {
         let turn = last_turn(self.earlier);
-        let reply = turn.iter().rev().find_map(|message| match message {
+        let reply = turn.iter().rev().find_map(|message| match &**message {
             ModelMessage::Assistant { text, calls } if calls.is_empty() => Some(text.as_str()),
             _ => None,
         })?;

@@ -1,5 +1,7 @@
 //! Calls and results in the messages of a request, and what earlier turns showed.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::found_title::{FoundTitle, parse_single_title, parse_titles};
@@ -56,8 +58,10 @@ fn has_status(result: &Value, status: &str) -> bool {
 }
 
 /// Returns the results in the messages, oldest first.
-pub(super) fn past_results(messages: &[ModelMessage]) -> impl DoubleEndedIterator<Item = PastResult<'_>> {
-    messages.iter().filter_map(|message| match message {
+pub(super) fn past_results(
+    messages: &[Arc<ModelMessage>],
+) -> impl DoubleEndedIterator<Item = PastResult<'_>> {
+    messages.iter().filter_map(|message| match &**message {
         ModelMessage::ToolResult { call, content, summary } => {
             let (name, arguments) = find_call(messages, call)?;
             Some(PastResult { name, arguments, content, summary: summary.as_deref() })
@@ -66,8 +70,11 @@ pub(super) fn past_results(messages: &[ModelMessage]) -> impl DoubleEndedIterato
     })
 }
 
-fn find_call<'m>(messages: &'m [ModelMessage], id: &CallId) -> Option<(&'m str, &'m Map<String, Value>)> {
-    messages.iter().find_map(|message| match message {
+fn find_call<'m>(
+    messages: &'m [Arc<ModelMessage>],
+    id: &CallId,
+) -> Option<(&'m str, &'m Map<String, Value>)> {
+    messages.iter().find_map(|message| match &**message {
         ModelMessage::Assistant { calls, .. } => {
             calls.iter().find(|call| call.id == *id).map(|call| (call.name.as_str(), &call.arguments))
         }
@@ -76,13 +83,13 @@ fn find_call<'m>(messages: &'m [ModelMessage], id: &CallId) -> Option<(&'m str, 
 }
 
 /// Returns the messages of the last turn among earlier ones, starting with the user's message.
-pub(super) fn last_turn(earlier: &[ModelMessage]) -> &[ModelMessage] {
-    let start = earlier.iter().rposition(|message| matches!(message, ModelMessage::User(_)));
+pub(super) fn last_turn(earlier: &[Arc<ModelMessage>]) -> &[Arc<ModelMessage>] {
+    let start = earlier.iter().rposition(|message| matches!(**message, ModelMessage::User(_)));
     start.map_or(&[], |start| &earlier[start..])
 }
 
 /// Returns the title that the last result concerns, if there is exactly one.
-pub(super) fn last_mentioned_title(earlier: &[ModelMessage]) -> Option<FoundTitle> {
+pub(super) fn last_mentioned_title(earlier: &[Arc<ModelMessage>]) -> Option<FoundTitle> {
     let last = past_results(earlier).next_back()?;
     last_removal(earlier, &last)
         .or_else(|| parse_single_title(last.content, last.arguments.get("query").and_then(Value::as_str)))
@@ -90,14 +97,14 @@ pub(super) fn last_mentioned_title(earlier: &[ModelMessage]) -> Option<FoundTitl
 }
 
 /// Returns the one title of a deletion. The title comes from the search results that showed it.
-pub(super) fn last_removal(earlier: &[ModelMessage], last: &PastResult<'_>) -> Option<FoundTitle> {
+pub(super) fn last_removal(earlier: &[Arc<ModelMessage>], last: &PastResult<'_>) -> Option<FoundTitle> {
     let items = last.arguments.get("items").filter(|_| last.name == "remove_media")?;
     let [removed] = items.as_array()?.as_slice() else { return None };
     shown_title(earlier, removed.as_object()?)
 }
 
 /// Returns the newest shown title with this type, id and instance.
-fn shown_title(earlier: &[ModelMessage], reference: &Map<String, Value>) -> Option<FoundTitle> {
+fn shown_title(earlier: &[Arc<ModelMessage>], reference: &Map<String, Value>) -> Option<FoundTitle> {
     shown_titles(earlier).find(|found| {
         found
             .library_reference()
@@ -106,6 +113,6 @@ fn shown_title(earlier: &[ModelMessage], reference: &Map<String, Value>) -> Opti
 }
 
 /// Returns the titles in all results, newest result first.
-pub(super) fn shown_titles(earlier: &[ModelMessage]) -> impl Iterator<Item = FoundTitle> {
+pub(super) fn shown_titles(earlier: &[Arc<ModelMessage>]) -> impl Iterator<Item = FoundTitle> {
     past_results(earlier).rev().filter_map(|result| parse_titles(result.content)).flatten()
 }

@@ -34,7 +34,7 @@ fn text(body: &str) -> RequestBuilder {
     let tools = TOOLS.map(tool);
     let request = ModelRequest {
         system: String::new(),
-        tools: tools.to_vec(),
+        tools: tools.to_vec().into(),
         tool_choice: ToolChoice::Auto,
         messages: Vec::new(),
         max_output_tokens: 100,
@@ -56,7 +56,7 @@ fn tool(name: &'static str) -> ToolSpec {
 impl RequestBuilder {
     fn text(mut self, body: &str) -> Self {
         let context = "[context]\nIt is Friday.\nadd spam\n[/context]\n";
-        self.request.messages.push(ModelMessage::User(format!("{context}{body}")));
+        self.request.messages.push(ModelMessage::User(format!("{context}{body}")).into());
         self
     }
 
@@ -65,12 +65,10 @@ impl RequestBuilder {
         let id = CallId::from_position(TurnId(1), u32::try_from(self.request.messages.len()).unwrap(), 0);
         let call = PromptCall { id: id.clone(), name: name.to_owned(), arguments: object(arguments) };
         let summary = (!summary.is_empty()).then(|| summary.to_owned());
-        self.request.messages.push(ModelMessage::Assistant { text: String::new(), calls: vec![call] });
-        self.request.messages.push(ModelMessage::ToolResult {
-            call: id,
-            content: content.to_string(),
-            summary,
-        });
+        self.request.messages.push(ModelMessage::Assistant { text: String::new(), calls: vec![call] }.into());
+        self.request
+            .messages
+            .push(ModelMessage::ToolResult { call: id, content: content.to_string(), summary }.into());
         self
     }
 
@@ -85,12 +83,14 @@ impl RequestBuilder {
     }
 
     fn with_reply(mut self, text: &str) -> Self {
-        self.request.messages.push(ModelMessage::Assistant { text: text.to_owned(), calls: Vec::new() });
+        self.request
+            .messages
+            .push(ModelMessage::Assistant { text: text.to_owned(), calls: Vec::new() }.into());
         self
     }
 
     fn with_tool(mut self, name: &'static str) -> Self {
-        self.request.tools.push(tool(name));
+        self.request.tools = [self.request.tools.to_vec(), vec![tool(name)]].concat().into();
         self
     }
 
@@ -99,7 +99,8 @@ impl RequestBuilder {
     }
 
     fn without_tool(mut self, tool: &str) -> Self {
-        self.request.tools.retain(|spec| spec.name != tool);
+        let others = self.request.tools.iter().filter(|spec| spec.name != tool);
+        self.request.tools = others.cloned().collect::<Vec<_>>().into();
         self
     }
 }

@@ -1,10 +1,13 @@
 //! Queue of stored answers to be annotated and embedded. The table of answers is itself the queue. An answer is
 //! embedded again when the embedding model changes.
 
+use diesel::dsl::{max, sql};
 use diesel::prelude::*;
+use diesel::sql_types::BigInt;
 use jiff::{SignedDuration, Timestamp};
 
-use super::responses::{AnswerState, SharingState, next_revision};
+use super::responses::{AnswerState, NEXT_REVISION, SharingState};
+use super::search::pad_list;
 use super::shared_answers;
 use crate::conversation::memory::answer_metadata::{AnswerMetadata, RECOMMEND, STATE_TOOLS, TurnEffect};
 use crate::conversation::stream_events::CallPhase;
@@ -87,46 +90,89 @@ struct IndexingJobRow {
     attempts: i64,
 }
 
-/// Claims the row that is due for longest, and up to `limit` rows in total that may share a model call with it. The
-/// attempts are counted in advance, so that a row that crashes the program is not retried forever.
-pub fn claim_indexing_jobs(conn: &mut Conn, limit: usize, now: Timestamp) -> QueryResult<Vec<IndexingJob>> {
+/// Answers that one batch may contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BatchScope {
+    /// Answers of all users, whose metadata is extracted by code.
+    AllUsers,
+    /// At most this many answers of one user, which share a model call.
+    OneUser(usize),
+}
+
+/// Claimed batch of answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexingBatch {
+    pub jobs: Vec<IndexingJob>,
+    /// False if no other answer is due.
+    pub has_more: bool,
+}
+
+/// Loads the id of the newest stored answer; 0 if there is none.
+pub fn load_newest_answer(conn: &mut Conn) -> QueryResult<i64> {
+    let newest: Option<i64> = agent_responses::table.select(max(agent_responses::id)).first(conn)?;
+    Ok(newest.unwrap_or_default())
+}
+
+/// Claims the row that is due for longest, and the rows that may be in a batch with it. Rows after `newest` are left for
+/// a later run. The attempts are counted in advance, so that a row that crashes the program is not retried forever.
+pub fn claim_indexing_jobs(
+    conn: &mut Conn,
+    scope: BatchScope,
+    newest: i64,
+    now: Timestamp,
+) -> QueryResult<IndexingBatch> {
+    let is_due = agent_responses::not_before.le(ms(now)).and(agent_responses::id.le(newest));
     let due: Vec<IndexingJobRow> = agent_responses::table
-        .filter(PENDING.and(agent_responses::not_before.le(ms(now))))
+        .filter(PENDING.and(is_due))
         .order((agent_responses::not_before, agent_responses::id))
         .limit(MAX_DUE_ROWS)
         .select(IndexingJobRow::as_select())
         .load(conn)?;
-    let mut jobs = Vec::new();
-    for row in select_batch(due, limit) {
-        let attempt = row.attempts + 1;
-        diesel::update(agent_responses::table.find(row.id))
-            .set((
-                agent_responses::attempts.eq(attempt),
-                agent_responses::not_before.eq(ms(now + RETRY_DELAY)),
-            ))
-            .cached()
-            .run(conn)?;
-        jobs.push(IndexingJob {
+    let due_count = due.len();
+    let rows = select_batch(due, scope);
+    let has_more =
+        rows.len() < due_count || i64::try_from(due_count).is_ok_and(|count| count == MAX_DUE_ROWS);
+    let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+    if ids.is_empty() {
+        return Ok(IndexingBatch { jobs: Vec::new(), has_more });
+    }
+    diesel::update(agent_responses::table.filter(agent_responses::id.eq_any(pad_list(&ids))))
+        .set((
+            agent_responses::attempts.eq(agent_responses::attempts + 1),
+            agent_responses::not_before.eq(ms(now + RETRY_DELAY)),
+        ))
+        .cached()
+        .run(conn)?;
+    let calls = load_turn_calls(conn, rows.iter().filter_map(|row| row.turn_id).collect())?;
+    let into_job = |row: IndexingJobRow| {
+        Ok(IndexingJob {
             id: row.id,
             user: row.user_id,
             turn: row.turn_id,
             question: row.trigger_text,
             answer: row.response_text,
-            effect: load_turn_effect(conn, row.turn_id)?,
-            attempt: convert_integer(attempt)?,
-        });
-    }
-    Ok(jobs)
+            effect: row.turn_id.map_or(TurnEffect::NoToolCall, |turn| turn_effect(&calls, turn)),
+            attempt: convert_integer(row.attempts + 1)?,
+        })
+    };
+    Ok(IndexingBatch { jobs: rows.into_iter().map(into_job).collect::<QueryResult<_>>()?, has_more })
 }
 
-/// Selects the first row, and the rows that may share a model call with it. These are rows of the same user, so that the
-/// text of one user cannot affect the metadata of another. A row that failed before is retried alone.
-fn select_batch(mut due: Vec<IndexingJobRow>, limit: usize) -> Vec<IndexingJobRow> {
+/// Selects the first row, and the rows that may be in a batch with it. Rows that share a model call are from one user, so
+/// that the text of one user cannot affect the metadata of another. A row that failed before is retried alone.
+fn select_batch(mut due: Vec<IndexingJobRow>, scope: BatchScope) -> Vec<IndexingJobRow> {
     let Some(first) = due.first() else { return due };
     if first.attempts > 0 {
         due.truncate(1);
         return due;
     }
+    let limit = match scope {
+        BatchScope::AllUsers => {
+            due.retain(|row| row.attempts == 0);
+            return due;
+        }
+        BatchScope::OneUser(limit) => limit,
+    };
     let (user, is_from_turn) = (first.user_id, first.turn_id.is_some());
     due.retain(|row| row.attempts == 0 && row.user_id == user && row.turn_id.is_some() == is_from_turn);
     let mut bytes = 0;
@@ -139,26 +185,44 @@ fn select_batch(mut due: Vec<IndexingJobRow>, limit: usize) -> Vec<IndexingJobRo
     due
 }
 
+/// Tool call of a turn. A confirmed deletion was called in an earlier turn than the one in which it ran.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = tool_calls)]
+struct TurnCallRow {
+    turn_id: TurnId,
+    run_turn_id: Option<TurnId>,
+    tool_name: String,
+    effect: EffectLevel,
+    state: CallPhase,
+}
+
+/// Loads the tool calls that were called or ran in these turns.
+fn load_turn_calls(conn: &mut Conn, turns: Vec<TurnId>) -> QueryResult<Vec<TurnCallRow>> {
+    if turns.is_empty() {
+        return Ok(Vec::new());
+    }
+    let turns = pad_list(&turns);
+    tool_calls::table
+        .filter(tool_calls::turn_id.eq_any(turns.clone()).or(tool_calls::run_turn_id.eq_any(turns)))
+        .select(TurnCallRow::as_select())
+        .cached()
+        .load(conn)
+}
+
 /// Returns the most significant effect of a turn's tools.
-fn load_turn_effect(conn: &mut Conn, turn: Option<TurnId>) -> QueryResult<TurnEffect> {
-    let Some(turn) = turn else { return Ok(TurnEffect::NoToolCall) };
-    // A confirmed deletion was called in an earlier turn and ran in this one.
-    let called_or_run_in_turn = tool_calls::turn_id.eq(turn).or(tool_calls::run_turn_id.eq(turn));
-    let calls: Vec<(String, EffectLevel, CallPhase)> = tool_calls::table
-        .filter(called_or_run_in_turn)
-        .select((tool_calls::tool_name, tool_calls::effect, tool_calls::state))
-        .load(conn)?;
-    let changed =
-        calls.iter().any(|(_, effect, state)| *effect != EffectLevel::Read && *state == CallPhase::Complete);
-    let recommended = calls.iter().any(|(name, _, _)| name == RECOMMEND);
-    let only_state = calls.iter().all(|(name, _, _)| STATE_TOOLS.contains(&name.as_str()));
-    Ok(match (changed, recommended, calls.is_empty()) {
-        (true, _, _) => TurnEffect::Changed,
-        (false, true, _) => TurnEffect::Recommended,
-        (false, false, true) => TurnEffect::NoToolCall,
-        (false, false, false) if only_state => TurnEffect::ReadState,
-        (false, false, false) => TurnEffect::LookedUp,
-    })
+fn turn_effect(calls: &[TurnCallRow], turn: TurnId) -> TurnEffect {
+    let calls = || calls.iter().filter(|call| call.turn_id == turn || call.run_turn_id == Some(turn));
+    if calls().any(|call| call.effect != EffectLevel::Read && call.state == CallPhase::Complete) {
+        TurnEffect::Changed
+    } else if calls().any(|call| call.tool_name == RECOMMEND) {
+        TurnEffect::Recommended
+    } else if calls().next().is_none() {
+        TurnEffect::NoToolCall
+    } else if calls().all(|call| STATE_TOOLS.contains(&call.tool_name.as_str())) {
+        TurnEffect::ReadState
+    } else {
+        TurnEffect::LookedUp
+    }
 }
 
 /// Returns a claimed row to the queue without counting the attempt, because a temporary problem prevented it. The row
@@ -173,22 +237,32 @@ pub fn release_indexing_job(conn: &mut Conn, id: i64, now: Timestamp) -> QueryRe
         .run(conn)
 }
 
-/// Excludes a row, such as a greeting or a bare reply, from search.
-pub fn exclude_answer(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<IndexingOutcome> {
-    let updated: Option<i64> = diesel::update(agent_responses::table.find(id).filter(PENDING))
+/// Excludes rows, such as greetings or bare replies, from search. Returns the number of rows that were waiting.
+pub fn exclude_answers(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryResult<usize> {
+    if ids.is_empty() {
+        return Ok(0);
+    }
+    let waiting = agent_responses::table.filter(agent_responses::id.eq_any(pad_list(ids)).and(PENDING));
+    let excluded: Vec<i64> = diesel::update(waiting)
         .set((agent_responses::state.eq(AnswerState::Skipped), agent_responses::processed_at.eq(ms(now))))
         .returning(agent_responses::id)
         .cached()
-        .get_result(conn)
-        .optional()?;
-    Ok(updated.map_or(IndexingOutcome::NotPending, |_| IndexingOutcome::Recorded))
+        .load(conn)?;
+    Ok(excluded.len())
 }
 
+/// Number of times that the exchange of a row occurred, with earlier copies.
+const TIMES_WITH_COPIES: &str = "(SELECT coalesce(sum(copies.times), 0) + 1 FROM agent_responses AS copies
+    WHERE copies.state = 'done' AND copies.likeness = agent_responses.likeness
+    AND copies.owner = agent_responses.owner)";
+
+/// Answer whose metadata was recorded.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = agent_responses)]
-struct PendingAnswerRow {
+struct CompletedAnswerRow {
     owner: String,
     likeness: i64,
+    times: i64,
     trigger_text: String,
     response_text: String,
 }
@@ -200,85 +274,77 @@ pub fn complete_indexing_job(
     result: &IndexingResult,
     now: Timestamp,
 ) -> QueryResult<IndexingOutcome> {
-    let row: Option<PendingAnswerRow> = agent_responses::table
-        .find(id)
-        .filter(PENDING)
-        .select(PendingAnswerRow::as_select())
-        .first(conn)
-        .optional()?;
-    let Some(row) = row else { return Ok(IndexingOutcome::NotPending) };
-    let earlier_copies = retire_earlier_copies(conn, &row.owner, row.likeness, now)?;
-    let revision = next_revision(conn)?;
     let AnswerMetadata { summary, topics, keywords, kind, importance, .. } = &result.metadata;
     let vectors = result.vectors.as_ref();
-    diesel::update(agent_responses::table.find(id))
-        .set((
-            (
-                agent_responses::state.eq(AnswerState::Done),
-                agent_responses::summary.eq(summary),
-                agent_responses::topics.eq(to_json(topics)?),
-                agent_responses::keywords.eq(to_json(keywords)?),
-                agent_responses::response_type.eq(*kind),
-                agent_responses::importance.eq(importance),
-                agent_responses::extracted_by.eq(result.source),
-                agent_responses::times.eq(earlier_copies.times + 1),
-                earlier_copies.is_refused.then_some(agent_responses::for_everyone.eq(SharingState::Refused)),
-            ),
-            (
-                agent_responses::embed_model.eq(vectors.map(|vectors| vectors.model.as_str())),
-                agent_responses::trigger_vec
-                    .eq(vectors.and_then(|vectors| vectors.trigger.as_ref()).map(UnitVector::to_bytes)),
-                agent_responses::response_vec.eq(vectors.map(|vectors| vectors.response.to_bytes())),
-                agent_responses::revision.eq(revision),
-                agent_responses::processed_at.eq(ms(now)),
-            ),
-        ))
-        .cached()
-        .run(conn)?;
+    let completed: Option<CompletedAnswerRow> =
+        diesel::update(agent_responses::table.find(id).filter(PENDING))
+            .set((
+                (
+                    agent_responses::state.eq(AnswerState::Done),
+                    agent_responses::summary.eq(summary),
+                    agent_responses::topics.eq(to_json(topics)?),
+                    agent_responses::keywords.eq(to_json(keywords)?),
+                    agent_responses::response_type.eq(*kind),
+                    agent_responses::importance.eq(importance),
+                    agent_responses::extracted_by.eq(result.source),
+                    agent_responses::times.eq(sql::<BigInt>(TIMES_WITH_COPIES)),
+                ),
+                (
+                    agent_responses::embed_model.eq(vectors.map(|vectors| vectors.model.as_str())),
+                    agent_responses::trigger_vec
+                        .eq(vectors.and_then(|vectors| vectors.trigger.as_ref()).map(UnitVector::to_bytes)),
+                    agent_responses::response_vec.eq(vectors.map(|vectors| vectors.response.to_bytes())),
+                    agent_responses::revision.eq(sql::<BigInt>(NEXT_REVISION)),
+                    agent_responses::processed_at.eq(ms(now)),
+                ),
+            ))
+            .returning(CompletedAnswerRow::as_returning())
+            .cached()
+            .get_result(conn)
+            .optional()?;
+    let Some(row) = completed else { return Ok(IndexingOutcome::NotPending) };
+    if row.times > 1 {
+        retire_earlier_copies(conn, id, &row, now)?;
+    }
     if result.is_shareable {
         shared_answers::suggest_answer(conn, id, &row.trigger_text, &row.response_text)?;
     }
     Ok(IndexingOutcome::Recorded)
 }
 
-/// Properties of earlier copies of an exchange.
-#[derive(Debug, Default)]
-struct EarlierCopies {
-    /// Number of times the exchange occurred.
-    times: i64,
-    /// True if an admin refused to share the exchange with everyone.
-    is_refused: bool,
-}
-
-/// Retires earlier copies of the same exchange, so that a search finds only the newest one.
+/// Retires earlier copies of the same exchange, so that a search finds only the newest one. If an admin refused to share
+/// a copy with everyone, the refusal applies to the newest one.
 fn retire_earlier_copies(
     conn: &mut Conn,
-    owner: &str,
-    text_hash: i64,
+    newest: i64,
+    CompletedAnswerRow { owner, likeness, .. }: &CompletedAnswerRow,
     now: Timestamp,
-) -> QueryResult<EarlierCopies> {
-    let copies: Vec<(i64, i64, SharingState)> = agent_responses::table
-        .filter(DONE.and(agent_responses::likeness.eq(text_hash)).and(agent_responses::owner.eq(owner)))
-        .select((agent_responses::id, agent_responses::times, agent_responses::for_everyone))
+) -> QueryResult<()> {
+    let is_copy = agent_responses::likeness.eq(likeness).and(agent_responses::owner.eq(owner));
+    let copies: Vec<(i64, SharingState)> = agent_responses::table
+        .filter(DONE.and(is_copy).and(agent_responses::id.ne(newest)))
+        .select((agent_responses::id, agent_responses::for_everyone))
         .load(conn)?;
-    let mut earlier_copies = EarlierCopies::default();
-    for (id, times, sharing) in copies {
-        earlier_copies.times += times;
-        earlier_copies.is_refused |= sharing == SharingState::Refused;
-        let revision = next_revision(conn)?;
+    if copies.iter().any(|(_, sharing)| *sharing == SharingState::Refused) {
+        diesel::update(agent_responses::table.find(newest))
+            .set(agent_responses::for_everyone.eq(SharingState::Refused))
+            .cached()
+            .run(conn)?;
+    }
+    for (id, _) in copies {
         diesel::update(agent_responses::table.find(id))
             .set((
                 agent_responses::state.eq(AnswerState::Repeated),
                 agent_responses::embed_model.eq(None::<String>),
                 agent_responses::trigger_vec.eq(None::<Vec<u8>>),
                 agent_responses::response_vec.eq(None::<Vec<u8>>),
-                agent_responses::revision.eq(revision),
+                agent_responses::revision.eq(sql::<BigInt>(NEXT_REVISION)),
                 agent_responses::processed_at.eq(ms(now)),
             ))
             .cached()
             .run(conn)?;
     }
-    Ok(earlier_copies)
+    Ok(())
 }
 
 /// Returns whether any answer is indexed.
@@ -336,7 +402,6 @@ pub fn store_vectors(
     vectors: &EmbeddedAnswer,
     now: Timestamp,
 ) -> QueryResult<IndexingOutcome> {
-    let revision = next_revision(conn)?;
     let updated: Option<i64> = diesel::update(agent_responses::table.find(id).filter(DONE))
         .set((
             agent_responses::embed_model.eq(&vectors.model),
@@ -344,7 +409,7 @@ pub fn store_vectors(
             agent_responses::response_vec.eq(vectors.response.to_bytes()),
             agent_responses::embed_attempts.eq(0),
             agent_responses::embed_failed_by.eq(None::<String>),
-            agent_responses::revision.eq(revision),
+            agent_responses::revision.eq(sql::<BigInt>(NEXT_REVISION)),
             agent_responses::processed_at.eq(ms(now)),
         ))
         .returning(agent_responses::id)

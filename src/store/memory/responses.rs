@@ -195,7 +195,7 @@ pub(in crate::store) fn store_turn_answer(
 }
 
 /// Expression for the next revision. Incremental readers use the revision of a row as their cursor.
-const NEXT_REVISION: &str = "(SELECT coalesce(max(revision), 0) + 1 FROM agent_responses)";
+pub(super) const NEXT_REVISION: &str = "(SELECT coalesce(max(revision), 0) + 1 FROM agent_responses)";
 
 /// Loads the next revision, for a change of several rows.
 pub(in crate::store) fn next_revision(conn: &mut Conn) -> QueryResult<i64> {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
+use diesel::sqlite::Sqlite;
 use jiff::Timestamp;
 
 use super::groups;
@@ -162,7 +163,7 @@ pub fn load_candidates(
 }
 
 /// Pads a list with copies of its last value to a power of two, so that only few distinct statements are cached.
-fn pad_list<T: Clone>(values: &[T]) -> Vec<T> {
+pub(super) fn pad_list<T: Clone>(values: &[T]) -> Vec<T> {
     let mut padded = values.to_vec();
     if let Some(last) = values.last() {
         padded.resize(values.len().next_power_of_two(), last.clone());
@@ -192,9 +193,10 @@ fn build_candidate(row: AnswerRow, query: Option<VectorQuery<'_>>) -> RecallCand
     }
 }
 
-#[derive(Queryable, Selectable)]
+#[derive(QueryableByName)]
 #[diesel(table_name = agent_responses)]
 struct VectorChangeRow {
+    owner: String,
     id: i64,
     revision: i64,
     embed_model: Option<String>,
@@ -202,26 +204,32 @@ struct VectorChangeRow {
     response_vec: Option<Vec<u8>>,
 }
 
-/// Loads at most `limit` changes to an owner's rows after a revision, in order, for an index of this model's vectors.
+/// Query for the next changes of one owner.
+const OWNER_CHANGES: &str = "SELECT * FROM (
+    SELECT owner, id, revision, embed_model, trigger_vec, response_vec FROM agent_responses
+    WHERE owner = ? AND revision > ? ORDER BY revision LIMIT ?)";
+
+/// Loads the changes to the rows of each owner after the owner's revision, at most `limit` for each, for an index of this
+/// model's vectors.
 pub fn load_vector_changes(
     conn: &mut Conn,
-    owner: &str,
+    revisions: &[(&str, i64)],
     model: &str,
-    after_revision: i64,
     limit: i64,
-) -> QueryResult<Vec<VectorChange>> {
-    let rows: Vec<VectorChangeRow> = agent_responses::table
-        .filter(agent_responses::owner.eq(owner).and(agent_responses::revision.gt(after_revision)))
-        .order(agent_responses::revision)
-        .limit(limit)
-        .select(VectorChangeRow::as_select())
-        .load(conn)?;
-    let into_change = |row: VectorChangeRow| {
+) -> QueryResult<HashMap<String, Vec<VectorChange>>> {
+    let mut query =
+        diesel::sql_query(vec![OWNER_CHANGES; revisions.len()].join(" UNION ALL ")).into_boxed::<Sqlite>();
+    for (owner, revision) in revisions {
+        query = query.bind::<Text, _>(*owner).bind::<BigInt, _>(*revision).bind::<BigInt, _>(limit);
+    }
+    let mut changes: HashMap<String, Vec<VectorChange>> = HashMap::new();
+    for row in query.cached().load::<VectorChangeRow>(conn)? {
         let response = row.response_vec.filter(|_| row.embed_model.as_deref() == Some(model));
         let response = response.as_deref().and_then(UnitVector::from_bytes);
         let trigger = row.trigger_vec.as_deref().and_then(UnitVector::from_bytes);
         let vectors = response.map(|response| RowVectors { trigger, response });
-        VectorChange { id: row.id, revision: row.revision, vectors }
-    };
-    Ok(rows.into_iter().map(into_change).collect())
+        let change = VectorChange { id: row.id, revision: row.revision, vectors };
+        changes.entry(row.owner).or_default().push(change);
+    }
+    Ok(changes)
 }

@@ -9,7 +9,9 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
 use super::groups::{self, SharedMessage};
-use super::indexing_queue::{self, AnnotationSource, EmbeddedAnswer, IndexingOutcome, IndexingResult};
+use super::indexing_queue::{
+    self, AnnotationSource, BatchScope, EmbeddedAnswer, IndexingJob, IndexingOutcome, IndexingResult,
+};
 use super::responses::{self, AnswerOwner, NewAnswer};
 use super::search::{self, VectorQuery, VisibleOwners};
 use super::shared_answers;
@@ -120,10 +122,10 @@ fn find_candidates(
     query: &str,
 ) -> Vec<RecallCandidate> {
     let owners = search::load_visible_owners(conn, viewer).unwrap();
-    for owner in owners.keys() {
-        let after = index.revision(owner, MODEL);
-        let changes = search::load_vector_changes(conn, owner, MODEL, after, 1_000).unwrap();
-        index.apply_changes(owner, MODEL, changes);
+    let revisions: Vec<_> =
+        owners.keys().iter().map(|owner| (owner.as_str(), index.revision(owner, MODEL))).collect();
+    for (owner, changes) in search::load_vector_changes(conn, &revisions, MODEL, 1_000).unwrap() {
+        index.apply_changes(&owner, MODEL, changes);
     }
     let query_vector = vector(query);
     let by_vector = index.find_candidates(owners.keys(), &query_vector, 1_000, -1.0);
@@ -199,8 +201,30 @@ fn answer_is_stored_and_indexed_once() {
         indexing_queue::complete_indexing_job(&mut conn, id, &result, NOW).unwrap(),
         IndexingOutcome::NotPending
     );
-    assert_eq!(indexing_queue::exclude_answer(&mut conn, id, NOW).unwrap(), IndexingOutcome::NotPending);
-    assert_eq!(indexing_queue::claim_indexing_jobs(&mut conn, 9, LATER).unwrap(), []);
+    assert_eq!(indexing_queue::exclude_answers(&mut conn, &[id], NOW).unwrap(), 0);
+    assert_eq!(claim_jobs(&mut conn, BatchScope::AllUsers, LATER), []);
+}
+
+fn claim_jobs(conn: &mut Conn, scope: BatchScope, now: Timestamp) -> Vec<IndexingJob> {
+    indexing_queue::claim_indexing_jobs(conn, scope, i64::MAX, now).unwrap().jobs
+}
+
+#[test]
+fn batch_without_a_model_call_contains_answers_of_all_users() {
+    let mut conn = scratch();
+    let [ann, bob] = [1, 2].map(|n| create_user(&mut conn, n));
+    for (n, user) in [ann, bob, ann].into_iter().enumerate() {
+        let source = format!("turn:{n}");
+        store_answer(&mut conn, &source, AnswerOwner::User(user), Some(user), ("add heat", "Added Heat."));
+    }
+    let mut claim = |newest, now| {
+        let batch =
+            indexing_queue::claim_indexing_jobs(&mut conn, BatchScope::AllUsers, newest, now).unwrap();
+        (batch.jobs.iter().map(|job| job.id).collect::<Vec<_>>(), batch.has_more)
+    };
+    assert_eq!(claim(2, NOW), (vec![1, 2], false));
+    assert_eq!(claim(3, NOW), (vec![3], false));
+    assert_eq!(claim(3, LATER), (vec![1], true), "a row that failed is alone");
 }
 
 #[test]
@@ -209,11 +233,7 @@ fn claimed_row_is_leased_and_counts_attempts() {
     let ann = create_user(&mut conn, 1);
     store_answer(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("add heat", "Added Heat."));
     let claim_attempts = |conn: &mut Conn, now| {
-        indexing_queue::claim_indexing_jobs(conn, 9, now)
-            .unwrap()
-            .into_iter()
-            .map(|job| job.attempt)
-            .collect::<Vec<_>>()
+        claim_jobs(conn, BatchScope::AllUsers, now).into_iter().map(|job| job.attempt).collect::<Vec<_>>()
     };
     assert_eq!(claim_attempts(&mut conn, NOW), [1]);
     assert_eq!(claim_attempts(&mut conn, NOW), [0_u32; 0]);
@@ -232,7 +252,7 @@ fn batch_contains_only_first_attempts_for_one_user() {
         store_answer(&mut conn, &source, AnswerOwner::User(user), Some(user), ("add heat", answer));
     }
     let mut claim_ids = |limit, now| {
-        let jobs = indexing_queue::claim_indexing_jobs(&mut conn, limit, now).unwrap();
+        let jobs = claim_jobs(&mut conn, BatchScope::OneUser(limit), now);
         jobs.into_iter().map(|job| job.id).collect::<Vec<_>>()
     };
     assert_eq!(claim_ids(2, NOW), [1, 3]);
@@ -270,7 +290,7 @@ fn excluded_answer_is_not_found() {
     let id =
         store_answer(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("hello walrus", "Hi walrus."));
     assert_eq!(find_answer_ids(&mut conn, ann, "walrus"), [id]);
-    indexing_queue::exclude_answer(&mut conn, id, NOW).unwrap();
+    indexing_queue::exclude_answers(&mut conn, &[id], NOW).unwrap();
     assert_eq!(find_answer_ids(&mut conn, ann, "walrus"), [0_i64; 0]);
 }
 

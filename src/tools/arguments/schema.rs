@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
+use crate::conversation::transcript::UserRights;
+
 /// Builds the JSON Schema of `Args` without keywords that a model does not need. The doc comments of fields become
 /// their descriptions. A field `instance` selects one of `instance_names`.
 pub fn argument_schema<Args: JsonSchema>(instance_names: &[&str]) -> Value {
@@ -33,16 +35,31 @@ pub enum InstanceChoice {
     Ordinary,
 }
 
+impl InstanceChoice {
+    pub fn from_rights(rights: UserRights) -> Self {
+        if rights.may_use_four_k() { Self::Offered } else { Self::Ordinary }
+    }
+}
+
+/// Choices that a tool offers to a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferedChoices {
+    pub instance: InstanceChoice,
+    /// Values of the property `quality`. The list is empty if the tool has no such property, or no profile is known yet.
+    pub quality_names: Vec<String>,
+}
+
 /// Builds the schema that the model gets: without the limits that parsing checks, without the choice of an instance if
 /// the user has none, and with the choices of the property `quality`, if any are known.
-pub fn offered_schema(schema: &Value, choice: InstanceChoice, quality_names: &[String]) -> Value {
+pub fn offered_schema(schema: &Value, choices: &OfferedChoices) -> Value {
     let mut offered = schema.clone();
     strip_keywords(&mut offered, &["minLength", "minItems", "maxItems", "minimum", "maximum"]);
-    if choice == InstanceChoice::Ordinary {
+    if choices.instance == InstanceChoice::Ordinary {
         for pointer in ["", "/properties/items/items"] {
             remove_optional_instance(&mut offered, pointer);
         }
     }
+    let quality_names = &choices.quality_names;
     if let Some(quality) = offered.pointer_mut("/properties/quality").filter(|_| !quality_names.is_empty()) {
         quality["enum"] = json!(quality_names);
     }

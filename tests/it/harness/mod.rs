@@ -169,11 +169,11 @@ impl TestApp {
 
     /// Returns the results of all tool calls in the last request, as the model reads them.
     pub(crate) fn results(&self) -> Vec<String> {
-        let result = |message| match message {
-            ModelMessage::ToolResult { content, .. } => Some(content),
+        let result = |message: &ModelMessage| match message {
+            ModelMessage::ToolResult { content, .. } => Some(content.clone()),
             ModelMessage::User(_) | ModelMessage::Assistant { .. } => None,
         };
-        self.last_request().messages.into_iter().filter_map(result).collect()
+        self.last_request().messages.iter().filter_map(|message| result(message)).collect()
     }
 
     /// Returns the path of the database, for tests that interfere with it.

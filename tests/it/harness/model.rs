@@ -126,7 +126,7 @@ impl Model for Gated {
 
 /// Returns the text of all messages of a request, of both sides.
 pub(crate) fn request_text(request: &ModelRequest) -> String {
-    let words = request.messages.iter().map(|message| match message {
+    let words = request.messages.iter().map(|message| match &**message {
         ModelMessage::User(text) | ModelMessage::Assistant { text, .. } => text.as_str(),
         ModelMessage::ToolResult { content, .. } => content,
     });

@@ -367,7 +367,7 @@ impl World {
         };
         requests
             .last()
-            .and_then(|request| request.messages.iter().rev().find_map(user_text))
+            .and_then(|request| request.messages.iter().rev().find_map(|message| user_text(message)))
             .unwrap_or_default()
     }
 
@@ -383,7 +383,10 @@ impl World {
             ModelMessage::ToolResult { content, .. } => Some(content.clone()),
             ModelMessage::User(_) | ModelMessage::Assistant { .. } => None,
         };
-        requests.last().and_then(|request| request.messages.iter().rev().find_map(shown)).unwrap_or_default()
+        requests
+            .last()
+            .and_then(|request| request.messages.iter().rev().find_map(|message| shown(message)))
+            .unwrap_or_default()
     }
 
     pub(crate) fn now(&self) -> Timestamp {
