@@ -131,7 +131,7 @@ pub(crate) struct TestedParts {
     pub(crate) twilio: Option<Arc<Twilio>>,
     /// Caller of the models, which remembers whether their server worked.
     pub(crate) models: Arc<ModelCaller>,
-    /// Signal that a test has ended.
+    /// Signal that a test has ended, or that a server was changed.
     pub(crate) test_ended: Arc<Notify>,
     /// `None` without an account.
     pub(crate) public_address: Option<PublicAddress>,
@@ -191,15 +191,20 @@ impl ConnectionTester {
         if let (SettingGroup::People, Some(config)) = (group, &self.0.parts.config) {
             findings.push(operator_finding(config, Clock::System.now()));
         }
-        self.0.parts.test_ended.notify_one();
+        self.request_check();
         TestOutcome::Finished(findings)
+    }
+
+    /// Has all connections checked again soon, after a change at a server.
+    pub(crate) fn request_check(&self) {
+        self.0.parts.test_ended.notify_one();
     }
 
     /// Tests one connection. Returns `Busy` while another test is running, because a hanging test would block a queue.
     pub(crate) async fn check_connection(&self, connection: ConnectionKind) -> TestOutcome {
         let Ok(_permit) = self.0.test_permit.try_acquire() else { return TestOutcome::Busy };
         let findings = self.find_problems_in_time(connection, TestExtent::Complete).await;
-        self.0.parts.test_ended.notify_one();
+        self.request_check();
         TestOutcome::Finished(findings)
     }
 

@@ -10,10 +10,13 @@ use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
 use bytes::Bytes;
+use dialarr::clock::Clock;
 use dialarr::conversation::model_request::ModelRequest;
+use dialarr::conversation::transcript::Address;
 use dialarr::doctor::phone::PublicAddress;
 use dialarr::http::HttpClient;
 use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse};
+use dialarr::messaging::fake::{FakeAccount, FakeTwilio};
 use futures_util::FutureExt;
 use http::{Response, StatusCode};
 use serde_json::json;
@@ -253,6 +256,41 @@ async fn model_that_called_no_tool_in_its_test_fails_on_home_until_it_calls_one(
         let (attention, connections) = home(&mut browser).await;
         assert!(!attention.contains("a-model"), "{attention}");
         assert!(connections.contains("Model Works a-model responds"), "{connections}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn webhook_that_the_assistant_installed_is_noticed_at_once() {
+    let account = FakeAccount {
+        account_sid: "AC00000000000000000000000000000000".to_owned(),
+        auth_token: "a-simulated-token".into(),
+        number: Address::new("+15550100000"),
+        public_url: "https://sms.example.org".to_owned(),
+    };
+    let twilio = FakeTwilio::new(account, Clock::System);
+    let url = serve(twilio.router()).await;
+    with_settings(&[], async |app, _| {
+        let mut browser = app.browser().await;
+        let page = browser.get("/setup").await;
+        browser.presses(&page, "Save and continue", &[("CONSOLE_PASSWORD", "a horse and a battery")]).await;
+        let page = browser.get("/settings").await;
+        let page = browser.presses(&page, "Save People", &[("ADMIN_PHONE", ANN)]).await;
+        let entered = [
+            ("TWILIO_API_URL", url.as_str()),
+            ("TWILIO_ACCOUNT_SID", "AC00000000000000000000000000000000"),
+            ("TWILIO_AUTH_TOKEN", "a-simulated-token"),
+            ("TWILIO_PHONE_NUMBER", "+15550100000"),
+            ("PUBLIC_URL", "https://sms.example.org"),
+        ];
+        browser.presses(&page, "Save Texting", &entered).await.assert_shows(200, "Saved.");
+        await_home(&mut browser, "Twilio Failure").await;
+
+        let page = browser.get("/setup?step=webhooks").await;
+        let page = browser.presses(&page, "Save and show the changes", &[]).await;
+        browser.presses(&page, "Install webhooks", &[]).await.assert_shows(200, "done Twilio number");
+        await_home(&mut browser, "Twilio Works").await;
+        browser.get("/setup?step=finish").await.assert_shows(200, "Texting done");
     })
     .await;
 }

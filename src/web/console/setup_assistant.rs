@@ -158,8 +158,11 @@ impl SetupPageRequest<'_> {
         Ok(LoadedSetup { version, sources, has_installed_webhooks })
     }
 
-    /// Returns whether a connection of the step does not work.
-    fn fails(&self, step: SetupStep) -> bool {
+    /// Returns whether a connection of the step does not work. Texting needs the webhooks, which are installed after it.
+    fn fails(&self, step: SetupStep, has_installed_webhooks: bool) -> bool {
+        if step == SetupStep::Texting && !has_installed_webhooks {
+            return false;
+        }
         let Some(group) = step.tested_group() else { return false };
         let connections = self.console.connections.current();
         connections.iter().any(|state| state.kind.group() == Some(group) && state.failure().is_some())
@@ -231,7 +234,10 @@ impl SetupPageRequest<'_> {
             path: step_path(other),
             is_current: other == step,
             state: match progress.is_done(other) {
-                true if failed_test.filter(|_| other == step).unwrap_or_else(|| self.fails(other)) => {
+                true if failed_test
+                    .filter(|_| other == step)
+                    .unwrap_or_else(|| self.fails(other, loaded.has_installed_webhooks)) =>
+                {
                     StepState::Failing
                 }
                 true => StepState::Done,

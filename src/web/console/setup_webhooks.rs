@@ -54,6 +54,7 @@ pub(in crate::web) async fn install_webhooks(
     let (intent, now) = (audit_entry("write", json!({})), console.clock.now());
     console.db.write(move |conn| audit::record_intent(conn, &intent, now)).await?;
     let setups = run_setup(&sources, SetupMode::Apply).await;
+    console.connection_tester.current().request_check();
     // Without an outcome the row keeps saying that the change was started.
     if let Ok(setups) = &setups {
         let (entry, now) = (outcome_entry(setups), console.clock.now());
