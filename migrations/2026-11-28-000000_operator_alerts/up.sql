@@ -2,7 +2,8 @@
 CREATE TABLE alerts (
   id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
   kind TEXT NOT NULL CHECK (kind = 'newcomer' OR kind = 'removal_request' OR kind = 'unknown_outcome'
-    OR kind = 'connection_lost' OR kind = 'connection_back' OR kind = 'budget_spent'),
+    OR kind = 'connection_lost' OR kind = 'connection_back' OR kind = 'budget_spent'
+    OR kind = 'backup_failed'),
   target TEXT NOT NULL CHECK (target = 'ntfy' OR target = 'pushover' OR target = 'webhook'),
   body TEXT NOT NULL,                -- contains no phone numbers and no names
   state TEXT NOT NULL CHECK (state = 'queued' OR state = 'sent' OR state = 'failed'),

@@ -46,6 +46,8 @@ pub(super) fn find_new_alerts(
     }
     let spent = "Today's model budget is used up. Until midnight only short commands work.".to_owned();
     new.extend(find_event_alert(conn, AlertKind::BudgetSpent, open.budget_messages, spent, now)?);
+    let backup = "The last backup failed. The output of dialarr backup has the reason.".to_owned();
+    new.extend(find_event_alert(conn, AlertKind::BackupFailed, open.failed_backups, backup, now)?);
     new.extend(find_connection_alerts(conn, connections, now)?);
     Ok(new)
 }

@@ -80,9 +80,12 @@ async fn announce_setup(app: &App, sources: &ConfigSources, bind: SocketAddr) ->
     }
     let now = app.console.clock.now();
     let link = app.db.write(move |conn| auth::create_link(conn, Actor::Dialarr, now)).await?;
+    let hint = match bind.ip().is_loopback() {
+        true => "only this machine can open it; for others, set CONSOLE_BIND=0.0.0.0:3001 and restart",
+        false => "on another machine, use this machine's address",
+    };
     tracing::warn!(
-        "nothing is configured; set up Dialarr at {url}{link} (works once, for ten minutes; hint: on another machine, \
-         use this machine's address)"
+        "nothing is configured; set up Dialarr at {url}{link} (works once, for ten minutes; hint: {hint})"
     );
     Ok(())
 }

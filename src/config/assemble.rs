@@ -35,8 +35,6 @@ use crate::telemetry::{self, LogFormat, LogSettings};
 const DEFAULT_CONCURRENT: u64 = 64;
 /// The same for a server in a private network, whose hardware is shared by few users.
 const DEFAULT_PRIVATE_CONCURRENT: u64 = 8;
-const LANGUAGES: [&str; 6] = ["es", "fr", "de", "pt", "it", "nl"];
-const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
 const MAX_DAILY_TOKENS: u64 = 1_000_000_000_000;
 /// Maximum length of the operator's addition to the prompt, which every request contains.
 const MAX_PROMPT_ADDITION_CHARS: usize = 1_000;
@@ -204,8 +202,9 @@ fn read_llm(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPrices>
     let base_url = reader.read_url(variables::LLM_BASE_URL);
     let model = reader.read_text(variables::LLM_MODEL);
     let context_window = reader.read_number(variables::LLM_CONTEXT_WINDOW, 1_000..=100_000_000).into_option();
-    let mut efforts = vec![("auto", None)];
-    efforts.extend(EFFORTS.map(|effort| (effort, Some(effort.to_owned()))));
+    let efforts = variables::LLM_REASONING_EFFORT.values.words().iter();
+    let efforts: Vec<_> =
+        efforts.map(|(word, _)| (*word, Some((*word).to_owned()).filter(|word| word != "auto"))).collect();
     let reasoning_effort = reader.read_choice(variables::LLM_REASONING_EFFORT, &efforts).unwrap_or(None);
     let token_fields = [
         ("auto", None),
@@ -335,7 +334,7 @@ fn read_conversation(reader: &mut VariableReader<'_>) -> Conversation {
     let codes = [("bulk", ConfirmCode::Bulk), ("always", ConfirmCode::Always)];
     let reactions = [("silent", SmsReactions::Silent), ("text", SmsReactions::Text)];
     let triage_levels =
-        [("off", TriageLevel::Off), ("heuristic", TriageLevel::Heuristic), ("ai", TriageLevel::Ai)];
+        [("heuristic", TriageLevel::Heuristic), ("off", TriageLevel::Off), ("ai", TriageLevel::Ai)];
     let skipping = [("never", ModelSkipping::Never), ("sure", ModelSkipping::IfSure)];
     let metadata_sources = [("model", MetadataSource::ByModel), ("code", MetadataSource::ByCode)];
     let idle_minutes = reader.read_number(variables::CONVERSATION_IDLE_MINUTES, 1..=10_080).unwrap_or(30);
@@ -438,9 +437,11 @@ fn parse_quiet(text: &str) -> Result<Option<QuietHours>, String> {
 
 fn parse_language(code: &str) -> Result<String, String> {
     let code = code.to_ascii_lowercase();
-    if LANGUAGES.contains(&code.as_str()) {
+    let languages: Vec<&str> =
+        variables::CONFIRM_LANGS.values.words().iter().map(|(word, _)| *word).collect();
+    if languages.contains(&code.as_str()) {
         Ok(code)
     } else {
-        Err(format!("not one of {}", LANGUAGES.join(", ")))
+        Err(format!("not one of {}", languages.join(", ")))
     }
 }

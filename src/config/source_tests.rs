@@ -161,6 +161,28 @@ fn every_setting_has_a_label_and_one_sentence_of_help() {
 }
 
 #[test]
+fn words_of_the_table_are_those_that_are_accepted() {
+    for variable in VARIABLES.iter().filter(|variable| !variable.values.words().is_empty()) {
+        let words: Vec<&str> = variable.values.words().iter().map(|(word, _)| *word).collect();
+        let value = |word: &str| (variable.name.to_owned(), word.to_owned());
+        let reasons = |word: &str| {
+            let needed = [("TZ", "UTC"), ("CONSOLE_BIND", "127.0.0.1:3001")];
+            let needed = needed.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let sources = ConfigSources::from_environment(needed.into_iter().chain([value(word)]));
+            let problems = Config::from_sources(&sources).map_or_else(|error| error.list, |_| Vec::new());
+            problems.into_iter().map(|problem| problem.reason).collect::<Vec<_>>()
+        };
+        for word in &words {
+            assert_eq!(reasons(word), [""; 0], "{}={word}", variable.name);
+        }
+        let refused = reasons("neither");
+        assert!(refused.concat().ends_with(&format!("not one of {}", words.join(", "))), "{refused:?}");
+        let (_, example) = variable.example.split_once('=').unwrap();
+        assert!(example.split(',').all(|word| words.contains(&word)), "{}", variable.example);
+    }
+}
+
+#[test]
 fn every_variable_of_the_table_is_read() {
     let code =
         [include_str!("assemble.rs"), include_str!("bootstrap.rs"), include_str!("model_prices.rs")].concat();

@@ -1,5 +1,7 @@
 //! Table of all settings: names, examples, and the properties that forms and the command line use.
 
+use AllowedValues::{AnyOf, OneOf};
+
 /// Default of `TWILIO_API_URL`.
 pub(super) const DEFAULT_TWILIO_API_URL: &str = "https://api.twilio.com";
 /// Default of `LLM_BASE_URL`.
@@ -19,7 +21,32 @@ pub struct Variable {
     pub label: &'static str,
     /// Sentence that explains the field.
     pub help: &'static str,
+    pub values: AllowedValues,
 }
+
+/// Values that a setting can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AllowedValues {
+    /// Any value that the setting's own rules accept.
+    Any,
+    /// One of these words, the default first.
+    OneOf(&'static [AllowedWord]),
+    /// A list of any of these words.
+    AnyOf(&'static [AllowedWord]),
+}
+
+impl AllowedValues {
+    /// Returns the words; none if there are many values.
+    pub fn words(self) -> &'static [AllowedWord] {
+        match self {
+            Self::Any => &[],
+            Self::OneOf(words) | Self::AnyOf(words) => words,
+        }
+    }
+}
+
+/// Word that a setting can have, and its meaning for people.
+pub type AllowedWord = (&'static str, &'static str);
 
 /// Group of settings that belong into one form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,8 +154,10 @@ const fn secret_of(
 }
 
 macro_rules! variables {
+    (@values) => { AllowedValues::Any };
+    (@values $values:expr) => { $values };
     ($($group:ident {
-        $($name:ident = $value:literal, $kind:expr, $label:literal, $help:literal;)*
+        $($name:ident = $value:literal, $kind:expr, $label:literal, $help:literal $(, $values:expr)?;)*
     })*) => {
         $($(
             pub const $name: Variable = Variable {
@@ -138,6 +167,7 @@ macro_rules! variables {
                 kind: $kind,
                 label: $label,
                 help: $help,
+                values: variables!(@values $($values)?),
             };
         )*)*
         /// All settings, group by group.
@@ -156,15 +186,16 @@ variables! {
         SECRETS_FILE = "dialarr.secrets.json", ENVIRONMENT_ONLY,
             "Secrets file", "Path of the file with the stored secrets, by default beside the database.";
         LOG_FORMAT = "pretty", PLAIN_AT_START,
-            "Log format", "Format of log lines: pretty, or json for machines.";
+            "Log format", "Format of log lines.",
+            OneOf(&[("pretty", "Text for people"), ("json", "JSON for machines")]);
         RUST_LOG = "info,dialarr=debug", PLAIN_AT_START,
             "Log filter", "Log level, or a list of target=level pairs.";
     }
     People {
         ADMIN_PHONE = "+15550100123", PLAIN,
-            "Your phone number", "Phone number that becomes an admin if it is unknown.";
+            "Your phone number", "Phone number that becomes an admin, with the country code.";
         PHONE_WHITELIST = "+15550100123,+15550100124", PLAIN,
-            "Members", "Phone numbers that become members if they are unknown.";
+            "Members", "Phone numbers that may text without approval, separated by commas.";
         TZ = "Europe/Berlin", PLAIN,
             "Time zone", "Time zone of displayed times, such as Europe/Berlin.";
     }
@@ -198,15 +229,23 @@ variables! {
         LLM_CONTEXT_WINDOW = "128000", PLAIN,
             "Context window", "Context size of the model in tokens, for the meter in the console.";
         LLM_REASONING_EFFORT = "auto", PLAIN,
-            "Reasoning effort", "Reasoning effort: auto, none, minimal, low, medium, high or xhigh.";
+            "Reasoning effort", "Time that the model spends on thinking before it answers.",
+            OneOf(&[
+                ("auto", "Server default"), ("none", "None"), ("minimal", "Minimal"), ("low", "Low"),
+                ("medium", "Medium"), ("high", "High"), ("xhigh", "Highest"),
+            ]);
         LLM_TOKEN_FIELD = "auto", PLAIN,
-            "Token limit field", "Request field that limits an answer: auto, max_tokens or max_completion_tokens.";
+            "Token limit field", "Request field that limits the length of an answer.",
+            OneOf(&[
+                ("auto", "Chosen by server"), ("max_tokens", "max_tokens"),
+                ("max_completion_tokens", "max_completion_tokens"),
+            ]);
         LLM_MAX_CONCURRENT = "64", PLAIN,
             "Concurrent requests", "Highest limit of concurrent requests to the model.";
         PROMPT_ADDITION = "The kids are 6 and 9.", PLAIN,
             "Addition to the prompt", "Text that the model reads in each request, at most 1,000 characters; it changes no rule that code checks.";
         LLM_PRICE_INPUT = "0.75", PLAIN,
-            "Input price", "Price of a million input tokens, for a model without prices in the list.";
+            "Input price", "Price of a million input tokens, for a model whose prices are not in the list of models.";
         LLM_PRICE_CACHED = "0.075", PLAIN,
             "Cached input price", "Price of a million input tokens that the server had cached.";
         LLM_PRICE_OUTPUT = "4.50", PLAIN,
@@ -220,7 +259,8 @@ variables! {
         EMBEDDINGS_FLOOR = "0.30", PLAIN,
             "Minimum similarity", "Similarity from 0 to 1 above which texts count as related.";
         MEMORY_NOTES = "model", PLAIN,
-            "Summaries for memory", "Source of the summaries by which answers are found again: model or code.";
+            "Summaries for memory", "Source of the summaries by which answers are found again.",
+            OneOf(&[("model", "Written by the model"), ("code", "Made without the model")]);
     }
     Texting {
         PUBLIC_URL = "https://sms.example.org", PLAIN,
@@ -242,7 +282,8 @@ variables! {
         TWILIO_API_URL = "https://api.twilio.com", PLAIN,
             "Twilio API URL", "Base URL of Twilio's API, which only tests and proxies change.";
         TWILIO_MMS = "off", PLAIN,
-            "Posters as pictures", "Whether posters are sent as MMS: on or off.";
+            "Posters as pictures", "Whether posters are sent as MMS.",
+            OneOf(&[("on", "Sent"), ("off", "Not sent")]);
     }
     Notifications {
         NOTIFICATION_SECRET = "0123456789abcdef", UNBOUND_SECRET,
@@ -270,7 +311,8 @@ variables! {
         CONSOLE_PASSWORD = "'four words you remember'", UNBOUND_SECRET,
             "Console password", "Password of at least 10 characters, or an argon2id hash of one.";
         CONSOLE_AUTH = "password", PLAIN,
-            "Console sign-in", "password, or none for a console on a loopback address only.";
+            "Console sign-in", "Whether the console asks for a sign-in; only a console that other machines cannot reach may do without.",
+            OneOf(&[("password", "Required"), ("none", "Not required")]);
         CONSOLE_HOSTS = "dialarr.home.lan,dialarr.example.org", PLAIN,
             "Console host names", "Further host names of the console.";
     }
@@ -294,16 +336,27 @@ variables! {
         CONFIRM_MINUTES = "5", PLAIN,
             "Confirmation minutes", "Minutes for which a confirmation prompt accepts a yes.";
         CONFIRM_CODE = "bulk", PLAIN,
-            "Confirmation codes", "Deletions that require a four-digit code: bulk or always.";
+            "Confirmation codes", "Deletions that require a four-digit code.",
+            OneOf(&[("bulk", "Several or large titles"), ("always", "Every deletion")]);
         CONFIRM_LANGS = "es,fr", PLAIN,
-            "Confirmation languages", "Languages besides English in which yes and no are recognized.";
+            "Confirmation languages", "Languages besides English in which yes and no are recognized.",
+            AnyOf(&[
+                ("es", "Spanish"), ("fr", "French"), ("de", "German"), ("pt", "Portuguese"), ("it", "Italian"),
+                ("nl", "Dutch"),
+            ]);
         COALESCE_MS = "1200", PLAIN,
             "Pause before an answer", "Milliseconds of silence after which texts of one user are answered together.";
         SMS_REACTIONS = "silent", PLAIN,
-            "Reactions by text", "Reply to a text that the model only reacts to: silent or text.";
+            "Reactions by text", "Reply to a text that the model answers only with an emoji.",
+            OneOf(&[("silent", "None"), ("text", "The emoji")]);
         TURN_ROUTING = "heuristic", PLAIN,
-            "Texts without an answer", "Texts that get no answer: off, heuristic or ai.";
+            "Texts without an answer", "Texts that get no answer; the model decides what is small talk.",
+            OneOf(&[
+                ("heuristic", "Thanks and single emoji"), ("off", "None"),
+                ("ai", "Also small talk"),
+            ]);
         LLM_SKIP = "never", PLAIN,
-            "Answers without the model", "Questions that are answered without the model: never or sure.";
+            "Answers without the model", "Questions that are answered without the model, which is faster and free; only those that change nothing.",
+            OneOf(&[("never", "None"), ("sure", "Clear questions")]);
     }
 }

@@ -38,7 +38,7 @@ id!(
 pub struct PhoneNumber(String);
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a phone number in E.164 format such as +15550100123")]
+#[error("not a phone number with country code such as +15550100123")]
 pub struct InvalidPhoneNumber;
 
 impl PhoneNumber {

@@ -7,8 +7,10 @@ use futures_util::future::join_all;
 use tokio::sync::{Notify, Semaphore};
 
 use super::library::WebhookCheck;
+use super::operator::operator_finding;
 use super::phone::PublicAddress;
 use super::{Finding, LongRequest, alerts, clock, embeddings, library, model, phone};
+use crate::clock::Clock;
 use crate::config::{self, Config, SettingGroup};
 use crate::engine::ModelCaller;
 use crate::http::{HttpClient, build_network_client};
@@ -75,7 +77,7 @@ impl ConnectionKind {
     }
 
     /// Returns the group of the settings that a brief test of the connection covers.
-    fn group(self) -> Option<SettingGroup> {
+    pub(crate) fn group(self) -> Option<SettingGroup> {
         match self {
             Self::Library(..) => Some(SettingGroup::Library),
             Self::Model | Self::Embeddings => Some(SettingGroup::Model),
@@ -129,7 +131,7 @@ pub(crate) struct TestedParts {
     pub(crate) twilio: Option<Arc<Twilio>>,
     /// Caller of the models, which remembers whether their server worked.
     pub(crate) models: Arc<ModelCaller>,
-    /// Signal that a test has ended.
+    /// Signal that a test has ended, or that a server was changed.
     pub(crate) test_ended: Arc<Notify>,
     /// `None` without an account.
     pub(crate) public_address: Option<PublicAddress>,
@@ -176,7 +178,8 @@ impl ConnectionTester {
         libraries.chain(others).chain(targets).collect()
     }
 
-    /// Tests the connections of a group of settings briefly and concurrently, with one finding for each.
+    /// Tests the connections of a group of settings briefly and concurrently, with one finding for each. The group about
+    /// people has a finding without a connection.
     pub(crate) async fn check_group(&self, group: SettingGroup) -> TestOutcome {
         let Ok(_permit) = self.0.test_permit.try_acquire() else { return TestOutcome::Busy };
         let connections = self.connections().into_iter();
@@ -184,16 +187,24 @@ impl ConnectionTester {
             connections.filter(|connection| connection.group() == Some(group)).map(async |connection| {
                 Finding::combine(self.find_problems_in_time(connection, TestExtent::Brief).await)
             });
-        let findings = join_all(tests).await.into_iter().flatten().collect();
-        self.0.parts.test_ended.notify_one();
+        let mut findings: Vec<Finding> = join_all(tests).await.into_iter().flatten().collect();
+        if let (SettingGroup::People, Some(config)) = (group, &self.0.parts.config) {
+            findings.push(operator_finding(config, Clock::System.now()));
+        }
+        self.request_check();
         TestOutcome::Finished(findings)
+    }
+
+    /// Has all connections checked again soon, after a change at a server.
+    pub(crate) fn request_check(&self) {
+        self.0.parts.test_ended.notify_one();
     }
 
     /// Tests one connection. Returns `Busy` while another test is running, because a hanging test would block a queue.
     pub(crate) async fn check_connection(&self, connection: ConnectionKind) -> TestOutcome {
         let Ok(_permit) = self.0.test_permit.try_acquire() else { return TestOutcome::Busy };
         let findings = self.find_problems_in_time(connection, TestExtent::Complete).await;
-        self.0.parts.test_ended.notify_one();
+        self.request_check();
         TestOutcome::Finished(findings)
     }
 

@@ -9,6 +9,7 @@ mod embeddings;
 pub(crate) mod host;
 mod library;
 pub(crate) mod model;
+mod operator;
 pub mod phone;
 mod quick_checks;
 mod secrets;

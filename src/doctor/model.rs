@@ -10,6 +10,7 @@ use crate::config::{Config, Llm};
 use crate::conversation::model_cost::{DailyBudget, TokenUsage};
 use crate::conversation::model_request::{ModelMessage, ModelRequest, ToolChoice};
 use crate::conversation::transcript::{EffectLevel, ToolAudience, ToolSpec};
+use crate::engine::{ModelState, ToolSupport};
 use crate::llm::{Model, ModelError, ModelResponse};
 use crate::outbound_clients::build_model;
 
@@ -18,12 +19,16 @@ const LONG_REQUEST_BYTES: usize = 40_000;
 /// Upper bound of the bytes per token of the filler text.
 const BYTES_PER_TOKEN: usize = 5;
 const MAX_OUTPUT_TOKENS: u32 = 1024;
+/// Tool that the test asks the model to call.
+const PROBE_TOOL: &str = "check_status";
+const TOOLS_HINT: &str =
+    "set LLM_MODEL to a model that supports tools; with Ollama, its page has the tag \"tools\"";
 
 /// Result of a test of the model.
 pub(super) struct ModelCheck {
     pub(super) findings: Vec<Finding>,
     /// Outcome of the first request. `None` if none was sent.
-    pub(super) outcome: Option<Result<(), ModelError>>,
+    pub(super) outcome: Option<Result<ToolSupport, ModelError>>,
 }
 
 impl ModelCheck {
@@ -51,7 +56,7 @@ pub(super) async fn probe_model(
     long_request: LongRequest,
 ) -> ModelCheck {
     let Some(llm) = llm else {
-        let finding = Finding::ok("model: none is configured; only keywords are understood");
+        let finding = Finding::ok("model: none is configured; only common requests are understood");
         return ModelCheck::without_request(finding);
     };
     let model = match build_model(llm, network) {
@@ -70,7 +75,7 @@ pub(super) async fn probe_model(
         ],
         Err(error) => vec![unusable_model(&llm.model, error)],
     };
-    ModelCheck { findings, outcome: Some(response.map(drop)) }
+    ModelCheck { findings, outcome: Some(response.map(|response| tool_support(&response))) }
 }
 
 fn daily_limit_finding(budget: DailyBudget) -> Finding {
@@ -94,13 +99,22 @@ fn format_thousands(number: u64) -> String {
 fn tool_call_finding(llm: &Llm, response: &ModelResponse, latency: Duration) -> Finding {
     let usage = response.usage.map_or_else(String::new, |usage| format_usage(llm, usage));
     let (name, latency) = (&llm.model, latency.as_millis());
-    if response.calls.iter().any(|call| call.name == "check_status") {
-        return Finding::ok(format!("model: {name} responds and calls tools{usage}, in {latency} ms"));
+    match tool_support(response) {
+        ToolSupport::Usable => {
+            Finding::ok(format!("model: {name} responds and calls tools{usage}, in {latency} ms"))
+        }
+        ToolSupport::Missing => Finding::failure(
+            format!("model: {name} responds, but did not call the requested tool{usage}, in {latency} ms"),
+            TOOLS_HINT,
+        ),
     }
-    Finding::failure(
-        format!("model: {name} responds, but did not call the requested tool{usage}, in {latency} ms"),
-        "set LLM_MODEL to a model that supports tools; with Ollama, its page has the tag \"tools\"",
-    )
+}
+
+fn tool_support(response: &ModelResponse) -> ToolSupport {
+    match response.calls.iter().any(|call| call.name == PROBE_TOOL) {
+        true => ToolSupport::Usable,
+        false => ToolSupport::Missing,
+    }
 }
 
 /// Formats the tokens of the test and, for a model with prices, their cost.
@@ -151,7 +165,7 @@ fn probe_request(text: &str) -> ModelRequest {
     ModelRequest {
         system: "You check a connection. Do what is asked, and nothing else.".to_owned(),
         tools: vec![ToolSpec {
-            name: "check_status",
+            name: PROBE_TOOL,
             description: "Tells what is downloading.",
             effect_level: EffectLevel::Read,
             audience: ToolAudience::Everyone,
@@ -165,10 +179,14 @@ fn probe_request(text: &str) -> ModelRequest {
     }
 }
 
-/// Returns a finding on the last request to the model's server.
-pub(crate) fn last_request_finding(name: &str, outcome: &Result<(), ModelError>) -> Finding {
+/// Returns a finding on the last request to the model's server, and on its last test.
+pub(crate) fn last_request_finding(ModelState { name, outcome }: &ModelState) -> Finding {
     match outcome {
-        Ok(()) => Finding::ok(format!("model: {name} responds")),
+        Ok(ToolSupport::Usable) => Finding::ok(format!("model: {name} responds")),
+        Ok(ToolSupport::Missing) => Finding::failure(
+            format!("model: {name} responds, but did not call the requested tool in its last test"),
+            TOOLS_HINT,
+        ),
         Err(error) => unusable_model(name, error),
     }
 }
@@ -181,7 +199,7 @@ fn unusable_model(name: &str, error: &ModelError) -> Finding {
         }
         ModelError::Unavailable(_) | ModelError::Timeout => Finding::failure(
             summary,
-            "check LLM_BASE_URL, and that the server is running; until then, only keywords are understood",
+            "check LLM_BASE_URL, and that the server is running; until then, only common requests are understood",
         ),
         ModelError::Malformed(_) => Finding::failure(summary, "try another LLM_MODEL"),
         ModelError::ContextTooLong => Finding::failure(summary, "give it a context of 16,384 tokens or more"),

@@ -35,7 +35,7 @@ impl ConnectionTester {
         };
         let (libraries, public_address, model) =
             tokio::join!(libraries, public_address, parts.models.check_server());
-        let model = model.map(|(name, outcome)| model::last_request_finding(&name, &outcome));
+        let model = model.as_ref().map(model::last_request_finding);
         let carrier =
             parts.carrier.as_ref().map(|carrier| phone::last_request_finding(carrier.last_outcome()));
         let missing = [("sonarr", "Sonarr"), ("radarr", "Radarr")]

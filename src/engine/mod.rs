@@ -52,7 +52,7 @@ use turns::turn_runner::TurnRunners;
 use work_signal::WorkSignal;
 
 pub use codes::CodeSource;
-pub(crate) use model_calls::caller::ModelCaller;
+pub(crate) use model_calls::caller::{ModelCaller, ModelState, ToolSupport};
 pub(crate) use parts::{EngineConfiguration, EngineParts};
 pub use settings::{HouseholdSettings, MetadataSource, ModelSkipping, PicturePolicy, Quotas, SmsReactions};
 

@@ -200,7 +200,8 @@ impl OutboxRelay {
                 ))
             };
             let (schedule, in_flight) = self.parts.db.read(load).await?;
-            if schedule.due.is_empty() && in_flight == 0 {
+            // A task counts its message after the record of it, which this snapshot may contain already.
+            if schedule.due.is_empty() && in_flight == 0 && self.send_tasks.is_empty() {
                 return Ok(());
             }
             tokio::time::sleep(SETTLED_CHECK_INTERVAL).await;

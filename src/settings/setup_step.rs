@@ -25,7 +25,7 @@ struct StepParts {
     variables: &'static [Variable],
     /// Settings of which one has a value once the step is done.
     deciding: &'static [Variable],
-    /// Group of the connections that the step can test.
+    /// Group that the step can test.
     tested: Option<SettingGroup>,
 }
 
@@ -49,7 +49,8 @@ impl SetupStep {
                 None,
             ),
             Self::You => {
-                step("you", "You", &[variables::ADMIN_PHONE, variables::TZ], &[variables::ADMIN_PHONE], None)
+                let asked = &[variables::ADMIN_PHONE, variables::TZ];
+                step("you", "You", asked, &[variables::ADMIN_PHONE], Some(SettingGroup::People))
             }
             Self::Library => {
                 step("library", "Sonarr and Radarr", LIBRARY, LIBRARY_KEYS, Some(SettingGroup::Library))

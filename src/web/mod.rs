@@ -7,6 +7,7 @@ mod client_shares;
 pub mod console;
 pub mod console_state;
 mod delivery_webhook;
+mod event_stream;
 pub mod health;
 pub mod http_server;
 mod idle_connections;

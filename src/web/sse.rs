@@ -2,28 +2,23 @@
 //! `Last-Event-ID` is the client's cursor. If both are present, the larger one is used, because a browser that
 //! reconnects repeats its first URL.
 
-use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::header::CACHE_CONTROL;
-use axum::http::{HeaderMap, HeaderName, StatusCode};
-use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
-use futures_util::stream::unfold;
-use futures_util::{Stream, StreamExt};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use axum::response::sse::Event;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::api::database_unavailable;
 use super::api::extract::{PathId, QueryParams};
 use super::console_state::ConsoleState;
+use super::event_stream::{EventSource, event_stream_response};
 use super::problem::ProblemDetails;
 use super::sse_events::{self, EventName, NoData};
 use super::sse_snapshot;
-use super::stream_limit::{StreamLease, StreamOwner};
+use super::stream_limit::StreamOwner;
 use crate::conversation::stream_events::{self, EventSeq};
 use crate::conversation::transcript::ConversationId;
 use crate::engine::stream::reader::{StreamBatch, StreamReader};
@@ -32,12 +27,6 @@ use crate::store::conversation::record::pages::{self, ConversationPage};
 use crate::store::database::db::{Db, DbError};
 use crate::store::stream::details::{self, EventDetails};
 use crate::store::stream::event_log::LogPosition;
-
-/// Delay before a client reconnects, instead of the browser's default.
-pub(in crate::web) const RETRY: Duration = Duration::from_secs(2);
-/// Interval of heartbeat comments. They keep proxies from closing the stream, and reveal a client that has
-/// disconnected.
-const HEARTBEAT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -91,9 +80,8 @@ pub(super) async fn follow_conversation(
         pages::load_newest_page(conn, conversation, &position.streamed)
     };
     let reader = console.engine.streams.connect(conversation, after, snapshot);
-    let queue = VecDeque::from([Event::default().retry(RETRY)]);
-    let stream = ConversationEventStream { db: console.db, reader, queue };
-    Ok(event_stream_response(lease, stream.into_event_stream().take_until(console.stop.cancelled_owned())))
+    let events = ConversationEvents { db: console.db, reader };
+    Ok(event_stream_response(lease, console.stop, events))
 }
 
 /// Returns the cursor of the client; `None` to start with a snapshot.
@@ -115,53 +103,13 @@ pub(in crate::web) fn parse_cursor(
 #[derive(Debug)]
 pub(in crate::web) struct InvalidEventId;
 
-/// Longest duration of a stream. The client then reconnects with its cursor, and its access is checked again.
-const MAX_STREAM_TIME: Duration = Duration::from_secs(300);
-
-/// Returns a stream of server-sent events, with headers that prevent proxies from buffering it. The stream ends at once
-/// when its owner loses access.
-pub(in crate::web) fn event_stream_response(
-    lease: StreamLease,
-    events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static,
-) -> Response {
-    let unbuffered = HeaderName::from_static("x-accel-buffering");
-    // The lease is held until the stream ends.
-    let ended = async move {
-        tokio::select! {
-            () = tokio::time::sleep(MAX_STREAM_TIME) => {}
-            () = lease.wait_ended() => {}
-        }
-    };
-    let sse = Sse::new(events.take_until(Box::pin(ended))).keep_alive(KeepAlive::new().interval(HEARTBEAT));
-    ([(CACHE_CONTROL, "no-store"), (unbuffered, "no")], sse).into_response()
-}
-
-/// Stream of one client, with the events of the last batch that were not sent yet.
-struct ConversationEventStream {
+/// Events of a conversation for one client.
+struct ConversationEvents {
     db: Db,
     reader: StreamReader<ConversationPage>,
-    queue: VecDeque<Event>,
 }
 
-impl ConversationEventStream {
-    /// Returns the stream of events. It ends when the log cannot be read: the client reconnects with its cursor.
-    fn into_event_stream(self) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
-        unfold(self, |mut this| async move {
-            loop {
-                if let Some(event) = this.queue.pop_front() {
-                    return Some((Ok(event), this));
-                }
-                match this.next_events().await {
-                    Ok(events) => this.queue.extend(events),
-                    Err(error) => {
-                        tracing::warn!(error = format!("{error:#}"), "event stream ended early");
-                        return None;
-                    }
-                }
-            }
-        })
-    }
-
+impl ConversationEvents {
     /// Loads the details of each event. Most batches are deltas, which contain their text.
     async fn load_details(
         &self,
@@ -175,6 +123,10 @@ impl ConversationEventStream {
             move |conn: &mut _| events.iter().map(|event| details::load_event_details(conn, event)).collect();
         self.db.read_in_background(load).await
     }
+}
+
+impl EventSource for ConversationEvents {
+    const NAME: &'static str = "conversation";
 
     async fn next_events(&mut self) -> anyhow::Result<Vec<Event>> {
         Ok(match self.reader.next().await? {
@@ -208,24 +160,5 @@ impl ConversationEventStream {
                 }]
             }
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::body::to_bytes;
-    use futures_util::stream::pending;
-
-    use super::event_stream_response;
-    use crate::web::stream_limit::{StreamLimit, StreamOwner};
-
-    #[tokio::test(start_paused = true)]
-    async fn stream_ends_after_its_time_limit() {
-        let lease = StreamLimit::default()
-            .acquire_lease(StreamOwner::Key(1))
-            .into_lease()
-            .unwrap_or_else(|_| panic!("lease was refused"));
-        let body = to_bytes(event_stream_response(lease, pending()).into_body(), usize::MAX).await.unwrap();
-        assert!(body.starts_with(b":\n\n"), "heartbeats, then the end");
     }
 }

@@ -1,8 +1,9 @@
 //! The setup assistant in a browser: the built program starts with nothing configured, `setup.mjs` sets it up against
-//! fakes, and a text then deletes a movie.
+//! fakes, and a text then deletes a movie. `settings.mjs` then changes settings while members text.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs};
@@ -18,6 +19,7 @@ use http::Uri;
 use tokio::net::TcpListener;
 use tokio::sync::broadcast;
 use tokio::time::timeout;
+use url::Url;
 
 use super::MODULES;
 
@@ -28,6 +30,9 @@ const ACCOUNT: &str = "AC00000000000000000000000000000000";
 const TOKEN: &str = "a-simulated-token";
 /// Time limit for an answer by text.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Users who text while settings are changed.
+const MEMBERS: [&str; 4] = ["+15550100011", "+15550100012", "+15550100013", "+15550100014"];
+const PASSWORD: &str = "a horse and a battery";
 
 /// Running program, which is killed at the end of the test.
 struct Program {
@@ -47,7 +52,7 @@ impl Drop for Program {
 
 impl Program {
     /// Starts the program in an empty folder, and reads its addresses from its log.
-    fn start(folder: &std::path::Path, twilio_url: &str) -> Result<Self> {
+    fn start(folder: &Path, twilio_url: &str) -> Result<Self> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dialarr"));
         command.arg("serve").current_dir(folder).env_clear();
         command.envs([("HOST", "127.0.0.1"), ("PORT", "0"), ("CONSOLE_BIND", "127.0.0.1:0")]);
@@ -99,7 +104,7 @@ async fn assistant_leads_from_nothing_to_a_deletion_confirmed_by_text() -> Resul
     let program = Program::start(folder.path(), &serve(twilio.router()).await?)?;
     let fields = BTreeMap::from([
         ("LINK", program.link.clone()),
-        ("PASSWORD", "a horse and a battery".to_owned()),
+        ("PASSWORD", PASSWORD.to_owned()),
         ("ADMIN", ADMIN.to_owned()),
         ("RADARR_URL", serve(radarr.router()).await?),
         ("RADARR_KEY", radarr.api_key().to_owned()),
@@ -110,7 +115,7 @@ async fn assistant_leads_from_nothing_to_a_deletion_confirmed_by_text() -> Resul
         ("NUMBER", NUMBER.to_owned()),
         ("PUBLIC_URL", PUBLIC_URL.to_owned()),
         ("WEBHOOK_URL", program.webhooks.clone()),
-        ("MODULES", modules),
+        ("MODULES", modules.clone()),
         ("SHOTS", shots.display().to_string()),
     ]);
     let mut script = Command::new("node");
@@ -119,27 +124,77 @@ async fn assistant_leads_from_nothing_to_a_deletion_confirmed_by_text() -> Resul
     ensure!(status.success(), "the browser found faults; its pictures are in {}", shots.display());
 
     let mut sent = twilio.subscribe();
-    let help = send_text(&twilio, &program, &mut sent, "?").await?;
+    let help = ask(&twilio, &program, &mut sent, "?").await?;
     println!("  {} s to the first answered text: {help}", started.elapsed().as_secs());
-    let prompt = send_text(&twilio, &program, &mut sent, "remove heat").await?;
+    let prompt = ask(&twilio, &program, &mut sent, "remove heat").await?;
     ensure!(prompt.contains("Heat") && radarr.removed_ids().is_empty(), "{prompt}");
-    let report = send_text(&twilio, &program, &mut sent, "yes").await?;
+    let report = ask(&twilio, &program, &mut sent, "yes").await?;
     ensure!(report.starts_with("Deleted Heat"), "{report}");
     assert_eq!(radarr.removed_ids().len(), 1);
+    change_settings_under_load(&twilio, &program, &modules, &shots).await
+}
+
+/// Changes settings in the browser while members text, each after the answer to the last text.
+async fn change_settings_under_load(
+    twilio: &FakeTwilio,
+    program: &Program,
+    modules: &str,
+    shots: &Path,
+) -> Result<()> {
+    let base = Url::parse(&program.link)?.origin().ascii_serialization();
+    let mut script = Command::new("node");
+    script.arg("tests/browser/settings.mjs").stdin(Stdio::null()).stdout(Stdio::piped());
+    script.envs([("BASE", base.as_str()), ("PASSWORD", PASSWORD), ("MEMBERS", &MEMBERS.join(","))]);
+    script.envs([("MODULES", Path::new(modules)), ("SHOTS", shots)]);
+    let mut script = script.spawn().context("failed to run node")?;
+    let output = script.stdout.take().context("the output is missing")?;
+    let mut lines = BufReader::new(output).lines();
+    while lines.next().context("the script ended")?? != "started" {}
+    std::thread::spawn(move || lines.for_each(drop));
+    let mut rounds = 0;
+    let mut sent = twilio.subscribe();
+    let status = loop {
+        if let Some(status) = script.try_wait()? {
+            break status;
+        }
+        for member in MEMBERS {
+            deliver(twilio, program, member, "do we have alien").await?;
+        }
+        rounds += 1;
+        let mut answered = Vec::new();
+        for _ in MEMBERS {
+            let answer = timeout(ANSWER_TIMEOUT, sent.recv()).await.context("a text was lost")??;
+            ensure!(answer.body.contains("Alien"), "{}", answer.body);
+            answered.push(answer.to.as_str().to_owned());
+        }
+        answered.sort_unstable();
+        ensure!(answered == MEMBERS, "one of the texts was answered twice: {answered:?}");
+    };
+    ensure!(status.success(), "the browser found faults; its pictures are in {}", shots.display());
+    println!("  {} texts during changes of settings", rounds * MEMBERS.len());
+    // A second answer to a text would come at once.
+    let extra = timeout(Duration::from_secs(3), sent.recv()).await;
+    ensure!(extra.is_err(), "a text was answered twice: {extra:?}");
+    ensure!(rounds >= 3, "only {rounds} texts of each member were sent");
     Ok(())
 }
 
 /// Sends a text of the admin to the program, and returns the text of the answer.
-async fn send_text(
+async fn ask(
     twilio: &FakeTwilio,
     program: &Program,
     sent: &mut broadcast::Receiver<SentMessage>,
     text: &str,
 ) -> Result<String> {
-    let mut request = twilio.inbound_form(ADMIN, text).into_signed_request()?;
+    deliver(twilio, program, ADMIN, text).await?;
+    Ok(timeout(ANSWER_TIMEOUT, sent.recv()).await.context("no answer came")??.body)
+}
+
+async fn deliver(twilio: &FakeTwilio, program: &Program, from: &str, text: &str) -> Result<()> {
+    let mut request = twilio.inbound_form(from, text).into_signed_request()?;
     let path = request.uri().path();
     *request.uri_mut() = format!("{}{path}", program.webhooks).parse::<Uri>()?;
     let response = FakeTwilio::deliver_request(request, &HttpClient::network()?).await?;
     ensure!(response.status() == 200, "the webhook answers {}", response.status());
-    Ok(timeout(ANSWER_TIMEOUT, sent.recv()).await.context("no answer came")??.body)
+    Ok(())
 }

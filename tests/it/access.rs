@@ -598,6 +598,16 @@ async fn open_console_needs_no_sign_in_but_refuses_other_sites() {
 }
 
 #[tokio::test]
+async fn open_console_refuses_the_address_of_another_machine() {
+    let app = Setup::default().keyword_responder().open_console().start().await;
+    for (host, expected) in
+        [("127.0.0.1:3001", 200), ("[::1]:3001", 200), ("192.168.1.2:3001", 421), ("[fd00::2]:3001", 421)]
+    {
+        assert_eq!(status(&app, Request::get("/").header(HOST, host)).await, expected, "{host}");
+    }
+}
+
+#[tokio::test]
 async fn sign_ins_and_failures_are_in_the_audit_log() {
     let app = with_password().await;
     let mut browser = app.anonymous_browser();

@@ -1,7 +1,11 @@
 //! Alerts to the operator by ntfy, by Pushover and by a signed webhook.
 
+use std::fs::{self, File};
+use std::time::SystemTime;
+
 use dialarr::messaging::alert_sender::{AlertSender, SIGNATURE_HEADER, sign_body};
 use dialarr::messaging::alert_targets::{AlertTargets, AlertWebhook, Pushover};
+use dialarr::store::database::backup::back_up;
 use secrecy::SecretString;
 
 use crate::harness::alert_server::{FakeAlertServer, ntfy};
@@ -10,6 +14,7 @@ use crate::harness::{Setup, TestApp};
 const SAM: &str = "+15550100009";
 const HOUR: i64 = 60 * 60;
 const WAITS: &str = "A newcomer waits for approval.";
+const BACKUP_FAILED: &str = "The last backup failed. The output of dialarr backup has the reason.";
 
 fn pushover() -> Pushover {
     Pushover { token: "app token".into(), user: "user key".into() }
@@ -104,6 +109,39 @@ async fn spent_budget_causes_one_alert_a_day() {
         server.bodies(),
         ["Today's model budget is used up. Until midnight only short commands work."]
     );
+}
+
+#[tokio::test]
+async fn failed_backup_is_reported_once_and_on_home_until_one_succeeds() {
+    let server = FakeAlertServer::default();
+    let app = Setup::default().alerted_by(server.sender(ntfy())).start().await;
+    let (database, copy) = (app.database_path(), app.database_path() + ".copy");
+    let back_up = |now| {
+        let result = back_up(&database, &copy);
+        // The mark has the time of the system's clock.
+        if let Ok(mark) = File::options().write(true).open(format!("{database}.backup-failed")) {
+            mark.set_modified(SystemTime::from(now)).unwrap();
+        }
+        result.is_ok()
+    };
+    fs::write(&copy, "an earlier copy").unwrap();
+    assert!(!back_up(app.now()));
+    for _ in 0..2 {
+        app.send_alerts().await;
+        app.pass(HOUR);
+    }
+    assert_eq!(server.bodies(), [BACKUP_FAILED]);
+    let mut browser = app.browser().await;
+    browser.get("/").await.assert_shows(200, "The last backup failed");
+
+    fs::remove_file(&copy).unwrap();
+    assert!(back_up(app.now()));
+    assert!(!browser.get("/").await.text().contains("The last backup failed"));
+    app.send_alerts().await;
+    assert_eq!(server.bodies().len(), 1);
+    assert!(!back_up(app.now()));
+    app.send_alerts().await;
+    assert_eq!(server.bodies(), [BACKUP_FAILED; 2]);
 }
 
 #[tokio::test]

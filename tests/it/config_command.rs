@@ -7,6 +7,7 @@ use diesel::connection::SimpleConnection;
 use diesel::sqlite::SqliteConnection;
 
 use crate::harness::cli::{Cli, Ended};
+use crate::harness::model_server::ModelServer;
 
 const SERVE: [(&str, &str); 2] = [("HOST", "127.0.0.1"), ("PORT", "0")];
 const SECRETS: &str = "dialarr.secrets.json";
@@ -227,6 +228,20 @@ fn doctor_reports_lost_overridden_and_exposed_settings() {
     assert_eq!(cli.mode(SECRETS), 0o644);
     assert_eq!(cli.serve(&SERVE).terminate().0, Some(0));
     assert_eq!(cli.mode(SECRETS), 0o600);
+}
+
+#[test]
+fn stored_secret_is_not_sent_to_a_server_of_the_environment() {
+    let (theirs, other) = (ModelServer::start([]), ModelServer::start([]));
+    let cli = installation();
+    let url = format!("LLM_BASE_URL={}", theirs.url());
+    done(cli.run_typing(&["config", "set", &url, "LLM_MODEL=a-model", "LLM_API_KEY"], "sk-hidden\n"));
+    let doctor = |environment: &[(&str, &str)]| cli.run(&["doctor"], environment).output;
+    let moved = doctor(&[("LLM_BASE_URL", &other.url())]);
+    assert!(moved.contains("LLM_API_KEY, stored setting: not used"), "{moved}");
+    assert_eq!((other.requests().len(), theirs.requests().len()), (0, 0));
+    doctor(&[]);
+    assert!(!theirs.requests().is_empty());
 }
 
 #[test]

@@ -10,19 +10,24 @@ use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
 use bytes::Bytes;
+use dialarr::clock::Clock;
 use dialarr::conversation::model_request::ModelRequest;
+use dialarr::conversation::transcript::Address;
 use dialarr::doctor::phone::PublicAddress;
 use dialarr::http::HttpClient;
 use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse};
+use dialarr::messaging::fake::{FakeAccount, FakeTwilio};
 use futures_util::FutureExt;
 use http::{Response, StatusCode};
+use serde_json::json;
 use tokio::time::timeout;
 
 use crate::harness::browser::Browser;
 use crate::harness::model::{fails, says};
+use crate::harness::model_server::{Answer, ModelServer};
 use crate::harness::served::{Answers, model, serve};
 use crate::harness::settings::with_settings;
-use crate::harness::{Setup, TestApp};
+use crate::harness::{ANN, Setup, TestApp};
 
 /// Returns the sections of the home page about attention and connections, after a check.
 async fn home(browser: &mut Browser<'_>) -> (String, String) {
@@ -221,6 +226,71 @@ async fn tested_model_is_shown_on_home_at_once() {
         is_refused.store(false, Ordering::Relaxed);
         browser.presses(&page, "Save and test Model", &[]).await;
         await_home(&mut browser, "Model Works").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn model_that_called_no_tool_in_its_test_fails_on_home_until_it_calls_one() {
+    let answers = [
+        Answer::Says("Nothing is downloading."),
+        Answer::Says("The answer to the long request."),
+        Answer::Says("I cannot tell."),
+        Answer::Calls("find_in_library", json!({ "query": "dune" })),
+        Answer::Says("You have it."),
+    ];
+    let server = ModelServer::start_here(answers).await;
+    with_settings(&[], async |app, _| {
+        let mut browser = app.browser().await;
+        let page = browser.get("/settings").await;
+        let (url, missing) = (server.url(), "a-model responds, but did not call the requested tool");
+        let entered = [("LLM_BASE_URL", url.as_str()), ("LLM_MODEL", "a-model")];
+        let page = browser.presses(&page, "Save and test Model", &entered).await;
+        page.assert_shows(200, missing);
+        let failed = format!("{missing} in its last test");
+        check(&home(&mut browser).await, &failed, "Model Failure");
+
+        app.types(ANN, "what can you tell me about dune?").await;
+        check(&home(&mut browser).await, &failed, "Model Failure");
+        app.types(ANN, "what else can you tell me about dune?").await;
+        let (attention, connections) = home(&mut browser).await;
+        assert!(!attention.contains("a-model"), "{attention}");
+        assert!(connections.contains("Model Works a-model responds"), "{connections}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn webhook_that_the_assistant_installed_is_noticed_at_once() {
+    let account = FakeAccount {
+        account_sid: "AC00000000000000000000000000000000".to_owned(),
+        auth_token: "a-simulated-token".into(),
+        number: Address::new("+15550100000"),
+        public_url: "https://sms.example.org".to_owned(),
+    };
+    let twilio = FakeTwilio::new(account, Clock::System);
+    let url = serve(twilio.router()).await;
+    with_settings(&[], async |app, _| {
+        let mut browser = app.browser().await;
+        let page = browser.get("/setup").await;
+        browser.presses(&page, "Save and continue", &[("CONSOLE_PASSWORD", "a horse and a battery")]).await;
+        let page = browser.get("/settings").await;
+        let page = browser.presses(&page, "Save People", &[("ADMIN_PHONE", ANN)]).await;
+        let entered = [
+            ("TWILIO_API_URL", url.as_str()),
+            ("TWILIO_ACCOUNT_SID", "AC00000000000000000000000000000000"),
+            ("TWILIO_AUTH_TOKEN", "a-simulated-token"),
+            ("TWILIO_PHONE_NUMBER", "+15550100000"),
+            ("PUBLIC_URL", "https://sms.example.org"),
+        ];
+        browser.presses(&page, "Save Texting", &entered).await.assert_shows(200, "Saved.");
+        await_home(&mut browser, "Twilio Failure").await;
+
+        let page = browser.get("/setup?step=webhooks").await;
+        let page = browser.presses(&page, "Save and show the changes", &[]).await;
+        browser.presses(&page, "Install webhooks", &[]).await.assert_shows(200, "done Twilio number");
+        await_home(&mut browser, "Twilio Works").await;
+        browser.get("/setup?step=finish").await.assert_shows(200, "Texting done");
     })
     .await;
 }

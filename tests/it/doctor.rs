@@ -386,7 +386,7 @@ async fn missing_connections_are_reported_without_a_failure() {
              hint: set SONARR_URL and SONARR_API_KEY, or RADARR_URL and RADARR_API_KEY
     warning  Twilio: no account is configured, so texting is off
              hint: set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER; dialarr chat works with ADMIN_PHONE alone
-    ok       model: none is configured; only keywords are understood
+    ok       model: none is configured; only common requests are understood
     ok       embeddings: no model is configured; memory uses full-text search only
     ");
 }

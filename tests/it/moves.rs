@@ -6,12 +6,13 @@ use dialarr::engine::moved_servers::SameServerOutcome;
 use dialarr::store::audit::Actor;
 use serde_json::json;
 
-use crate::harness::ANN;
-use crate::harness::model::{adds_movie, finds, removes, removes_movie, says};
+use crate::harness::model::{adds_movie, calls, finds, removes, removes_movie, says};
 use crate::harness::world::{OTHER_NUMBER, World};
+use crate::harness::{ANN, BOB};
 
 const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
 const CLOSED: &str = "Radarr was moved to another server, so nothing was deleted. Ask again if it should go.";
+const ADMIN: &str = "+15550100001";
 const DUNE: i64 = 438_631;
 const NONE: [i64; 0] = [];
 
@@ -62,6 +63,30 @@ async fn prompt_closes_if_its_server_moved_while_the_program_was_down() {
     world.start_again().await;
     world.pass(60).await;
     assert_eq!(world.messages_to(ANN).pop().unwrap(), CLOSED);
+}
+
+#[tokio::test(start_paused = true)]
+async fn removal_request_about_a_moved_server_ends_with_a_sentence() {
+    let mut world = World::start().await;
+    world.register_admin(ADMIN).await;
+    world.register_user(BOB).await;
+    let dune = world.radarr().add(movie("Dune").year(2021).tmdb(DUNE).size_gb(21.4));
+    let asks = calls("request_removal", json!({ "type": "movie", "id": dune }));
+    world.model_plays([finds("dune"), asks, says("I asked the admins.")]);
+    assert_eq!(world.sms_from(BOB, "delete dune").await, ["I asked the admins."]);
+    let request = world.messages_to(ADMIN).pop().unwrap();
+    let code = request.split_once("APPROVE ").unwrap().1[..4].to_owned();
+
+    let other = other_radarr();
+    world.move_radarr(&other).await;
+    world.pass(5).await;
+    assert_eq!(
+        world.messages_to(BOB).pop().unwrap(),
+        "Radarr was moved to another server, so your request to delete Dune (2021) has ended. You can ask again."
+    );
+    world.sms_from(ADMIN, &format!("approve {code}")).await;
+    assert_eq!((world.radarr().removed_ids(), other.removed_ids()), (NONE.to_vec(), NONE.to_vec()));
+    assert_eq!(title_requests(&world), Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]

@@ -296,6 +296,28 @@ async fn stored_model_answers_without_a_restart() {
     assert_eq!(models, ["\"stored\""]);
 }
 
+#[tokio::test]
+async fn turns_record_the_model_that_was_active_and_its_prices() {
+    let app = TestApp::start_without_model().await;
+    let server = ModelServer::start_here([Answer::Says("Hi."), Answer::Says("Hello.")]).await;
+    let (mut stored, url) = (StoredSettings::of(&app), server.url());
+    for model in ["small-model", "large-model"] {
+        let models = ("LLM_MODELS", "small-model 1/2, large-model 30/60");
+        stored.set(&[("LLM_BASE_URL", &url), models, ("LLM_MODEL", model)]).await;
+        stored.applier.apply_newest(app.app()).await;
+        app.types(ANN, "what can you tell me about dune?").await;
+    }
+
+    let models = app.lines("SELECT turn_id || ' ' || model AS line FROM llm_steps ORDER BY turn_id").await;
+    assert_eq!(models, ["1 small-model", "2 large-model"]);
+    let page = app.browser().await.get("/conversations/1").await.text();
+    assert!(page.contains("small-model") && page.contains("large-model"), "{page}");
+    // Each response has 1,000 tokens of input and 20 of output.
+    let cost = (1_000 + 20 * 2) + (30 * 1_000 + 20 * 60);
+    let costs = app.lines("SELECT CAST(cost_micros AS TEXT) AS line FROM usage").await;
+    assert_eq!(costs, [cost.to_string()]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn settings_changed_by_a_command_are_noticed_and_used() {
     let app = TestApp::start_without_model().await;

@@ -6,12 +6,14 @@ use axum::Router;
 use axum::routing::post;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
+use dialarr::config::StoredValue;
 use dialarr::store::audit::Actor;
 use diesel::connection::SimpleConnection;
 use http::Method;
 use jiff::Timestamp;
 
 use crate::harness::TestApp;
+use crate::harness::forms::UNCHECKED;
 use crate::harness::served::serve;
 use crate::harness::settings::{StoredSettings, change, with_settings};
 
@@ -54,6 +56,56 @@ async fn listed_models_are_offered_and_the_prompt_is_extended() {
         }
         let addition = app.app().engine.settings().prompt_addition.clone();
         assert_eq!(addition.as_deref(), Some("The kids are 6 and 9."));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn few_values_are_chosen_from_a_list_or_checkboxes() {
+    with_settings(&[], async |app, settings| {
+        let stored = async |name: &str| {
+            let sources = settings.load_sources().await.unwrap();
+            match sources.stored().get(name) {
+                Some(StoredValue::Text(text)) => Some(text.clone()),
+                _ => None,
+            }
+        };
+        let mut browser = app.browser().await;
+        let page = browser.get("/settings").await;
+        let list = "<option value=\"\" selected>Several or large titles (default)</option>\
+                    <option value=\"always\">Every deletion</option></select>";
+        assert!(page.html.contains(list), "{}", page.html);
+        let chosen = [("CONFIRM_CODE", "always"), ("CONFIRM_LANGS-fr", "on"), ("CONFIRM_LANGS-es", "on")];
+        let page = browser.presses(&page, "Save Conversations", &chosen).await;
+        page.assert_shows(200, "Saved.");
+        assert_eq!(stored("CONFIRM_CODE").await.as_deref(), Some("always"));
+        assert_eq!(stored("CONFIRM_LANGS").await.as_deref(), Some("es,fr"));
+
+        let list = "<option value=\"\">Several or large titles (default)</option>\
+                    <option value=\"always\" selected>Every deletion</option></select>";
+        assert!(page.html.contains(list), "{}", page.html);
+        let page = browser.presses(&page, "Save Conversations", &[]).await;
+        page.assert_shows(200, "No changes to save.");
+        let default = [("CONFIRM_CODE", ""), ("CONFIRM_LANGS-fr", UNCHECKED)];
+        let page = browser.presses(&page, "Save Conversations", &default).await;
+        assert_eq!(stored("CONFIRM_CODE").await, None);
+        assert_eq!(stored("CONFIRM_LANGS").await.as_deref(), Some("es"));
+        browser.presses(&page, "Save Conversations", &[("CONFIRM_LANGS-es", UNCHECKED)]).await;
+        assert!(settings.load_sources().await.unwrap().stored().is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn refused_form_keeps_what_was_chosen() {
+    with_settings(&[], async |app, _| {
+        let mut browser = app.browser().await;
+        let page = browser.get("/settings").await;
+        let chosen = [("CONFIRM_CODE", "always"), ("CONFIRM_LANGS-de", "on"), ("CONFIRM_MINUTES", "900")];
+        let page = browser.presses(&page, "Save Conversations", &chosen).await;
+        page.assert_shows(422, "not a whole number from 1 to 60");
+        assert!(page.html.contains("<option value=\"always\" selected>"), "{}", page.html);
+        assert!(page.html.contains("name=\"CONFIRM_LANGS-de\" checked>"), "{}", page.html);
     })
     .await;
 }
@@ -185,7 +237,7 @@ async fn saved_connection_is_tested_and_described_in_a_sentence() {
         page.assert_shows(200, "failure Sonarr: failed to ");
         page.assert_shows(200, "Hint: copy its API key again: Settings, General, Security");
         let page = browser.presses(&page, "Save and test Model", &[]).await;
-        page.assert_shows(200, "ok model: none is configured; only keywords are understood");
+        page.assert_shows(200, "ok model: none is configured; only common requests are understood");
     })
     .await;
 }

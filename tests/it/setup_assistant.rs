@@ -58,7 +58,9 @@ async fn assistant_configures_everything_step_by_step() {
 
         page.assert_shows(200, "Step 2 of 7: You");
         let entered = [("name", "Grace"), ("ADMIN_PHONE", "+15550100321")];
-        let page = browser.presses(&page, CONTINUE, &entered).await;
+        let page = browser.presses(&page, TEST, &entered).await;
+        page.assert_shows(200, "ok you: your number is +1 555 010 0321, and it is");
+        let page = browser.presses(&page, CONTINUE, &[]).await;
 
         page.assert_shows(200, "Step 3 of 7: Sonarr and Radarr");
         let entered = [("RADARR_URL", url.as_str()), ("RADARR_API_KEY", radarr.api_key())];
@@ -143,7 +145,10 @@ async fn failed_installation_of_webhooks_is_in_the_audit_log() {
         let page = browser.get("/setup?step=webhooks").await;
         radarr.fail_writes_to("/api/v3/notification", 400);
         let page = browser.presses(&page, "Install webhooks", &[]).await;
-        page.assert_shows(200, "failed to get the request accepted: The request is refused Radarr webhook");
+        page.assert_shows(
+            200,
+            "failed Radarr webhook: failed to get the request accepted: The request is refused",
+        );
         let audit = browser.get("/audit?kind=write_failed").await;
         audit.assert_shows(200, "Failed to make a change The webhooks");
     })
@@ -303,13 +308,41 @@ async fn form_of_another_site_or_session_changes_no_setup() {
 
 #[tokio::test]
 async fn first_step_is_not_left_without_a_password() {
-    with_settings(&[], async |app, _| {
+    with_settings(&[], async |app, settings| {
         let mut browser = app.browser().await;
-        let page = browser.get("/setup").await;
+        let page = browser.get("/setup?step=library").await;
+        page.assert_shows(200, "Step 1 of 7: Password");
+        let token = page.field("token").unwrap();
+        let skipped =
+            [("token", token.as_str()), ("step", "you"), ("version", "0"), ("ADMIN_PHONE", "+15550100321")];
+        assert_eq!(browser.post("/setup", &skipped).await.location.as_deref(), Some("/setup"));
+        assert!(settings.load_sources().await.unwrap().stored().is_empty());
         let page = browser.presses(&page, CONTINUE, &[]).await;
         page.assert_shows(422, "Problem: enter a password, e.g. four words you remember.");
         let page = browser.presses(&page, CONTINUE, &[("CONSOLE_PASSWORD", "short")]).await;
         page.assert_shows(422, "shorter than 10 characters");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn step_whose_connection_fails_is_not_shown_as_done() {
+    with_settings(&[], async |app, _| {
+        let mut browser = app.browser().await;
+        set_password(&mut browser).await;
+        let page = browser.get("/setup?step=library").await;
+        let radarr = FakeRadarr::with_clock(Clock::System);
+        let url = serve(radarr.router()).await;
+        let entered = [("RADARR_URL", url.as_str()), ("RADARR_API_KEY", "0123456789abcdef")];
+        let page = browser.presses(&page, TEST, &entered).await;
+        page.assert_shows(200, "Sonarr and Radarr ! does not work");
+        let page = browser.presses(&page, TEST, &[("RADARR_API_KEY", radarr.api_key())]).await;
+        page.assert_shows(200, "ok Radarr: reachable");
+        app.check_connections().await;
+        browser.get("/setup?step=finish").await.assert_shows(200, "Sonarr and Radarr done");
+        radarr.set_down(true);
+        app.check_connections().await;
+        browser.get("/setup?step=finish").await.assert_shows(200, "Sonarr and Radarr does not work");
     })
     .await;
 }

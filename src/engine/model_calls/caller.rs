@@ -1,5 +1,6 @@
 //! Model calls and their charges, for all components of the engine.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -54,6 +55,24 @@ pub(crate) struct ModelCaller {
     paused_until: Mutex<Option<Timestamp>>,
     /// Time and outcome of the last request to the model's server.
     last_outcome: Mutex<Option<(Timestamp, Result<(), ModelError>)>>,
+    /// True from a test in which the model did not call the requested tool until it calls one.
+    lacks_tools: AtomicBool,
+}
+
+/// State of the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ModelState {
+    pub(crate) name: String,
+    pub(crate) outcome: Result<ToolSupport, ModelError>,
+}
+
+/// Whether a model calls tools when it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToolSupport {
+    /// The model calls tools, or was not tested.
+    Usable,
+    /// The model did not call the requested tool in its last test.
+    Missing,
 }
 
 impl ModelCaller {
@@ -71,6 +90,7 @@ impl ModelCaller {
             max_calls,
             paused_until: Mutex::new(None),
             last_outcome: Mutex::new(None),
+            lacks_tools: AtomicBool::new(false),
         }
     }
 
@@ -133,6 +153,9 @@ impl ModelCaller {
             if !matches!(response, Err(ModelError::ContextTooLong)) {
                 self.record_outcome(response.as_ref().map(drop).map_err(Clone::clone));
             }
+            if response.as_ref().is_ok_and(|response| !response.calls.is_empty()) {
+                self.lacks_tools.store(false, Ordering::Relaxed);
+            }
         }
         let charge = match &response {
             Ok(step) => charge_of_response(step, &call),
@@ -145,9 +168,9 @@ impl ModelCaller {
         ModelCallOutcome { response, charge }
     }
 
-    /// Returns the name of the model, and whether it works: by its last request or, if there was none for an hour, by a
-    /// request for the list of models. Returns `None` without a model.
-    pub(crate) async fn check_server(&self) -> Option<(String, Result<(), ModelError>)> {
+    /// Returns the state of the model: by its last request or, if there was none for an hour, by a request for the list of
+    /// models. Returns `None` without a model.
+    pub(crate) async fn check_server(&self) -> Option<ModelState> {
         let model = self.model.as_ref()?;
         let last = self.lock_last_outcome().clone();
         let outcome = match last {
@@ -164,15 +187,20 @@ impl ModelCaller {
                 outcome
             }
         };
-        Some((model.name().to_owned(), outcome))
+        let support = match self.lacks_tools.load(Ordering::Relaxed) {
+            true => ToolSupport::Missing,
+            false => ToolSupport::Usable,
+        };
+        Some(ModelState { name: model.name().to_owned(), outcome: outcome.map(|()| support) })
     }
 
-    /// Records the outcome of a test of the model's server. A successful test ends the pause of model calls.
-    pub(crate) fn record_test(&self, outcome: Result<(), ModelError>) {
-        if outcome.is_ok() {
+    /// Records the outcome of a test of the model's server. A response ends the pause of model calls.
+    pub(crate) fn record_test(&self, outcome: Result<ToolSupport, ModelError>) {
+        if let Ok(support) = outcome {
             *self.lock_paused_until() = None;
+            self.lacks_tools.store(support == ToolSupport::Missing, Ordering::Relaxed);
         }
-        self.record_outcome(outcome);
+        self.record_outcome(outcome.map(drop));
     }
 
     fn record_outcome(&self, outcome: Result<(), ModelError>) {

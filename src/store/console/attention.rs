@@ -8,6 +8,7 @@ use super::user_ref::{self, UserRef};
 use crate::conversation::transcript::{ConversationId, TurnId, User, UserId};
 use crate::store::confirmation::approvals::{self, Approval, ApprovalKind};
 use crate::store::confirmation::code_misses;
+use crate::store::database::backup::load_backup_failure;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::people::{join_requests, users};
 use crate::store::queue::outbox::{OPEN as OPEN_MESSAGE, OutboxState};
@@ -35,6 +36,8 @@ pub struct AttentionItems {
     /// Messages and changes with an unknown outcome.
     pub unresolved: Vec<UnresolvedEffect>,
     pub failed_turns: Vec<FailedTurnSummary>,
+    /// Time of the last backup, if it failed.
+    pub backup_failed_at: Option<Timestamp>,
 }
 
 /// Message or tool call with an unknown outcome.
@@ -87,6 +90,7 @@ pub fn load_attention_items(
         suspended_users: code_misses::load_suspended_users(conn, today)?,
         unresolved: load_unresolved_effects(conn)?,
         failed_turns: load_failed_turns(conn, since)?,
+        backup_failed_at: load_backup_failure(conn)?,
     })
 }
 

@@ -8,11 +8,20 @@ use std::sync::Arc;
 
 use diesel::prelude::*;
 use diesel::sql_types::Text;
+use jiff::Timestamp;
 
+use super::database_file::load_database_file_size;
 use super::database_lock::{DatabaseHandle, LockOutcome, companion_path};
 use super::db::OpenError;
 use super::migration::{SchemaState, load_schema_state};
 use crate::store::Conn;
+
+/// Suffix of the file beside the database that marks a failed backup. The command that makes a backup cannot change
+/// tables while the service runs, and only the service sends alerts.
+const FAILURE_MARK: &str = ".backup-failed";
+/// Text for somebody who finds the mark.
+const FAILURE_TEXT: &str =
+    "The last `dialarr backup` of this database failed. The next one that succeeds removes this file.\n";
 
 /// Error while a copy of the database is written.
 #[derive(Debug, thiserror::Error)]
@@ -105,7 +114,16 @@ pub enum BackupError {
 }
 
 /// Writes a consistent copy of the database at `path` to the new file `to`, even while a program is using the database.
+/// The service reports a failure.
 pub fn back_up(path: &str, to: &str) -> Result<(), BackupError> {
+    let outcome = write_backup(path, to);
+    if let Err(error) = mark_outcome(path, &outcome) {
+        tracing::warn!(%error, "failed to record the outcome of the backup for the running service");
+    }
+    outcome
+}
+
+fn write_backup(path: &str, to: &str) -> Result<(), BackupError> {
     let reject_existing = || {
         if Path::new(to).exists() { Err(BackupError::Exists(to.to_owned())) } else { Ok(()) }
     };
@@ -132,6 +150,25 @@ pub fn back_up(path: &str, to: &str) -> Result<(), BackupError> {
     Ok(copy.finish()?)
 }
 
+/// Leaves the mark after a failed backup, and removes it after another one. Without a database, no service would read
+/// it.
+fn mark_outcome(database: &str, outcome: &Result<(), BackupError>) -> io::Result<()> {
+    let mark = companion_path(database, FAILURE_MARK);
+    match outcome {
+        Ok(()) => remove_if_present(&mark),
+        Err(_) if Path::new(database).exists() => fs::write(mark, FAILURE_TEXT),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Returns the time of the last backup of the open database, if it failed.
+pub fn load_backup_failure(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
+    let mark = companion_path(&load_database_file_size(conn)?.path, FAILURE_MARK);
+    // In a folder in which the mark cannot be read, the database cannot be used either.
+    let written_at = fs::metadata(mark).and_then(|mark| mark.modified()).ok();
+    Ok(written_at.and_then(|at| Timestamp::try_from(at).ok()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::db::Db;
@@ -146,9 +183,13 @@ mod tests {
         back_up(&path("a.db"), &path("copy.db")).unwrap();
         let copy = fs::read(path("copy.db")).unwrap();
         assert!(copy.starts_with(b"SQLite format 3\0") && !Path::new(&path("copy.db.part")).exists());
+        assert!(!Path::new(&path("a.db.backup-failed")).exists());
 
         assert!(matches!(back_up(&path("a.db"), &path("copy.db")), Err(BackupError::Exists(_))));
         assert_eq!(fs::read(path("copy.db")).unwrap(), copy);
+        assert!(Path::new(&path("a.db.backup-failed")).exists());
+        back_up(&path("a.db"), &path("other.db")).unwrap();
+        assert!(!Path::new(&path("a.db.backup-failed")).exists());
     }
 
     #[test]
@@ -156,6 +197,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         fs::write(path("a.db"), "").unwrap();
+        let result = back_up(&path("missing.db"), &path("copy.db"));
+        assert!(matches!(result, Err(BackupError::Missing(_))), "{result:?}");
+        assert!(!Path::new(&path("missing.db.backup-failed")).exists());
         let result = back_up(&path("a.db"), &path("copy.db"));
         assert!(matches!(result, Err(BackupError::Unusable(_))), "{result:?}");
         assert!(!Path::new(&path("copy.db")).exists());

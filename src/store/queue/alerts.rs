@@ -10,6 +10,7 @@ use crate::store::codec::{convert_integer, ms};
 use crate::store::column_types::{StoredCount, StoredEnum, stored_enum};
 use crate::store::confirmation::approvals::{OPEN as OPEN_APPROVAL, StoredApprovalKind};
 use crate::store::connection_history;
+use crate::store::database::backup::load_backup_failure;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::schema::{alerts, approvals, outbox, tool_calls, users};
 use crate::store::turns::daily_budget::Day;
@@ -32,6 +33,8 @@ stored_enum! {
         ConnectionBack = "connection_back",
         /// The model budget of the day is used up.
         BudgetSpent = "budget_spent",
+        /// The last `dialarr backup` failed.
+        BackupFailed = "backup_failed",
     }
 }
 
@@ -73,6 +76,7 @@ pub struct OpenEvents {
     pub unknown_outcomes: EventGroup,
     /// Messages that tell the admins that the budget of the day is used up.
     pub budget_messages: EventGroup,
+    pub failed_backups: EventGroup,
 }
 
 /// Number of open events of one kind, and the time of the newest.
@@ -85,6 +89,11 @@ pub struct EventGroup {
 impl EventGroup {
     fn from_row((count, newest_at): (i64, Option<Timestamp>)) -> QueryResult<Self> {
         Ok(Self { count: convert_integer(count)?, newest_at })
+    }
+
+    /// Creates a group of at most one event.
+    fn from_time(at: Option<Timestamp>) -> Self {
+        Self { count: at.is_some().into(), newest_at: at }
     }
 
     fn joined_with(self, other: Self) -> Self {
@@ -135,6 +144,7 @@ pub fn load_open_events(conn: &mut Conn, today: &Day, now: Timestamp) -> QueryRe
         removal_requests: EventGroup::from_row(removal_requests)?,
         unknown_outcomes: load_unknown_outcomes(conn)?,
         budget_messages: EventGroup::from_row(budget_messages)?,
+        failed_backups: EventGroup::from_time(load_backup_failure(conn)?),
     })
 }
 

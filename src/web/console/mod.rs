@@ -20,6 +20,7 @@ pub(super) mod memory;
 mod model_preset;
 mod operator_name;
 mod responses;
+mod setting_field;
 pub(super) mod settings;
 mod settings_form;
 mod settings_save;

@@ -33,7 +33,7 @@ pub(super) fn list_presets(sources: &ConfigSources, submitted: Option<&str>) -> 
         |url: &str| SERVERS.iter().find(|(_, _, known)| *known == url.trim()).map_or(OTHER, |(id, ..)| id);
     let selected = submitted.unwrap_or_else(|| url.filter(|url| !url.is_empty()).map_or("openai", of_url));
     let servers = SERVERS.iter().map(|(id, name, _)| (*id, *name));
-    let others = [(OTHER, "Another server"), (NONE, "None: only keywords are understood")];
+    let others = [(OTHER, "Another server"), (NONE, "None: only common requests are understood")];
     servers.chain(others).map(|(id, name)| PresetOption { id, name, is_selected: id == selected }).collect()
 }
 

@@ -5,18 +5,23 @@ use std::collections::BTreeMap;
 
 use secrecy::SecretString;
 
+use super::setting_field::{self, FieldInput, SettingField, list_field};
 use super::test_report::TestReport;
 use crate::config::{
-    ConfigProblem, ConfigSources, IneffectiveReason, SettingGroup, VARIABLES, ValueSource, Variable,
-    suggest_values,
+    AllowedValues, ConfigProblem, ConfigSources, SettingGroup, VARIABLES, ValueSource, Variable,
 };
 use crate::settings::change::{NeededSecret, SettingsChange};
 use crate::settings::secrets_file::SecretsFileError;
 use crate::settings::setup_step::SetupStep;
 
-/// Groups with connections that the settings page tests.
-const TESTED_GROUPS: [SettingGroup; 4] =
-    [SettingGroup::Library, SettingGroup::Model, SettingGroup::Texting, SettingGroup::Notifications];
+/// Groups that the settings page tests.
+const TESTED_GROUPS: [SettingGroup; 5] = [
+    SettingGroup::People,
+    SettingGroup::Library,
+    SettingGroup::Model,
+    SettingGroup::Texting,
+    SettingGroup::Notifications,
+];
 
 /// Settings that are edited together: a group on the settings page, or a step of the assistant.
 #[derive(Clone)]
@@ -24,7 +29,7 @@ pub(super) struct FormScope {
     pub(super) id: &'static str,
     pub(super) label: &'static str,
     pub(super) variables: Vec<Variable>,
-    /// Group of the connections that the form can test.
+    /// Group that the form can test.
     pub(super) tested: Option<SettingGroup>,
 }
 
@@ -39,33 +44,6 @@ pub(super) struct SettingSection {
     pub(super) is_testable: bool,
     /// Result of the test that the form has started.
     pub(super) test: Option<TestReport>,
-}
-
-pub(super) struct SettingField {
-    pub(super) name: &'static str,
-    pub(super) label: &'static str,
-    pub(super) help: &'static str,
-    pub(super) input: FieldInput,
-    /// Values to choose from, besides any other.
-    pub(super) suggestions: Vec<String>,
-    /// Value of a setting that is not a secret.
-    pub(super) value: String,
-    /// Text of an empty field.
-    pub(super) state: &'static str,
-    /// Sentence about the source of the value, and about a stored value that is not used.
-    pub(super) source: Option<String>,
-    /// True for a secret with a stored value, which can be removed.
-    pub(super) is_stored: bool,
-    pub(super) problem: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FieldInput {
-    /// Field that shows a value from elsewhere.
-    Fixed,
-    Text,
-    /// Field that shows nothing, and replaces the secret if it is filled in.
-    Secret,
 }
 
 /// Reason why a form was not saved.
@@ -123,7 +101,8 @@ impl FormScope {
         };
         let refused = refused.as_ref().map(|(form, refusal)| (*form, refusal));
         let variables = self.variables.iter();
-        let fields: Vec<_> = variables.map(|variable| describe_field(sources, *variable, refused)).collect();
+        let fields: Vec<_> =
+            variables.map(|variable| SettingField::describe(sources, *variable, refused)).collect();
         SettingSection {
             id: self.id,
             label: self.label,
@@ -153,20 +132,31 @@ impl SettingsForm {
     pub(super) fn change(&self, current: &ConfigSources) -> SettingsChange {
         let mut change = SettingsChange { expected_version: Some(self.version), ..SettingsChange::default() };
         let variables = self.scope.variables.iter();
-        for variable in variables.filter(|variable| input_of(current, **variable) != FieldInput::Fixed) {
-            let typed = self.fields.get(variable.name).map_or("", |text| text.trim());
-            let is_kept = if variable.is_secret() {
-                typed.is_empty() && !self.removes(*variable)
-            } else {
-                !self.fields.contains_key(variable.name) || typed == current_text(current, *variable)
+        for variable in
+            variables.filter(|variable| FieldInput::of_setting(current, **variable) != FieldInput::Fixed)
+        {
+            let typed = self.typed_text(*variable);
+            let is_kept = match &typed {
+                None => !variable.is_secret() || !self.removes(*variable),
+                Some(text) if variable.is_secret() => text.is_empty() && !self.removes(*variable),
+                Some(text) => *text == setting_field::current_text(current, *variable),
             };
-            match typed {
+            match typed.unwrap_or_default().as_str() {
                 _ if is_kept => {}
                 "" => change.unset.push(variable.name.to_owned()),
                 text => change.set.push((*variable, SecretString::from(text))),
             }
         }
         change
+    }
+
+    /// Returns the entered value; `None` if the form does not have the field. The checked words of a list have the order of
+    /// the table.
+    pub(super) fn typed_text(&self, variable: Variable) -> Option<String> {
+        let text = self.fields.get(variable.name)?.trim();
+        let AllowedValues::AnyOf(words) = variable.values else { return Some(text.to_owned()) };
+        let checked = words.iter().filter(|(word, _)| self.fields.contains_key(&list_field(variable, word)));
+        Some(checked.map(|(word, _)| *word).collect::<Vec<_>>().join(","))
     }
 
     fn removes(&self, secret: Variable) -> bool {
@@ -177,57 +167,6 @@ impl SettingsForm {
 /// Returns the name of the checkbox that removes a secret.
 pub(super) fn removal_field(secret: Variable) -> String {
     format!("remove-{}", secret.name)
-}
-
-fn describe_field(
-    sources: &ConfigSources,
-    variable: Variable,
-    refused: Option<(&SettingsForm, &Refusal)>,
-) -> SettingField {
-    let input = input_of(sources, variable);
-    let typed = refused.and_then(|(form, _)| form.fields.get(variable.name));
-    let typed = typed.filter(|_| input == FieldInput::Text).cloned();
-    SettingField {
-        name: variable.name,
-        label: variable.label,
-        help: variable.help,
-        input,
-        suggestions: suggest_values(sources, variable),
-        value: typed.unwrap_or_else(|| current_text(sources, variable).to_owned()),
-        state: if sources.has_value(variable) { "set" } else { "not set" },
-        source: describe_source(sources, variable),
-        is_stored: sources.stored().contains_key(variable.name),
-        problem: refused.and_then(|(_, refusal)| refusal.describe_field(variable)),
-    }
-}
-
-fn input_of(sources: &ConfigSources, variable: Variable) -> FieldInput {
-    match sources.value_source(variable.name) {
-        ValueSource::Environment | ValueSource::EnvFile(_) => FieldInput::Fixed,
-        ValueSource::Stored | ValueSource::Default if !variable.is_storable() => FieldInput::Fixed,
-        ValueSource::Stored | ValueSource::Default if variable.is_secret() => FieldInput::Secret,
-        ValueSource::Stored | ValueSource::Default => FieldInput::Text,
-    }
-}
-
-/// Returns the text of a setting that is not a secret.
-fn current_text(sources: &ConfigSources, variable: Variable) -> &str {
-    sources.plain_text(variable).map_or("", str::trim)
-}
-
-fn describe_source(sources: &ConfigSources, variable: Variable) -> Option<String> {
-    let reason = sources.find_ineffective(variable.name).map(|setting| setting.reason);
-    match (sources.value_source(variable.name), reason) {
-        (_, Some(IneffectiveReason::Unusable(reason))) => Some(format!("Not used: {reason}.")),
-        (ValueSource::Environment, _) => Some("Set by the environment.".to_owned()),
-        (ValueSource::EnvFile(line), _) => Some(format!("Set by line {line} of .env.")),
-        (ValueSource::Default, _) if !variable.is_storable() => {
-            Some("Set only in the environment or .env.".to_owned())
-        }
-        (ValueSource::Stored | ValueSource::Default, _) => {
-            variable.needs_restart().then(|| "Takes effect after a restart.".to_owned())
-        }
-    }
 }
 
 impl Refusal {
@@ -258,13 +197,17 @@ impl Refusal {
         }
     }
 
-    fn describe_field(&self, variable: Variable) -> Option<String> {
+    pub(super) fn describe_field(&self, variable: Variable) -> Option<String> {
         match self {
             Self::Conflict | Self::SecretsFile(_) => None,
             Self::Invalid(problems) => {
                 let problem = problems.iter().find(|problem| problem.variable == variable.name)?;
                 let example = problem.example.split_once('=').map_or(problem.example, |(_, value)| value);
-                Some(format!("Problem: {}, e.g. {}.", problem.reason, example.trim_matches('\'')))
+                let example = example.trim_matches('\'');
+                Some(match problem.reason.contains(example) {
+                    true => format!("Problem: {}.", problem.reason),
+                    false => format!("Problem: {}, e.g. {example}.", problem.reason),
+                })
             }
             Self::SecretNeeded(needed) => {
                 let needed = needed.iter().find(|needed| needed.variable == variable.name)?;

@@ -12,9 +12,11 @@ use super::layout::{ConsoleSection, PageLayout, render_page};
 use super::model_preset::{PresetOption, apply_preset, list_presets};
 use super::operator_name::{NameField, read_phone};
 use super::responses::{PageError, PageParams, PageResult};
-use super::settings_form::{FieldInput, FormOutcome, FormScope, Refusal, SettingSection, SettingsForm};
+use super::setting_field::FieldInput;
+use super::settings_form::{FormOutcome, FormScope, Refusal, SettingSection, SettingsForm};
 use super::settings_save::{FormSave, check_scope, load_settings, save_form};
 use super::setup_webhooks::{self, WebhookLine};
+use super::test_report::TestReport;
 use crate::config::variables::TWILIO_PHONE_NUMBER;
 use crate::config::{ConfigProblem, ConfigSources, ValueSource, Variable};
 use crate::settings::setup_step::{SetupProgress, SetupStep};
@@ -53,7 +55,16 @@ struct StepLink {
     label: &'static str,
     path: String,
     is_current: bool,
-    is_done: bool,
+    state: StepState,
+}
+
+/// State of a step, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StepState {
+    Open,
+    Done,
+    /// The step is done, and a connection of it does not work.
+    Failing,
 }
 
 /// Request for a page of the assistant.
@@ -147,6 +158,16 @@ impl SetupPageRequest<'_> {
         Ok(LoadedSetup { version, sources, has_installed_webhooks })
     }
 
+    /// Returns whether a connection of the step does not work. Texting needs the webhooks, which are installed after it.
+    fn fails(&self, step: SetupStep, has_installed_webhooks: bool) -> bool {
+        if step == SetupStep::Texting && !has_installed_webhooks {
+            return false;
+        }
+        let Some(group) = step.tested_group() else { return false };
+        let connections = self.console.connections.current();
+        connections.iter().any(|state| state.kind.group() == Some(group) && state.failure().is_some())
+    }
+
     /// Saves a step with the name of the operator.
     async fn save_answers(
         &self,
@@ -206,11 +227,22 @@ impl SetupPageRequest<'_> {
             }
             SetupStep::Password | SetupStep::Library | SetupStep::Texting | SetupStep::Finish => {}
         }
+        // The connections are checked only after their test.
+        let failed_test = section.test.as_ref().map(TestReport::has_failure);
         let link = |other: SetupStep| StepLink {
             label: other.label(),
             path: step_path(other),
             is_current: other == step,
-            is_done: progress.is_done(other),
+            state: match progress.is_done(other) {
+                true if failed_test
+                    .filter(|_| other == step)
+                    .unwrap_or_else(|| self.fails(other, loaded.has_installed_webhooks)) =>
+                {
+                    StepState::Failing
+                }
+                true => StepState::Done,
+                false => StepState::Open,
+            },
         };
         Ok(render_page(&SetupPage {
             layout: PageLayout::new(self.operator, ConsoleSection::Settings, "Setup"),

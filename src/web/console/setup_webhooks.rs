@@ -11,7 +11,8 @@ use url::Url;
 
 use super::home::actions::ButtonForm;
 use super::responses::{PageError, PageResult};
-use super::settings_form::{FieldInput, SettingSection};
+use super::setting_field::FieldInput;
+use super::settings_form::SettingSection;
 use super::settings_save::load_settings;
 use super::setup_assistant::{SetupPageRequest, StepOutcome};
 use crate::access_rules::{is_loopback_host, parse_host};
@@ -34,7 +35,8 @@ const WEBHOOKS_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) struct WebhookLine {
     pub(super) subject: String,
     pub(super) class: &'static str,
-    pub(super) state: String,
+    pub(super) state: &'static str,
+    pub(super) reason: Option<String>,
     pub(super) changes: Vec<String>,
     pub(super) hint: Option<String>,
     /// True if the button makes the changes.
@@ -52,6 +54,7 @@ pub(in crate::web) async fn install_webhooks(
     let (intent, now) = (audit_entry("write", json!({})), console.clock.now());
     console.db.write(move |conn| audit::record_intent(conn, &intent, now)).await?;
     let setups = run_setup(&sources, SetupMode::Apply).await;
+    console.connection_tester.current().request_check();
     // Without an outcome the row keeps saying that the change was started.
     if let Ok(setups) = &setups {
         let (entry, now) = (outcome_entry(setups), console.clock.now());
@@ -147,11 +150,12 @@ impl WebhookLine {
         }
     }
 
-    fn failed(state: String) -> Self {
+    fn failed(reason: String) -> Self {
         Self {
             subject: "Webhooks".to_owned(),
             class: "bad",
-            state,
+            state: "failed",
+            reason: Some(reason),
             changes: Vec::new(),
             hint: None,
             is_planned: false,
@@ -160,18 +164,19 @@ impl WebhookLine {
 
     fn from_setup(WebhookSetup { subject, outcome }: WebhookSetup) -> Self {
         let is_planned = matches!(outcome, SetupOutcome::Planned(_));
-        let (class, state, changes, hint) = match outcome {
-            SetupOutcome::Skipped { reason, hint } => {
-                ("", format!("skipped: {reason}"), Vec::new(), Some(hint))
-            }
-            SetupOutcome::UpToDate => ("good", "nothing to change".to_owned(), Vec::new(), None),
-            SetupOutcome::Planned(changes) => ("warn", "to change".to_owned(), changes, None),
-            SetupOutcome::Applied(changes) => ("good", "done".to_owned(), changes, None),
-            SetupOutcome::Failed { changes, reason, hint } => {
-                ("bad", format!("failed to {reason}"), changes, Some(hint))
-            }
+        let (class, state, changes) = match &outcome {
+            SetupOutcome::Skipped { .. } => ("", "skipped", [].as_slice()),
+            SetupOutcome::UpToDate => ("good", "nothing to change", [].as_slice()),
+            SetupOutcome::Planned(changes) => ("warn", "to change", changes.as_slice()),
+            SetupOutcome::Applied(changes) => ("good", "done", changes.as_slice()),
+            SetupOutcome::Failed { changes, .. } => ("bad", "failed", changes.as_slice()),
         };
         let changes = changes.iter().map(ToString::to_string).collect();
-        Self { subject, class, state, changes, hint, is_planned }
+        let (reason, hint) = match outcome {
+            SetupOutcome::Skipped { reason, hint } => (Some(reason), Some(hint)),
+            SetupOutcome::Failed { reason, hint, .. } => (Some(format!("failed to {reason}")), Some(hint)),
+            SetupOutcome::UpToDate | SetupOutcome::Planned(_) | SetupOutcome::Applied(_) => (None, None),
+        };
+        Self { subject, class, state, reason, changes, hint, is_planned }
     }
 }

@@ -26,6 +26,10 @@ impl TestReport {
             TestOutcome::Busy => Self { lines: Vec::new(), is_busy: true },
         }
     }
+
+    pub(super) fn has_failure(&self) -> bool {
+        self.lines.iter().any(|line| line.grade == FindingGrade::Failure.as_str())
+    }
 }
 
 impl FindingLine {

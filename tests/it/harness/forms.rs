@@ -3,6 +3,9 @@
 
 use super::browser::{Browser, Page};
 
+/// Entry that removes the check mark of a checkbox.
+pub(crate) const UNCHECKED: &str = "(unchecked)";
+
 /// Form of a page, as HTML.
 struct Form<'a>(&'a str);
 
@@ -30,7 +33,13 @@ impl<'a> Form<'a> {
             let value = attribute(tag, "value").unwrap_or_default();
             Some((attribute(tag, "name")?, value))
         });
-        fields.collect()
+        let lists = self.0.split("<select ").skip(1).filter_map(|rest| rest.split("</select>").next());
+        let chosen = lists.filter_map(|list| {
+            let options = || list.split("<option ").skip(1);
+            let option = options().find(|option| option.split('>').next().unwrap().ends_with(" selected"));
+            Some((attribute(list, "name")?, attribute(option.or_else(|| options().next())?, "value")?))
+        });
+        fields.chain(chosen).collect()
     }
 }
 
@@ -47,7 +56,9 @@ impl Browser<'_> {
         let mut fields = form.fields();
         for (name, text) in typed {
             fields.retain(|(field, _)| field != name);
-            fields.push((name.to_string(), text.to_string()));
+            if *text != UNCHECKED {
+                fields.push((name.to_string(), text.to_string()));
+            }
         }
         if let Some(name) = attribute(pressed, "name") {
             fields.push((name, attribute(pressed, "value").unwrap_or_default()));

@@ -4,7 +4,7 @@ pub(crate) mod alert_server;
 pub(crate) mod browser;
 pub(crate) mod cli;
 pub(crate) mod expected_events;
-mod forms;
+pub(crate) mod forms;
 pub(crate) mod model;
 pub(crate) mod model_server;
 mod operator;

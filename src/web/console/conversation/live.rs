@@ -1,15 +1,13 @@
 //! `GET /conversations/{id}/live`: live events of a conversation, as HTML. Each event carries a complete entry,
 //! header or footer, so that a repeat changes nothing. `after` or `Last-Event-ID` is the cursor of the page.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::convert::Infallible;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::Event;
 use axum::response::{IntoResponse, Response};
-use futures_util::{Stream, stream};
 
 use super::fragments;
 use super::turns::{self, FormContext};
@@ -26,6 +24,7 @@ use crate::store::{Conn, QueryResult};
 use crate::web::auth::Operator;
 use crate::web::console::responses::{PageError, PageId};
 use crate::web::console_state::ConsoleState;
+use crate::web::event_stream::{EventSource, event_stream_response};
 use crate::web::sse::{self, CursorQuery};
 use crate::web::stream_limit::StreamOwner;
 
@@ -54,16 +53,15 @@ pub(in crate::web) async fn follow_page(
     // A page without a cursor gets a `reset`, which makes it reload.
     let after = after.unwrap_or(EventSeq(-1));
     let reader = console.engine.streams.connect(id, Some(after), |_, _| Ok(()));
-    let queue = VecDeque::from([Event::default().retry(sse::RETRY)]);
-    let stream = PageEventStream { console, reader, token, queue };
-    Ok(sse::event_stream_response(lease, stream.into_event_stream()))
+    let stop = console.stop.clone();
+    Ok(event_stream_response(lease, stop, PageEvents { console, reader, token }))
 }
 
-struct PageEventStream {
+/// Changed parts of a conversation, for one page.
+struct PageEvents {
     console: ConsoleState,
     reader: StreamReader<()>,
     token: String,
-    queue: VecDeque<Event>,
 }
 
 /// Parts of the page to render again.
@@ -78,30 +76,8 @@ struct ChangedParts {
     header_and_footer: bool,
 }
 
-impl PageEventStream {
-    /// Returns the stream of events. It ends with the listener, and when the log cannot be read: the page reconnects
-    /// with its cursor.
-    fn into_event_stream(self) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
-        stream::unfold(self, |mut this| async move {
-            let stop = this.console.stop.clone();
-            loop {
-                if let Some(event) = this.queue.pop_front() {
-                    return Some((Ok(event), this));
-                }
-                let next = tokio::select! {
-                    next = this.next_events() => next,
-                    () = stop.cancelled() => return None,
-                };
-                match next {
-                    Ok(events) => this.queue.extend(events),
-                    Err(error) => {
-                        tracing::warn!(error = format!("{error:#}"), "live stream of a page ended early");
-                        return None;
-                    }
-                }
-            }
-        })
-    }
+impl EventSource for PageEvents {
+    const NAME: &'static str = "page of a conversation";
 
     async fn next_events(&mut self) -> anyhow::Result<Vec<Event>> {
         match self.reader.next().await? {
@@ -122,7 +98,9 @@ impl PageEventStream {
             }
         }
     }
+}
 
+impl PageEvents {
     /// Renders the current state. It may be newer than the last event; the next events then repeat it.
     async fn render_parts(&self, changed: ChangedParts, seq: EventSeq) -> anyhow::Result<Vec<Event>> {
         let id = self.reader.conversation();

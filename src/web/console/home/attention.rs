@@ -218,7 +218,17 @@ fn list_problems(
         at: None,
         path: format!("/users/{}", user.id),
     });
-    suspended.chain(unresolved).chain(failed).chain(failed_turns).chain(opted_out).collect()
+    let backup = attention.backup_failed_at.map(|at| ProblemLine {
+        headline: "The last backup failed",
+        user: None,
+        about: String::new(),
+        reason: "the output of dialarr backup has the reason; the next one that succeeds removes this line"
+            .to_owned(),
+        at: Some(console.display_time(at)),
+        path: "/health-checks".to_owned(),
+    });
+    let people = suspended.chain(unresolved).chain(failed).chain(failed_turns).chain(opted_out);
+    people.chain(backup).collect()
 }
 
 impl ProblemLine {

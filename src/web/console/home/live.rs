@@ -1,7 +1,5 @@
 //! `GET /live`: live updates of the home page. Each event carries a whole section as HTML.
 
-use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,16 +7,15 @@ use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 use axum::response::sse::Event;
 use axum::response::{IntoResponse, Response};
-use futures_util::{Stream, stream};
 use serde::Deserialize;
 use tokio::sync::watch;
 
-use super::sections::{HomeSections, SectionsError};
+use super::sections::HomeSections;
 use crate::connections::states::ConnectionState;
 use crate::conversation::stream_events::EventSeq;
 use crate::web::auth::Operator;
 use crate::web::console_state::ConsoleState;
-use crate::web::sse;
+use crate::web::event_stream::{EventSource, event_stream_response};
 use crate::web::stream_limit::StreamOwner;
 
 /// Interval at which the stream looks for new events of conversations, which is in memory.
@@ -47,12 +44,13 @@ pub(in crate::web) async fn follow_home(
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let shown_version = last.or(query.after).unwrap_or_default();
     let connections = console.connections.subscribe();
-    let queue = VecDeque::from([Event::default().retry(sse::RETRY)]);
-    let stream = HomeStream { console, token, connections, shown_version, shown: None, seen: None, queue };
-    sse::event_stream_response(lease, stream.into_event_stream())
+    let stop = console.stop.clone();
+    let events = HomeEvents { console, token, connections, shown_version, shown: None, seen: None };
+    event_stream_response(lease, stop, events)
 }
 
-struct HomeStream {
+/// Sections that changed, for one page.
+struct HomeEvents {
     console: ConsoleState,
     token: String,
     connections: watch::Receiver<Arc<Vec<ConnectionState>>>,
@@ -62,38 +60,12 @@ struct HomeStream {
     shown: Option<HomeSections>,
     /// Last event of any conversation when the sections were loaded.
     seen: Option<EventSeq>,
-    queue: VecDeque<Event>,
 }
 
-impl HomeStream {
-    /// Returns the stream of events. It ends with the listener, and when the sections cannot be loaded: the page
-    /// reconnects.
-    fn into_event_stream(self) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
-        stream::unfold(self, |mut this| async move {
-            let stop = this.console.stop.clone();
-            loop {
-                if let Some(event) = this.queue.pop_front() {
-                    return Some((Ok(event), this));
-                }
-                let next = tokio::select! {
-                    next = this.next_events() => next,
-                    () = stop.cancelled() => return None,
-                };
-                match next {
-                    Ok(events) => this.queue.extend(events),
-                    Err(error) => {
-                        tracing::warn!(
-                            error = format!("{error:#}"),
-                            "live stream of the home page ended early"
-                        );
-                        return None;
-                    }
-                }
-            }
-        })
-    }
+impl EventSource for HomeEvents {
+    const NAME: &'static str = "home page";
 
-    async fn next_events(&mut self) -> Result<Vec<Event>, SectionsError> {
+    async fn next_events(&mut self) -> anyhow::Result<Vec<Event>> {
         if self.seen.is_some() {
             self.wait_for_change().await;
         }
@@ -115,7 +87,9 @@ impl HomeStream {
         }
         Ok(events)
     }
+}
 
+impl HomeEvents {
     /// Waits for a change of a connection, a new event of a conversation, or the end of the interval.
     async fn wait_for_change(&mut self) {
         let log = self.console.db.event_log().clone();
