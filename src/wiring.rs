@@ -1,12 +1,11 @@
 //! Conversion of the configuration to a blueprint.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
 use jiff::SignedDuration;
 
-use crate::app::{AppBlueprint, MissedMessageSource};
+use crate::app::{AppBlueprint, Polling};
 use crate::config::{self, Config, ConfirmCode};
 use crate::conversation::deletion::deletion_messages::CodePolicy;
 use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
@@ -16,16 +15,12 @@ use crate::doctor::phone::PublicAddress;
 use crate::engine::{CodeSource, HouseholdSettings, PicturePolicy, Quotas};
 use crate::http::{HttpClient, build_network_client};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
-use crate::messaging::MessageChannel;
+use crate::messaging::ChannelPort;
 use crate::messaging::alert_sender::AlertSender;
 use crate::messaging::alert_targets::AlertTargets;
-use crate::messaging::console::ConsoleChannel;
-use crate::messaging::outbox_relay::OutboundChannels;
-use crate::messaging::signature::SignatureVerifier;
-use crate::messaging::terminal::TerminalChannel;
+use crate::messaging::channel_ports::ChannelPorts;
 use crate::outbound_clients::{build_embedder, build_library, build_model, build_twilio, reuse_instances};
 use crate::store::database::db::Db;
-use crate::web::TwilioVerification;
 
 /// Opens the configured database.
 pub(crate) fn open_database(config: &Config) -> anyhow::Result<Db> {
@@ -52,14 +47,11 @@ pub(crate) fn build_blueprint(
         Some(earlier) => earlier.embedder.clone(),
         None => config.embeddings.as_ref().map(|model| build_embedder(model, &network)).transpose()?,
     };
-    let missed_messages = match earlier_if(|old, new| old.twilio == new.twilio) {
-        Some(earlier) => earlier.missed_messages.clone(),
-        None => config.twilio.as_ref().map(|account| MissedMessageSource {
-            twilio: Arc::new(build_twilio(account, &http)),
-            number: Address::new(account.phone_number.as_str()),
-        }),
+    let twilio = match earlier_if(|old, new| old.twilio == new.twilio) {
+        Some(earlier) => earlier.twilio.clone(),
+        None => config.twilio.as_ref().map(|account| Arc::new(build_twilio(account, &http))),
     };
-    let carrier = missed_messages.as_ref().map(|source| source.twilio.clone() as Arc<dyn MessageChannel>);
+    let configured = twilio.iter().map(|port| port.clone() as Arc<dyn ChannelPort>);
     let mut library = build_library(&config.libraries, &http);
     if let Some((old, blueprint)) = earlier {
         reuse_instances(&mut library, &config.libraries, (&old.libraries, &blueprint.library));
@@ -71,15 +63,11 @@ pub(crate) fn build_blueprint(
         model,
         embedder,
         library,
-        channels: OutboundChannels {
-            carrier,
-            terminal: Arc::new(TerminalChannel),
-            console: Arc::new(ConsoleChannel),
-        },
-        twilio_verification: config.twilio.as_ref().map(|twilio| Arc::new(build_twilio_verification(twilio))),
+        channels: configured.fold(ChannelPorts::local(), ChannelPorts::with),
+        polling: Polling::On,
         arr_secret: config.notifications.secret.clone(),
         config: Some(Arc::new(config.clone())),
-        missed_messages,
+        twilio,
         public_address: config
             .twilio
             .as_ref()
@@ -154,14 +142,6 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
     })
 }
 
-fn build_twilio_verification(twilio: &config::Twilio) -> TwilioVerification {
-    TwilioVerification {
-        verifier: SignatureVerifier { tokens: twilio.auth_tokens.clone(), shared_keys: BTreeMap::new() },
-        public_url: twilio.public_url.as_str().to_owned(),
-        account_sid: twilio.account_sid.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,7 +174,7 @@ mod tests {
 
         let (earlier_model, later_model) = (earlier.model.unwrap(), later.model.unwrap());
         assert!(!Arc::ptr_eq(&earlier_model, &later_model));
-        assert!(earlier.missed_messages == later.missed_messages);
+        assert!(Arc::ptr_eq(&earlier.twilio.unwrap(), &later.twilio.unwrap()));
         assert_eq!(later.library.movies[0].client.common_api().change_count(), 1);
     }
 

@@ -20,7 +20,7 @@ use crate::arr::fake::demo_library::create_demo_servers;
 use crate::clock::Clock;
 use crate::conversation::transcript::PhoneNumber;
 use crate::http::HttpClient;
-use crate::messaging::fake::{FakeDelivery, FakeTwilio, SentMessage};
+use crate::messaging::twilio::fake::{FakeDelivery, FakeTwilio, SentMessage};
 use crate::simulation::{self, SimulatedPeers};
 use crate::store::audit::Actor;
 use crate::store::database::db::Db;

@@ -13,7 +13,7 @@ use crate::config::{self, Config, SettingGroup};
 use crate::engine::ModelCaller;
 use crate::http::{HttpClient, build_network_client};
 use crate::llm::embeddings::Embedder;
-use crate::messaging::MessageChannel;
+use crate::messaging::ChannelPort;
 use crate::messaging::alert_sender::AlertSender;
 use crate::messaging::twilio::Twilio;
 use crate::setup::arr_instance::ConfiguredInstance;
@@ -124,7 +124,7 @@ pub(crate) struct TestedParts {
     /// Sender of alerts; `None` without a target.
     pub(crate) alerts: Option<AlertSender>,
     /// `None` without an account.
-    pub(crate) carrier: Option<Arc<dyn MessageChannel>>,
+    pub(crate) carrier: Option<Arc<dyn ChannelPort>>,
     /// Client of the configured account, which remembers whether the account was usable in its last request.
     pub(crate) twilio: Option<Arc<Twilio>>,
     /// Caller of the models, which remembers whether their server worked.

@@ -1,33 +1,35 @@
-//! Message channels: sending of outbound messages, and the carrier's records of inbound and outbound ones.
+//! Message channels: the port that each implements, and the relay that sends the outbox.
 
 pub mod alert_sender;
 pub mod alert_targets;
+pub mod channel_ports;
 pub mod console;
-pub mod error_codes;
-pub mod fake;
-pub mod message_log;
-pub mod missed_messages;
 pub mod outbox_relay;
 pub mod segments;
-pub mod signature;
 pub mod terminal;
 pub mod twilio;
-pub mod twilio_account;
-pub mod webhook;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
+use http::HeaderMap;
+use jiff::{SignedDuration, Timestamp};
 
+use crate::conversation::channel::Channel;
 use crate::conversation::retry_policy::FailureClass;
+use crate::conversation::routing::inbound_message::ReceivedMessage;
 use crate::conversation::routing::verification::MessageFields;
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::store::queue::callbacks::CallbackToken;
+use crate::store::queue::delivery_reports::DeliveryReport;
+use crate::store::queue::source_cursors::SourceCursor;
 
-/// Channel that sends messages and looks up their records.
+/// Port of a channel: sends messages, looks them up, and receives messages. A channel implements what its profile
+/// declares.
 #[async_trait]
-pub trait MessageChannel: Send + Sync {
+pub trait ChannelPort: Send + Sync {
+    fn channel(&self) -> Channel;
+
     /// Makes one attempt to send a message. The outbox relay handles retries.
     async fn send(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError>;
 
@@ -40,7 +42,37 @@ pub trait MessageChannel: Send + Sync {
     ) -> Result<Vec<CarrierReceipt>, LookupError>;
 
     /// Fetches the carrier's record of an inbound message; `None` if there is none with this id.
-    async fn fetch_received(&self, sid: &str) -> Result<Option<MessageFields>, LookupError>;
+    async fn fetch_received(&self, _id: &str) -> Result<Option<MessageFields>, LookupError> {
+        Ok(None)
+    }
+
+    /// Returns the name of the list of received messages, which its cursor is stored under; `None` if nothing is polled.
+    fn source(&self) -> Option<String> {
+        None
+    }
+
+    /// Reads the messages in the list since the cursor of `poll`.
+    async fn poll_received(&self, poll: &Poll) -> Result<InboundPage, LookupError> {
+        Ok(InboundPage { messages: Vec::new(), cursor: poll.start_cursor(), next: PollDelay::Later })
+    }
+
+    /// Returns whether a request has the header of an authentic webhook, before its body is read.
+    fn claims_authenticity(&self, _headers: &HeaderMap) -> bool {
+        false
+    }
+
+    /// Authenticates and parses the request of a webhook.
+    fn read_webhook(&self, _request: &WebhookRequest<'_>) -> Result<WebhookContent, WebhookRefusal> {
+        Err(WebhookRefusal::Unsigned)
+    }
+
+    /// Returns the media type and the body of the response to an accepted message.
+    fn acknowledgement(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
+    /// Records that a request was abandoned because it took too long.
+    fn record_timeout(&self) {}
 
     /// Returns whether the account was usable in the last request, or why not; `None` before the first request.
     fn last_outcome(&self) -> Option<Result<(), String>> {
@@ -51,6 +83,83 @@ pub trait MessageChannel: Send + Sync {
     fn account_identity(&self) -> Option<String> {
         None
     }
+}
+
+/// Poll of a list of received messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Poll {
+    /// `None` at the first poll of the list.
+    pub cursor: Option<SourceCursor>,
+    /// Age from which a message counts as missed. The webhook of a newer message may still arrive.
+    pub min_age: SignedDuration,
+    pub now: Timestamp,
+}
+
+impl Poll {
+    /// Returns the cursor from which to read. A cursor in the future was stored before the clock was set back.
+    pub fn start_cursor(&self) -> SourceCursor {
+        let mut cursor =
+            self.cursor.clone().unwrap_or(SourceCursor { read_until: self.now, mark: String::new() });
+        cursor.read_until = cursor.read_until.min(self.now);
+        cursor
+    }
+}
+
+/// Messages that a poll found, oldest first. Some may be known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InboundPage {
+    pub messages: Vec<ReceivedMessage>,
+    /// Cursor to store once the messages are admitted.
+    pub cursor: SourceCursor,
+    pub next: PollDelay,
+}
+
+/// Delay until the next poll of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PollDelay {
+    Later,
+    /// A message was too recent, so the next poll is early.
+    Soon,
+}
+
+/// Path of a webhook below `/webhook/WORD`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WebhookKind {
+    /// Received messages, at the path itself.
+    Messages,
+    /// Reports about sent messages, at `/status`.
+    Reports,
+}
+
+/// Request of a webhook.
+#[derive(Debug, Clone, Copy)]
+pub struct WebhookRequest<'a> {
+    pub kind: WebhookKind,
+    /// Path and query as requested.
+    pub target: &'a str,
+    pub headers: &'a HeaderMap,
+    pub body: &'a [u8],
+    pub now: Timestamp,
+}
+
+/// Content of an authentic request of a webhook.
+#[derive(Debug)]
+pub enum WebhookContent {
+    Message(Box<ReceivedMessage>),
+    Report(Box<DeliveryReport>),
+}
+
+/// Reason why the request of a webhook is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WebhookRefusal {
+    #[error("verify the signature")]
+    Unsigned,
+    /// The body cannot be parsed far enough to authenticate it.
+    #[error("parse the body as a form")]
+    NoForm,
+    /// The request is authentic, and its content is not a message.
+    #[error("parse the form: {description}")]
+    Malformed { label: &'static str, description: String },
 }
 
 /// Failure to read the carrier's records.

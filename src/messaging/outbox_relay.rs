@@ -9,10 +9,10 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{CarrierReceipt, LookupError, MessageChannel, OutboundMessage, SendError};
+use super::channel_ports::ChannelPorts;
+use super::{CarrierReceipt, ChannelPort, LookupError, OutboundMessage, SendError};
 use crate::clock::Clock;
 use crate::conversation::retry_policy::BackoffPolicy;
-use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::failpoint;
 use crate::live::Live;
@@ -59,19 +59,10 @@ enum RecordLookupError {
     Db(#[from] DbError),
 }
 
-/// Channels for outbound messages.
-#[derive(Clone)]
-pub struct OutboundChannels {
-    /// Carrier channel; `None` without an account, so that messages to phones wait.
-    pub carrier: Option<Arc<dyn MessageChannel>>,
-    pub terminal: Arc<dyn MessageChannel>,
-    /// Channel for messages of test users.
-    pub console: Arc<dyn MessageChannel>,
-}
-
 /// Settings of the relay, which a change of the configuration replaces.
 pub struct RelaySettings {
-    pub channels: OutboundChannels,
+    /// Messages of a channel without a port wait.
+    pub channels: ChannelPorts,
     pub acceptance_policy: AcceptancePolicy,
     /// Delays from the time when a message's delivery status became unknown to the lookups in the carrier's list.
     pub lookup_delays: [Duration; 2],
@@ -307,13 +298,8 @@ impl OutboxRelay {
         }
     }
 
-    fn channel_for(&self, from: &Address) -> Option<Arc<dyn MessageChannel>> {
-        let channels = &self.parts.settings.current().channels;
-        match from.transport() {
-            MessageTransport::Carrier => channels.carrier.clone(),
-            MessageTransport::Terminal => Some(channels.terminal.clone()),
-            MessageTransport::Console => Some(channels.console.clone()),
-        }
+    fn channel_for(&self, from: &Address) -> Option<Arc<dyn ChannelPort>> {
+        self.parts.settings.current().channels.get(from.channel())
     }
 
     async fn send_through_channel(&self, due: &DueMessage) -> Result<CarrierReceipt, SendError> {

@@ -5,15 +5,20 @@ use std::io::{self, Write};
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{CarrierReceipt, LookupError, MessageChannel, OutboundMessage, SendError};
-use crate::conversation::routing::verification::MessageFields;
+use super::{CarrierReceipt, ChannelPort, LookupError, OutboundMessage, SendError};
+use crate::conversation::channel::Channel;
+use crate::conversation::channel_list;
 
 /// Channel that prints each message to standard output and accepts it at once.
 #[derive(Debug, Clone, Copy)]
 pub struct TerminalChannel;
 
 #[async_trait]
-impl MessageChannel for TerminalChannel {
+impl ChannelPort for TerminalChannel {
+    fn channel(&self) -> Channel {
+        channel_list::TERMINAL
+    }
+
     async fn send(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
         print_message(message, &mut io::stdout().lock())
             .map_err(|error| SendError::Permanent { code: None, meaning: error.to_string() })?;
@@ -27,11 +32,6 @@ impl MessageChannel for TerminalChannel {
         _since: Timestamp,
     ) -> Result<Vec<CarrierReceipt>, LookupError> {
         Ok(Vec::new())
-    }
-
-    /// Returns `None`, because the terminal channel has no inbound messages at a carrier.
-    async fn fetch_received(&self, _sid: &str) -> Result<Option<MessageFields>, LookupError> {
-        Ok(None)
     }
 }
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use dialarr::conversation::transcript::{Address, OutboxId};
 use dialarr::http::HttpClient;
 use dialarr::messaging::twilio::{Twilio, TwilioAccount, TwilioCredentials, TwilioSender};
-use dialarr::messaging::{MessageChannel, OutboundMessage, SendError};
+use dialarr::messaging::{ChannelPort, OutboundMessage, SendError};
 use dialarr::store::queue::callbacks::CallbackToken;
 use http::header::AUTHORIZATION;
 use http::{Response, StatusCode};

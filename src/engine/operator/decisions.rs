@@ -4,10 +4,11 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::clock::Clock;
+use crate::conversation::channel_list;
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::transcript::{ChannelKind, ConversationId, UserId};
+use crate::conversation::transcript::{ConversationId, UserId};
 use crate::engine::approvals::removal_requests;
 use crate::engine::approvals::user_access::{self, BlockOutcome};
 use crate::engine::inbound::scheduler::TurnScheduler;
@@ -233,7 +234,7 @@ fn queue_approve_message(
         MessageOrigin::Button.to_message_id(&format!("approval-{}-{}", request.id, request.code.as_str()))
     };
     let was_ineffective =
-        match message_results::find_stored_message(conn, ChannelKind::Console, &message_id(&request))? {
+        match message_results::find_stored_message(conn, channel_list::CONSOLE, &message_id(&request))? {
             // The request is still open although the earlier message was processed, so a new code is needed.
             Some(stored) => inbound_messages::is_message_finished(conn, stored.event)?,
             None => false,
@@ -247,7 +248,7 @@ fn queue_approve_message(
     let subject = AuditSubject::Approval(request.id);
     let entry = NewAuditEntry { actor: Actor::Console, kind: "approve_deletion", subject, detail: json!({}) };
     let message = ReceivedMessage {
-        channel: ChannelKind::Console,
+        channel: channel_list::CONSOLE,
         external_id: message_id(&request),
         from: admin.phone.clone(),
         to: ReplyAddress::load_for_user(conn, &admin, settings.number.as_ref())?.our_address(),

@@ -16,7 +16,6 @@ use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::route;
-use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::transcript::{Responder, User, UserId, UserRole, UserStatus};
 use crate::engine::approvals::user_access::{self, BlockOutcome};
 use crate::engine::approvals::{expiry, removal_requests};
@@ -371,9 +370,9 @@ impl TurnStart<'_> {
             .iter()
             .filter(needs_reply)
         {
-            let key = match event.to.transport() {
-                MessageTransport::Carrier => format!("pause:{pause}"),
-                MessageTransport::Terminal | MessageTransport::Console => format!("pause:{pause}:here"),
+            let key = match event.to.channel().is_remote() {
+                true => format!("pause:{pause}"),
+                false => format!("pause:{pause}:here"),
             };
             let message =
                 ReplyAddress::from_message(user, event).notification_message(&key, admin_commands::PAUSED);

@@ -5,11 +5,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::deletion_items::DeletionItemPhase;
+use crate::conversation::channel::Channel;
 use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
-use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::stream_events::{CallPhase, PromptState, StreamEventKind};
 use crate::conversation::transcript::{
     Address, CallFailure, CallResult, CallRow, ConversationId, EventId, FailureCode, MediaKind, OutboxId,
@@ -136,8 +136,8 @@ pub struct PendingAction {
     pub armed_at: Option<Timestamp>,
     /// True if another message was sent to the user after the confirmation prompt.
     pub was_followed: bool,
-    /// Transport by which the confirmation prompt was sent.
-    pub transport: MessageTransport,
+    /// Channel on which the confirmation prompt was sent.
+    pub channel: Channel,
     /// Names of the items, such as `Dune (2021)`, one per item.
     pub names: Vec<String>,
     pub items: Vec<(MediaKind, i64)>,
@@ -190,7 +190,7 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
         repeats: convert_integer(row.repeats)?,
         armed_at: row.armed_at.zip(accepted_at).map(|(armed, accepted)| armed.max(accepted)),
         was_followed: sent_after > 0,
-        transport: from.transport(),
+        channel: from.channel(),
         names: items.iter().map(|item| deletion_messages::format_target_name(&item.target)).collect(),
         items: items.iter().map(|item| (item.target.kind, item.target.id)).collect(),
     }))

@@ -11,7 +11,8 @@ use super::outbox::{
     DueMessage, DueMessageRow, NewOutboundMessage, OPEN, OutboxState, SendFailure, fail_message,
 };
 use super::outbox_events::{ChangedMessage, record_changed_messages};
-use crate::conversation::routing::transport::MessageTransport;
+use crate::conversation::channel::Channel;
+use crate::conversation::channel_list::CHANNELS;
 use crate::conversation::transcript::{Address, OutboxId, TurnId};
 use crate::store::Conn;
 use crate::store::codec::ms;
@@ -44,8 +45,9 @@ pub(in crate::store) const NOT_LOOKED_UP: LiteralSql = LiteralSql("outbox.lookup
 
 /// Requires a lookup before sending for all messages that are queued when the program starts.
 pub(in crate::store) fn require_lookup_for_queued(conn: &mut Conn) -> QueryResult<()> {
-    let by_phone = LiteralSql("outbox.from_addr NOT IN ('local','console')");
-    diesel::update(outbox::table.filter(OPEN.and(outbox::state.eq(OutboxState::Queued)).and(by_phone)))
+    let shown_at = CHANNELS.into_iter().filter_map(Channel::shown_address);
+    let by_carrier = outbox::from_addr.ne_all(shown_at);
+    diesel::update(outbox::table.filter(OPEN.and(outbox::state.eq(OutboxState::Queued)).and(by_carrier)))
         .set(outbox::lookups_left.eq(LOOKUPS_NOT_STARTED))
         .execute(conn)
         .map(drop)
@@ -80,9 +82,7 @@ pub(in crate::store) fn count_needed_lookups(
     conn: &mut Conn,
     message: &NewOutboundMessage,
 ) -> QueryResult<i64> {
-    let (Some(turn), MessageTransport::Carrier) = (message.turn, message.from.transport()) else {
-        return Ok(0);
-    };
+    let Some(turn) = message.turn.filter(|_| !message.from.channel().is_shown()) else { return Ok(0) };
     let run_started_at = instance::table.select(instance::started_at).single_value();
     let is_from_earlier_run: Option<bool> =
         turns::table.find(turn).select(turns::created_at.nullable().lt(run_started_at)).first(conn)?;

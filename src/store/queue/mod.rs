@@ -3,7 +3,6 @@
 pub mod alerts;
 pub mod backlog;
 pub mod callbacks;
-pub mod carrier_cursors;
 pub mod delivery_reports;
 mod inbound_message_row;
 pub mod inbound_messages;
@@ -13,3 +12,4 @@ pub mod outbox;
 pub(in crate::store) mod outbox_events;
 pub mod outbox_schedule;
 pub mod resend;
+pub mod source_cursors;

@@ -8,7 +8,7 @@ use super::callbacks::CallbackToken;
 use super::delivery_reports::AcceptancePolicy;
 use super::outbox_events::{ChangedMessage, record_changed_messages};
 use super::{lookups, notifications, outbox_schedule};
-use crate::conversation::routing::transport::MessageTransport;
+use crate::conversation::channel::Channel;
 use crate::conversation::text::message_format;
 use crate::conversation::transcript::{Address, ConversationId, OutboxId, TurnId, UserId, UserStatus};
 use crate::store::codec::{convert_integer, ms};
@@ -283,7 +283,7 @@ struct AcceptedMessageRow {
 /// Outcome of recording an acceptance, which counts only when it is first recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AcceptanceOutcome {
-    First { kind: OutboundKind, transport: MessageTransport, segments: u32 },
+    First { kind: OutboundKind, channel: Channel, segments: u32 },
     Known,
 }
 
@@ -312,13 +312,10 @@ pub fn record_acceptance(
     // `None` if a status callback has already recorded the acceptance.
     let Some((row, changed)) = row else { return Ok(AcceptanceOutcome::Known) };
     changed.record_change(conn, now)?;
-    let transport = row.from_addr.transport();
-    match transport {
-        MessageTransport::Carrier => {
-            let day = Day::from_timestamp(now, &policy.zone);
-            daily_budget::count_segments(conn, row.user_id, &day, row.segments)?;
-        }
-        MessageTransport::Terminal | MessageTransport::Console => {}
+    let channel = row.from_addr.channel();
+    if channel.is_charged() {
+        let day = Day::from_timestamp(now, &policy.zone);
+        daily_budget::count_segments(conn, row.user_id, &day, row.segments)?;
     }
     // A message that was found by the lookup before sending was sent by a run that is missing from this database. Its
     // confirmation prompt has been open since then.
@@ -326,7 +323,7 @@ pub fn record_acceptance(
     if row.kind == OutboundKind::ConfirmPrompt {
         pending_action::arm_pending_action(conn, id, policy.confirm_for, opened_at)?;
     }
-    Ok(AcceptanceOutcome::First { kind: row.kind, transport, segments: convert_integer(row.segments)? })
+    Ok(AcceptanceOutcome::First { kind: row.kind, channel, segments: convert_integer(row.segments)? })
 }
 
 /// Postpones a message that was certainly not accepted. It is retried at `not_before`, unless a status report has

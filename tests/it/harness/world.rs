@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dialarr::access_rules::SignIn;
-use dialarr::app::{App, AppBlueprint, ApplyError};
+use dialarr::app::{App, AppBlueprint, ApplyError, Polling};
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
@@ -22,8 +22,8 @@ use dialarr::http::{HttpClient, InProcess};
 use dialarr::llm::Model;
 use dialarr::llm::embeddings::Embedder;
 use dialarr::llm::scripted::{ScriptedModel, ScriptedReply};
-use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::messaging::twilio::Twilio;
+use dialarr::messaging::twilio::fake::{FakeTwilio, InboundForm};
 use dialarr::response_budget::ResponseBudget;
 use dialarr::simulation::{self, SimulatedPeers};
 use dialarr::store::audit::Actor;
@@ -92,8 +92,8 @@ impl MovedServers {
         if self.has_other_account {
             let account = twilio.client_account("https://api.other.invalid");
             let carrier = Twilio::new(account, self.client(twilio.in_process()));
-            blueprint.channels.carrier = Some(Arc::new(carrier));
-            blueprint.missed_messages = None;
+            blueprint.channels = blueprint.channels.clone().with(Arc::new(carrier));
+            blueprint.polling = Polling::Off;
             blueprint.settings.number = Some(Address::new(OTHER_NUMBER));
         }
     }
@@ -239,7 +239,7 @@ impl World {
         };
         let mut blueprint = self.peers.blueprint(settings, Some(self.model.clone())).unwrap();
         blueprint.arr_secret = Some(SECRET.into());
-        blueprint.missed_messages = Some(self.peers.missed_messages());
+        blueprint.polling = Polling::On;
         if let Some(embedder) = &self.embedder {
             blueprint.embedder = Some(embedder.clone());
         }
@@ -504,7 +504,7 @@ impl World {
     /// of a reply; it leaves with the next one.
     pub(crate) async fn queue_message(&self, body: &str) {
         let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
-        let (to, from) = (Address::new(ANN), self.peers.missed_messages().number);
+        let (to, from) = (Address::new(ANN), Address::new(simulation::OUR_NUMBER));
         let (key, body, kind) = (format!("notice:{body}"), body.to_owned(), OutboundKind::Reply);
         let queue = move |conn: &mut _| {
             let user = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
