@@ -5,6 +5,7 @@ pub mod alert_targets;
 pub mod channel_ports;
 pub mod console;
 pub mod outbox_relay;
+mod receiving;
 pub mod segments;
 pub mod terminal;
 pub mod twilio;
@@ -13,16 +14,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use http::HeaderMap;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::conversation::channel::Channel;
 use crate::conversation::retry_policy::FailureClass;
-use crate::conversation::routing::inbound_message::ReceivedMessage;
 use crate::conversation::routing::verification::MessageFields;
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::store::queue::callbacks::CallbackToken;
-use crate::store::queue::delivery_reports::DeliveryReport;
-use crate::store::queue::source_cursors::SourceCursor;
+pub use receiving::{
+    InboundPage, Poll, PollDelay, WebhookContent, WebhookKind, WebhookRefusal, WebhookRequest,
+};
 
 /// Port of a channel: sends messages, looks them up, and receives messages. A channel implements what its profile
 /// declares.
@@ -83,83 +84,6 @@ pub trait ChannelPort: Send + Sync {
     fn account_identity(&self) -> Option<String> {
         None
     }
-}
-
-/// Poll of a list of received messages.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Poll {
-    /// `None` at the first poll of the list.
-    pub cursor: Option<SourceCursor>,
-    /// Age from which a message counts as missed. The webhook of a newer message may still arrive.
-    pub min_age: SignedDuration,
-    pub now: Timestamp,
-}
-
-impl Poll {
-    /// Returns the cursor from which to read. A cursor in the future was stored before the clock was set back.
-    pub fn start_cursor(&self) -> SourceCursor {
-        let mut cursor =
-            self.cursor.clone().unwrap_or(SourceCursor { read_until: self.now, mark: String::new() });
-        cursor.read_until = cursor.read_until.min(self.now);
-        cursor
-    }
-}
-
-/// Messages that a poll found, oldest first. Some may be known.
-#[derive(Debug, Clone, PartialEq)]
-pub struct InboundPage {
-    pub messages: Vec<ReceivedMessage>,
-    /// Cursor to store once the messages are admitted.
-    pub cursor: SourceCursor,
-    pub next: PollDelay,
-}
-
-/// Delay until the next poll of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PollDelay {
-    Later,
-    /// A message was too recent, so the next poll is early.
-    Soon,
-}
-
-/// Path of a webhook below `/webhook/WORD`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WebhookKind {
-    /// Received messages, at the path itself.
-    Messages,
-    /// Reports about sent messages, at `/status`.
-    Reports,
-}
-
-/// Request of a webhook.
-#[derive(Debug, Clone, Copy)]
-pub struct WebhookRequest<'a> {
-    pub kind: WebhookKind,
-    /// Path and query as requested.
-    pub target: &'a str,
-    pub headers: &'a HeaderMap,
-    pub body: &'a [u8],
-    pub now: Timestamp,
-}
-
-/// Content of an authentic request of a webhook.
-#[derive(Debug)]
-pub enum WebhookContent {
-    Message(Box<ReceivedMessage>),
-    Report(Box<DeliveryReport>),
-}
-
-/// Reason why the request of a webhook is refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WebhookRefusal {
-    #[error("verify the signature")]
-    Unsigned,
-    /// The body cannot be parsed far enough to authenticate it.
-    #[error("parse the body as a form")]
-    NoForm,
-    /// The request is authentic, and its content is not a message.
-    #[error("parse the form: {description}")]
-    Malformed { label: &'static str, description: String },
 }
 
 /// Failure to read the carrier's records.
