@@ -32,6 +32,7 @@ use crate::messaging::ChannelPort;
 use crate::messaging::alert_sender::AlertSender;
 use crate::messaging::channel_ports::ChannelPorts;
 use crate::messaging::outbox_relay::{self, OutboxRelay, OutboxSignal, RelaySettings};
+use crate::messaging::smsgate::SmsGate;
 use crate::messaging::twilio::Twilio;
 use crate::metrics::Metrics;
 use crate::settings::LiveSettings;
@@ -39,7 +40,7 @@ use crate::setup::arr_instance::library_instances;
 use crate::store::boot::{self, Downtime};
 use crate::store::database::db::{Db, DbError};
 use crate::store::people::users::{self, FirstContactRole};
-use crate::store::service_identities::{self, CARRIER_SLOT, ServiceIdentity};
+use crate::store::service_identities::{self, ServiceIdentity};
 use crate::store::turns::budget_blocks;
 use crate::store::{Conn, QueryResult};
 use crate::tool_list::{all_tool_names, all_tools};
@@ -77,6 +78,8 @@ pub struct AppBlueprint {
     pub config: Option<Arc<Config>>,
     /// Client of the configured Twilio account, whose settings are tested.
     pub twilio: Option<Arc<Twilio>>,
+    /// Client of the configured phone, whose state is tested.
+    pub smsgate: Option<Arc<SmsGate>>,
     /// Public address of the webhooks; `None` without an account.
     pub public_address: Option<PublicAddress>,
     /// Sender of alerts to the operator; `None` without a target.
@@ -119,6 +122,7 @@ impl AppBlueprint {
     fn relay_settings(&self) -> RelaySettings {
         RelaySettings {
             channels: self.channels.clone(),
+            senders: self.settings.senders.clone(),
             acceptance_policy: self.settings.acceptance_policy(),
             lookup_delays: self.settings.recovery_delays.lookup_delays,
         }
@@ -134,9 +138,10 @@ impl AppBlueprint {
 
     /// Returns the server behind each configured slot.
     fn identities(&self) -> Vec<ServiceIdentity> {
-        let carrier = self.channels.get(channel_list::TWILIO).and_then(|port| port.account_identity());
-        let carrier = carrier.map(|identity| (CARRIER_SLOT, identity));
-        let services = self.library.identities().into_iter().chain(carrier);
+        let account = |port: &Arc<dyn ChannelPort>| {
+            Some((port.channel().profile().account_slot, port.account_identity()?))
+        };
+        let services = self.library.identities().into_iter().chain(self.channels.iter().filter_map(account));
         services.map(|(slot, identity)| ServiceIdentity { slot, identity }).collect()
     }
 
@@ -149,6 +154,7 @@ impl AppBlueprint {
             alerts: self.alerts.clone(),
             carrier: self.channels.get(channel_list::TWILIO),
             twilio: self.twilio.clone(),
+            smsgate: self.smsgate.clone(),
             models: engine.model_caller(),
             test_ended: test_ended.clone(),
             public_address: self.public_address.clone(),
@@ -421,7 +427,7 @@ fn change_admin(
     let AppBlueprint { admin, members, settings, .. } = blueprint;
     let Some(number) = admin.as_ref().filter(|number| earlier != Some(number)) else { return Ok(()) };
     let earlier = earlier.filter(|earlier| !members.contains(earlier));
-    change_operator_number(conn, (earlier, number), settings.number.as_ref(), now)
+    change_operator_number(conn, (earlier, number), &settings.senders, now)
 }
 
 /// Registers the configured users and starts a run.

@@ -42,6 +42,7 @@ impl BackgroundTasks {
         let heartbeat =
             Heartbeat { db: db.clone(), clock: clock.clone(), error: monitor.heartbeat_error.clone() };
         let heartbeat = tokio::spawn(heartbeat.run(stop.clone()));
+        let metrics = relay.metrics();
         let relay = tokio::spawn({
             let (relay, stop) = (relay.clone(), stop.clone());
             async move { relay.run(stop).await }
@@ -49,8 +50,13 @@ impl BackgroundTasks {
         if polled.current().0.is_empty() {
             engine.scheduler.recover_work().await?;
         }
-        let poller =
-            ChannelPoller { channels: polled, engine: engine.clone(), db: db.clone(), clock: clock.clone() };
+        let poller = ChannelPoller {
+            channels: polled,
+            engine: engine.clone(),
+            db: db.clone(),
+            clock: clock.clone(),
+            metrics,
+        };
         let channel_poller = tokio::spawn(poller.run(stop.clone()));
         let addition_retries = tokio::spawn(engine.additions.clone().run(stop.clone()));
         let indexing = tokio::spawn(engine.indexer.clone().run(stop.clone()));

@@ -8,12 +8,15 @@ use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::conversation::channel::DeliveryKnowledge;
 use crate::conversation::routing::inbound_message::ReceivedMessage;
 use crate::engine::Engine;
 use crate::failpoint;
 use crate::live::Live;
 use crate::messaging::{ChannelPort, InboundPage, Poll, PollDelay};
+use crate::metrics::Metrics;
 use crate::store::database::db::Db;
+use crate::store::queue::delivery_reports::{self, DeliveryReport, ReportOutcome};
 use crate::store::queue::{inbound_messages, source_cursors};
 
 /// Time limit for polling a list once.
@@ -38,6 +41,7 @@ pub(crate) struct ChannelPoller {
     pub(crate) engine: Arc<Engine>,
     pub(crate) db: Db,
     pub(crate) clock: Clock,
+    pub(crate) metrics: Metrics,
 }
 
 impl ChannelPoller {
@@ -72,6 +76,7 @@ impl ChannelPoller {
             tokio::time::sleep(match next {
                 PollDelay::Later => delays.poll_interval,
                 PollDelay::Soon => delays.short_poll_interval,
+                PollDelay::After(interval) => interval,
             })
             .await;
             next = self.poll_once(port).await;
@@ -109,9 +114,16 @@ impl ChannelPoller {
         let name = source.clone();
         let cursor = self.db.read(move |conn| source_cursors::load_source_cursor(conn, &name)).await?;
         let min_age = self.engine.settings().recovery_delays.min_message_age;
-        let poll = Poll { cursor, min_age, now: self.clock.now() };
-        let InboundPage { messages, cursor, next } = port.poll_received(&poll).await?;
-        let channel = port.channel();
+        let (channel, now) = (port.channel(), self.clock.now());
+        let unfinished = match channel.profile().delivery {
+            DeliveryKnowledge::Polled => {
+                let load = move |conn: &mut _| delivery_reports::load_unfinished_messages(conn, channel, now);
+                self.db.read(load).await?
+            }
+            DeliveryKnowledge::Reported | DeliveryKnowledge::Shown => Vec::new(),
+        };
+        let poll = Poll { cursor, min_age, unfinished, now };
+        let InboundPage { messages, reports, cursor, next } = port.poll_received(&poll).await?;
         // Most listed messages are known. One read filters them out, instead of one write for each.
         let filter = move |conn: &mut _| inbound_messages::filter_unadmitted(conn, channel, messages);
         let messages = self.db.read(filter).await?;
@@ -122,9 +134,32 @@ impl ChannelPoller {
             self.engine.admission.admit_message(ReceivedMessage { received_at, ..message }).await?;
             failpoint::reached("missed.admitted");
         }
-        let now = self.clock.now();
-        let store = move |conn: &mut _| source_cursors::store_source_cursor(conn, &source, &cursor, now);
-        self.db.write_unsynced(store).await?;
+        self.record_reports(reports).await?;
+        if poll.cursor.as_ref() != Some(&cursor) {
+            let now = self.clock.now();
+            let store = move |conn: &mut _| source_cursors::store_source_cursor(conn, &source, &cursor, now);
+            self.db.write_unsynced(store).await?;
+        }
+        if channel.opens_prompts_when_sent() {
+            self.engine.expiry.withdraw_unsent_prompts().await?;
+        }
         Ok(next)
+    }
+
+    /// Records changed states. A prompt opens here if it was sent, after everything that had arrived before it.
+    async fn record_reports(&self, reports: Vec<DeliveryReport>) -> anyhow::Result<()> {
+        let policy = self.engine.settings().acceptance_policy();
+        for report in reports {
+            let (policy, now) = (policy.clone(), self.clock.now());
+            let record =
+                move |conn: &mut _| delivery_reports::record_delivery_report(conn, &report, &policy, now);
+            if let ReportOutcome::Recorded(acceptance, delivery) = self.db.write(record).await? {
+                self.metrics.text_accepted(acceptance);
+                if let Some(delivery) = delivery {
+                    self.metrics.text_delivery_ended(delivery);
+                }
+            }
+        }
+        Ok(())
     }
 }

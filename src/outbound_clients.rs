@@ -15,6 +15,7 @@ use crate::llm::dialect::{AutoSetting, TokenLimitField};
 use crate::llm::embeddings::Embedder;
 use crate::llm::embeddings::openai::OpenAiEmbedder;
 use crate::llm::openai::{OpenAiModel, OpenAiSettings, ResponseTimeouts};
+use crate::messaging::smsgate::{GatewayCredentials, SmsGate, SmsGateAccount};
 use crate::messaging::twilio::signature::SignatureVerifier;
 use crate::messaging::twilio::{Twilio, TwilioAccount, TwilioCredentials, TwilioReceiving, TwilioSender};
 use crate::response_budget::ResponseBudget;
@@ -42,6 +43,24 @@ pub(crate) fn build_twilio(twilio: &config::Twilio, http: &HttpClient) -> Twilio
     let verifier = SignatureVerifier { tokens: twilio.auth_tokens.clone(), shared_keys: BTreeMap::new() };
     let number = Address::new(twilio.phone_number.as_str());
     Twilio::new(account, http.clone()).with_receiving(TwilioReceiving { number, verifier })
+}
+
+/// Builds the port of the configured phone.
+pub(crate) fn build_smsgate(phone: &config::SmsGate, http: &HttpClient) -> SmsGate {
+    let credentials = match &phone.credentials {
+        config::SmsGateCredentials::Password(config::Credentials { user, password }) => {
+            GatewayCredentials::Password { user: user.clone(), password: password.clone() }
+        }
+        config::SmsGateCredentials::Token(token) => GatewayCredentials::Token(token.clone()),
+    };
+    let account = SmsGateAccount {
+        url: phone.url.as_str().to_owned(),
+        credentials,
+        number: phone.phone_number.clone(),
+        sim: phone.sim,
+        signing_key: phone.webhook_key.clone(),
+    };
+    SmsGate::new(account, http.clone())
 }
 
 /// Builds the client of the configured model.

@@ -22,6 +22,7 @@ use crate::conversation::deletion::deletion_messages::CodePolicy;
 use crate::conversation::grammar::triage::TriageLevel;
 use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::rate_limit::RateLimit;
+use crate::conversation::routing::senders::Senders;
 use crate::conversation::transcript::Address;
 use crate::conversation::turn::TurnLimits;
 use crate::engine::{
@@ -107,6 +108,7 @@ impl SimulatedPeers {
             arr_secret: None,
             config: None,
             twilio: None,
+            smsgate: None,
             public_address: None,
             alerts: None,
             console: AccessRules { sign_in: SignIn::Links, hosts: AllowedHosts::local() },
@@ -216,7 +218,7 @@ pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
         quiet_hours: None,
         pictures: PicturePolicy::Sent,
         metadata_source: MetadataSource::ByCode,
-        number: Some(Address::new(OUR_NUMBER)),
+        senders: Senders::from_addresses(vec![Address::new(OUR_NUMBER)]),
         similarity_floor: DEFAULT_SIMILARITY_FLOOR,
         retention: RETENTION,
         recovery_delays: RecoveryDelays::STANDARD,

@@ -7,8 +7,10 @@ use jiff::SignedDuration;
 
 use crate::app::{AppBlueprint, Polling};
 use crate::config::{self, Config, ConfirmCode};
+use crate::conversation::channel_list;
 use crate::conversation::deletion::deletion_messages::CodePolicy;
 use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
+use crate::conversation::routing::senders::Senders;
 use crate::conversation::transcript::Address;
 use crate::conversation::turn::TurnLimits;
 use crate::doctor::phone::PublicAddress;
@@ -19,7 +21,9 @@ use crate::messaging::ChannelPort;
 use crate::messaging::alert_sender::AlertSender;
 use crate::messaging::alert_targets::AlertTargets;
 use crate::messaging::channel_ports::ChannelPorts;
-use crate::outbound_clients::{build_embedder, build_library, build_model, build_twilio, reuse_instances};
+use crate::outbound_clients::{
+    build_embedder, build_library, build_model, build_smsgate, build_twilio, reuse_instances,
+};
 use crate::store::database::db::Db;
 
 /// Opens the configured database.
@@ -51,7 +55,13 @@ pub(crate) fn build_blueprint(
         Some(earlier) => earlier.twilio.clone(),
         None => config.twilio.as_ref().map(|account| Arc::new(build_twilio(account, &http))),
     };
-    let configured = twilio.iter().map(|port| port.clone() as Arc<dyn ChannelPort>);
+    let smsgate = match earlier_if(|old, new| old.smsgate == new.smsgate) {
+        Some(earlier) => earlier.smsgate.clone(),
+        None => config.smsgate.as_ref().map(|phone| Arc::new(build_smsgate(phone, &http))),
+    };
+    let twilio_port = twilio.iter().map(|port| port.clone() as Arc<dyn ChannelPort>);
+    let smsgate_port = smsgate.iter().map(|port| port.clone() as Arc<dyn ChannelPort>);
+    let configured = twilio_port.chain(smsgate_port);
     let mut library = build_library(&config.libraries, &http);
     if let Some((old, blueprint)) = earlier {
         reuse_instances(&mut library, &config.libraries, (&old.libraries, &blueprint.library));
@@ -68,6 +78,7 @@ pub(crate) fn build_blueprint(
         arr_secret: config.notifications.secret.clone(),
         config: Some(Arc::new(config.clone())),
         twilio,
+        smsgate,
         public_address: config
             .twilio
             .as_ref()
@@ -83,8 +94,8 @@ pub(crate) fn log_configuration_warnings(config: &Config) {
     for note in config.notes.warnings() {
         tracing::warn!("{note}");
     }
-    if config.twilio.is_none() {
-        tracing::warn!("no Twilio account is configured: users cannot send messages");
+    if config.twilio.is_none() && config.smsgate.is_none() {
+        tracing::warn!("neither a Twilio account nor a phone is configured: users cannot send messages");
     }
     if config.notifications.secret.is_none() {
         tracing::warn!("no NOTIFICATION_SECRET is configured: Sonarr and Radarr cannot send events");
@@ -132,7 +143,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
         // Without Twilio, pictures are shown as URLs in the terminal.
         pictures: config.twilio.as_ref().map_or(PicturePolicy::Sent, |twilio| twilio.pictures),
         metadata_source: conversation.notes,
-        number: config.twilio.as_ref().map(|twilio| Address::new(twilio.phone_number.as_str())),
+        senders: build_senders(config),
         similarity_floor: config
             .embeddings
             .as_ref()
@@ -140,6 +151,16 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
         retention: SignedDuration::from_hours(24 * i64::from(config.retention_days)),
         recovery_delays: config::recovery_delays(),
     })
+}
+
+/// Returns our addresses on the configured channels. A carrier with an account is the default.
+pub(crate) fn build_senders(config: &Config) -> Senders {
+    let twilio = config.twilio.iter().map(|twilio| twilio.phone_number.as_str().to_owned());
+    let smsgate = config
+        .smsgate
+        .iter()
+        .map(|phone| format!("{}{}", channel_list::SMSGATE_PREFIX, phone.phone_number.as_str()));
+    Senders::from_addresses(twilio.chain(smsgate).map(Address::new).collect())
 }
 
 #[cfg(test)]

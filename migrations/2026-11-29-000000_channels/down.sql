@@ -44,6 +44,8 @@ DROP TABLE other_addresses;
 UPDATE inbound_events SET external_id = channel || ':' || external_id, channel = 'twilio'
   WHERE channel <> 'twilio' AND channel <> 'console' AND channel <> 'local';
 
+UPDATE inbound_events SET via = 'webhook' WHERE via = 'poll';
+
 ALTER TABLE offsets DROP COLUMN mark;
 
 CREATE TABLE restored_condition (condition TEXT NOT NULL) STRICT;
@@ -53,5 +55,6 @@ PRAGMA writable_schema = ON;
 UPDATE sqlite_schema
 SET sql = replace(sql, 'channel TEXT NOT NULL', 'channel TEXT NOT NULL' || (SELECT condition FROM restored_condition))
 WHERE name = 'inbound_events';
+UPDATE sqlite_schema SET sql = replace(sql, ' OR via = ''poll'')', ')') WHERE name = 'inbound_events';
 DROP TABLE restored_condition;
 PRAGMA writable_schema = RESET;

@@ -16,6 +16,9 @@ DROP TABLE missing_condition;
 PRAGMA writable_schema = ON;
 UPDATE sqlite_schema SET sql = replace(sql, (SELECT condition FROM removed_condition), '')
 WHERE name = 'inbound_events';
+-- Messages can also be found by a poll.
+UPDATE sqlite_schema SET sql = replace(sql, 'via = ''local'')', 'via = ''local'' OR via = ''poll'')')
+WHERE name = 'inbound_events';
 -- Also raises the version of the schema, so that every connection reads the schema again.
 DROP TABLE removed_condition;
 PRAGMA writable_schema = RESET;

@@ -12,6 +12,8 @@ pub struct Channel(&'static ChannelProfile);
 pub struct ChannelProfile {
     /// Word of the channel in the database and in webhook paths, which never changes.
     pub word: &'static str,
+    /// Slot of the identity of the account, to which the records of the channel belong.
+    pub account_slot: &'static str,
     /// Value of the label `channel` in metrics.
     pub metric_label: &'static str,
     /// Way in which a message was written, as the console shows it, such as "by phone".
@@ -20,6 +22,7 @@ pub struct ChannelProfile {
     pub senders: SenderKind,
     pub opt_out: OptOutPolicy,
     pub delivery: DeliveryKnowledge,
+    pub prompt_opening: PromptOpening,
     pub receiving: ReceivingWays,
     pub content: ContentSupport,
     pub cost: MessageCost,
@@ -50,6 +53,8 @@ pub enum SenderKind {
 pub enum OptOutPolicy {
     /// The carrier confirms STOP and START and answers HELP, and we honor them too.
     Carrier,
+    /// We confirm STOP and START and answer HELP, because no carrier does.
+    Ours,
     /// The words have no meaning, because messages are only shown.
     Ignored,
 }
@@ -59,8 +64,19 @@ pub enum OptOutPolicy {
 pub enum DeliveryKnowledge {
     /// The carrier reports it, and keeps a record in which a message can be looked up.
     Reported,
+    /// The channel is asked for it, and a message can be looked up by its id.
+    Polled,
     /// The message is shown at once.
     Shown,
+}
+
+/// Time from which a confirmation prompt can be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptOpening {
+    /// The channel has accepted the prompt.
+    Accepted,
+    /// The prompt was sent. A prompt that is not sent in time is withdrawn.
+    Sent,
 }
 
 /// Ways in which messages are received.
@@ -70,6 +86,8 @@ pub struct ReceivingWays {
     pub webhook: bool,
     /// The channel has a list of received messages, which is polled.
     pub polling: bool,
+    /// Time in seconds within which the same text of a sender is the same message under another id.
+    pub repeat_seconds: Option<i64>,
 }
 
 /// Content that a channel transports.
@@ -129,6 +147,11 @@ impl Channel {
         }
     }
 
+    /// Returns whether a prompt opens when it was sent, and not when it was accepted.
+    pub fn opens_prompts_when_sent(self) -> bool {
+        self.0.prompt_opening == PromptOpening::Sent
+    }
+
     /// Returns whether the carrier charges for messages on the channel.
     pub fn is_charged(self) -> bool {
         self.0.cost == MessageCost::PerSegment
@@ -143,14 +166,19 @@ impl Channel {
     pub fn carrier_answers_help(self) -> bool {
         match self.0.opt_out {
             OptOutPolicy::Carrier => true,
-            OptOutPolicy::Ignored => false,
+            OptOutPolicy::Ours | OptOutPolicy::Ignored => false,
         }
+    }
+
+    /// Returns whether we confirm STOP and START and answer HELP, because no carrier does.
+    pub fn needs_own_opt_out_replies(self) -> bool {
+        self.0.opt_out == OptOutPolicy::Ours
     }
 
     /// Returns whether opt-out keywords have a meaning on the channel.
     pub fn honors_opt_out(self) -> bool {
         match self.0.opt_out {
-            OptOutPolicy::Carrier => true,
+            OptOutPolicy::Carrier | OptOutPolicy::Ours => true,
             OptOutPolicy::Ignored => false,
         }
     }

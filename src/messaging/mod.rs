@@ -7,6 +7,7 @@ pub mod console;
 pub mod outbox_relay;
 mod receiving;
 pub mod segments;
+pub mod smsgate;
 pub mod terminal;
 pub mod twilio;
 
@@ -22,7 +23,8 @@ use crate::conversation::routing::verification::MessageFields;
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::store::queue::callbacks::CallbackToken;
 pub use receiving::{
-    InboundPage, Poll, PollDelay, WebhookContent, WebhookKind, WebhookRefusal, WebhookRequest,
+    InboundPage, Poll, PollDelay, UnfinishedMessage, WebhookContent, WebhookKind, WebhookRefusal,
+    WebhookRequest,
 };
 
 /// Port of a channel: sends messages, looks them up, and receives messages. A channel implements what its profile
@@ -54,7 +56,8 @@ pub trait ChannelPort: Send + Sync {
 
     /// Reads the messages in the list since the cursor of `poll`.
     async fn poll_received(&self, poll: &Poll) -> Result<InboundPage, LookupError> {
-        Ok(InboundPage { messages: Vec::new(), cursor: poll.start_cursor(), next: PollDelay::Later })
+        let cursor = poll.start_cursor();
+        Ok(InboundPage { messages: Vec::new(), reports: Vec::new(), cursor, next: PollDelay::Later })
     }
 
     /// Returns whether a request has the header of an authentic webhook, before its body is read.
@@ -100,6 +103,8 @@ pub struct OutboundMessage {
     pub from: Address,
     pub body: String,
     pub media: Vec<String>,
+    /// Period in which the channel may still send the message.
+    pub valid_for: Duration,
     /// Random token with which status callbacks refer to the row.
     pub callback_token: CallbackToken,
 }

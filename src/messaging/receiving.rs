@@ -1,10 +1,13 @@
 //! Received messages: polls of a channel's list, and requests of its webhook.
 
+use std::time::Duration;
+
 use http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::conversation::routing::inbound_message::ReceivedMessage;
 use crate::store::queue::delivery_reports::DeliveryReport;
+pub use crate::store::queue::delivery_reports::UnfinishedMessage;
 use crate::store::queue::source_cursors::SourceCursor;
 
 /// Poll of a list of received messages.
@@ -14,6 +17,8 @@ pub struct Poll {
     pub cursor: Option<SourceCursor>,
     /// Age from which a message counts as missed. The webhook of a newer message may still arrive.
     pub min_age: SignedDuration,
+    /// Accepted messages of the channel without a final delivery status.
+    pub unfinished: Vec<UnfinishedMessage>,
     pub now: Timestamp,
 }
 
@@ -27,10 +32,14 @@ impl Poll {
     }
 }
 
-/// Messages that a poll found, oldest first. Some may be known.
+/// Findings of a poll.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InboundPage {
+    /// Listed messages, oldest first. Some may be known.
     pub messages: Vec<ReceivedMessage>,
+    /// Changed states of sent messages. They were read before the list, and are recorded after its messages are
+    /// admitted.
+    pub reports: Vec<DeliveryReport>,
     /// Cursor to store once the messages are admitted.
     pub cursor: SourceCursor,
     pub next: PollDelay,
@@ -42,6 +51,8 @@ pub enum PollDelay {
     Later,
     /// A message was too recent, so the next poll is early.
     Soon,
+    /// Interval that the channel chooses.
+    After(Duration),
 }
 
 /// Path of a webhook below `/webhook/WORD`.
@@ -69,6 +80,8 @@ pub struct WebhookRequest<'a> {
 pub enum WebhookContent {
     Message(Box<ReceivedMessage>),
     Report(Box<DeliveryReport>),
+    /// The event means nothing here.
+    Nothing,
 }
 
 /// Reason why the request of a webhook is refused.

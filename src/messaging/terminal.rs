@@ -45,6 +45,8 @@ fn print_message(message: &OutboundMessage, out: &mut impl Write) -> io::Result<
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::print_message;
     use crate::conversation::transcript::{Address, OutboxId};
     use crate::messaging::OutboundMessage;
@@ -59,6 +61,7 @@ mod tests {
             from: Address::new("+15550100000"),
             body: "Added Dune.\nReply MORE".into(),
             media: vec!["https://sms.example/poster.jpg".into()],
+            valid_for: Duration::from_secs(3600),
             callback_token: CallbackToken::from_stored("0123"),
         };
         let mut out = Vec::new();

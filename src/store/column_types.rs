@@ -338,7 +338,7 @@ stored_enum!(impl FieldAuthority {
     Certain = "certain", Ambiguous = "ambiguous", Verified = "verified", Unverified = "unverified",
 });
 stored_enum!(impl MessageSource {
-    Webhook = "webhook", Fallback = "fallback", Recovery = "recovery", Local = "local",
+    Webhook = "webhook", Fallback = "fallback", Poll = "poll", Recovery = "recovery", Local = "local",
 });
 stored_enum!(impl QuotaKind { Movies = "movie", Seasons = "season" });
 stored_enum!(impl RecallScope { User = "user", Group = "group", Global = "global" });

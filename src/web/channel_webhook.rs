@@ -123,6 +123,7 @@ async fn accept_request(
                 None => StatusCode::OK.into_response(),
             })
         }
+        WebhookContent::Nothing => Ok(StatusCode::OK.into_response()),
         WebhookContent::Report(report) => {
             store_report(webhooks, *report).await?;
             Ok(StatusCode::NO_CONTENT.into_response())

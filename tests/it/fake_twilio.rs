@@ -52,6 +52,7 @@ fn outgoing(id: i64, body: &str) -> OutboundMessage {
         from: Address::new(OURS),
         body: body.into(),
         media: vec![],
+        valid_for: Duration::from_secs(3600),
         callback_token: CallbackToken::from_stored("0123"),
     }
 }

@@ -8,12 +8,15 @@ use crate::conversation::channel::Channel;
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::transcript::{Address, EventId, OptKeyword, PhoneNumber};
 
-/// Source of a received message. Only a yes from [`Webhook`](Self::Webhook) or [`Local`](Self::Local) can confirm a
-/// deletion.
+/// Source of a received message. Only a yes from [`Webhook`](Self::Webhook), [`Poll`](Self::Poll) or
+/// [`Local`](Self::Local) can confirm a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageSource {
     Webhook,
     Fallback,
+    /// Poll without a gap, so that the message arrived after the poll before.
+    Poll,
+    /// List that was read after a gap, or because the webhook was missed.
     Recovery,
     Local,
 }

@@ -6,4 +6,5 @@ pub mod no_reply_reason;
 pub mod prompt_notes;
 pub mod request_reader;
 pub mod route;
+pub mod senders;
 pub mod verification;

@@ -364,7 +364,7 @@ fn route_with_prompt(context: &RoutingContext<'_>, prompt: &OpenPrompt, event: &
 /// sender. A user on the phone has not read a prompt that a program received in their name.
 fn is_valid_confirmation(prompt: &OpenPrompt, event: &InboundEvent) -> bool {
     let is_direct = match event.via {
-        MessageSource::Webhook | MessageSource::Local => true,
+        MessageSource::Webhook | MessageSource::Poll | MessageSource::Local => true,
         MessageSource::Fallback | MessageSource::Recovery => false,
     };
     let has_same_channel = event.to.channel() == prompt.channel;

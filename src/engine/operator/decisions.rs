@@ -81,12 +81,12 @@ impl OperatorDecisions {
 
     /// Approves a user, like the `APPROVE` command.
     pub async fn approve_access(&self, user: UserId, actor: Actor) -> Result<AccessOutcome, DbError> {
-        let (our_number, now) = (self.live.settings().number.clone(), self.clock.now());
+        let (senders, now) = (self.live.settings().senders.clone(), self.clock.now());
         let approval = self.db.write(move |conn| {
             let Some(user) = user_admin::find_known_user(conn, user)? else {
                 return Ok(AccessOutcome::UnknownUser);
             };
-            user_access::approve_user(conn, &user, actor, our_number.as_ref(), now)?;
+            user_access::approve_user(conn, &user, actor, &senders, now)?;
             Ok(AccessOutcome::Changed)
         });
         let outcome = approval.await?;
@@ -135,13 +135,13 @@ impl OperatorDecisions {
 
     /// Denies a member's removal request. The title remains in the library.
     pub async fn deny_removal_request(&self, id: i64) -> Result<DecisionOutcome, DbError> {
-        let (our_number, now) = (self.live.settings().number.clone(), self.clock.now());
+        let (senders, now) = (self.live.settings().senders.clone(), self.clock.now());
         let denial = self.db.write(move |conn| {
             let Some(request) = load_open_removal_request(conn, id, now)? else {
                 return Ok(DecisionOutcome::TooLate);
             };
-            let our_number = our_number.as_ref();
-            Ok(match removal_requests::deny_request(conn, &request, Actor::Console, our_number, now)? {
+            let senders = &senders;
+            Ok(match removal_requests::deny_request(conn, &request, Actor::Console, senders, now)? {
                 SettleApprovalOutcome::Settled => DecisionOutcome::Decided,
                 SettleApprovalOutcome::AlreadySettled => DecisionOutcome::TooLate,
             })
@@ -251,7 +251,7 @@ fn queue_approve_message(
         channel: channel_list::CONSOLE,
         external_id: message_id(&request),
         from: admin.phone.clone(),
-        to: ReplyAddress::load_for_user(conn, &admin, settings.number.as_ref())?.our_address(),
+        to: ReplyAddress::load_for_user(conn, &admin, &settings.senders)?.our_address(),
         body: format!("approve {}", request.code.as_str()),
         media: Vec::new(),
         via: MessageSource::Local,

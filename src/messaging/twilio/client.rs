@@ -403,6 +403,7 @@ mod tests {
             from: Address::new("+15550100000"),
             body: "Added Dune & more".into(),
             media: vec![],
+            valid_for: Duration::from_secs(3600),
             callback_token: CallbackToken::from_stored("0123"),
         }
     }

@@ -53,27 +53,44 @@ pub(in crate::store) fn require_lookup_for_queued(conn: &mut Conn) -> QueryResul
         .map(drop)
 }
 
-/// Ends the lookups in the list of an earlier carrier account. Messages with unknown delivery status fail, because they
+/// Ends the lookups in the list of an earlier account of a channel. Messages with unknown delivery status fail, because they
 /// may have been sent, and queued messages are sent without a lookup.
-pub fn give_up_lookups(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
-    let open = || outbox::table.filter(OPEN);
-    let unknown: Vec<OutboxId> =
-        open().filter(outbox::state.eq(OutboxState::Unknown)).select(outbox::id).load(conn)?;
+pub fn give_up_lookups(conn: &mut Conn, channel: Channel, now: Timestamp) -> QueryResult<()> {
     let failure = SendFailure { code: None, meaning: SENT_BY_EARLIER_ACCOUNT };
-    unknown.into_iter().try_for_each(|id| fail_message(conn, id, &failure, now))?;
-    diesel::update(open().filter(outbox::state.eq(OutboxState::Queued)))
-        .set(outbox::lookups_left.eq(0))
-        .execute(conn)
-        .map(drop)
+    for (id, state) in load_open_messages(conn, channel)? {
+        match state {
+            OutboxState::Unknown => fail_message(conn, id, &failure, now)?,
+            OutboxState::Queued => {
+                diesel::update(outbox::table.find(id)).set(outbox::lookups_left.eq(0)).execute(conn)?;
+            }
+            OutboxState::Attempting
+            | OutboxState::Accepted
+            | OutboxState::Failed
+            | OutboxState::Suppressed => {}
+        }
+    }
+    Ok(())
 }
 
-/// Makes the queued messages from another number of ours come from this number.
-pub fn change_sender_of_queued(conn: &mut Conn, number: &Address) -> QueryResult<()> {
-    let from_number = LiteralSql("outbox.from_addr >= '+' AND outbox.from_addr < ','");
-    diesel::update(outbox::table.filter(OPEN.and(outbox::state.eq(OutboxState::Queued)).and(from_number)))
-        .set(outbox::from_addr.eq(number.as_str()))
-        .execute(conn)
-        .map(drop)
+/// Makes the queued messages from another address of ours with the same prefix come from this address.
+pub fn change_sender_of_queued(conn: &mut Conn, address: &Address) -> QueryResult<()> {
+    let queued = outbox::table.filter(OPEN.and(outbox::state.eq(OutboxState::Queued)));
+    let queued: Vec<(OutboxId, Address)> = queued.select((outbox::id, outbox::from_addr)).load(conn)?;
+    let is_same_kind = |from: &Address| {
+        from.channel() == address.channel() && from.prefix() == address.prefix() && from.phone().is_ok()
+    };
+    for (id, _) in queued.into_iter().filter(|(_, from)| is_same_kind(from)) {
+        diesel::update(outbox::table.find(id)).set(outbox::from_addr.eq(address.as_str())).execute(conn)?;
+    }
+    Ok(())
+}
+
+/// Loads the open messages of a channel, with their states.
+fn load_open_messages(conn: &mut Conn, channel: Channel) -> QueryResult<Vec<(OutboxId, OutboxState)>> {
+    let open: Vec<(OutboxId, OutboxState, Address)> =
+        outbox::table.filter(OPEN).select((outbox::id, outbox::state, outbox::from_addr)).load(conn)?;
+    let of_channel = open.into_iter().filter(|(_, _, from)| from.channel() == channel);
+    Ok(of_channel.map(|(id, state, _)| (id, state)).collect())
 }
 
 /// Returns the value of `lookups_left` for a new message. Lookups are needed if the turn of the message started before

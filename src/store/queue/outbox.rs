@@ -10,7 +10,9 @@ use super::outbox_events::{ChangedMessage, record_changed_messages};
 use super::{lookups, notifications, outbox_schedule};
 use crate::conversation::channel::Channel;
 use crate::conversation::text::message_format;
-use crate::conversation::transcript::{Address, ConversationId, OutboxId, TurnId, UserId, UserStatus};
+use crate::conversation::transcript::{
+    Address, ConversationId, EventId, OutboxId, TurnId, UserId, UserStatus,
+};
 use crate::store::codec::{convert_integer, ms};
 use crate::store::column_types::stored_enum;
 use crate::store::confirmation::pending_action;
@@ -24,6 +26,9 @@ use crate::store::{Conn, boot};
 
 /// Age after which an unsent message is too old to be sent.
 pub(in crate::store) const MAX_SEND_AGE: SignedDuration = SignedDuration::from_hours(6);
+
+/// Prefix of the keys of messages that confirm an opt-out.
+const OPT_OUT_KEY_PREFIX: &str = "optout:";
 
 /// Condition of open rows: neither accepted, failed nor suppressed.
 pub(in crate::store) const OPEN: LiteralSql =
@@ -137,6 +142,41 @@ pub fn queue_message_once_at(
     }
 }
 
+/// Returns the key of the message that confirms the opt-out in a received message; `None` if the last message to the user
+/// confirms an opt-out, so that a repeated STOP gets no reply.
+pub fn opt_out_confirmation_key(
+    conn: &mut Conn,
+    user: UserId,
+    event: EventId,
+) -> QueryResult<Option<String>> {
+    let last: Option<String> = outbox::table
+        .filter(outbox::user_id.eq(user).and(outbox::state.ne(OutboxState::Suppressed)))
+        .order(outbox::id.desc())
+        .select(outbox::dedupe_key)
+        .first(conn)
+        .optional()?;
+    let is_confirmed = last.is_some_and(|key| key.starts_with(OPT_OUT_KEY_PREFIX));
+    Ok((!is_confirmed).then(|| format!("{OPT_OUT_KEY_PREFIX}{event}")))
+}
+
+/// Moves a claimed message to another address of ours, because its channel is not configured any more. The message was
+/// certainly not accepted there.
+pub fn move_to_sender(conn: &mut Conn, id: OutboxId, sender: &Address, now: Timestamp) -> QueryResult<()> {
+    let to: Address = outbox::table.find(id).select(outbox::to_addr).first(conn)?;
+    let to = format!("{}{}", sender.prefix(), &to.as_str()[to.prefix().len()..]);
+    let changed = diesel::update(outbox::table.find(id).filter(outbox::state.eq(OutboxState::Attempting)))
+        .set((
+            outbox::from_addr.eq(sender.as_str()),
+            outbox::to_addr.eq(to),
+            outbox::state.eq(OutboxState::Queued),
+            outbox::not_before.eq(ms(now)),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .returning(ChangedMessage::as_returning())
+        .get_results(conn)?;
+    record_changed_messages(conn, changed, now)
+}
+
 /// Message that is due for sending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueMessage {
@@ -183,7 +223,9 @@ pub fn claim_message(
         return Ok(SendClaim::NotReady);
     }
     let is_outdated = is_notice && progress_message::is_outdated_progress_message(conn, id)?;
-    if row.opted_out_at.is_some() || row.status == UserStatus::Blocked || is_outdated {
+    // The confirmation of an opt-out is the last message to its user.
+    let is_opted_out = row.opted_out_at.is_some() && !row.dedupe_key.starts_with(OPT_OUT_KEY_PREFIX);
+    if is_opted_out || row.status == UserStatus::Blocked || is_outdated {
         suppress_message(conn, id, now)?;
         return Ok(SendClaim::Dropped);
     }
@@ -320,7 +362,7 @@ pub fn record_acceptance(
     // A message that was found by the lookup before sending was sent by a run that is missing from this database. Its
     // confirmation prompt has been open since then.
     let opened_at = accepted.created_at.filter(|at| row.lookups_left > 0 && *at < now).unwrap_or(now);
-    if row.kind == OutboundKind::ConfirmPrompt {
+    if row.kind == OutboundKind::ConfirmPrompt && !channel.opens_prompts_when_sent() {
         pending_action::arm_pending_action(conn, id, policy.confirm_for, opened_at)?;
     }
     Ok(AcceptanceOutcome::First { kind: row.kind, channel, segments: convert_integer(row.segments)? })

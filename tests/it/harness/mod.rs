@@ -8,6 +8,7 @@ mod forms;
 pub(crate) mod model;
 pub(crate) mod model_server;
 mod operator;
+pub(crate) mod phone;
 pub(crate) mod program;
 pub(crate) mod reports;
 pub(crate) mod seen;
@@ -35,6 +36,7 @@ use dialarr::conversation::lifecycle::ConversationLifecycle;
 use dialarr::conversation::model_request::{ModelMessage, ModelRequest};
 use dialarr::conversation::people::naming::UserName;
 use dialarr::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
+use dialarr::conversation::routing::senders::Senders;
 use dialarr::conversation::routing::verification::FieldAuthority;
 use dialarr::conversation::transcript::{Address, PhoneNumber, UserRights, UserRole, UserStatus};
 use dialarr::engine;
@@ -363,7 +365,7 @@ impl TestApp {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
         let approve = move |conn: &mut _| {
             let user = users::find_user_by_phone(conn, &phone)?.unwrap();
-            engine::approvals::user_access::approve_user(conn, &user, Actor::Shell, None, now)
+            engine::approvals::user_access::approve_user(conn, &user, Actor::Shell, &Senders::default(), now)
         };
         self.app().db.write(approve).await.unwrap();
     }

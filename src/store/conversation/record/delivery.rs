@@ -45,13 +45,6 @@ pub struct DeliveryFailure {
     pub meaning: Option<String>,
 }
 
-impl DeliveryFailure {
-    /// Failure that the carrier reports after it has accepted the message.
-    pub(in crate::store) fn from_carrier_code(code: u32) -> Self {
-        Self { code: Some(code), meaning: None }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

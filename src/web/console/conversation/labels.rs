@@ -74,7 +74,7 @@ pub(super) fn author_label(message: &InboundRecord, key_names: &HashMap<i64, Str
 fn channel_label(channel: Channel, via: MessageSource) -> String {
     let written = channel.profile().written;
     match via {
-        MessageSource::Webhook | MessageSource::Local => written.to_owned(),
+        MessageSource::Webhook | MessageSource::Poll | MessageSource::Local => written.to_owned(),
         MessageSource::Fallback => format!("{written}, second attempt"),
         MessageSource::Recovery => format!("{written}, recovered later"),
     }
