@@ -14,7 +14,7 @@ use dialarr::conversation::transcript::{PhoneNumber, ToolArguments};
 use dialarr::engine::HouseholdSettings;
 use dialarr::http::HttpClient;
 use dialarr::llm::scripted::{ScriptedModel, ScriptedReply};
-use dialarr::messaging::fake::FakeTwilio;
+use dialarr::messaging::twilio::fake::FakeTwilio;
 use dialarr::simulation::{self, SimulatedPeers};
 use dialarr::store::database::db::Db;
 use dialarr::web;

@@ -11,9 +11,11 @@ use tokio_util::sync::CancellationToken;
 use crate::access_rules::AccessRules;
 use crate::alerts::alerter::Alerter;
 use crate::background_tasks::BackgroundTasks;
+use crate::channel_poller::PolledChannels;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::connections::monitor::ConnectionMonitor;
+use crate::conversation::channel_list;
 use crate::conversation::transcript::PhoneNumber;
 use crate::doctor::connection_test::{ConnectionTester, TestedParts};
 use crate::doctor::phone::PublicAddress;
@@ -26,16 +28,19 @@ use crate::live::Live;
 use crate::llm::Model;
 use crate::llm::embeddings::Embedder;
 use crate::maintenance::Maintenance;
+use crate::messaging::ChannelPort;
 use crate::messaging::alert_sender::AlertSender;
-use crate::messaging::outbox_relay::{self, OutboundChannels, OutboxRelay, OutboxSignal, RelaySettings};
+use crate::messaging::channel_ports::ChannelPorts;
+use crate::messaging::outbox_relay::{self, OutboxRelay, OutboxSignal, RelaySettings};
+use crate::messaging::smsgate::SmsGate;
+use crate::messaging::twilio::Twilio;
 use crate::metrics::Metrics;
-pub use crate::missed_message_poller::MissedMessageSource;
 use crate::settings::LiveSettings;
 use crate::setup::arr_instance::library_instances;
 use crate::store::boot::{self, Downtime};
 use crate::store::database::db::{Db, DbError};
 use crate::store::people::users::{self, FirstContactRole};
-use crate::store::service_identities::{self, CARRIER_SLOT, ServiceIdentity};
+use crate::store::service_identities::{self, ServiceIdentity};
 use crate::store::turns::budget_blocks;
 use crate::store::{Conn, QueryResult};
 use crate::tool_list::{all_tool_names, all_tools};
@@ -45,7 +50,7 @@ use crate::web::auth::{ConsoleAccess, PasswordError};
 use crate::web::console_state::ConsoleState;
 use crate::web::health::HealthChecker;
 use crate::web::stream_limit::StreamLimit;
-use crate::web::{TwilioVerification, WebhookSettings, WebhookState};
+use crate::web::{WebhookSettings, WebhookState};
 
 /// Grace period for running turns after a shutdown signal. With the steps that follow, the program exits within 10 s.
 const TURN_GRACE_PERIOD: Duration = Duration::from_secs(6);
@@ -63,15 +68,18 @@ pub struct AppBlueprint {
     /// Embedder that turns text into vectors; without it, only full-text search is used.
     pub embedder: Option<Arc<dyn Embedder>>,
     pub library: ArrInstances,
-    pub channels: OutboundChannels,
-    /// Verification of webhooks from Twilio; without it, they are rejected.
-    pub twilio_verification: Option<Arc<TwilioVerification>>,
+    /// Channels by which messages are sent and received.
+    pub channels: ChannelPorts,
+    /// Whether the channels' lists of received messages are polled.
+    pub polling: Polling,
     /// Secret that Sonarr and Radarr must present with their events; without it, no events are accepted.
     pub arr_secret: Option<SecretString>,
     /// Configuration with which the health page tests connections; `None` with simulated peers.
     pub config: Option<Arc<Config>>,
-    /// Source of messages whose webhook was missed; `None` without a Twilio account.
-    pub missed_messages: Option<MissedMessageSource>,
+    /// Client of the configured Twilio account, whose settings are tested.
+    pub twilio: Option<Arc<Twilio>>,
+    /// Client of the configured phone, whose state is tested.
+    pub smsgate: Option<Arc<SmsGate>>,
     /// Public address of the webhooks; `None` without an account.
     pub public_address: Option<PublicAddress>,
     /// Sender of alerts to the operator; `None` without a target.
@@ -80,7 +88,25 @@ pub struct AppBlueprint {
     pub console: AccessRules,
 }
 
+/// Polling of the channels' lists of received messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Polling {
+    On,
+    /// Another program polls, or none.
+    Off,
+}
+
 impl AppBlueprint {
+    fn polled_channels(&self) -> PolledChannels {
+        match self.polling {
+            Polling::On => {
+                let has_source = |port: &&Arc<dyn ChannelPort>| port.source().is_some();
+                PolledChannels(self.channels.iter().filter(has_source).cloned().collect())
+            }
+            Polling::Off => PolledChannels::default(),
+        }
+    }
+
     fn engine_configuration(&self) -> EngineConfiguration {
         let library = Arc::new(self.library.clone());
         EngineConfiguration {
@@ -89,13 +115,14 @@ impl AppBlueprint {
             embedder: self.embedder.clone(),
             tools: Arc::new(ToolRegistry::new(all_tools(&library, self.settings.pictures))),
             library,
-            carrier: self.channels.carrier.clone(),
+            channels: self.channels.clone(),
         }
     }
 
     fn relay_settings(&self) -> RelaySettings {
         RelaySettings {
             channels: self.channels.clone(),
+            senders: self.settings.senders.clone(),
             acceptance_policy: self.settings.acceptance_policy(),
             lookup_delays: self.settings.recovery_delays.lookup_delays,
         }
@@ -104,16 +131,17 @@ impl AppBlueprint {
     fn webhook_settings(&self) -> WebhookSettings {
         WebhookSettings {
             acceptance_policy: self.settings.acceptance_policy(),
-            twilio: self.twilio_verification.clone(),
+            channels: self.channels.clone(),
             arr_secret: self.arr_secret.clone(),
         }
     }
 
     /// Returns the server behind each configured slot.
     fn identities(&self) -> Vec<ServiceIdentity> {
-        let carrier = self.channels.carrier.as_ref().and_then(|carrier| carrier.account_identity());
-        let carrier = carrier.map(|identity| (CARRIER_SLOT, identity));
-        let services = self.library.identities().into_iter().chain(carrier);
+        let account = |port: &Arc<dyn ChannelPort>| {
+            Some((port.channel().profile().account_slot, port.account_identity()?))
+        };
+        let services = self.library.identities().into_iter().chain(self.channels.iter().filter_map(account));
         services.map(|(slot, identity)| ServiceIdentity { slot, identity }).collect()
     }
 
@@ -124,8 +152,9 @@ impl AppBlueprint {
             embedder: self.embedder.clone(),
             floor: self.settings.similarity_floor,
             alerts: self.alerts.clone(),
-            carrier: self.channels.carrier.clone(),
-            twilio: self.missed_messages.as_ref().map(|source| source.twilio.clone()),
+            carrier: self.channels.get(channel_list::TWILIO),
+            twilio: self.twilio.clone(),
+            smsgate: self.smsgate.clone(),
             models: engine.model_caller(),
             test_ended: test_ended.clone(),
             public_address: self.public_address.clone(),
@@ -145,7 +174,7 @@ pub struct App {
     maintenance: Maintenance,
     monitor: ConnectionMonitor,
     alerter: Alerter,
-    missed_messages: Live<Option<MissedMessageSource>>,
+    polled: Live<PolledChannels>,
     /// Blueprint of the parts that are in use.
     blueprint: Mutex<AppBlueprint>,
     tasks: BackgroundTasks,
@@ -210,14 +239,13 @@ impl App {
         });
         let maintenance =
             Maintenance { engine: engine.clone(), db: db.clone(), clock: clock.clone(), stop: stop.clone() };
-        let missed_messages = Live::new(blueprint.missed_messages.clone());
+        let polled = Live::new(blueprint.polled_channels());
         let test_ended = Arc::default();
         let connection_tester = Live::new(blueprint.connection_tester(&engine, &test_ended));
         let monitor = ConnectionMonitor::new(&maintenance, (connection_tester.clone(), test_ended));
         let alerter = Alerter::new(&monitor, Live::new(blueprint.alerts.clone()));
         let tasks =
-            BackgroundTasks::spawn((&monitor, &alerter), &relay, missed_messages.clone(), &maintenance)
-                .await?;
+            BackgroundTasks::spawn((&monitor, &alerter), &relay, polled.clone(), &maintenance).await?;
         let health = HealthChecker::new(db.clone(), clock.clone());
         let webhooks = WebhookState {
             admission: engine.admission.clone(),
@@ -252,7 +280,7 @@ impl App {
             maintenance,
             monitor,
             alerter,
-            missed_messages,
+            polled,
             blueprint: Mutex::new(blueprint),
             tasks,
         })
@@ -299,8 +327,9 @@ impl App {
         let tester = blueprint.connection_tester(&self.engine, &self.monitor.test_ended);
         self.console.connection_tester.replace(tester);
         self.alerter.sender.replace(blueprint.alerts.clone());
-        if *self.missed_messages.current() != blueprint.missed_messages {
-            self.missed_messages.replace(blueprint.missed_messages.clone());
+        let polled = blueprint.polled_channels();
+        if *self.polled.current() != polled {
+            self.polled.replace(polled);
         }
         if let Err(error) = self.finish_change(blueprint.clone()).await {
             // The next start or change finds the earlier identities and finishes this one.
@@ -341,7 +370,7 @@ impl App {
         let unfinished = [
             tasks.connections,
             tasks.alerts,
-            tasks.missed_messages,
+            tasks.channel_poller,
             tasks.clock_watch,
             tasks.heartbeat,
             tasks.indexing,
@@ -401,7 +430,7 @@ fn change_admin(
     let AppBlueprint { admin, members, settings, .. } = blueprint;
     let Some(number) = admin.as_ref().filter(|number| earlier != Some(number)) else { return Ok(()) };
     let earlier = earlier.filter(|earlier| !members.contains(earlier));
-    change_operator_number(conn, (earlier, number), settings.number.as_ref(), now)
+    change_operator_number(conn, (earlier, number), &settings.senders, now)
 }
 
 /// Registers the configured users and starts a run.
@@ -451,7 +480,7 @@ impl App {
             relay,
             connections,
             alerts,
-            missed_messages,
+            channel_poller,
             maintenance,
             addition_retries,
             indexing,
@@ -463,7 +492,7 @@ impl App {
             relay,
             connections,
             alerts,
-            missed_messages,
+            channel_poller,
             maintenance,
             addition_retries,
             indexing,

@@ -3,13 +3,13 @@
 use tokio::task::JoinHandle;
 
 use crate::alerts::alerter::Alerter;
+use crate::channel_poller::{ChannelPoller, PolledChannels};
 use crate::clock_watch::ClockWatch;
 use crate::connections::monitor::ConnectionMonitor;
 use crate::heartbeat::Heartbeat;
 use crate::live::Live;
 use crate::maintenance::Maintenance;
 use crate::messaging::outbox_relay::OutboxRelay;
-use crate::missed_message_poller::{MissedMessagePoller, MissedMessageSource};
 use crate::store::database::db::DbError;
 use crate::store::database::file_watch::log_displaced_files;
 
@@ -18,7 +18,7 @@ pub(crate) struct BackgroundTasks {
     pub(crate) relay: JoinHandle<()>,
     pub(crate) connections: JoinHandle<()>,
     pub(crate) alerts: JoinHandle<()>,
-    pub(crate) missed_messages: JoinHandle<()>,
+    pub(crate) channel_poller: JoinHandle<()>,
     pub(crate) maintenance: JoinHandle<()>,
     pub(crate) addition_retries: JoinHandle<()>,
     pub(crate) indexing: JoinHandle<()>,
@@ -31,7 +31,7 @@ impl BackgroundTasks {
     pub(crate) async fn spawn(
         (monitor, alerter): (&ConnectionMonitor, &Alerter),
         relay: &OutboxRelay,
-        source: Live<Option<MissedMessageSource>>,
+        polled: Live<PolledChannels>,
         maintenance: &Maintenance,
     ) -> Result<Self, DbError> {
         let Maintenance { engine, db, clock, stop } = maintenance;
@@ -42,16 +42,22 @@ impl BackgroundTasks {
         let heartbeat =
             Heartbeat { db: db.clone(), clock: clock.clone(), error: monitor.heartbeat_error.clone() };
         let heartbeat = tokio::spawn(heartbeat.run(stop.clone()));
+        let metrics = relay.metrics();
         let relay = tokio::spawn({
             let (relay, stop) = (relay.clone(), stop.clone());
             async move { relay.run(stop).await }
         });
-        if source.current().is_none() {
+        if polled.current().0.is_empty() {
             engine.scheduler.recover_work().await?;
         }
-        let poller =
-            MissedMessagePoller { source, engine: engine.clone(), db: db.clone(), clock: clock.clone() };
-        let missed_messages = tokio::spawn(poller.run(stop.clone()));
+        let poller = ChannelPoller {
+            channels: polled,
+            engine: engine.clone(),
+            db: db.clone(),
+            clock: clock.clone(),
+            metrics,
+        };
+        let channel_poller = tokio::spawn(poller.run(stop.clone()));
         let addition_retries = tokio::spawn(engine.additions.clone().run(stop.clone()));
         let indexing = tokio::spawn(engine.indexer.clone().run(stop.clone()));
         let file_watch = tokio::spawn(log_displaced_files(db.clone(), stop.clone()));
@@ -60,7 +66,7 @@ impl BackgroundTasks {
             relay,
             connections,
             alerts,
-            missed_messages,
+            channel_poller,
             maintenance: tokio::spawn(maintenance.clone().run()),
             addition_retries,
             indexing,

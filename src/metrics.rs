@@ -14,11 +14,11 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
+use crate::conversation::channel::Channel;
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::model_cost::TokenUsage;
-use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::routing::verification::VerificationOutcome;
-use crate::conversation::transcript::{ChannelKind, Responder};
+use crate::conversation::transcript::Responder;
 use crate::llm::ModelError;
 use crate::store::queue::backlog::{Backlog, QueueDepth};
 use crate::store::queue::outbox::{AcceptanceOutcome, OutboundKind};
@@ -120,19 +120,14 @@ impl Metrics {
     }
 
     /// Counts a received message.
-    pub fn text_received(&self, channel: ChannelKind) {
-        let channel = match channel {
-            ChannelKind::Twilio => "phone",
-            ChannelKind::Console => "console",
-            ChannelKind::Local => "terminal",
-        };
-        self.0.texts_received.get_or_create(&[("channel", channel)]).inc();
+    pub fn text_received(&self, channel: Channel) {
+        self.0.texts_received.get_or_create(&[("channel", channel.profile().metric_label)]).inc();
     }
 
     /// Counts a message that was accepted for delivery, if the acceptance was not known before.
     pub fn text_accepted(&self, acceptance: AcceptanceOutcome) {
-        let (kind, transport, segments) = match acceptance {
-            AcceptanceOutcome::First { kind, transport, segments } => (kind, transport, segments),
+        let (kind, channel, segments) = match acceptance {
+            AcceptanceOutcome::First { kind, channel, segments } => (kind, channel, segments),
             AcceptanceOutcome::Known => return,
         };
         let kind = match kind {
@@ -140,15 +135,10 @@ impl Metrics {
             OutboundKind::ConfirmPrompt => "question",
             OutboundKind::Notice => "notice",
         };
-        let channel = match transport {
-            MessageTransport::Carrier => {
-                // The carrier charges for these segments.
-                self.0.segments_sent.inc_by(segments.into());
-                "phone"
-            }
-            MessageTransport::Console => "console",
-            MessageTransport::Terminal => "terminal",
-        };
+        if channel.is_charged() {
+            self.0.segments_sent.inc_by(segments.into());
+        }
+        let channel = channel.profile().metric_label;
         self.0.texts_sent.get_or_create(&[("kind", kind), ("channel", channel)]).inc();
     }
 

@@ -1,5 +1,6 @@
 //! Clients of Twilio, of the model servers, and of Sonarr and Radarr, built from the configuration.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -7,17 +8,20 @@ use anyhow::Context;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::config;
+use crate::conversation::transcript::Address;
 use crate::http::HttpClient;
 use crate::llm::Model;
 use crate::llm::dialect::{AutoSetting, TokenLimitField};
 use crate::llm::embeddings::Embedder;
 use crate::llm::embeddings::openai::OpenAiEmbedder;
 use crate::llm::openai::{OpenAiModel, OpenAiSettings, ResponseTimeouts};
-use crate::messaging::twilio::{Twilio, TwilioAccount, TwilioCredentials, TwilioSender};
+use crate::messaging::smsgate::{GatewayCredentials, SmsGate, SmsGateAccount};
+use crate::messaging::twilio::signature::SignatureVerifier;
+use crate::messaging::twilio::{Twilio, TwilioAccount, TwilioCredentials, TwilioReceiving, TwilioSender};
 use crate::response_budget::ResponseBudget;
 use crate::tools::library::{ArrInstances, Instance};
 
-/// Builds the client of the configured Twilio account.
+/// Builds the client of the configured Twilio account, which also receives its messages.
 pub(crate) fn build_twilio(twilio: &config::Twilio, http: &HttpClient) -> Twilio {
     let account = TwilioAccount {
         api_url: twilio.api_url.as_str().to_owned(),
@@ -36,7 +40,27 @@ pub(crate) fn build_twilio(twilio: &config::Twilio, http: &HttpClient) -> Twilio
         },
         public_url: twilio.public_url.as_str().to_owned(),
     };
-    Twilio::new(account, http.clone())
+    let verifier = SignatureVerifier { tokens: twilio.auth_tokens.clone(), shared_keys: BTreeMap::new() };
+    let number = Address::new(twilio.phone_number.as_str());
+    Twilio::new(account, http.clone()).with_receiving(TwilioReceiving { number, verifier })
+}
+
+/// Builds the port of the configured phone.
+pub(crate) fn build_smsgate(phone: &config::SmsGate, http: &HttpClient) -> SmsGate {
+    let credentials = match &phone.credentials {
+        config::SmsGateCredentials::Password(config::Credentials { user, password }) => {
+            GatewayCredentials::Password { user: user.clone(), password: password.clone() }
+        }
+        config::SmsGateCredentials::Token(token) => GatewayCredentials::Token(token.clone()),
+    };
+    let account = SmsGateAccount {
+        url: phone.url.as_str().to_owned(),
+        credentials,
+        number: phone.phone_number.clone(),
+        sim: phone.sim,
+        signing_key: phone.webhook_key.clone(),
+    };
+    SmsGate::new(account, http.clone())
 }
 
 /// Builds the client of the configured model.

@@ -12,7 +12,7 @@ use secrecy::SecretString;
 use url::Url;
 
 use crate::access_rules::{AccessRules, AllowedHosts, SignIn};
-use crate::app::{AppBlueprint, MissedMessageSource};
+use crate::app::{AppBlueprint, Polling};
 use crate::arr::fake::radarr::FakeRadarr;
 use crate::arr::fake::sonarr::FakeSonarr;
 use crate::arr::radarr::Radarr;
@@ -22,6 +22,7 @@ use crate::conversation::deletion::deletion_messages::CodePolicy;
 use crate::conversation::grammar::triage::TriageLevel;
 use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::rate_limit::RateLimit;
+use crate::conversation::routing::senders::Senders;
 use crate::conversation::transcript::Address;
 use crate::conversation::turn::TurnLimits;
 use crate::engine::{
@@ -31,16 +32,13 @@ use crate::http::{HttpClient, InProcess};
 use crate::llm::Model;
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::llm::embeddings::hashing::HashingEmbedder;
-use crate::messaging::console::ConsoleChannel;
-use crate::messaging::fake::{FakeAccount, FakeTwilio};
-use crate::messaging::outbox_relay::OutboundChannels;
-use crate::messaging::signature::SignatureVerifier;
-use crate::messaging::terminal::TerminalChannel;
-use crate::messaging::twilio::Twilio;
+use crate::messaging::channel_ports::ChannelPorts;
+use crate::messaging::twilio::fake::{FakeAccount, FakeTwilio};
+use crate::messaging::twilio::signature::SignatureVerifier;
+use crate::messaging::twilio::{Twilio, TwilioReceiving};
 use crate::recovery_delays::RecoveryDelays;
 use crate::response_budget::ResponseBudget;
 use crate::tools::library::{ArrInstances, Instance};
-use crate::web::TwilioVerification;
 
 /// Dialarr's phone number in the simulation.
 pub const OUR_NUMBER: &str = "+15550100000";
@@ -56,7 +54,6 @@ pub struct SimulatedPeers {
     pub sonarr: FakeSonarr,
     pub twilio: FakeTwilio,
     auth_token: SecretString,
-    public_url: String,
     writes: Arc<Mutex<Vec<LibraryWrite>>>,
     /// Budget shared by the responses of both libraries.
     pub responses: ResponseBudget,
@@ -90,16 +87,7 @@ impl SimulatedPeers {
         };
         let twilio = FakeTwilio::new(account, clock.clone());
         let (writes, responses) = (Arc::default(), ResponseBudget::default());
-        Self {
-            clock,
-            radarr,
-            sonarr,
-            twilio,
-            auth_token,
-            public_url: public_url.to_owned(),
-            writes,
-            responses,
-        }
+        Self { clock, radarr, sonarr, twilio, auth_token, writes, responses }
     }
 
     /// Returns the blueprint of a program connected to these peers.
@@ -108,9 +96,6 @@ impl SimulatedPeers {
         settings: HouseholdSettings,
         model: Option<Arc<dyn Model>>,
     ) -> Result<AppBlueprint, url::ParseError> {
-        let verifier =
-            SignatureVerifier { tokens: vec![self.auth_token.clone()], shared_keys: BTreeMap::new() };
-        let carrier = self.carrier();
         Ok(AppBlueprint {
             settings,
             admin: None,
@@ -118,33 +103,29 @@ impl SimulatedPeers {
             model,
             embedder: Some(Arc::new(HashingEmbedder)),
             library: self.build_instances()?,
-            channels: OutboundChannels {
-                carrier: Some(carrier),
-                terminal: Arc::new(TerminalChannel),
-                console: Arc::new(ConsoleChannel),
-            },
-            twilio_verification: Some(Arc::new(TwilioVerification {
-                verifier,
-                public_url: self.public_url.clone(),
-                account_sid: ACCOUNT.to_owned(),
-            })),
+            channels: ChannelPorts::local().with(Arc::new(self.twilio_port(self.twilio.in_process()))),
+            polling: Polling::Off,
             arr_secret: None,
             config: None,
-            missed_messages: None,
+            twilio: None,
+            smsgate: None,
             public_address: None,
             alerts: None,
             console: AccessRules { sign_in: SignIn::Links, hosts: AllowedHosts::local() },
         })
     }
 
-    /// Returns the simulated carrier's list of messages to Dialarr, from which the program recovers missed messages.
-    pub fn missed_messages(&self) -> MissedMessageSource {
-        MissedMessageSource { twilio: self.carrier(), number: Address::new(OUR_NUMBER) }
+    /// Creates a port of the simulated Twilio that sends its requests to `server`.
+    pub fn twilio_port(&self, server: InProcess) -> Twilio {
+        let account = self.twilio.client_account(TWILIO_API);
+        Twilio::new(account, HttpClient::in_process(server)).with_receiving(self.twilio_receiving())
     }
 
-    fn carrier(&self) -> Arc<Twilio> {
-        let account = self.twilio.client_account(TWILIO_API);
-        Arc::new(Twilio::new(account, HttpClient::in_process(self.twilio.in_process())))
+    /// Returns the receiving side of the simulated Twilio.
+    pub fn twilio_receiving(&self) -> TwilioReceiving {
+        let verifier =
+            SignatureVerifier { tokens: vec![self.auth_token.clone()], shared_keys: BTreeMap::new() };
+        TwilioReceiving { number: Address::new(OUR_NUMBER), verifier }
     }
 
     /// Returns the successful changes of both libraries since the last call, in order.
@@ -237,7 +218,7 @@ pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
         quiet_hours: None,
         pictures: PicturePolicy::Sent,
         metadata_source: MetadataSource::ByCode,
-        number: Some(Address::new(OUR_NUMBER)),
+        senders: Senders::from_addresses(vec![Address::new(OUR_NUMBER)]),
         similarity_floor: DEFAULT_SIMILARITY_FLOOR,
         retention: RETENTION,
         recovery_delays: RecoveryDelays::STANDARD,

@@ -1,31 +1,30 @@
 //! Conversion of the configuration to a blueprint.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
 use jiff::SignedDuration;
 
-use crate::app::{AppBlueprint, MissedMessageSource};
+use crate::app::{AppBlueprint, Polling};
 use crate::config::{self, Config, ConfirmCode};
+use crate::conversation::channel_list;
 use crate::conversation::deletion::deletion_messages::CodePolicy;
 use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
+use crate::conversation::routing::senders::Senders;
 use crate::conversation::transcript::Address;
 use crate::conversation::turn::TurnLimits;
 use crate::doctor::phone::PublicAddress;
 use crate::engine::{CodeSource, HouseholdSettings, PicturePolicy, Quotas};
 use crate::http::{HttpClient, build_network_client};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
-use crate::messaging::MessageChannel;
+use crate::messaging::ChannelPort;
 use crate::messaging::alert_sender::AlertSender;
 use crate::messaging::alert_targets::AlertTargets;
-use crate::messaging::console::ConsoleChannel;
-use crate::messaging::outbox_relay::OutboundChannels;
-use crate::messaging::signature::SignatureVerifier;
-use crate::messaging::terminal::TerminalChannel;
-use crate::outbound_clients::{build_embedder, build_library, build_model, build_twilio, reuse_instances};
+use crate::messaging::channel_ports::ChannelPorts;
+use crate::outbound_clients::{
+    build_embedder, build_library, build_model, build_smsgate, build_twilio, reuse_instances,
+};
 use crate::store::database::db::Db;
-use crate::web::TwilioVerification;
 
 /// Opens the configured database.
 pub(crate) fn open_database(config: &Config) -> anyhow::Result<Db> {
@@ -52,14 +51,17 @@ pub(crate) fn build_blueprint(
         Some(earlier) => earlier.embedder.clone(),
         None => config.embeddings.as_ref().map(|model| build_embedder(model, &network)).transpose()?,
     };
-    let missed_messages = match earlier_if(|old, new| old.twilio == new.twilio) {
-        Some(earlier) => earlier.missed_messages.clone(),
-        None => config.twilio.as_ref().map(|account| MissedMessageSource {
-            twilio: Arc::new(build_twilio(account, &http)),
-            number: Address::new(account.phone_number.as_str()),
-        }),
+    let twilio = match earlier_if(|old, new| old.twilio == new.twilio) {
+        Some(earlier) => earlier.twilio.clone(),
+        None => config.twilio.as_ref().map(|account| Arc::new(build_twilio(account, &http))),
     };
-    let carrier = missed_messages.as_ref().map(|source| source.twilio.clone() as Arc<dyn MessageChannel>);
+    let smsgate = match earlier_if(|old, new| old.smsgate == new.smsgate) {
+        Some(earlier) => earlier.smsgate.clone(),
+        None => config.smsgate.as_ref().map(|phone| Arc::new(build_smsgate(phone, &http))),
+    };
+    let twilio_port = twilio.iter().map(|port| port.clone() as Arc<dyn ChannelPort>);
+    let smsgate_port = smsgate.iter().map(|port| port.clone() as Arc<dyn ChannelPort>);
+    let configured = twilio_port.chain(smsgate_port);
     let mut library = build_library(&config.libraries, &http);
     if let Some((old, blueprint)) = earlier {
         reuse_instances(&mut library, &config.libraries, (&old.libraries, &blueprint.library));
@@ -71,15 +73,12 @@ pub(crate) fn build_blueprint(
         model,
         embedder,
         library,
-        channels: OutboundChannels {
-            carrier,
-            terminal: Arc::new(TerminalChannel),
-            console: Arc::new(ConsoleChannel),
-        },
-        twilio_verification: config.twilio.as_ref().map(|twilio| Arc::new(build_twilio_verification(twilio))),
+        channels: configured.fold(ChannelPorts::local(), ChannelPorts::with),
+        polling: Polling::On,
         arr_secret: config.notifications.secret.clone(),
         config: Some(Arc::new(config.clone())),
-        missed_messages,
+        twilio,
+        smsgate,
         public_address: config
             .twilio
             .as_ref()
@@ -95,8 +94,8 @@ pub(crate) fn log_configuration_warnings(config: &Config) {
     for note in config.notes.warnings() {
         tracing::warn!("{note}");
     }
-    if config.twilio.is_none() {
-        tracing::warn!("no Twilio account is configured: users cannot send messages");
+    if config.twilio.is_none() && config.smsgate.is_none() {
+        tracing::warn!("neither a Twilio account nor a phone is configured: users cannot send messages");
     }
     if config.notifications.secret.is_none() {
         tracing::warn!("no NOTIFICATION_SECRET is configured: Sonarr and Radarr cannot send events");
@@ -144,7 +143,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
         // Without Twilio, pictures are shown as URLs in the terminal.
         pictures: config.twilio.as_ref().map_or(PicturePolicy::Sent, |twilio| twilio.pictures),
         metadata_source: conversation.notes,
-        number: config.twilio.as_ref().map(|twilio| Address::new(twilio.phone_number.as_str())),
+        senders: build_senders(config),
         similarity_floor: config
             .embeddings
             .as_ref()
@@ -154,12 +153,14 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
     })
 }
 
-fn build_twilio_verification(twilio: &config::Twilio) -> TwilioVerification {
-    TwilioVerification {
-        verifier: SignatureVerifier { tokens: twilio.auth_tokens.clone(), shared_keys: BTreeMap::new() },
-        public_url: twilio.public_url.as_str().to_owned(),
-        account_sid: twilio.account_sid.clone(),
-    }
+/// Returns our addresses on the configured channels. A carrier with an account is the default.
+pub(crate) fn build_senders(config: &Config) -> Senders {
+    let twilio = config.twilio.iter().map(|twilio| twilio.phone_number.as_str().to_owned());
+    let smsgate = config
+        .smsgate
+        .iter()
+        .map(|phone| format!("{}{}", channel_list::SMSGATE_PREFIX, phone.phone_number.as_str()));
+    Senders::from_addresses(twilio.chain(smsgate).map(Address::new).collect())
 }
 
 #[cfg(test)]
@@ -194,7 +195,7 @@ mod tests {
 
         let (earlier_model, later_model) = (earlier.model.unwrap(), later.model.unwrap());
         assert!(!Arc::ptr_eq(&earlier_model, &later_model));
-        assert!(earlier.missed_messages == later.missed_messages);
+        assert!(Arc::ptr_eq(&earlier.twilio.unwrap(), &later.twilio.unwrap()));
         assert_eq!(later.library.movies[0].client.common_api().change_count(), 1);
     }
 

@@ -1,12 +1,20 @@
-# Requests to Twilio against an independent mock of its published description.
+# Requests to Twilio and to a phone with SMS Gateway against independent mocks of their published descriptions.
 prism() (
     status=0
     home=$(mktemp -d)
     trap 'rm -rf "$home"' EXIT
-    log=$home/log
     lacks_npm "$home" @stoplight/prism-cli@5.14.2 && return
+    against_mock twilio/twilio_api_v2010.trimmed.json DIALARR_PRISM_URL prism || status=$?
+    against_mock smsgate/openapi.json DIALARR_SMSGATE_URL smsgate || status=$?
+    return "$status"
+)
+
+# Runs the tests $3 against a mock of the description $1, whose URL they get as the variable $2.
+against_mock() (
+    status=0
+    log=$home/log.$3
     node "$home/node_modules/@stoplight/prism-cli/dist/index.js" mock -h 127.0.0.1 -p 0 \
-        "$DIALARR_SHARED/data/twilio/twilio_api_v2010.trimmed.json" > "$log" 2>&1 &
+        "$DIALARR_SHARED/data/$1" > "$log" 2>&1 &
     pid=$!
     url=
     for _ in $(seq 300); do
@@ -15,7 +23,7 @@ prism() (
         sleep 0.1
     done
     if [[ -n $url ]]; then
-        DIALARR_PRISM_URL=$url cargo test --quiet --test contract prism || status=$?
+        env "$2=$url" cargo test --quiet --test contract "$3::" || status=$?
     else
         cat "$log" >&2
         status=1

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use dialarr::messaging::signature::{SIGNATURE_HEADER, sign_form};
 use dialarr::messaging::twilio::WEBHOOK_PATH;
+use dialarr::messaging::twilio::signature::{SIGNATURE_HEADER, sign_form};
 use dialarr::simulation::OUR_NUMBER;
 use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use dialarr::messaging::signature::SIGNATURE_HEADER;
 use dialarr::messaging::twilio::WEBHOOK_PATH;
+use dialarr::messaging::twilio::signature::SIGNATURE_HEADER;
 use dialarr::web::http_server::raise_file_limit;
 use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;

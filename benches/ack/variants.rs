@@ -16,16 +16,17 @@ use dialarr::app::App;
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
+use dialarr::conversation::channel_list;
 use dialarr::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use dialarr::conversation::routing::verification::FieldAuthority;
-use dialarr::conversation::transcript::{Address, ChannelKind};
-use dialarr::messaging::signature::{self, ClaimedSignature, SIGNATURE_HEADER, SignatureVerifier};
+use dialarr::conversation::transcript::Address;
 use dialarr::messaging::twilio::WEBHOOK_PATH;
+use dialarr::messaging::twilio::signature::{self, ClaimedSignature, SIGNATURE_HEADER, SignatureVerifier};
 use dialarr::simulation::{self, SimulatedPeers};
 use dialarr::store::database::db::Db;
 use dialarr::store::queue::inbound_messages::{self, DebouncePolicy};
+use dialarr::web;
 use dialarr::web::http_server::{self, ListenerLimits};
-use dialarr::web::{self, TwilioVerification};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 use jiff::tz::TimeZone;
@@ -89,7 +90,7 @@ enum Sink {
 
 #[derive(Clone)]
 struct Door {
-    trust: Arc<TwilioVerification>,
+    verifier: Arc<SignatureVerifier>,
     sink: Sink,
 }
 
@@ -187,20 +188,14 @@ pub(crate) fn token() -> SecretString {
     "a-simulated-token".into()
 }
 
-fn trust() -> Arc<TwilioVerification> {
-    let verifier = SignatureVerifier { tokens: vec![token()], shared_keys: BTreeMap::new() };
-    Arc::new(TwilioVerification {
-        verifier,
-        public_url: PUBLIC_URL.to_owned(),
-        account_sid: simulation::ACCOUNT.to_owned(),
-    })
+fn verifier() -> Arc<SignatureVerifier> {
+    Arc::new(SignatureVerifier { tokens: vec![token()], shared_keys: BTreeMap::new() })
 }
 
 async fn program(path: &str) -> Result<App> {
     let (radarr, sonarr) = (FakeRadarr::with_clock(Clock::System), FakeSonarr::with_clock(Clock::System));
     let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, PUBLIC_URL);
-    let mut blueprint = peers.blueprint(simulation::simulation_settings(TimeZone::UTC), None)?;
-    blueprint.twilio_verification = Some(trust());
+    let blueprint = peers.blueprint(simulation::simulation_settings(TimeZone::UTC), None)?;
     Ok(App::start(Db::open(path)?, peers.clock.clone(), blueprint).await?)
 }
 
@@ -216,7 +211,8 @@ async fn connect(path: &str) -> Result<SqliteConnection> {
 }
 
 fn serve(listener: TcpListener, sink: Sink, stop: CancellationToken) -> JoinHandle<std::io::Result<()>> {
-    let router = Router::new().route(WEBHOOK_PATH, post(receive)).with_state(Door { trust: trust(), sink });
+    let router =
+        Router::new().route(WEBHOOK_PATH, post(receive)).with_state(Door { verifier: verifier(), sink });
     let listener = listener.tap_io(|stream| {
         // An error would only make it slower.
         let _ = stream.set_nodelay(true);
@@ -227,7 +223,7 @@ fn serve(listener: TcpListener, sink: Sink, stop: CancellationToken) -> JoinHand
 }
 
 async fn receive(State(door): State<Door>, headers: HeaderMap, body: Bytes) -> Response {
-    let stored = match read(&door.trust, &headers, &body) {
+    let stored = match read(&door.verifier, &headers, &body) {
         Some(received) => door.sink.store(received).await,
         None => return StatusCode::FORBIDDEN.into_response(),
     };
@@ -237,15 +233,15 @@ async fn receive(State(door): State<Door>, headers: HeaderMap, body: Bytes) -> R
     }
 }
 
-fn read(trust: &TwilioVerification, headers: &HeaderMap, body: &[u8]) -> Option<ReceivedMessage> {
+fn read(verifier: &SignatureVerifier, headers: &HeaderMap, body: &[u8]) -> Option<ReceivedMessage> {
     let form: Vec<(String, String)> = serde_urlencoded::from_bytes(body).ok()?;
     let claim = ClaimedSignature { signature: headers.get(SIGNATURE_HEADER)?.to_str().ok()?, settings: None };
-    let url = signature::signed_url(&trust.public_url, WEBHOOK_PATH);
-    trust.verifier.verify(&url, signature::SignedBody::Form(&form), claim).ok()?;
+    let url = signature::signed_url(PUBLIC_URL, WEBHOOK_PATH);
+    verifier.verify(&url, signature::SignedBody::Form(&form), claim).ok()?;
     let field = |name: &str| form.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     let now = Clock::System.now();
     Some(ReceivedMessage {
-        channel: ChannelKind::Twilio,
+        channel: channel_list::TWILIO,
         external_id: field("MessageSid")?.to_owned(),
         from: Address::new(field("From")?).phone().ok()?,
         to: Address::new(field("To")?),

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use dialarr::clock::Clock;
+use dialarr::conversation::channel_list;
 use dialarr::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use dialarr::conversation::routing::verification::FieldAuthority;
-use dialarr::conversation::transcript::{Address, ChannelKind, PhoneNumber};
+use dialarr::conversation::transcript::{Address, PhoneNumber};
 use dialarr::store::database::db::Db;
 use dialarr::store::queue::inbound_messages::{self, DebouncePolicy};
 
@@ -53,7 +54,7 @@ async fn fill(stage: &Stage, phones: &[String]) {
         for text in 0..TEXTS_EACH {
             for (place, phone) in phones.iter().enumerate() {
                 let received = ReceivedMessage {
-                    channel: ChannelKind::Twilio,
+                    channel: channel_list::TWILIO,
                     external_id: format!("SM{:032x}", u64::from(text) << 32 | place as u64),
                     from: phone.clone(),
                     to: Address::new("+15550100000"),

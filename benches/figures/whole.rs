@@ -14,7 +14,7 @@ use super::print_line;
 use super::shelf;
 use super::stage::{Stage, TEST_TIMEOUT};
 use super::usage::{memory, processor_time};
-use dialarr::messaging::fake::SentMessage;
+use dialarr::messaging::twilio::fake::SentMessage;
 
 const CONNECTIONS: usize = 64;
 /// Number of messages of each user before and during the measurement.

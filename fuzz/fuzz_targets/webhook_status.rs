@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 
 use dialarr::messaging::twilio::STATUS_PATH;
-use dialarr::messaging::webhook::{CallbackQuery, parse_status_callback};
+use dialarr::messaging::twilio::webhook::{CallbackQuery, parse_status_callback};
 use dialarr::simulation::ACCOUNT;
 use dialarr_fuzz::program::{Program, Signed, fields, signed_words};
 use http::Uri;

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use dialarr::messaging::twilio::WEBHOOK_PATH;
-use dialarr::messaging::webhook::parse_inbound_message;
+use dialarr::messaging::twilio::webhook::parse_inbound_message;
 use dialarr::simulation::ACCOUNT;
 use dialarr_fuzz::program::{Program, Signed, fields, signed_words};
 use jiff::Timestamp;

@@ -10,12 +10,12 @@ use dialarr::app::App;
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
-use dialarr::http::InProcess;
-use dialarr::messaging::signature::{self, SIGNATURE_HEADER, SignatureVerifier};
-use dialarr::messaging::twilio::WEBHOOK_PATH;
+use dialarr::http::{HttpClient, InProcess};
+use dialarr::messaging::twilio::signature::{self, SIGNATURE_HEADER, SignatureVerifier};
+use dialarr::messaging::twilio::{Twilio, TwilioReceiving, WEBHOOK_PATH};
 use dialarr::simulation::{self, SimulatedPeers};
 use dialarr::store::database::db::Db;
-use dialarr::web::{self, TwilioVerification};
+use dialarr::web;
 use http::Request;
 use jiff::tz::TimeZone;
 use secrecy::SecretString;
@@ -127,11 +127,11 @@ impl Running {
         let mut blueprint = peers.blueprint(settings, None).expect("a blueprint");
         let tokens = Vec::from_iter(Signed::ByTwilio.token());
         let verifier = SignatureVerifier { tokens, shared_keys: BTreeMap::new() };
-        blueprint.twilio_verification = Some(Arc::new(TwilioVerification {
-            verifier,
-            public_url: PUBLIC_URL.to_owned(),
-            account_sid: simulation::ACCOUNT.to_owned(),
-        }));
+        let receiving = TwilioReceiving { verifier, ..peers.twilio_receiving() };
+        let account = peers.twilio.client_account("https://api.twilio.invalid");
+        let http = HttpClient::in_process(peers.twilio.in_process());
+        let twilio = Twilio::new(account, http).with_receiving(receiving);
+        blueprint.channels = blueprint.channels.with(Arc::new(twilio));
         blueprint.arr_secret = Some(REPORT_SECRET.into());
         let app = App::start(db, peers.clock.clone(), blueprint).await.expect("the program starts");
         let door = web::in_process(web::webhook_router(app.webhooks.clone()));

@@ -5,12 +5,13 @@ use jiff::Timestamp;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
 use super::serve::StopSignals;
-use crate::app::App;
+use crate::app::{App, Polling};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::conversation::channel_list;
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::transcript::{Address, ChannelKind, PhoneNumber};
+use crate::conversation::transcript::{Address, PhoneNumber};
 use crate::store::conversation::conversations;
 use crate::store::people::users;
 use crate::wiring;
@@ -23,7 +24,7 @@ pub(super) async fn run_chat(config: &Config) -> anyhow::Result<()> {
     let db = wiring::open_database(config)?;
     let mut blueprint = wiring::build_blueprint(config, None)?;
     // Only the service fetches missed messages from the carrier.
-    blueprint.missed_messages = None;
+    blueprint.polling = Polling::Off;
     let app = App::start(db, Clock::for_service(), blueprint).await?;
     wiring::log_configuration_warnings(config);
     eprintln!("Text Dialarr, or type \"commands\" for a list of commands. Ctrl-D exits.");
@@ -72,7 +73,7 @@ pub(super) async fn next_line(
 fn received_message(from: &PhoneNumber, body: String) -> ReceivedMessage {
     let now = Timestamp::now();
     ReceivedMessage {
-        channel: ChannelKind::Local,
+        channel: channel_list::TERMINAL,
         external_id: format!("local-{}-{:08x}", now.as_millisecond(), rand::random::<u32>()),
         from: from.clone(),
         to: Address::local(),

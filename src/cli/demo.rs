@@ -13,14 +13,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::listeners::BoundSockets;
 use super::serve::StopSignals;
-use super::{DemoArguments, chat, console};
+use super::{DemoArguments, chat, console, demo_phone};
 use crate::access_rules::TrustedProxies;
 use crate::app::App;
 use crate::arr::fake::demo_library::create_demo_servers;
 use crate::clock::Clock;
 use crate::conversation::transcript::PhoneNumber;
 use crate::http::HttpClient;
-use crate::messaging::fake::{FakeDelivery, FakeTwilio, SentMessage};
+use crate::messaging::smsgate::fake::{FakePhone, RadioedText};
+use crate::messaging::twilio::fake::{FakeDelivery, FakeTwilio, SentMessage};
 use crate::simulation::{self, SimulatedPeers};
 use crate::store::audit::Actor;
 use crate::store::database::db::Db;
@@ -67,12 +68,17 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
     settings.debounce = Duration::from_millis(300);
     let mut blueprint = peers.blueprint(settings, None)?;
     blueprint.admin = Some(PhoneNumber::parse(ADMIN_PHONE)?);
+    let phone = demo.phone.then(demo_phone::create_phone).transpose()?;
+    if let Some(phone) = &phone {
+        demo_phone::use_phone(&mut blueprint, phone);
+    }
     let app = App::start(Db::open(database)?, peers.clock.clone(), blueprint).await?;
 
     let listeners = bound.start_serving(&app, TrustedProxies::default());
-    let carrier = DemoCarrier { twilio: peers.twilio.clone(), webhook: HttpClient::network()? };
+    let carrier = DemoCarrier { twilio: peers.twilio.clone(), phone, webhook: HttpClient::network()? };
     let replies = peers.twilio.subscribe();
-    eprintln!("Dialarr demo: simulated Sonarr, Radarr and Twilio; nothing leaves this machine.");
+    let channel = if demo.phone { "a phone" } else { "Twilio" };
+    eprintln!("Dialarr demo: simulated Sonarr, Radarr and {channel}; nothing leaves this machine.");
     eprintln!("Webhooks at http://{address}; no model: a grammar reads the texts.");
     if let Some(script) = &demo.script {
         run_script(&carrier, &app, replies, script).await?;
@@ -84,7 +90,16 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
             eprintln!("Console at {url}; sign in with {url}{link}");
         }
         let stop_replies = CancellationToken::new();
-        let reply_task = tokio::spawn(print_replies(carrier.clone(), replies, stop_replies.clone()));
+        let reply_task = match &carrier.phone {
+            Some(phone) => {
+                let texts = demo_phone::print_texts(phone.clone(), print_text, stop_replies.clone());
+                tokio::spawn(async move {
+                    texts.await;
+                    Ok(())
+                })
+            }
+            None => tokio::spawn(print_replies(carrier.clone(), replies, stop_replies.clone())),
+        };
         if demo.no_prompt {
             StopSignals::listen()?.wait_for_signal().await;
         } else {
@@ -110,16 +125,21 @@ async fn console_listener() -> anyhow::Result<TcpListener> {
     }
 }
 
-/// Simulated Twilio and the client with which it calls the webhook.
+/// Simulated Twilio and the client with which it calls the webhook, or a simulated phone.
 #[derive(Clone)]
 struct DemoCarrier {
     twilio: FakeTwilio,
+    phone: Option<FakePhone>,
     webhook: HttpClient,
 }
 
 impl DemoCarrier {
     async fn send_text(&self, line: &str) -> anyhow::Result<()> {
         let DemoLine { from, body } = DemoLine::parse(line);
+        if let Some(phone) = &self.phone {
+            phone.receive_text(&from, body);
+            return Ok(());
+        }
         let request = self
             .twilio
             .inbound_form(&from, body)
@@ -137,12 +157,8 @@ impl DemoCarrier {
     }
 
     /// Prints a reply and reports its delivery to the webhook.
-    #[expect(clippy::print_stdout, reason = "the command prints the conversation")]
     async fn print_reply(&self, sent: &SentMessage) -> anyhow::Result<()> {
-        match sent.to.as_str().strip_prefix("+1555010010") {
-            Some(other) if sent.to.as_str() != ADMIN_PHONE => println!("dialarr @{other}: {}", sent.body),
-            _ => println!("dialarr: {}", sent.body),
-        }
+        print_body(sent.to.as_str(), &sent.body);
         for delivery in [FakeDelivery::Sent, FakeDelivery::Delivered] {
             if let Some(request) =
                 self.twilio.status_callback(sent, delivery).context("build the status callback")?
@@ -153,6 +169,18 @@ impl DemoCarrier {
             }
         }
         Ok(())
+    }
+}
+
+fn print_text(text: &RadioedText) {
+    print_body(&text.to, &text.body);
+}
+
+#[expect(clippy::print_stdout, reason = "the command prints the conversation")]
+fn print_body(to: &str, body: &str) {
+    match to.strip_prefix("+1555010010") {
+        Some(other) if to != ADMIN_PHONE => println!("dialarr @{other}: {body}"),
+        _ => println!("dialarr: {body}"),
     }
 }
 

@@ -4,6 +4,7 @@ mod chat;
 mod config;
 mod console;
 mod demo;
+mod demo_phone;
 mod doctor;
 mod eval;
 mod health;
@@ -83,6 +84,9 @@ pub struct DemoArguments {
     /// Only serve; do not read texts from the terminal
     #[arg(long, conflicts_with = "script")]
     pub no_prompt: bool,
+    /// Text through a simulated phone with SMS Gateway for Android instead of Twilio
+    #[arg(long, conflicts_with = "script")]
+    pub phone: bool,
 }
 
 /// Exit code for errors that a restart cannot fix, so that supervisors do not retry: `EX_CONFIG` of sysexits.h.
@@ -213,7 +217,7 @@ mod tests {
     #[test]
     fn demo_runs_a_script_or_without_a_prompt_but_not_both() {
         let demo = |script: Option<&str>, no_prompt| {
-            Ok(CliCommand::Demo(DemoArguments { script: script.map(PathBuf::from), no_prompt }))
+            Ok(CliCommand::Demo(DemoArguments { script: script.map(PathBuf::from), no_prompt, phone: false }))
         };
         check("dialarr demo", &demo(None, false));
         check("dialarr demo --script texts.txt", &demo(Some("texts.txt"), false));

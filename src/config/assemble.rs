@@ -15,7 +15,8 @@ use super::time_zone::parse_zone;
 use super::variables::{self, DEFAULT_LLM_BASE_URL, DEFAULT_TWILIO_API_URL, Variable};
 use super::{
     Bootstrap, Config, ConfigProblems, ConfigSources, ConfirmCode, Console, Conversation, Credentials,
-    Embeddings, Libraries, Library, Limits, Llm, Notifications, People, TokenField, Twilio,
+    Embeddings, Libraries, Library, Limits, Llm, Notifications, People, SmsGate, SmsGateCredentials,
+    TokenField, Twilio,
 };
 use crate::access_rules::{
     AccessRules, AllowedHosts, ConsolePassword, SignIn, TrustedProxies, is_private_host, parse_host,
@@ -39,6 +40,9 @@ const MAX_DAILY_TOKENS: u64 = 1_000_000_000_000;
 /// Maximum length of the operator's addition to the prompt, which every request contains.
 const MAX_PROMPT_ADDITION_CHARS: usize = 1_000;
 const WITH_TWILIO: &str = "with Twilio";
+const WITH_PHONE: &str = "with a phone";
+/// User name that the app chooses.
+const DEFAULT_SMSGATE_USER: &str = "sms";
 
 impl Config {
     /// Builds the configuration, with the system time zone if `TZ` is not set. An empty value counts as not set, except
@@ -54,6 +58,7 @@ impl Config {
             listen: bootstrap.listen,
             console: read_console(&mut reader, bootstrap.console_bind),
             twilio: read_twilio(&mut reader, &public_url, &admin),
+            smsgate: read_smsgate(&mut reader, &admin),
             notifications: Notifications {
                 secret: reader.read_secret(variables::NOTIFICATION_SECRET).into_option(),
                 url: notification_url.or_else(|| public_url.as_valid().cloned()),
@@ -194,6 +199,43 @@ fn read_twilio(
         api_url: url_or(api_url, DEFAULT_TWILIO_API_URL)?,
         public_url: public_url.as_valid()?.clone(),
         pictures: pictures.unwrap_or(PicturePolicy::Sent),
+    })
+}
+
+fn read_smsgate(reader: &mut VariableReader<'_>, admin: &VariableValue<PhoneNumber>) -> Option<SmsGate> {
+    let url = reader.read_url(variables::SMSGATE_URL);
+    let phone_number = reader.read_phone(variables::SMSGATE_PHONE_NUMBER);
+    let user = reader.read_text(variables::SMSGATE_USER);
+    let password = reader.read_secret(variables::SMSGATE_PASSWORD);
+    let token = reader.read_secret(variables::SMSGATE_TOKEN);
+    let sim = reader.read_number(variables::SMSGATE_SIM, 1..=3).into_option();
+    let webhook_key = reader.read_secret(variables::SMSGATE_WEBHOOK_KEY);
+    if url.is_missing() && phone_number.is_missing() && password.is_missing() && token.is_missing() {
+        return None;
+    }
+    // Every missing value is reported before the first `?` returns.
+    let url = reader.require_value(variables::SMSGATE_URL, url, WITH_PHONE);
+    let phone_number = reader.require_value(variables::SMSGATE_PHONE_NUMBER, phone_number, WITH_PHONE);
+    let has_unusable_token = token.is_unusable();
+    let credentials = match token.into_option() {
+        Some(token) => Some(SmsGateCredentials::Token(token)),
+        // The password does not replace a token that cannot be used.
+        None if has_unusable_token => None,
+        None => {
+            let password = reader.require_value(variables::SMSGATE_PASSWORD, password, WITH_PHONE);
+            let user = user.into_option().unwrap_or_else(|| DEFAULT_SMSGATE_USER.to_owned());
+            password.map(|password| SmsGateCredentials::Password(Credentials { user, password }))
+        }
+    };
+    if admin.is_missing() {
+        reader.report_problem(variables::ADMIN_PHONE, format!("needed {WITH_PHONE}"));
+    }
+    Some(SmsGate {
+        url: url?,
+        phone_number: phone_number?,
+        credentials: credentials?,
+        sim: sim.and_then(|sim| u8::try_from(sim).ok()),
+        webhook_key: webhook_key.into_option(),
     })
 }
 

@@ -2,7 +2,10 @@
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Config, Credentials, Embeddings, Libraries, Library, Llm, Notifications, Twilio};
+use super::{
+    Config, Credentials, Embeddings, Libraries, Library, Llm, Notifications, SmsGate, SmsGateCredentials,
+    Twilio,
+};
 use crate::messaging::alert_targets::{AlertWebhook, Ntfy, Pushover};
 
 /// Section of the configuration that is compared as a whole.
@@ -14,6 +17,7 @@ pub enum ConfigSection {
     Console,
     TimeZone,
     Twilio,
+    SmsGate,
     Model,
     Embeddings,
     Libraries,
@@ -34,6 +38,7 @@ impl ConfigSection {
             Self::Console => "console",
             Self::TimeZone => "time zone",
             Self::Twilio => "Twilio",
+            Self::SmsGate => "phone",
             Self::Model => "model",
             Self::Embeddings => "embeddings",
             Self::Libraries => "libraries",
@@ -59,6 +64,7 @@ impl Config {
             (ConfigSection::Console, self.console.rules == other.console.rules),
             (ConfigSection::TimeZone, self.time_zone == other.time_zone),
             (ConfigSection::Twilio, self.twilio == other.twilio),
+            (ConfigSection::SmsGate, self.smsgate == other.smsgate),
             (ConfigSection::Model, self.llm == other.llm),
             (ConfigSection::Embeddings, self.embeddings == other.embeddings),
             (ConfigSection::Libraries, self.libraries == other.libraries),
@@ -98,6 +104,27 @@ impl PartialEq for Credentials {
     fn eq(&self, other: &Self) -> bool {
         let Self { user, password } = self;
         *user == other.user && is_same_secret(password, &other.password)
+    }
+}
+
+impl PartialEq for SmsGateCredentials {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Password(one), Self::Password(other)) => one == other,
+            (Self::Token(one), Self::Token(other)) => is_same_secret(one, other),
+            (Self::Password(_), Self::Token(_)) | (Self::Token(_), Self::Password(_)) => false,
+        }
+    }
+}
+
+impl PartialEq for SmsGate {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { url, phone_number, credentials, sim, webhook_key } = self;
+        *url == other.url
+            && *phone_number == other.phone_number
+            && *credentials == other.credentials
+            && *sim == other.sim
+            && is_same_option(webhook_key.as_ref(), other.webhook_key.as_ref())
     }
 }
 

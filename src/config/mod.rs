@@ -98,6 +98,7 @@ pub struct Config {
     pub time_zone: TimeZone,
     /// Twilio account. Without one, only the other channels work.
     pub twilio: Option<Twilio>,
+    pub smsgate: Option<SmsGate>,
     /// Language model. Without one, the keyword responder answers.
     pub llm: Option<Llm>,
     /// Embeddings model. Without one, memory uses full-text search only.
@@ -136,6 +137,24 @@ pub struct Twilio {
     /// Base URL for signature checks and status callbacks.
     pub public_url: Url,
     pub pictures: PicturePolicy,
+}
+
+/// Phone with SMS Gateway for Android.
+#[derive(Debug, Clone)]
+pub struct SmsGate {
+    pub url: Url,
+    pub phone_number: PhoneNumber,
+    pub credentials: SmsGateCredentials,
+    /// SIM that sends and receives, in a phone with several.
+    pub sim: Option<u8>,
+    /// Key of the signatures of webhooks.
+    pub webhook_key: Option<SecretString>,
+}
+
+#[derive(Debug, Clone)]
+pub enum SmsGateCredentials {
+    Password(Credentials),
+    Token(SecretString),
 }
 
 #[derive(Debug, Clone)]

@@ -141,6 +141,9 @@ fn each_secret_belongs_to_its_own_server() {
     EMBEDDINGS_API_KEY https://llm.example
     TWILIO_AUTH_TOKEN https://api.twilio.com
     TWILIO_API_KEY_SECRET https://api.twilio.com
+    SMSGATE_PASSWORD -
+    SMSGATE_TOKEN -
+    SMSGATE_WEBHOOK_KEY -
     NOTIFICATION_SECRET -
     NTFY_URL -
     NTFY_TOKEN -

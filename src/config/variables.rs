@@ -284,6 +284,20 @@ variables! {
         TWILIO_MMS = "off", PLAIN,
             "Posters as pictures", "Whether posters are sent as MMS.",
             OneOf(&[("on", "Sent"), ("off", "Not sent")]);
+        SMSGATE_URL = "http://192.168.1.20:8080", PLAIN,
+            "Address of the phone", "URL of SMS Gateway for Android on a phone of yours, with its port.";
+        SMSGATE_PHONE_NUMBER = "+15550100123", PLAIN,
+            "Number of the phone", "Number of the SIM in that phone, which people text.";
+        SMSGATE_USER = "sms", PLAIN,
+            "User name of the phone", "User name that the app shows under Local server.";
+        SMSGATE_PASSWORD = "0123abcd", secret_of(&["SMSGATE_URL"], None),
+            "Password of the phone", "Password that the app shows under Local server.";
+        SMSGATE_TOKEN = "eyJhbGciOiJIUzI1NiJ9.e30.x", secret_of(&["SMSGATE_URL"], None),
+            "Token of the phone", "Access token that replaces user name and password.";
+        SMSGATE_SIM = "1", PLAIN,
+            "SIM of the phone", "SIM that sends and receives, counted from 1, in a phone with several.";
+        SMSGATE_WEBHOOK_KEY = "a-long-random-word", UNBOUND_SECRET,
+            "Signing key of the phone", "Key with which the app signs its webhooks, if it calls Dialarr.";
     }
     Notifications {
         NOTIFICATION_SECRET = "0123456789abcdef", UNBOUND_SECRET,

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 pub use super::call_failure::{CallFailure, FailureCode};
 use super::tool_schema::ToolSchema;
+use super::{channel::Channel, channel_list};
 
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident),*) => {$(
@@ -75,8 +76,6 @@ impl fmt::Debug for PhoneNumber {
     }
 }
 
-pub(super) const LOCAL: &str = "local";
-
 /// Address as a channel writes it: `+1555…`, `whatsapp:+1555…`, `rcs:+1555…`, or a sender name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address(String);
@@ -88,19 +87,26 @@ impl Address {
 
     /// Returns our own address in the terminal, which has no carrier.
     pub fn local() -> Self {
-        Self::new(LOCAL)
+        Self::new(channel_list::TERMINAL_ADDRESS)
+    }
+
+    /// Returns our own address in the console, where messages are only shown.
+    pub fn console() -> Self {
+        Self::new(channel_list::CONSOLE_ADDRESS)
+    }
+
+    /// Returns the channel to which the address belongs. Messages from an address of ours are sent on its channel.
+    pub fn channel(&self) -> Channel {
+        channel_list::split_prefix(&self.0).0
     }
 
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns `whatsapp:`, `rcs:` or an empty string.
+    /// Returns a prefix of the channel's addresses, such as `whatsapp:`, or an empty string.
     pub fn prefix(&self) -> &str {
-        match self.0.split_once(':') {
-            Some((scheme @ ("whatsapp" | "rcs"), _)) => &self.0[..=scheme.len()],
-            _ => "",
-        }
+        channel_list::split_prefix(&self.0).1
     }
 
     /// Returns the phone number of the address, without its prefix.
@@ -164,23 +170,6 @@ pub struct User {
     pub opted_out: bool,
     /// True for a fictional user created in the console: messages to this user are never sent to a phone.
     pub test: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChannelKind {
-    Twilio,
-    Console,
-    Local,
-}
-
-impl ChannelKind {
-    /// Returns whether the channel shows a reaction at its message. By phone, a reaction would be a separate message.
-    pub fn shows_reactions(self) -> bool {
-        match self {
-            Self::Twilio => false,
-            Self::Console | Self::Local => true,
-        }
-    }
 }
 
 /// Opt-out or opt-in keyword, recognized by carriers and by us.

@@ -9,14 +9,15 @@ use tokio::sync::{Notify, Semaphore};
 use super::library::WebhookCheck;
 use super::operator::operator_finding;
 use super::phone::PublicAddress;
-use super::{Finding, LongRequest, alerts, clock, embeddings, library, model, phone};
+use super::{Finding, LongRequest, alerts, clock, embeddings, library, model, own_phone, phone};
 use crate::clock::Clock;
 use crate::config::{self, Config, SettingGroup};
 use crate::engine::ModelCaller;
 use crate::http::{HttpClient, build_network_client};
 use crate::llm::embeddings::Embedder;
-use crate::messaging::MessageChannel;
+use crate::messaging::ChannelPort;
 use crate::messaging::alert_sender::AlertSender;
+use crate::messaging::smsgate::SmsGate;
 use crate::messaging::twilio::Twilio;
 use crate::setup::arr_instance::ConfiguredInstance;
 use crate::setup::connect::WebhookTarget;
@@ -32,7 +33,10 @@ pub(crate) enum ConnectionKind {
     Library(&'static str, &'static str),
     Model,
     Embeddings,
+    /// Twilio account.
     Phone,
+    /// Phone with SMS Gateway for Android.
+    OwnPhone,
     /// Public address of the webhooks.
     Webhook,
     Database,
@@ -50,6 +54,7 @@ impl ConnectionKind {
             Self::Model => "model",
             Self::Embeddings => "embeddings",
             Self::Phone => "phone",
+            Self::OwnPhone => "own-phone",
             Self::Webhook => "webhook",
             Self::Database => "database",
             Self::Disk => "disk",
@@ -66,6 +71,7 @@ impl ConnectionKind {
             Self::Model => "Model",
             Self::Embeddings => "Embeddings",
             Self::Phone => "Twilio",
+            Self::OwnPhone => "Own phone",
             Self::Webhook => "Public address",
             Self::Database => "Database",
             Self::Disk => "Disk",
@@ -81,7 +87,7 @@ impl ConnectionKind {
         match self {
             Self::Library(..) => Some(SettingGroup::Library),
             Self::Model | Self::Embeddings => Some(SettingGroup::Model),
-            Self::Phone => Some(SettingGroup::Texting),
+            Self::Phone | Self::OwnPhone => Some(SettingGroup::Texting),
             Self::Alerts(_) => Some(SettingGroup::Notifications),
             Self::Webhook | Self::Clock | Self::Database | Self::Disk => None,
         }
@@ -126,9 +132,11 @@ pub(crate) struct TestedParts {
     /// Sender of alerts; `None` without a target.
     pub(crate) alerts: Option<AlertSender>,
     /// `None` without an account.
-    pub(crate) carrier: Option<Arc<dyn MessageChannel>>,
+    pub(crate) carrier: Option<Arc<dyn ChannelPort>>,
     /// Client of the configured account, which remembers whether the account was usable in its last request.
     pub(crate) twilio: Option<Arc<Twilio>>,
+    /// Client of the configured phone.
+    pub(crate) smsgate: Option<Arc<SmsGate>>,
     /// Caller of the models, which remembers whether their server worked.
     pub(crate) models: Arc<ModelCaller>,
     /// Signal that a test has ended, or that a server was changed.
@@ -175,7 +183,8 @@ impl ConnectionTester {
             None => vec![ConnectionKind::Embeddings],
         };
         let targets = self.0.parts.alerts.iter().flat_map(AlertSender::targets).map(ConnectionKind::Alerts);
-        libraries.chain(others).chain(targets).collect()
+        let own_phone = self.0.parts.smsgate.iter().map(|_| ConnectionKind::OwnPhone);
+        libraries.chain(others).chain(own_phone).chain(targets).collect()
     }
 
     /// Tests the connections of a group of settings briefly and concurrently, with one finding for each. The group about
@@ -258,11 +267,16 @@ impl ConnectionTester {
             ) => Vec::new(),
             (ConnectionKind::Model, _) => self.check_running_model(config, &network, extent).await,
             (ConnectionKind::Phone, _) => match (self.0.parts.twilio_account(), extent) {
+                (None, _) if self.0.parts.smsgate.is_some() => Vec::new(),
                 (None, _) => vec![phone::no_account_finding()],
                 (Some((account, client)), TestExtent::Complete) => {
                     phone::check_account(account, client).await
                 }
                 (Some((account, client)), TestExtent::Brief) => phone::check_number(account, client).await,
+            },
+            (ConnectionKind::OwnPhone, _) => match &self.0.parts.smsgate {
+                Some(phone) => own_phone::check_own_phone(phone).await,
+                None => Vec::new(),
             },
             (ConnectionKind::Webhook, _) => phone::check_own_webhook(config, &http).await,
             (ConnectionKind::Clock, _) => clock::check_clock(config, &http).await.into_iter().collect(),

@@ -10,6 +10,7 @@ pub(crate) mod host;
 mod library;
 pub(crate) mod model;
 mod operator;
+mod own_phone;
 pub mod phone;
 mod quick_checks;
 mod secrets;
@@ -22,7 +23,7 @@ use crate::config::Config;
 use crate::http::{HttpClient, build_network_client};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::messaging::alert_sender::AlertSender;
-use crate::outbound_clients::build_embedder;
+use crate::outbound_clients::{build_embedder, build_smsgate};
 use crate::setup::arr_instance::configured_instances;
 use crate::setup::connect::WebhookTarget;
 use library::WebhookCheck;
@@ -112,7 +113,7 @@ pub(crate) async fn run_checks(config: &Config, long_request: LongRequest) -> an
         service::check_service(config.listen),
         clock::check_clock(config, &http),
         libraries,
-        phone::check_phone(config, &http),
+        check_phones(config, &http),
         model::check_model(config, &network, long_request),
         embeddings::check_embeddings(embedder.as_deref(), floor),
         alerts::check_targets(&alert_sender),
@@ -130,6 +131,25 @@ pub(crate) async fn run_checks(config: &Config, long_request: LongRequest) -> an
     findings.extend(embeddings);
     findings.extend(alerts);
     Ok(findings)
+}
+
+/// Checks the ways by which people text: a Twilio account, a phone, or both.
+async fn check_phones(config: &Config, http: &HttpClient) -> Vec<Finding> {
+    let own_phone = config.smsgate.as_ref().map(|phone| build_smsgate(phone, http));
+    let account = async {
+        match (&config.twilio, &own_phone) {
+            (None, Some(_)) => Vec::new(),
+            (Some(_), _) | (None, None) => phone::check_phone(config, http).await,
+        }
+    };
+    let own = async {
+        match &own_phone {
+            Some(phone) => own_phone::check_own_phone(phone).await,
+            None => Vec::new(),
+        }
+    };
+    let (account, own) = tokio::join!(account, own);
+    account.into_iter().chain(own).collect()
 }
 
 /// Formats a size for people.

@@ -14,12 +14,12 @@ use crate::config::{self, Config};
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::engine::PicturePolicy;
 use crate::http::HttpClient;
-use crate::messaging::error_codes::{ErrorCodeClass, look_up_error_code};
-use crate::messaging::message_log::ListedDelivery;
-use crate::messaging::twilio::{Twilio, WEBHOOK_PATH};
-use crate::messaging::twilio_account::{
+use crate::messaging::twilio::account::{
     AccountError, IncomingPhoneNumber, MessagingService, NumberCapabilities,
 };
+use crate::messaging::twilio::error_codes::{ErrorCodeClass, look_up_error_code};
+use crate::messaging::twilio::message_log::ListedDelivery;
+use crate::messaging::twilio::{Twilio, WEBHOOK_PATH};
 use crate::outbound_clients::build_twilio;
 use crate::setup::twilio_number::{WebhookUrls, account_advice};
 

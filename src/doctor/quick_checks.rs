@@ -7,7 +7,8 @@ use futures_util::future::join_all;
 
 use super::connection_test::{ConnectionKind, ConnectionTester};
 use super::library::WebhookCheck;
-use super::{Finding, FindingGrade, configuration, library, model, phone};
+use super::{Finding, FindingGrade, configuration, library, model, own_phone, phone};
+use crate::messaging::ChannelPort;
 use crate::setup::arr_instance::ConfiguredInstance;
 
 /// Time limit of the quick check of one connection.
@@ -38,6 +39,8 @@ impl ConnectionTester {
         let model = model.as_ref().map(model::last_request_finding);
         let carrier =
             parts.carrier.as_ref().map(|carrier| phone::last_request_finding(carrier.last_outcome()));
+        let own_phone = parts.smsgate.as_ref();
+        let own_phone = own_phone.map(|phone| own_phone::last_request_finding(phone.last_outcome()));
         let missing = [("sonarr", "Sonarr"), ("radarr", "Radarr")]
             .into_iter()
             .filter(|(name, _)| !parts.instances.iter().any(|instance| instance.name.starts_with(name)));
@@ -47,7 +50,8 @@ impl ConnectionTester {
             (ConnectionKind::Webhook, public_address),
             (ConnectionKind::Model, model),
         ];
-        libraries.into_iter().chain(missing).chain(others).collect()
+        let own_phone = own_phone.map(|finding| (ConnectionKind::OwnPhone, Some(finding)));
+        libraries.into_iter().chain(missing).chain(others).chain(own_phone).collect()
     }
 
     /// Finds the failures of Sonarr, Radarr and Twilio that doctor reports, with several requests each.
@@ -78,7 +82,8 @@ impl ConnectionTester {
     pub(crate) fn setup_findings(&self) -> Vec<Finding> {
         let parts = self.parts();
         let library = parts.instances.is_empty().then(library::no_instance_finding);
-        let carrier = parts.carrier.is_none().then(phone::no_account_finding);
+        let has_no_channel = parts.carrier.is_none() && parts.smsgate.is_none();
+        let carrier = has_no_channel.then(phone::no_account_finding);
         let config = parts.config.iter().flat_map(|config| {
             configuration::unusable_secret_findings(config).chain(phone::private_address_finding(config))
         });

@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::live::Live;
 use crate::llm::Model;
 use crate::llm::embeddings::Embedder;
-use crate::messaging::MessageChannel;
+use crate::messaging::channel_ports::ChannelPorts;
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::metrics::Metrics;
 use crate::store::database::db::Db;
@@ -44,8 +44,8 @@ pub(crate) struct ConfiguredParts {
     pub(crate) tools: Arc<ToolRegistry>,
     /// Libraries in which the titles of arr events are looked up.
     pub(crate) library: Arc<ArrInstances>,
-    /// Carrier, whose records verify ambiguous messages; `None` without an account.
-    pub(crate) carrier: Option<Arc<dyn MessageChannel>>,
+    /// Channels, whose records verify ambiguous messages.
+    pub(crate) channels: ChannelPorts,
 }
 
 /// Configuration of the engine, from which its parts are built.
@@ -56,7 +56,7 @@ pub(crate) struct EngineConfiguration {
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     pub(crate) tools: Arc<ToolRegistry>,
     pub(crate) library: Arc<ArrInstances>,
-    pub(crate) carrier: Option<Arc<dyn MessageChannel>>,
+    pub(crate) channels: ChannelPorts,
 }
 
 impl EngineConfiguration {
@@ -68,7 +68,7 @@ impl EngineConfiguration {
         clock: &Clock,
         metrics: &Metrics,
     ) -> ConfiguredParts {
-        let Self { settings, model, embedder, tools, library, carrier } = self;
+        let Self { settings, model, embedder, tools, library, channels } = self;
         let limit = settings.max_model_calls;
         let models = earlier.map(|parts| &parts.models).filter(|models| models.calls(model.as_ref(), limit));
         let models = models
@@ -80,6 +80,6 @@ impl EngineConfiguration {
             unchanged.unwrap_or_else(|| Arc::new(TextEmbedder::new(embedder)))
         };
         let embedder = embedder.map(build_embedder);
-        ConfiguredParts { settings: Arc::new(settings), models, embedder, tools, library, carrier }
+        ConfiguredParts { settings: Arc::new(settings), models, embedder, tools, library, channels }
     }
 }

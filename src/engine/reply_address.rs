@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::conversation::routing::inbound_message::InboundEvent;
+use crate::conversation::routing::senders::Senders;
 use crate::conversation::text::message_format::{self, EmojiPolicy, MessagePage};
 use crate::conversation::transcript::{Address, EventId, TurnId, User};
 use crate::conversation::turn::FallbackReply;
@@ -114,19 +115,14 @@ impl ReplyAddress {
         )
     }
 
-    /// Loads the address of a user for a message that is not a reply. Such a message is sent from `our_number`, because the
-    /// number that the user last texted may belong to an earlier account, or by the messenger that the user last used.
-    pub(super) fn load_for_user(
-        conn: &mut Conn,
-        user: &User,
-        our_number: Option<&Address>,
-    ) -> QueryResult<Self> {
+    /// Loads the address of a user for a message that is not a reply. Such a message is sent on the channel that the user
+    /// last used, from our current address there.
+    pub(super) fn load_for_user(conn: &mut Conn, user: &User, senders: &Senders) -> QueryResult<Self> {
         let last_address = match user.test {
             true => Some(Address::console()),
-            false => users::load_last_address(conn, user.id)?
-                .filter(|last| our_number.is_none() || !last.prefix().is_empty()),
+            false => senders.choose(users::load_last_address(conn, user.id)?),
         };
-        let from = last_address.or_else(|| our_number.cloned()).unwrap_or_else(Address::local);
+        let from = last_address.unwrap_or_else(Address::local);
         let to = Address::new(format!("{}{}", from.prefix(), user.phone.as_str()));
         let source = String::new();
         Ok(Self { user: user.clone(), source, turn: None, to, from, emoji: EmojiPolicy::Remove })
@@ -178,13 +174,13 @@ pub(super) fn prepend_sentence(sentence: &str, text: &str) -> String {
 /// Notifies every active admin, once for each `key`.
 pub(super) fn notify_admins(
     conn: &mut Conn,
-    our_number: Option<&Address>,
+    senders: &Senders,
     key: &str,
     body: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
     for admin in users::load_admins(conn)? {
-        let message = ReplyAddress::load_for_user(conn, &admin, our_number)?.notification_message(key, body);
+        let message = ReplyAddress::load_for_user(conn, &admin, senders)?.notification_message(key, body);
         outbox::queue_message_once(conn, &message, now)?;
     }
     Ok(())

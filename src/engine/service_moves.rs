@@ -5,6 +5,7 @@ use jiff::Timestamp;
 
 use super::reply_address::ReplyAddress;
 use super::settings::HouseholdSettings;
+use crate::conversation::channel_list;
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::library_sample::server_label;
 use crate::conversation::transcript::UserId;
@@ -13,7 +14,7 @@ use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::confirmation::pending_lookup;
 use crate::store::people::users;
 use crate::store::queue::{lookups, outbox};
-use crate::store::service_identities::{self, CARRIER_SLOT, ServiceIdentity};
+use crate::store::service_identities::{self, ServiceIdentity};
 use crate::store::{Conn, QueryResult};
 
 /// Ends the work on earlier servers of the configured slots. Until [`service_identities::store_identities`] is called,
@@ -27,10 +28,10 @@ pub(crate) fn end_work_on_earlier_servers(
     for slot in service_identities::find_moved_slots(conn, identities)? {
         tracing::warn!(slot, "a service has moved to another server");
         service_identities::void_turns(conn, slot, now)?;
-        if slot == CARRIER_SLOT {
-            lookups::give_up_lookups(conn, now)?;
-            if let Some(number) = &settings.number {
-                lookups::change_sender_of_queued(conn, number)?;
+        if let Some(channel) = channel_list::find_account_channel(slot) {
+            lookups::give_up_lookups(conn, channel, now)?;
+            if let Some(address) = settings.senders.on_channel(channel) {
+                lookups::change_sender_of_queued(conn, address)?;
             }
         } else {
             close_prompts(conn, slot, settings, now)?;
@@ -81,6 +82,6 @@ fn notify_user(
     now: Timestamp,
 ) -> QueryResult<()> {
     let user = users::load_user(conn, user)?;
-    let address = ReplyAddress::load_for_user(conn, &user, settings.number.as_ref())?;
+    let address = ReplyAddress::load_for_user(conn, &user, &settings.senders)?;
     outbox::queue_message_once(conn, &address.notification_message(key, message), now)
 }

@@ -13,7 +13,8 @@ use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::routing::request_reader::RequestReader;
-use crate::conversation::transcript::{Address, Responder};
+use crate::conversation::routing::senders::Senders;
+use crate::conversation::transcript::Responder;
 use crate::conversation::turn::TurnLimits;
 use crate::recovery_delays::RecoveryDelays;
 use crate::store::library::quotas::QuotaOverride;
@@ -54,8 +55,8 @@ pub struct HouseholdSettings {
     pub pictures: PicturePolicy,
     /// Source of the metadata of answers.
     pub metadata_source: MetadataSource,
-    /// Our own number, for users who have not sent a message yet; `None` without a carrier account.
-    pub number: Option<Address>,
+    /// Our addresses on the configured channels.
+    pub senders: Senders,
     /// Minimum similarity at which two texts count as similar.
     pub similarity_floor: f32,
     /// Retention period of message text.

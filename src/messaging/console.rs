@@ -3,15 +3,20 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{CarrierReceipt, LookupError, MessageChannel, OutboundMessage, SendError};
-use crate::conversation::routing::verification::MessageFields;
+use super::{CarrierReceipt, ChannelPort, LookupError, OutboundMessage, SendError};
+use crate::conversation::channel::Channel;
+use crate::conversation::channel_list;
 
 /// Channel that accepts each message without sending it, because the console shows the stored message.
 #[derive(Debug, Clone, Copy)]
 pub struct ConsoleChannel;
 
 #[async_trait]
-impl MessageChannel for ConsoleChannel {
+impl ChannelPort for ConsoleChannel {
+    fn channel(&self) -> Channel {
+        channel_list::CONSOLE
+    }
+
     async fn send(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
         Ok(receipt_for_message(message))
     }
@@ -23,11 +28,6 @@ impl MessageChannel for ConsoleChannel {
         _since: Timestamp,
     ) -> Result<Vec<CarrierReceipt>, LookupError> {
         Ok(vec![receipt_for_message(message)])
-    }
-
-    /// Returns `None`, because the console channel has no inbound messages at a carrier.
-    async fn fetch_received(&self, _sid: &str) -> Result<Option<MessageFields>, LookupError> {
-        Ok(None)
     }
 }
 

@@ -1,33 +1,38 @@
-//! Message channels: sending of outbound messages, and the carrier's records of inbound and outbound ones.
+//! Message channels: the port that each implements, and the relay that sends the outbox.
 
 pub mod alert_sender;
 pub mod alert_targets;
+pub mod channel_ports;
 pub mod console;
-pub mod error_codes;
-pub mod fake;
-pub mod message_log;
-pub mod missed_messages;
 pub mod outbox_relay;
+mod receiving;
 pub mod segments;
-pub mod signature;
+pub mod smsgate;
 pub mod terminal;
 pub mod twilio;
-pub mod twilio_account;
-pub mod webhook;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
+use http::HeaderMap;
 use jiff::Timestamp;
 
+use crate::conversation::channel::Channel;
 use crate::conversation::retry_policy::FailureClass;
 use crate::conversation::routing::verification::MessageFields;
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::store::queue::callbacks::CallbackToken;
+pub use receiving::{
+    InboundPage, Poll, PollDelay, UnfinishedMessage, WebhookContent, WebhookKind, WebhookRefusal,
+    WebhookRequest,
+};
 
-/// Channel that sends messages and looks up their records.
+/// Port of a channel: sends messages, looks them up, and receives messages. A channel implements what its profile
+/// declares.
 #[async_trait]
-pub trait MessageChannel: Send + Sync {
+pub trait ChannelPort: Send + Sync {
+    fn channel(&self) -> Channel;
+
     /// Makes one attempt to send a message. The outbox relay handles retries.
     async fn send(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError>;
 
@@ -40,7 +45,38 @@ pub trait MessageChannel: Send + Sync {
     ) -> Result<Vec<CarrierReceipt>, LookupError>;
 
     /// Fetches the carrier's record of an inbound message; `None` if there is none with this id.
-    async fn fetch_received(&self, sid: &str) -> Result<Option<MessageFields>, LookupError>;
+    async fn fetch_received(&self, _id: &str) -> Result<Option<MessageFields>, LookupError> {
+        Ok(None)
+    }
+
+    /// Returns the name of the list of received messages, which its cursor is stored under; `None` if nothing is polled.
+    fn source(&self) -> Option<String> {
+        None
+    }
+
+    /// Reads the messages in the list since the cursor of `poll`.
+    async fn poll_received(&self, poll: &Poll) -> Result<InboundPage, LookupError> {
+        let cursor = poll.start_cursor();
+        Ok(InboundPage { messages: Vec::new(), reports: Vec::new(), cursor, next: PollDelay::Later })
+    }
+
+    /// Returns whether a request has the header of an authentic webhook, before its body is read.
+    fn claims_authenticity(&self, _headers: &HeaderMap) -> bool {
+        false
+    }
+
+    /// Authenticates and parses the request of a webhook.
+    fn read_webhook(&self, _request: &WebhookRequest<'_>) -> Result<WebhookContent, WebhookRefusal> {
+        Err(WebhookRefusal::Unsigned)
+    }
+
+    /// Returns the media type and the body of the response to an accepted message.
+    fn acknowledgement(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
+    /// Records that a request was abandoned because it took too long.
+    fn record_timeout(&self) {}
 
     /// Returns whether the account was usable in the last request, or why not; `None` before the first request.
     fn last_outcome(&self) -> Option<Result<(), String>> {
@@ -67,6 +103,8 @@ pub struct OutboundMessage {
     pub from: Address,
     pub body: String,
     pub media: Vec<String>,
+    /// Period in which the channel may still send the message.
+    pub valid_for: Duration,
     /// Random token with which status callbacks refer to the row.
     pub callback_token: CallbackToken,
 }

@@ -9,10 +9,11 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{CarrierReceipt, LookupError, MessageChannel, OutboundMessage, SendError};
+use super::channel_ports::ChannelPorts;
+use super::{CarrierReceipt, ChannelPort, LookupError, OutboundMessage, SendError};
 use crate::clock::Clock;
 use crate::conversation::retry_policy::BackoffPolicy;
-use crate::conversation::routing::transport::MessageTransport;
+use crate::conversation::routing::senders::Senders;
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::failpoint;
 use crate::live::Live;
@@ -24,6 +25,8 @@ use crate::store::queue::outbox::{self, AcceptedMessage, DueMessage, OutboundKin
 use crate::store::queue::outbox_schedule::{self, OutboxSchedule, OutboxTask};
 use crate::store::queue::queued_claim;
 
+/// Period in which a channel may still send a message that is no prompt.
+const MESSAGE_VALIDITY: Duration = Duration::from_secs(3600);
 /// Maximum number of messages that are sent concurrently.
 const MAX_CONCURRENT_SENDS: usize = 16;
 /// Backoff between attempts for a message that was certainly not accepted.
@@ -60,19 +63,11 @@ enum RecordLookupError {
     Db(#[from] DbError),
 }
 
-/// Channels for outbound messages.
-#[derive(Clone)]
-pub struct OutboundChannels {
-    /// Carrier channel; `None` without an account, so that messages to phones wait.
-    pub carrier: Option<Arc<dyn MessageChannel>>,
-    pub terminal: Arc<dyn MessageChannel>,
-    /// Channel for messages of test users.
-    pub console: Arc<dyn MessageChannel>,
-}
-
 /// Settings of the relay, which a change of the configuration replaces.
 pub struct RelaySettings {
-    pub channels: OutboundChannels,
+    /// Messages of a channel without a port are sent from the default address, or wait.
+    pub channels: ChannelPorts,
+    pub senders: Senders,
     pub acceptance_policy: AcceptancePolicy,
     /// Delays from the time when a message's delivery status became unknown to the lookups in the carrier's list.
     pub lookup_delays: [Duration; 2],
@@ -106,6 +101,10 @@ impl OutboxRelay {
             send_tasks: TaskTracker::new(),
             aborting: CancellationToken::new(),
         }
+    }
+
+    pub(crate) fn metrics(&self) -> Metrics {
+        self.parts.metrics.clone()
     }
 
     /// Replaces the settings. Messages in flight end on the earlier channel.
@@ -280,6 +279,9 @@ impl OutboxRelay {
         if due.attempt > 1 {
             self.parts.metrics.text_retried();
         }
+        if self.channel_for(&due.from).is_none() && self.move_to_default(due).await? {
+            return Ok(());
+        }
         let outcome = self.send_through_channel(due).await;
         failpoint::reached("outbox.sent");
         self.record_attempt(due, outcome).await?;
@@ -322,7 +324,8 @@ impl OutboxRelay {
     ) -> Result<Option<CarrierReceipt>, RecordLookupError> {
         let channel = self.channel_for(&unresolved.due.from);
         let channel = channel.ok_or_else(|| LookupError("no account is configured".to_owned()))?;
-        let candidates = channel.find_accepted(&outbound_message(&unresolved.due), unresolved.since).await?;
+        let candidates =
+            channel.find_accepted(&self.outbound_message(&unresolved.due), unresolved.since).await?;
         let sids: Vec<String> = candidates.iter().map(|candidate| candidate.sid.clone()).collect();
         let index = self.parts.db.read(move |conn| outbox::find_first_unclaimed(conn, &sids)).await?;
         Ok(index.and_then(|index| candidates.into_iter().nth(index)))
@@ -361,13 +364,22 @@ impl OutboxRelay {
         }
     }
 
-    fn channel_for(&self, from: &Address) -> Option<Arc<dyn MessageChannel>> {
-        let channels = &self.parts.settings.current().channels;
-        match from.transport() {
-            MessageTransport::Carrier => channels.carrier.clone(),
-            MessageTransport::Terminal => Some(channels.terminal.clone()),
-            MessageTransport::Console => Some(channels.console.clone()),
-        }
+    fn channel_for(&self, from: &Address) -> Option<Arc<dyn ChannelPort>> {
+        self.parts.settings.current().channels.get(from.channel())
+    }
+
+    /// Moves a message of a channel that is not configured to our default address. Returns whether there is one.
+    async fn move_to_default(&self, due: &DueMessage) -> Result<bool, DbError> {
+        let settings = self.parts.settings.current();
+        let default = settings.senders.default_address().cloned();
+        let Some(sender) = default.filter(|sender| self.channel_for(sender).is_some()) else {
+            return Ok(false);
+        };
+        let (id, now) = (due.id, self.parts.clock.now());
+        tracing::info!(outbox = %id, "moved a message to another channel");
+        self.parts.db.write(move |conn| lookups::move_to_sender(conn, id, &sender, now)).await?;
+        self.parts.signal.notify();
+        Ok(true)
     }
 
     async fn send_through_channel(&self, due: &DueMessage) -> Result<CarrierReceipt, SendError> {
@@ -375,7 +387,7 @@ impl OutboxRelay {
             let reason = "no account is configured".to_owned();
             return Err(SendError::Later { retry_after: Some(SEND_BACKOFF.max_pause), reason });
         };
-        let outcome = channel.send(&outbound_message(due)).await;
+        let outcome = channel.send(&self.outbound_message(due)).await;
         let current_account = self.channel_for(&due.from).and_then(|channel| channel.account_identity());
         match outcome {
             // The list of another account cannot show the delivery status.
@@ -407,6 +419,17 @@ impl OutboxRelay {
             tracing::error!(outbox = %due.id, failures, %error, "failed to record the outcome of a send");
             tokio::time::sleep(RECORD_BACKOFF.pause_after(failures, None)).await;
         }
+    }
+
+    fn outbound_message(&self, due: &DueMessage) -> OutboundMessage {
+        let DueMessage { id, kind, attempt, to, from, body, media, token } = due.clone();
+        let confirm_for = self.parts.settings.current().acceptance_policy.confirm_for;
+        let valid_for = match kind {
+            OutboundKind::ConfirmPrompt => Duration::try_from(confirm_for).unwrap_or(MESSAGE_VALIDITY),
+            OutboundKind::Reply | OutboundKind::Notice => MESSAGE_VALIDITY,
+        };
+        let media = media.into_iter().collect();
+        OutboundMessage { id, attempt, to, from, body, media, valid_for, callback_token: token }
     }
 
     async fn try_record_attempt(
@@ -457,9 +480,4 @@ impl OutboxRelay {
             }
         }
     }
-}
-
-fn outbound_message(due: &DueMessage) -> OutboundMessage {
-    let DueMessage { id, kind: _, attempt, to, from, body, media, token } = due.clone();
-    OutboundMessage { id, attempt, to, from, body, media: media.into_iter().collect(), callback_token: token }
 }

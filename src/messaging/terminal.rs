@@ -5,15 +5,20 @@ use std::io::{self, Write};
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{CarrierReceipt, LookupError, MessageChannel, OutboundMessage, SendError};
-use crate::conversation::routing::verification::MessageFields;
+use super::{CarrierReceipt, ChannelPort, LookupError, OutboundMessage, SendError};
+use crate::conversation::channel::Channel;
+use crate::conversation::channel_list;
 
 /// Channel that prints each message to standard output and accepts it at once.
 #[derive(Debug, Clone, Copy)]
 pub struct TerminalChannel;
 
 #[async_trait]
-impl MessageChannel for TerminalChannel {
+impl ChannelPort for TerminalChannel {
+    fn channel(&self) -> Channel {
+        channel_list::TERMINAL
+    }
+
     async fn send(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
         print_message(message, &mut io::stdout().lock())
             .map_err(|error| SendError::Permanent { code: None, meaning: error.to_string() })?;
@@ -28,11 +33,6 @@ impl MessageChannel for TerminalChannel {
     ) -> Result<Vec<CarrierReceipt>, LookupError> {
         Ok(Vec::new())
     }
-
-    /// Returns `None`, because the terminal channel has no inbound messages at a carrier.
-    async fn fetch_received(&self, _sid: &str) -> Result<Option<MessageFields>, LookupError> {
-        Ok(None)
-    }
 }
 
 /// Prints a message. Unlike with `println!`, a closed pipe is an error that the outbox records, not a panic.
@@ -45,6 +45,8 @@ fn print_message(message: &OutboundMessage, out: &mut impl Write) -> io::Result<
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::print_message;
     use crate::conversation::transcript::{Address, OutboxId};
     use crate::messaging::OutboundMessage;
@@ -59,6 +61,7 @@ mod tests {
             from: Address::new("+15550100000"),
             body: "Added Dune.\nReply MORE".into(),
             media: vec!["https://sms.example/poster.jpg".into()],
+            valid_for: Duration::from_secs(3600),
             callback_token: CallbackToken::from_stored("0123"),
         };
         let mut out = Vec::new();

@@ -2,6 +2,7 @@
 
 pub(crate) mod arr_instance;
 pub(crate) mod connect;
+mod own_phone;
 pub(crate) mod setting_diff;
 pub(crate) mod twilio_number;
 pub(crate) mod webhooks;

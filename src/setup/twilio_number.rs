@@ -3,8 +3,8 @@
 use super::setting_diff::SettingDiff;
 use super::{SetupOutcome, SetupRequest};
 use crate::conversation::transcript::PhoneNumber;
+use crate::messaging::twilio::account::{AccountError, IncomingPhoneNumber, MessagingService};
 use crate::messaging::twilio::{Twilio, WEBHOOK_PATH};
-use crate::messaging::twilio_account::{AccountError, IncomingPhoneNumber, MessagingService};
 
 /// URL fragment with Twilio's retry settings. By default, Twilio retries only once and only if it cannot connect. All
 /// attempts share 15 s, so each gets a timeout of 5 s.

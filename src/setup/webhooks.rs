@@ -3,10 +3,10 @@
 use super::arr_instance::{ConfiguredInstance, configured_instances};
 use super::connect::{self, WebhookTarget};
 use super::twilio_number::{self, WebhookUrls};
-use super::{SetupOutcome, SetupRequest};
+use super::{SetupOutcome, SetupRequest, own_phone};
 use crate::config::{self, Config};
 use crate::http::HttpClient;
-use crate::outbound_clients::build_twilio;
+use crate::outbound_clients::{build_smsgate, build_twilio};
 
 /// Outcome of the setup of one webhook.
 pub(crate) struct WebhookSetup {
@@ -31,6 +31,7 @@ pub(crate) async fn set_up_webhooks(
     }
     match &config.twilio {
         Some(twilio) => setups.extend(set_up_twilio(twilio, http, request).await),
+        None if config.smsgate.is_some() => {}
         None => {
             let outcome = SetupOutcome::Skipped {
                 reason: "no account is configured".to_owned(),
@@ -38,6 +39,10 @@ pub(crate) async fn set_up_webhooks(
             };
             setups.push(WebhookSetup { subject: "Twilio number".to_owned(), outcome });
         }
+    }
+    if let Some(phone) = &config.smsgate {
+        let outcome = own_phone::set_up(&build_smsgate(phone, http), request).await;
+        setups.push(WebhookSetup { subject: "Own phone".to_owned(), outcome });
     }
     setups
 }

@@ -181,7 +181,8 @@ mod tests {
     use super::super::people::users::{self, FirstContactRole, OptOutcome};
     use super::super::queue::delivery_reports::AcceptancePolicy;
     use super::super::queue::outbox::{NewOutboundMessage, OutboundKind, SendClaim};
-    use super::super::queue::{carrier_cursors, outbox, outbox_schedule};
+    use super::super::queue::source_cursors::{self, SourceCursor};
+    use super::super::queue::{outbox, outbox_schedule};
     use super::*;
     use crate::conversation::people::admin_commands::ApprovalCode;
     use crate::conversation::transcript::{Address, OutboxId, PhoneNumber};
@@ -296,15 +297,17 @@ mod tests {
     }
 
     #[test]
-    fn carrier_cursor_moves_back_with_the_clock() {
+    fn source_cursor_moves_back_with_the_clock() {
         let mut conn = scratch();
         boot::recover_interrupted_work(&mut conn, noon()).unwrap();
-        carrier_cursors::store_carrier_cursor(&mut conn, "twilio:+15550100000", noon(), noon()).unwrap();
+        let cursor = |read_until| SourceCursor { read_until, mark: "as it was".to_owned() };
+        source_cursors::store_source_cursor(&mut conn, "twilio:+15550100000", &cursor(noon()), noon())
+            .unwrap();
         end_time_limited_access(&mut conn, -HOUR, noon() - HOUR).unwrap();
         boot::record_heartbeat(&mut conn, noon() - HOUR).unwrap();
         assert_eq!(
-            carrier_cursors::load_carrier_cursor(&mut conn, "twilio:+15550100000").unwrap(),
-            Some(noon() - HOUR)
+            source_cursors::load_source_cursor(&mut conn, "twilio:+15550100000").unwrap(),
+            Some(cursor(noon() - HOUR))
         );
         assert_eq!(boot::recover_interrupted_work(&mut conn, noon() - HOUR + SECOND), Ok(Downtime::Known));
     }

@@ -29,6 +29,8 @@ pub use super::queue::alerts::{AlertKind, AlertState, AlertTarget};
 pub use super::queue::inbound_messages::{InboundOutcome, InboundState};
 pub use super::queue::outbox::{OutboundKind, OutboxState};
 pub use super::turns::turn_lifecycle::{TriageState, TurnKind};
+pub use crate::conversation::channel::Channel;
+use crate::conversation::channel_list;
 use crate::conversation::deletion::deletion_messages::ItemOutcome;
 pub use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
@@ -43,7 +45,7 @@ use crate::conversation::transcript::{
     Address, CallRow, ConversationId, EventId, OutboxId, PhoneNumber, TurnId, UserId,
 };
 pub use crate::conversation::transcript::{
-    ChannelKind, EffectLevel, MediaKind, QuotaKind, Responder, UserRole, UserStatus,
+    EffectLevel, MediaKind, QuotaKind, Responder, UserRole, UserStatus,
 };
 
 /// Time in milliseconds since the Unix epoch. It is read as [`jiff::Timestamp`] and written as [`Millis`].
@@ -307,7 +309,26 @@ stored_enum!(impl CallPhase {
     Created = "created", Held = "held", Running = "running", Unknown = "unknown", Complete = "complete",
     Error = "error", Canceled = "canceled",
 });
-stored_enum!(impl ChannelKind { Twilio = "twilio", Console = "console", Local = "local" });
+
+/// A channel is stored as its word in the list of channels.
+impl StoredEnum for Channel {
+    fn as_text(self) -> &'static str {
+        self.word()
+    }
+
+    fn from_text(text: &str) -> QueryResult<Self> {
+        channel_list::find_channel(text).ok_or_else(|| unreadable_column("channel"))
+    }
+}
+
+enum_column!(Channel);
+
+impl Serialize for Channel {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}
+
 stored_enum!(impl EffectLevel { Read = "read", Write = "write", Destructive = "destructive" });
 stored_enum!(impl FactKind {
     Quality = "quality", Alias = "alias", Dislike = "dislike", Like = "like", Folder = "folder",
@@ -317,7 +338,7 @@ stored_enum!(impl FieldAuthority {
     Certain = "certain", Ambiguous = "ambiguous", Verified = "verified", Unverified = "unverified",
 });
 stored_enum!(impl MessageSource {
-    Webhook = "webhook", Fallback = "fallback", Recovery = "recovery", Local = "local",
+    Webhook = "webhook", Fallback = "fallback", Poll = "poll", Recovery = "recovery", Local = "local",
 });
 stored_enum!(impl QuotaKind { Movies = "movie", Seasons = "season" });
 stored_enum!(impl RecallScope { User = "user", Group = "group", Global = "global" });

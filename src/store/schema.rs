@@ -220,7 +220,7 @@ diesel::table! {
 
     inbound_events (id) {
         id -> BigInt,
-        channel -> ChannelKind,
+        channel -> Channel,
         external_id -> Text,
         user_id -> BigInt,
         to_addr -> Text,
@@ -330,6 +330,7 @@ diesel::table! {
         source -> Text,
         cursor_at -> Timestamp,
         updated_at -> Timestamp,
+        mark -> Text,
     }
 }
 

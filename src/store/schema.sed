@@ -11,7 +11,7 @@ s/^diesel::table! {$/&\n    use crate::store::column_types::*;\n/
 }
 
 /^    inbound_events (/,/^    }/ {
-  s/ channel -> Text/ channel -> ChannelKind/
+  s/ channel -> Text/ channel -> Channel/
   s/ via -> Text/ via -> MessageSource/
   s/ state -> Text/ state -> InboundState/
   s/ outcome -> Nullable<Text>/ outcome -> Nullable<InboundOutcome>/

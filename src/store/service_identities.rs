@@ -8,10 +8,8 @@ use jiff::Timestamp;
 use super::Conn;
 use super::codec::ms;
 use super::schema::{service_identities, turns};
+use crate::conversation::channel_list::CHANNELS;
 use crate::conversation::transcript::{MediaRef, TurnId};
-
-/// Slot of the carrier. The slots of Sonarr and Radarr are their instance names.
-pub const CARRIER_SLOT: &str = "carrier";
 
 /// Server that is configured for a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +60,11 @@ pub fn void_turns(conn: &mut Conn, slot: &str, now: Timestamp) -> QueryResult<()
         .map(drop)
 }
 
+/// Returns the slots of the accounts of channels. All other slots are the instance names of Sonarr and Radarr.
+fn account_slots() -> Vec<&'static str> {
+    CHANNELS.into_iter().map(|channel| channel.profile().account_slot).collect()
+}
+
 /// Slot that was moved to another server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MovedInstance {
@@ -73,7 +76,7 @@ pub struct MovedInstance {
 pub fn load_moved_instances(conn: &mut Conn) -> QueryResult<Vec<MovedInstance>> {
     let moved: Vec<(String, Timestamp)> = service_identities::table
         .filter(service_identities::earlier_identity.is_not_null())
-        .filter(service_identities::slot.ne(CARRIER_SLOT))
+        .filter(service_identities::slot.ne_all(account_slots()))
         .order(service_identities::slot)
         .select((service_identities::slot, service_identities::changed_at))
         .load(conn)?;
@@ -101,7 +104,7 @@ pub fn record_same_server(conn: &mut Conn, slot: &str, identity: &str) -> QueryR
 pub fn record_other_server(conn: &mut Conn, moved: &MovedInstance) -> QueryResult<bool> {
     let moved = service_identities::table
         .find(&moved.slot)
-        .filter(service_identities::slot.ne(CARRIER_SLOT))
+        .filter(service_identities::slot.ne_all(account_slots()))
         .filter(service_identities::changed_at.eq(ms(moved.moved_at)))
         .filter(service_identities::earlier_identity.is_not_null());
     let changed =

@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::store::database::database_inspection;
 use crate::store::database::db::{Db, DbError};
 use crate::store::queue::backlog::{AssistantState, Backlog, QueueDepth, load_backlog};
-use crate::store::queue::carrier_cursors;
+use crate::store::queue::source_cursors;
 
 /// Time limit for an empty operation. A slower database counts as failed.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -200,7 +200,7 @@ impl HealthChecker {
             return HealthCheckResult::new("writing", Ok("works".to_owned()));
         }
         let now = self.0.clock.now();
-        let probe = self.0.db.write(move |conn| carrier_cursors::probe_write(conn, now));
+        let probe = self.0.db.write(move |conn| source_cursors::probe_write(conn, now));
         let outcome = describe_failure(tokio::time::timeout(CHECK_TIMEOUT, probe).await);
         let written = outcome.as_ref().ok().map(|()| now);
         *self.0.written_at.lock().unwrap_or_else(PoisonError::into_inner) = written;

@@ -3,10 +3,10 @@
 mod api;
 mod arr_webhook;
 pub mod auth;
+mod channel_webhook;
 mod client_shares;
 pub mod console;
 pub mod console_state;
-mod delivery_webhook;
 mod event_stream;
 pub mod health;
 pub mod http_server;
@@ -19,7 +19,6 @@ mod sse_events;
 mod sse_snapshot;
 mod sse_states;
 pub mod stream_limit;
-mod twilio_webhook;
 #[cfg(test)]
 mod webhook_property_tests;
 
@@ -43,7 +42,7 @@ use crate::engine::inbound::admission::Admission;
 use crate::engine::notifications::arr_event_intake::ArrEventIntake;
 use crate::http::InProcess;
 use crate::live::Live;
-use crate::messaging::signature::SignatureVerifier;
+use crate::messaging::channel_ports::ChannelPorts;
 use crate::metrics::Metrics;
 use crate::store::database::db::Db;
 use crate::store::queue::delivery_reports::AcceptancePolicy;
@@ -76,30 +75,18 @@ pub struct WebhookState {
 }
 
 /// Settings of the webhooks, which a change of the configuration replaces.
-#[derive(Debug)]
 pub struct WebhookSettings {
     /// Policy for messages that a status callback proves to be accepted.
     pub acceptance_policy: AcceptancePolicy,
-    /// Verification of Twilio's requests. `None` if no Twilio account is configured.
-    pub twilio: Option<Arc<TwilioVerification>>,
+    /// Channels that authenticate and parse their requests.
+    pub channels: ChannelPorts,
     /// Secret that Sonarr and Radarr must send. With `None`, all of their events are refused.
     pub arr_secret: Option<SecretString>,
 }
 
-/// Verification that a request comes from Twilio.
-#[derive(Debug)]
-pub struct TwilioVerification {
-    pub verifier: SignatureVerifier,
-    /// Base URL that Twilio signs; a Host header is never trusted.
-    pub public_url: String,
-    /// Account that every request must name.
-    pub account_sid: String,
-}
-
 pub fn webhook_router(webhooks: WebhookState) -> Router {
     Router::new()
-        .route(crate::messaging::twilio::WEBHOOK_PATH, post(twilio_webhook::receive_message))
-        .route(crate::messaging::twilio::STATUS_PATH, post(delivery_webhook::receive_status_callback))
+        .merge(channel_webhook::channel_routes())
         .route("/webhook/{library}", post(arr_webhook::receive_arr_event).put(arr_webhook::receive_arr_event))
         .route("/health", get(health::report_liveness))
         .route("/ready", get(health::report_readiness))

@@ -16,16 +16,17 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
-use super::{TwilioVerification, in_process, webhook_router};
+use super::{in_process, webhook_router};
 use crate::app::App;
 use crate::arr::connect_events;
 use crate::arr::fake::radarr::FakeRadarr;
 use crate::arr::fake::sonarr::FakeSonarr;
 use crate::clock::Clock;
-use crate::http::InProcess;
-use crate::messaging::signature::{self, SIGNATURE_HEADER, SignatureVerifier};
-use crate::messaging::twilio::{STATUS_PATH, WEBHOOK_PATH};
-use crate::messaging::webhook::{self, CallbackQuery};
+use crate::conversation::transcript::Address;
+use crate::http::{HttpClient, InProcess};
+use crate::messaging::twilio::signature::{self, SIGNATURE_HEADER, SignatureVerifier};
+use crate::messaging::twilio::webhook::{self, CallbackQuery};
+use crate::messaging::twilio::{STATUS_PATH, Twilio, TwilioReceiving, WEBHOOK_PATH};
 use crate::simulation::{self, SimulatedPeers};
 use crate::store::database::db::Db;
 use crate::store::queue::backlog::load_backlog;
@@ -62,11 +63,11 @@ impl WebhookHarness {
         let peers = SimulatedPeers::new(clock, libraries.0, libraries.1, PUBLIC_URL);
         let mut blueprint = peers.blueprint(simulation::simulation_settings(TimeZone::UTC), None).unwrap();
         let verifier = SignatureVerifier { tokens: vec!["the-token".into()], shared_keys: BTreeMap::new() };
-        blueprint.twilio_verification = Some(Arc::new(TwilioVerification {
-            verifier,
-            public_url: PUBLIC_URL.to_owned(),
-            account_sid: simulation::ACCOUNT.to_owned(),
-        }));
+        let account = peers.twilio.client_account("https://api.twilio.invalid");
+        let number = Address::new(simulation::OUR_NUMBER);
+        let twilio = Twilio::new(account, HttpClient::in_process(peers.twilio.in_process()))
+            .with_receiving(TwilioReceiving { number, verifier });
+        blueprint.channels = blueprint.channels.with(Arc::new(twilio));
         blueprint.arr_secret = Some(ARR_WEBHOOK_SECRET.into());
         let app = runtime.block_on(App::start(db, peers.clock, blueprint)).unwrap();
         runtime.block_on(app.engine.drain(Duration::ZERO));

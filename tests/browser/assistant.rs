@@ -14,7 +14,7 @@ use dialarr::arr::fake::demo_library::create_demo_servers;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::Address;
 use dialarr::http::{HttpClient, install_tls};
-use dialarr::messaging::fake::{FakeAccount, FakeTwilio, SentMessage};
+use dialarr::messaging::twilio::fake::{FakeAccount, FakeTwilio, SentMessage};
 use http::Uri;
 use tokio::net::TcpListener;
 use tokio::sync::broadcast;

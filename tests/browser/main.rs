@@ -16,7 +16,7 @@ use dialarr::arr::fake::demo_library::create_demo_servers;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::PhoneNumber;
 use dialarr::http::{HttpClient, install_tls};
-use dialarr::messaging::fake::FakeTwilio;
+use dialarr::messaging::twilio::fake::FakeTwilio;
 use dialarr::simulation::{self, SimulatedPeers};
 use dialarr::store::database::db::Db;
 use dialarr::web;

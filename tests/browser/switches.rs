@@ -10,14 +10,19 @@ use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
 use axum::Router;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
 use bytes::Bytes;
 use dialarr::app::{App, AppBlueprint};
+use dialarr::conversation::channel::Channel;
+use dialarr::conversation::channel_list;
 use dialarr::conversation::routing::verification::MessageFields;
 use dialarr::doctor::phone::PublicAddress;
 use dialarr::http::HttpClient;
-use dialarr::messaging::{CarrierReceipt, LookupError, MessageChannel, OutboundMessage, SendError};
+use dialarr::messaging::{
+    CarrierReceipt, ChannelPort, LookupError, OutboundMessage, SendError, WebhookContent, WebhookRefusal,
+    WebhookRequest,
+};
 use dialarr::simulation::SimulatedPeers;
 use futures_util::FutureExt;
 use jiff::Timestamp;
@@ -36,12 +41,24 @@ pub(crate) struct Switches {
 
 /// Carrier whose account can be suspended.
 struct SwitchedCarrier {
-    carrier: Arc<dyn MessageChannel>,
+    carrier: Arc<dyn ChannelPort>,
     is_down: Arc<AtomicBool>,
 }
 
 #[async_trait]
-impl MessageChannel for SwitchedCarrier {
+impl ChannelPort for SwitchedCarrier {
+    fn channel(&self) -> Channel {
+        self.carrier.channel()
+    }
+
+    fn claims_authenticity(&self, headers: &HeaderMap) -> bool {
+        self.carrier.claims_authenticity(headers)
+    }
+
+    fn read_webhook(&self, request: &WebhookRequest<'_>) -> Result<WebhookContent, WebhookRefusal> {
+        self.carrier.read_webhook(request)
+    }
+
     async fn send(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
         self.carrier.send(message).await
     }
@@ -73,8 +90,10 @@ impl Switches {
     /// Connects the program to the carrier and the public address that can be broken.
     pub(crate) fn apply(&self, blueprint: &mut AppBlueprint) {
         let is_down = self.carrier_is_down.clone();
-        let switched = |carrier| Arc::new(SwitchedCarrier { carrier, is_down }) as Arc<dyn MessageChannel>;
-        blueprint.channels.carrier = blueprint.channels.carrier.take().map(switched);
+        if let Some(carrier) = blueprint.channels.get(channel_list::TWILIO) {
+            let switched = Arc::new(SwitchedCarrier { carrier, is_down });
+            blueprint.channels = blueprint.channels.clone().with(switched);
+        }
         let is_down = self.address_is_down.clone();
         let respond = move |_| {
             let is_down = is_down.load(Ordering::Relaxed);

@@ -11,4 +11,5 @@ mod arr_sonarr;
 mod embeddings;
 mod model_conversation;
 mod prism;
+mod smsgate;
 mod stubllm;

@@ -15,7 +15,7 @@ use dialarr::conversation::transcript::PhoneNumber;
 use dialarr::http::{HttpClient, build_network_client};
 use dialarr::llm::dialect::AutoSetting;
 use dialarr::llm::openai::{OpenAiModel, OpenAiSettings, ResponseTimeouts};
-use dialarr::messaging::fake::FakeTwilio;
+use dialarr::messaging::twilio::fake::FakeTwilio;
 use dialarr::simulation::{self, SimulatedPeers};
 use dialarr::store::database::db::Db;
 use dialarr::web;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use dialarr::conversation::transcript::{Address, OutboxId};
 use dialarr::http::HttpClient;
 use dialarr::messaging::twilio::{Twilio, TwilioAccount, TwilioCredentials, TwilioSender};
-use dialarr::messaging::{MessageChannel, OutboundMessage, SendError};
+use dialarr::messaging::{ChannelPort, OutboundMessage, SendError};
 use dialarr::store::queue::callbacks::CallbackToken;
 use http::header::AUTHORIZATION;
 use http::{Response, StatusCode};
@@ -61,6 +61,7 @@ fn text() -> OutboundMessage {
         from: Address::new("+15550100000"),
         body: "Added Dune (2021) & more.".to_owned(),
         media: Vec::new(),
+        valid_for: Duration::from_secs(3600),
         callback_token: CallbackToken::from_stored("0123"),
     }
 }

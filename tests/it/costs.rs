@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use dialarr::arr::fake::media_fixtures::movie;
-use dialarr::messaging::fake::FakeDelivery;
+use dialarr::messaging::twilio::fake::FakeDelivery;
 use dialarr::store::Conn;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;

@@ -1,14 +1,16 @@
 //! `dialarr doctor`: its lines about a working household, and about each problem.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::post;
 use dialarr::conversation::people::facts::{FactKind, UserFact};
 use dialarr::conversation::transcript::{Address, OutboxId, PhoneNumber};
 use dialarr::http::HttpClient;
-use dialarr::messaging::fake::FakeDelivery;
 use dialarr::messaging::twilio::Twilio;
-use dialarr::messaging::{MessageChannel, OutboundMessage};
+use dialarr::messaging::twilio::fake::FakeDelivery;
+use dialarr::messaging::{ChannelPort, OutboundMessage};
 use dialarr::store::database::db::Db;
 use dialarr::store::memory::facts::{self, FactSource};
 use dialarr::store::memory::indexing_queue;
@@ -276,6 +278,7 @@ async fn doctor_reports_messages_that_failed_for_missing_registration() {
         from: Address::new("+15550100000"),
         body: "Added Dune (2021).".to_owned(),
         media: Vec::new(),
+        valid_for: Duration::from_secs(3600),
         callback_token: CallbackToken::from_stored("0123"),
     };
     carrier.send(&text).await.unwrap();

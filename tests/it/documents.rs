@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use dialarr::conversation::channel_list;
 use dialarr::conversation::model_cost::TokenUsage;
-use dialarr::conversation::routing::transport::MessageTransport;
 use dialarr::conversation::routing::verification::VerificationOutcome;
-use dialarr::conversation::transcript::{ChannelKind, Responder};
+use dialarr::conversation::transcript::Responder;
 use dialarr::metrics::{Metrics, ModelQueueCounts};
 use dialarr::store::queue::backlog::{AssistantState, Backlog, QueueDepth};
 use dialarr::store::queue::outbox::{AcceptanceOutcome, OutboundKind};
@@ -95,10 +95,10 @@ fn words<'a>(text: &'a str, belongs: impl Fn(char) -> bool + 'a) -> impl Iterato
 fn samples() -> BTreeMap<String, BTreeSet<String>> {
     let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
     let metrics = Metrics::new(vec!["add_movie"], now);
-    metrics.text_received(ChannelKind::Twilio);
+    metrics.text_received(channel_list::TWILIO);
     metrics.text_accepted(AcceptanceOutcome::First {
         kind: OutboundKind::Reply,
-        transport: MessageTransport::Carrier,
+        channel: channel_list::TWILIO,
         segments: 1,
     });
     metrics.text_refused();

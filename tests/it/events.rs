@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::transcript::{ConversationId, TurnId};
 use dialarr::llm::ModelError;
-use dialarr::messaging::fake::FakeDelivery;
+use dialarr::messaging::twilio::fake::FakeDelivery;
 use dialarr::store::audit::Actor;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;

@@ -10,12 +10,12 @@ use serde_json::Value;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::{Address, OutboxId};
 use dialarr::http::HttpClient;
-use dialarr::messaging::fake::{FakeAccount, FakeDelivery, FakeTwilio, SentMessage};
-use dialarr::messaging::signature::{
+use dialarr::messaging::twilio::fake::{FakeAccount, FakeDelivery, FakeTwilio, SentMessage};
+use dialarr::messaging::twilio::signature::{
     ClaimedSignature, SIGNATURE_HEADER, SignatureVerifier, SignedBody, signed_url,
 };
 use dialarr::messaging::twilio::{Twilio, TwilioSender};
-use dialarr::messaging::{CarrierReceipt, MessageChannel, OutboundMessage, SendError};
+use dialarr::messaging::{CarrierReceipt, ChannelPort, OutboundMessage, SendError};
 use dialarr::store::queue::callbacks::CallbackToken;
 
 const OURS: &str = "+15550100000";
@@ -52,6 +52,7 @@ fn outgoing(id: i64, body: &str) -> OutboundMessage {
         from: Address::new(OURS),
         body: body.into(),
         media: vec![],
+        valid_for: Duration::from_secs(3600),
         callback_token: CallbackToken::from_stored("0123"),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dialarr::access_rules::{TrustedProxies, parse_network};
-use dialarr::messaging::signature::SIGNATURE_HEADER;
+use dialarr::messaging::twilio::signature::SIGNATURE_HEADER;
 use dialarr::web;
 use dialarr::web::http_server::ListenerLimits;
 use futures_util::future::join_all;

@@ -1,7 +1,7 @@
 //! Requests to the webhooks, each with one clear outcome: signatures, bodies, senders, duplicates, delivery reports.
 
 use dialarr::arr::fake::media_fixtures::movie;
-use dialarr::messaging::fake::FakeDelivery;
+use dialarr::messaging::twilio::fake::FakeDelivery;
 use http::Method;
 use http::header::CONTENT_TYPE;
 

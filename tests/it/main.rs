@@ -53,6 +53,7 @@ mod model_load;
 mod more;
 mod moves;
 mod notices;
+mod own_phone;
 mod pages;
 mod people;
 mod pictures;

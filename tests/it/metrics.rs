@@ -4,7 +4,7 @@ use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::model_cost::TokenUsage;
 use dialarr::conversation::transcript::TurnId;
 use dialarr::engine::operator::turns::ResumeTurnOutcome;
-use dialarr::messaging::fake::FakeDelivery;
+use dialarr::messaging::twilio::fake::FakeDelivery;
 use dialarr::store::audit::Actor;
 use dialarr::store::queue::backlog::load_backlog;
 use serde_json::json;

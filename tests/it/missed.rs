@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use dialarr::conversation::channel_list;
 use dialarr::conversation::rate_limit::RateLimit;
 use dialarr::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use dialarr::conversation::routing::verification::FieldAuthority;
-use dialarr::conversation::transcript::{Address, ChannelKind, PhoneNumber};
+use dialarr::conversation::transcript::{Address, PhoneNumber};
 use dialarr::simulation::OUR_NUMBER;
 use jiff::SignedDuration;
 
@@ -128,7 +129,7 @@ async fn recovered_message_and_its_neighbors_count_once_towards_the_limit() {
         assert_eq!(app.post(app.text(ANN, text)).await, 200);
     }
     let recovered = ReceivedMessage {
-        channel: ChannelKind::Twilio,
+        channel: channel_list::TWILIO,
         external_id: "SM-recovered".to_owned(),
         from: PhoneNumber::parse(ANN).unwrap(),
         to: Address::new(OUR_NUMBER),

@@ -1,7 +1,7 @@
 //! Texts of the console pages, and buttons that act like messages.
 
 use dialarr::arr::fake::media_fixtures::movie;
-use dialarr::messaging::fake::FakeDelivery;
+use dialarr::messaging::twilio::fake::FakeDelivery;
 use dialarr::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::rate_limit::RateLimit;
 use dialarr::conversation::stream_events::EventSeq;
 use dialarr::conversation::transcript::{ConversationId, PhoneNumber};
-use dialarr::messaging::fake::FakeDelivery;
+use dialarr::messaging::twilio::fake::FakeDelivery;
 use dialarr::store::Conn;
 use dialarr::store::console::conversations::{self, ConversationFilter as Listing};
 use dialarr::store::console::deliveries::DeliveryFilter;

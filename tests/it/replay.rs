@@ -8,7 +8,7 @@ use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::model_request::{ModelMessage, ModelRequest};
 use dialarr::conversation::transcript::StopReason;
 use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse};
-use dialarr::messaging::fake::FakeDelivery;
+use dialarr::messaging::twilio::fake::FakeDelivery;
 use dialarr::store::database::backup::back_up;
 use dialarr::store::database::db::{Db, OpenError};
 use serde_json::json;

@@ -12,7 +12,8 @@ use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use dialarr::access_rules::TrustedProxies;
-use dialarr::messaging::twilio::{STATUS_PATH, WEBHOOK_PATH};
+use dialarr::conversation::channel::Channel;
+use dialarr::conversation::channel_list::CHANNELS;
 use dialarr::web;
 use dialarr::web::auth::LINK_PATH;
 use dialarr::web::http_server::{ListenerLimits, serve_sockets};
@@ -120,7 +121,8 @@ fn listed(source: &str, function: &str) -> Vec<Route> {
     for way in [".nest", ".fallback", ".route_service", "any(", "on("] {
         assert!(!body.contains(way), "{function} has routes by `{way}`, which nothing here knows");
     }
-    let merged: Vec<&str> = body.split(".merge(").skip(1).filter(|rest| !rest.starts_with("api::")).collect();
+    let is_known = |rest: &&str| rest.starts_with("api::") || rest.starts_with("channel_webhook::");
+    let merged: Vec<&str> = body.split(".merge(").skip(1).filter(|rest| !is_known(rest)).collect();
     assert!(merged.is_empty(), "{function} merges routes that nothing here knows: {merged:?}");
     body.split(".route(").skip(1).flat_map(of_line).collect()
 }
@@ -129,8 +131,6 @@ fn listed(source: &str, function: &str) -> Vec<Route> {
 fn of_line(rest: &str) -> Vec<Route> {
     let (path, methods) = rest.split_once(',').unwrap();
     let path = match path.trim().rsplit("::").next().unwrap() {
-        "WEBHOOK_PATH" => WEBHOOK_PATH,
-        "STATUS_PATH" => STATUS_PATH,
         "LINK_PATH" => LINK_PATH,
         literal => literal.strip_prefix('"').unwrap().strip_suffix('"').unwrap(),
     };
@@ -144,7 +144,14 @@ fn of_line(rest: &str) -> Vec<Route> {
 }
 
 fn webhook_routes() -> Vec<Route> {
-    listed(&source("mod.rs"), "webhook_router")
+    let of_channel = |channel: Channel| {
+        let path = format!("/webhook/{}", channel.word());
+        [path.clone(), format!("{path}/status")].map(|path| Route { method: Method::POST, path })
+    };
+    let with_webhooks = CHANNELS.into_iter().filter(|channel| channel.profile().receiving.webhook);
+    let mut routes = listed(&source("mod.rs"), "webhook_router");
+    routes.extend(with_webhooks.flat_map(of_channel));
+    routes
 }
 
 /// Returns the routes of the console from the source, and those of the API from its document, which is built from its
@@ -436,7 +443,7 @@ async fn stalled_webhook_body_times_out() {
 }
 
 #[tokio::test]
-async fn webhook_listener_serves_only_its_six_routes() {
+async fn webhook_listener_serves_only_its_routes() {
     let app = used().await;
     let routes = webhook_routes();
     let mut names: Vec<String> = routes.iter().map(Route::name).collect();

@@ -7,7 +7,7 @@ use dialarr::conversation::model_cost::{
 };
 use dialarr::engine::MetadataSource;
 use dialarr::llm::ModelError;
-use dialarr::messaging::fake::FakeDelivery;
+use dialarr::messaging::twilio::fake::FakeDelivery;
 use jiff::tz::TimeZone;
 
 use crate::harness::model::{Holding, adds_movie, counted, fails, says};

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use dialarr::arr::fake::media_fixtures::movie;
-use dialarr::messaging::fake::FakeDelivery;
-use dialarr::messaging::signature::SIGNATURE_HEADER;
+use dialarr::messaging::twilio::fake::FakeDelivery;
+use dialarr::messaging::twilio::signature::SIGNATURE_HEADER;
 use http::Request;
 use jiff::SignedDuration;
 

@@ -11,7 +11,7 @@ use dialarr::conversation::stream_events::{EventSeq, StreamEventKind};
 use dialarr::conversation::transcript::{ConversationId, StopReason, UserId};
 use dialarr::engine::stream::reader::{StreamBatch, StreamReader};
 use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse, ResponseDelta};
-use dialarr::messaging::fake::FakeDelivery;
+use dialarr::messaging::twilio::fake::FakeDelivery;
 use dialarr::store::conversation::conversations::{self, EndReason};
 use dialarr::store::conversation::record::pages::{self, ConversationPage};
 use dialarr::store::database::shell_access;

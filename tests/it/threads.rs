@@ -2,7 +2,7 @@
 
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::engine::operator::conversations::{PromptAnswerOutcome, PromptDecision};
-use dialarr::messaging::fake::FakeDelivery;
+use dialarr::messaging::twilio::fake::FakeDelivery;
 use diesel::RunQueryDsl;
 use futures_util::future::join;
 

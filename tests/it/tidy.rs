@@ -110,6 +110,24 @@ fn engine_imports_no_wire_format_and_no_carrier() {
 }
 
 #[test]
+fn only_messaging_and_setup_name_a_carrier() {
+    const NAMES: [&str; 2] = ["channel_list::TWILIO", "\"twilio\""];
+    let names_carrier = |whole: &File| {
+        let is_bound = within(&whole.path, &["conversation", "engine", "store", "web", "metrics"])
+            && whole.path != "src/conversation/channel_list.rs"
+            && !is_test_file(&whole.path);
+        let code = file(&whole.path, without_tests(&whole.text));
+        let findings = findings_by_line(&code, |line| NAMES.iter().any(|name| line.contains(name)));
+        if is_bound { findings } else { Vec::new() }
+    };
+    let counter_examples = [
+        ("src/store/people/users.rs", ".filter(inbound_events::channel.eq(channel_list::TWILIO))"),
+        ("src/web/channel_webhook.rs", "Channel::from_word(\"twilio\")"),
+    ];
+    check(&sources(), names_carrier, &counter_examples);
+}
+
+#[test]
 fn messaging_imports_no_database_and_no_engine() {
     let words = ["diesel", "crate::engine"];
     let counter_examples = [("src/messaging/outbox_relay.rs", "crate::engine::wake(user);")];
@@ -145,7 +163,7 @@ fn only_store_mentions_diesel_and_only_web_and_fakes_axum() {
     let counter_examples = [
         ("src/app.rs", "diesel::connection"),
         ("src/cli/serve.rs", "axum::serve(listener, router)"),
-        ("src/messaging/twilio.rs", "use axum::Router;"),
+        ("src/messaging/twilio/client.rs", "use axum::Router;"),
     ];
     check(&sources(), rule, &counter_examples);
 }

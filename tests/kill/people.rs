@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialarr::messaging::fake::SentMessage;
+use dialarr::messaging::twilio::fake::SentMessage;
 use tokio::sync::broadcast::Receiver;
 
 use super::stage::{Stage, TEST_TIMEOUT, Title};

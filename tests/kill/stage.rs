@@ -21,7 +21,7 @@ use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::{Address, PhoneNumber};
 use dialarr::http::HttpClient;
-use dialarr::messaging::fake::{FakeAccount, FakeTwilio};
+use dialarr::messaging::twilio::fake::{FakeAccount, FakeTwilio};
 use dialarr::store::Conn;
 use dialarr::store::people::users::{self, FirstContactRole};
 use diesel::Connection;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use dialarr::messaging::fake::FakeTwilio;
-use dialarr::messaging::signature::SIGNATURE_HEADER;
+use dialarr::messaging::twilio::fake::FakeTwilio;
+use dialarr::messaging::twilio::signature::SIGNATURE_HEADER;
 use http::Request;
 
 use crate::plan::{ANN, BOB};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dialarr::messaging::fake::{FakeDelivery, SentMessage};
+use dialarr::messaging::twilio::fake::{FakeDelivery, SentMessage};
 
 use crate::plan::{self, Answers, DeliveryMode, Plan};
 use crate::rng::Rng;

@@ -7,22 +7,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use dialarr::app::{App, AppBlueprint, ApplyError, MissedMessageSource};
+use dialarr::app::{App, AppBlueprint, ApplyError, Polling};
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
 use dialarr::clock::Clock;
-use dialarr::conversation::transcript::{Address, PhoneNumber, UserRights, UserRole, UserStatus};
+use dialarr::conversation::transcript::{PhoneNumber, UserRights, UserRole, UserStatus};
 use dialarr::engine::{CodeSource, HouseholdSettings};
 use dialarr::http::{HttpClient, InProcess};
 use dialarr::llm::Model;
-use dialarr::messaging::console::ConsoleChannel;
-use dialarr::messaging::outbox_relay::OutboundChannels;
-use dialarr::messaging::terminal::TerminalChannel;
-use dialarr::messaging::twilio::Twilio;
-use dialarr::simulation::{self, OUR_NUMBER, SimulatedPeers};
+use dialarr::messaging::channel_ports::ChannelPorts;
+use dialarr::simulation::{self, SimulatedPeers};
 use dialarr::store::database::db::Db;
 use dialarr::store::people::users::{self, FirstContactRole};
 use dialarr::tools::library::{ArrInstances, Instance};
@@ -316,19 +313,14 @@ impl World {
 
     fn blueprint(&self) -> AppBlueprint {
         let carrier = self.network_faults("twilio", self.plan.twilio).before(self.peers.twilio.in_process());
-        let account = self.peers.twilio.client_account("https://api.twilio.invalid");
-        let carrier = Arc::new(Twilio::new(account, HttpClient::in_process(carrier)));
+        let carrier = Arc::new(self.peers.twilio_port(carrier));
         let uses_keywords = self.changed_settings.lock().unwrap().uses_keywords;
         let model = (!uses_keywords).then(|| -> Arc<dyn Model> { self.model.clone() });
         let usual = self.peers.blueprint(self.settings.clone(), model).unwrap();
         AppBlueprint {
             library: self.library(),
-            channels: OutboundChannels {
-                carrier: Some(carrier.clone()),
-                terminal: Arc::new(TerminalChannel),
-                console: Arc::new(ConsoleChannel),
-            },
-            missed_messages: Some(MissedMessageSource { twilio: carrier, number: Address::new(OUR_NUMBER) }),
+            channels: ChannelPorts::local().with(carrier),
+            polling: Polling::On,
             ..usual
         }
     }

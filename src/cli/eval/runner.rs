@@ -16,18 +16,19 @@ use super::scenario_servers::{NamedWrite, ScenarioServers};
 use super::scenario_users;
 use crate::app::App;
 use crate::clock::Clock;
+use crate::conversation::channel_list;
 use crate::conversation::grammar::keyword_grammar::{MODEL_OFF_PREFIX, NOT_UNDERSTOOD};
 use crate::conversation::model_cost::ModelPrices;
 use crate::conversation::model_request::{ModelMessage, ModelRequest};
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::transcript::{Address, ChannelKind, MediaKind, PhoneNumber};
+use crate::conversation::transcript::{Address, MediaKind, PhoneNumber};
 use crate::conversation::turn::FallbackReply;
 use crate::engine::{CodeSource, SmsReactions};
 use crate::llm::Model;
 use crate::llm::scripted::ScriptedModel;
-use crate::messaging::fake::SentMessage;
 use crate::messaging::segments::SegmentCount;
+use crate::messaging::twilio::fake::SentMessage;
 use crate::simulation::{self, OUR_NUMBER};
 use crate::store::Conn;
 use crate::store::confirmation::pending_action;
@@ -253,7 +254,7 @@ fn received_message(
     at: Timestamp,
 ) -> ReceivedMessage {
     ReceivedMessage {
-        channel: ChannelKind::Twilio,
+        channel: channel_list::TWILIO,
         external_id: format!("SM{number:032x}"),
         from: from.clone(),
         to: Address::new(OUR_NUMBER),

@@ -8,7 +8,7 @@ use super::list::format_user;
 use super::{database_path, print_text, unknown_user_text, with_user};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::conversation::transcript::{Address, PhoneNumber};
+use crate::conversation::transcript::PhoneNumber;
 use crate::engine::approvals::user_access::{self, BlockOutcome};
 use crate::store::audit::Actor;
 use crate::store::confirmation::code_misses;
@@ -18,6 +18,7 @@ use crate::store::people::users::{self, FirstContactRole};
 use crate::store::privacy::forget::{self, ErasureOutcome};
 use crate::store::text_index::{self, TextIndexProgress};
 use crate::store::turns::daily_budget::Day;
+use crate::wiring;
 
 /// Word that the operator types to confirm the erasure of a user.
 const ERASURE_WORD: &str = "FORGET";
@@ -43,11 +44,11 @@ pub(super) fn change_user(
 /// Approves a user, as an admin can by SMS. A running service notifies the user within half a minute.
 pub(super) fn approve_user(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
     let now = Clock::System.now();
-    let our_address = config.twilio.as_ref().map(|twilio| Address::new(twilio.phone_number.as_str()));
+    let senders = wiring::build_senders(config);
     let account = shell_access::visit_database(database_path(config)?, |conn| {
         let id = users::ensure_user(conn, number, FirstContactRole::Newcomer, now)?;
         let user = users::load_user(conn, id)?;
-        user_access::approve_user(conn, &user, Actor::Shell, our_address.as_ref(), now)?;
+        user_access::approve_user(conn, &user, Actor::Shell, &senders, now)?;
         user_admin::load_user_account(conn, id)
     })?;
     print_text(&format_user(&account, &config.time_zone))

@@ -4,15 +4,19 @@ use jiff::Timestamp;
 
 use super::message_origin::MessageOrigin;
 use super::verification::FieldAuthority;
+use crate::conversation::channel::Channel;
 use crate::conversation::grammar::triage::TriageDecision;
-use crate::conversation::transcript::{Address, ChannelKind, EventId, OptKeyword, PhoneNumber};
+use crate::conversation::transcript::{Address, EventId, OptKeyword, PhoneNumber};
 
-/// Source of a received message. Only a yes from [`Webhook`](Self::Webhook) or [`Local`](Self::Local) can confirm a
-/// deletion.
+/// Source of a received message. Only a yes from [`Webhook`](Self::Webhook), [`Poll`](Self::Poll) or
+/// [`Local`](Self::Local) can confirm a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageSource {
     Webhook,
     Fallback,
+    /// Poll without a gap, so that the message arrived after the poll before.
+    Poll,
+    /// List that was read after a gap, or because the webhook was missed.
     Recovery,
     Local,
 }
@@ -27,7 +31,7 @@ pub struct MessageMedia {
 /// Inbound message that is parsed but not yet stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedMessage {
-    pub channel: ChannelKind,
+    pub channel: Channel,
     /// Idempotency key, by which a repeated delivery is recognized: the `MessageSid` at Twilio.
     pub external_id: String,
     pub from: PhoneNumber,
@@ -47,7 +51,7 @@ pub struct ReceivedMessage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboundEvent {
     pub id: EventId,
-    pub channel: ChannelKind,
+    pub channel: Channel,
     pub to: Address,
     pub body: String,
     pub media: Vec<MessageMedia>,
@@ -67,7 +71,7 @@ impl InboundEvent {
     /// a program. The operator can approve requests without a code.
     pub fn can_guess_codes(&self) -> bool {
         match self.origin {
-            MessageOrigin::Sender => self.channel == ChannelKind::Twilio,
+            MessageOrigin::Sender => self.channel.is_remote(),
             MessageOrigin::ApiKey(_) => true,
             MessageOrigin::TestUser | MessageOrigin::Button | MessageOrigin::Session => false,
         }

@@ -1,7 +1,7 @@
 //! Origin of a message: its sender, or another party that acts in the sender's name. The message id includes the
 //! origin, so that messages of different origins are never taken for repetitions of each other.
 
-use crate::conversation::transcript::ChannelKind;
+use crate::conversation::channel::{Channel, SenderKind};
 
 /// Party that submitted a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,10 +38,9 @@ impl MessageOrigin {
     }
 
     /// Parses the origin from a message id.
-    pub fn from_message_id(channel: ChannelKind, id: &str) -> Self {
-        match channel {
-            ChannelKind::Twilio | ChannelKind::Local => return Self::Sender,
-            ChannelKind::Console => {}
+    pub fn from_message_id(channel: Channel, id: &str) -> Self {
+        if channel.profile().senders != SenderKind::Console {
+            return Self::Sender;
         }
         if id.starts_with(BUTTON_PREFIX) {
             return Self::Button;
@@ -57,6 +56,7 @@ impl MessageOrigin {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::channel_list;
 
     #[test]
     fn message_id_identifies_its_origin_only_in_the_console() {
@@ -64,8 +64,8 @@ mod tests {
             [MessageOrigin::TestUser, MessageOrigin::Button, MessageOrigin::ApiKey(7), MessageOrigin::Session]
         {
             let id = origin.to_message_id("button:api:key-9:x");
-            assert_eq!(MessageOrigin::from_message_id(ChannelKind::Console, &id), origin);
-            assert_eq!(MessageOrigin::from_message_id(ChannelKind::Twilio, &id), MessageOrigin::Sender);
+            assert_eq!(MessageOrigin::from_message_id(channel_list::CONSOLE, &id), origin);
+            assert_eq!(MessageOrigin::from_message_id(channel_list::TWILIO, &id), MessageOrigin::Sender);
         }
     }
 }

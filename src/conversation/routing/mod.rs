@@ -1,4 +1,4 @@
-//! Routing of received messages: their origin, transport and verification, and the choice of their route.
+//! Routing of received messages: their origin and verification, and the choice of their route.
 
 pub mod inbound_message;
 pub mod message_origin;
@@ -6,5 +6,5 @@ pub mod no_reply_reason;
 pub mod prompt_notes;
 pub mod request_reader;
 pub mod route;
-pub mod transport;
+pub mod senders;
 pub mod verification;

@@ -6,8 +6,8 @@ use super::inbound_message::{InboundEvent, MessageSource, ReceivedMessage};
 use super::message_origin::MessageOrigin;
 use super::no_reply_reason::NoReplyReason;
 use super::request_reader::{self, RequestReader};
-use super::transport::MessageTransport;
 use super::verification::FieldAuthority;
+use crate::conversation::channel::Channel;
 use crate::conversation::grammar::confirmation_reply::{
     self, ConfirmationCode, ConfirmationReply, ReplyLanguage, UnclearYes, parse_confirmation_reply,
     parse_prompt_reply,
@@ -21,7 +21,7 @@ use crate::conversation::people::admin_commands;
 use crate::conversation::people::first_request::FirstRequest;
 use crate::conversation::text::message_format;
 use crate::conversation::transcript::{
-    ChannelKind, EventId, MediaKind, OptKeyword, OutboxId, Responder, User, UserRole, UserStatus,
+    EventId, MediaKind, OptKeyword, OutboxId, Responder, User, UserRole, UserStatus,
 };
 
 /// Context in which a message is routed.
@@ -76,8 +76,8 @@ pub struct OpenPrompt {
     pub was_followed: bool,
     /// True if the user sent a no after this message.
     pub denied_since: bool,
-    /// Transport of the prompt.
-    pub transport: MessageTransport,
+    /// Channel of the prompt.
+    pub channel: Channel,
     /// Kind of the titles, if all of them are of one kind.
     pub kind: Option<MediaKind>,
 }
@@ -181,7 +181,7 @@ pub enum MessageUrgency {
 /// Returns whether the message opts its sender out.
 pub fn opts_out(event: &InboundEvent) -> bool {
     event.authority.may_act()
-        && event.channel == ChannelKind::Twilio
+        && event.channel.honors_opt_out()
         && effective_opt_keyword(event) == Some(OptKeyword::Out)
 }
 
@@ -239,7 +239,7 @@ fn effective_opt_keyword(event: &InboundEvent) -> Option<OptKeyword> {
 pub fn classify_urgency(received: &ReceivedMessage, languages: &[ReplyLanguage]) -> MessageUrgency {
     let opt_keyword = received.carrier_word.or_else(|| keyword_grammar::parse_opt_keyword(&received.body));
     let command = keyword_grammar::parse_command(&received.body);
-    if received.channel == ChannelKind::Twilio && opt_keyword == Some(OptKeyword::Out) {
+    if received.channel.honors_opt_out() && opt_keyword == Some(OptKeyword::Out) {
         return MessageUrgency::OptsOut;
     }
     if command == Some(TextCommand::ClearConversation) {
@@ -262,7 +262,7 @@ pub fn classify_urgency(received: &ReceivedMessage, languages: &[ReplyLanguage])
 /// Returns whether a message opts an opted-out user back in. YES does, and also counts as a reply.
 pub fn lifts_opt_out(event: &InboundEvent) -> bool {
     event.authority.may_act()
-        && event.channel == ChannelKind::Twilio
+        && event.channel.honors_opt_out()
         && matches!(effective_opt_keyword(event), Some(OptKeyword::In | OptKeyword::Yes))
 }
 
@@ -273,9 +273,9 @@ pub fn route_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Rout
 }
 
 fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
-    let is_from_carrier = event.channel == ChannelKind::Twilio;
+    let honors_opt_out = event.channel.honors_opt_out();
     let opt_keyword = effective_opt_keyword(event);
-    if is_from_carrier && opt_keyword == Some(OptKeyword::Out) {
+    if honors_opt_out && opt_keyword == Some(OptKeyword::Out) {
         return if event.authority.may_act() {
             Route::OptOut
         } else {
@@ -289,11 +289,13 @@ fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
         return Route::StoreOnly;
     }
     match opt_keyword {
-        Some(OptKeyword::In) if is_from_carrier && !event.authority.may_act() => {
+        Some(OptKeyword::In) if honors_opt_out && !event.authority.may_act() => {
             return Route::Skip(NoReplyReason::Unverified);
         }
-        Some(OptKeyword::In) if is_from_carrier => return Route::OptIn,
-        Some(OptKeyword::Help) if is_from_carrier => return Route::Skip(NoReplyReason::CarrierHelp),
+        Some(OptKeyword::In) if honors_opt_out => return Route::OptIn,
+        Some(OptKeyword::Help) if event.channel.carrier_answers_help() => {
+            return Route::Skip(NoReplyReason::CarrierHelp);
+        }
         Some(OptKeyword::Help) if context.user.status == UserStatus::Active => return Route::Commands,
         Some(_) | None if context.user.opted_out => return Route::Skip(NoReplyReason::OptedOut),
         Some(OptKeyword::In | OptKeyword::Out | OptKeyword::Yes | OptKeyword::Help) | None => {}
@@ -358,19 +360,19 @@ fn route_with_prompt(context: &RoutingContext<'_>, prompt: &OpenPrompt, event: &
     }
 }
 
-/// Returns whether a yes is valid: it was sent after the prompt, over the same transport, and came directly from its
+/// Returns whether a yes is valid: it was sent after the prompt, on the same channel, and came directly from its
 /// sender. A user on the phone has not read a prompt that a program received in their name.
 fn is_valid_confirmation(prompt: &OpenPrompt, event: &InboundEvent) -> bool {
     let is_direct = match event.via {
-        MessageSource::Webhook | MessageSource::Local => true,
+        MessageSource::Webhook | MessageSource::Poll | MessageSource::Local => true,
         MessageSource::Fallback | MessageSource::Recovery => false,
     };
-    let has_same_transport = event.to.transport() == prompt.transport;
+    let has_same_channel = event.to.channel() == prompt.channel;
     // A button in the console belongs to one prompt, regardless of later messages.
     let is_for_this_prompt = !prompt.was_followed || event.origin == MessageOrigin::Button;
     is_direct
         && event.authority.may_act()
-        && has_same_transport
+        && has_same_channel
         && is_for_this_prompt
         && prompt.armed_at.is_some_and(|armed| event.received_at > armed)
 }
@@ -502,6 +504,7 @@ fn route_request(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
 mod tests {
     use super::super::inbound_message::MessageMedia;
     use super::*;
+    use crate::conversation::channel_list;
     use crate::conversation::transcript::{Address, EventId, PhoneNumber, UserId, UserRights, UserRole};
 
     fn second(n: i64) -> Timestamp {
@@ -523,7 +526,7 @@ mod tests {
     fn text(body: &str) -> InboundEvent {
         InboundEvent {
             id: EventId(1),
-            channel: ChannelKind::Twilio,
+            channel: channel_list::TWILIO,
             to: Address::new("+15550100000"),
             body: body.into(),
             media: Vec::new(),
@@ -545,7 +548,7 @@ mod tests {
             armed_at: Some(second(50)),
             was_followed: false,
             denied_since: false,
-            transport: MessageTransport::Carrier,
+            channel: channel_list::TWILIO,
             kind: Some(MediaKind::Movie),
         }
     }
@@ -578,7 +581,7 @@ mod tests {
         for body in ["yes", "no", "cancel", "/clear", "add dune", "thanks"] {
             let event = InboundEvent {
                 triage: TriageDecision::NoAnswer,
-                channel: ChannelKind::Console,
+                channel: channel_list::CONSOLE,
                 ..text(body)
             };
             check(&member(), Some(&open_prompt()), &event, Route::StoreOnly);
@@ -594,9 +597,9 @@ mod tests {
         for status in [UserStatus::Active, UserStatus::Pending, UserStatus::Blocked] {
             check(&User { status, ..member() }, Some(&open_prompt()), &text("STOP"), Route::OptOut);
         }
-        let local = InboundEvent { channel: ChannelKind::Local, ..text("cancel") };
+        let local = InboundEvent { channel: channel_list::TERMINAL, ..text("cancel") };
         check(&member(), Some(&open_prompt()), &local, Route::Deny);
-        let help = InboundEvent { channel: ChannelKind::Local, ..text("help") };
+        let help = InboundEvent { channel: channel_list::TERMINAL, ..text("help") };
         check(&member(), None, &help, Route::Commands);
     }
 
@@ -631,7 +634,7 @@ mod tests {
         let unsent = OpenPrompt { armed_at: None, ..open_prompt() };
         let early = OpenPrompt { armed_at: Some(second(100)), ..open_prompt() };
         let followed = OpenPrompt { was_followed: true, ..open_prompt() };
-        let in_console = OpenPrompt { transport: MessageTransport::Console, ..open_prompt() };
+        let in_console = OpenPrompt { channel: channel_list::CONSOLE, ..open_prompt() };
         for prompt in [unsent, early, followed, in_console] {
             check(&member(), Some(&prompt), &text("yes"), Route::RepeatPrompt);
         }

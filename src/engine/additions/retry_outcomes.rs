@@ -270,7 +270,7 @@ fn notify_requester(
     (request, message): (i64, &str),
     now: Timestamp,
 ) -> QueryResult<()> {
-    let address = ReplyAddress::load_for_user(conn, user, settings.number.as_ref())?;
+    let address = ReplyAddress::load_for_user(conn, user, &settings.senders)?;
     let at = earliest_send_time(conn, user.id, settings, now)?;
     outbox::queue_message_once_at(
         conn,

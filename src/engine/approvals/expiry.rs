@@ -9,11 +9,16 @@ use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::HouseholdSettings;
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::confirmation::approvals::{self, EndedApproval, EndedApprovalSubject};
+use crate::store::confirmation::pending_action::{self, CloseReason};
+use crate::store::confirmation::pending_lookup;
 use crate::store::conversation::conversations;
 use crate::store::database::db::{Db, DbError};
 use crate::store::people::{join_requests, users};
 use crate::store::queue::outbox;
 use crate::store::{Conn, QueryResult};
+
+/// Notification about a prompt that did not leave in time.
+const UNSENT_PROMPT: &str = "I could not ask you in time whether to delete something, so nothing was deleted. Ask again if you still want it.";
 
 /// Periodic expiry of conversations, newcomers and approvals.
 pub struct DueExpiry {
@@ -41,6 +46,31 @@ impl DueExpiry {
         self.outbox.notify();
         Ok(())
     }
+
+    /// Withdraws the confirmation prompts that a channel accepted and did not send in time, and notifies their users.
+    pub(crate) async fn withdraw_unsent_prompts(&self) -> Result<(), DbError> {
+        let (settings, now) = (self.live.settings(), self.clock.now());
+        let confirm_for = settings.confirm_for;
+        let load = move |conn: &mut _| pending_lookup::load_unsent_prompts(conn, confirm_for, now);
+        if self.db.read(load).await?.is_empty() {
+            return Ok(());
+        }
+        let work = move |conn: &mut _| withdraw_prompts(conn, &settings, now);
+        self.db.write(work).await?;
+        self.outbox.notify();
+        Ok(())
+    }
+}
+
+fn withdraw_prompts(conn: &mut Conn, settings: &HouseholdSettings, now: Timestamp) -> QueryResult<()> {
+    for (user, prompt) in pending_lookup::load_unsent_prompts(conn, settings.confirm_for, now)? {
+        pending_action::close_pending_action(conn, user, CloseReason::Expired, now)?;
+        let user = users::load_user(conn, user)?;
+        let address = ReplyAddress::load_for_user(conn, &user, &settings.senders)?;
+        let message = address.notification_message(&format!("unsent:{prompt}"), UNSENT_PROMPT);
+        outbox::queue_message_once(conn, &message, now)?;
+    }
+    Ok(())
 }
 
 /// Expires unanswered approvals. A member whose removal request expires without an answer is notified.
@@ -68,7 +98,7 @@ pub(crate) fn notify_expired_requests(
         };
         let member = users::load_user(conn, approval.user)?;
         let key = format!("approval:{}:expired", approval.id);
-        let address = ReplyAddress::load_for_user(conn, &member, settings.number.as_ref())?;
+        let address = ReplyAddress::load_for_user(conn, &member, &settings.senders)?;
         outbox::queue_message_once(
             conn,
             &address.notification_message(&key, &deletion_messages::format_removal_expired(item)),

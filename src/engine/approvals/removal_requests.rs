@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::conversation::deletion::deletion_messages;
-use crate::conversation::transcript::Address;
+use crate::conversation::routing::senders::Senders;
 use crate::engine::reply_address::ReplyAddress;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::approvals::{
@@ -19,13 +19,13 @@ pub(crate) fn outcome_notification_key(request: i64) -> String {
     format!("approval:{request}:done")
 }
 
-/// Denies a removal request. The title remains, and the member is notified. `our_number` is sent
+/// Denies a removal request. The title remains, and the member is notified. `senders` are used
 /// from if the member has not texted yet.
 pub(crate) fn deny_request(
     conn: &mut Conn,
     request: &Approval,
     actor: Actor,
-    our_number: Option<&Address>,
+    senders: &Senders,
     now: Timestamp,
 ) -> QueryResult<SettleApprovalOutcome> {
     let ApprovalKind::Delete(item) = &request.kind else { return Ok(SettleApprovalOutcome::AlreadySettled) };
@@ -42,7 +42,7 @@ pub(crate) fn deny_request(
     )?;
     let member = users::load_user(conn, request.user)?;
     let key = format!("approval:{}:denied", request.id);
-    let address = ReplyAddress::load_for_user(conn, &member, our_number)?;
+    let address = ReplyAddress::load_for_user(conn, &member, senders)?;
     outbox::queue_message_once(
         conn,
         &address.notification_message(&key, &deletion_messages::format_removal_denied(item)),

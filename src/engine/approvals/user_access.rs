@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::conversation::people::onboarding;
-use crate::conversation::transcript::{Address, PhoneNumber, User, UserId, UserRole, UserStatus};
+use crate::conversation::routing::senders::Senders;
+use crate::conversation::transcript::{PhoneNumber, User, UserId, UserRole, UserStatus};
 use crate::engine::reply_address::ReplyAddress;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::approvals::{self, ApprovalKind, ApprovalOutcome};
@@ -19,13 +20,13 @@ use crate::store::queue::outbox;
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult};
 
-/// Approves a user, and notifies a newcomer who has waited for the approval. `our_number` is sent from if the user has
+/// Approves a user, and notifies a newcomer who has waited for the approval. `senders` are our addresses if the user has
 /// not texted yet.
 pub fn approve_user(
     conn: &mut Conn,
     user: &User,
     actor: Actor,
-    our_number: Option<&Address>,
+    senders: &Senders,
     now: Timestamp,
 ) -> QueryResult<()> {
     audit_user_change(conn, "approve", user, actor, now)?;
@@ -36,7 +37,7 @@ pub fn approve_user(
         let text = onboarding::format_welcome(user.name.as_deref(), request.as_ref());
         let key = format!("admitted:{}", now.as_millisecond());
         let notification =
-            ReplyAddress::load_for_user(conn, user, our_number)?.notification_message(&key, &text);
+            ReplyAddress::load_for_user(conn, user, senders)?.notification_message(&key, &text);
         outbox::queue_message_once(conn, &notification, now)?;
     }
     Ok(())
@@ -82,13 +83,13 @@ pub fn block_user(conn: &mut Conn, user: &User, actor: Actor, now: Timestamp) ->
 pub fn change_operator_number(
     conn: &mut Conn,
     (earlier, number): (Option<&PhoneNumber>, &PhoneNumber),
-    our_number: Option<&Address>,
+    senders: &Senders,
     now: Timestamp,
 ) -> QueryResult<()> {
     let operator = users::ensure_user(conn, number, FirstContactRole::Admin, now)?;
     let operator = users::load_user(conn, operator)?;
     if operator.status != UserStatus::Active {
-        approve_user(conn, &operator, Actor::Dialarr, our_number, now)?;
+        approve_user(conn, &operator, Actor::Dialarr, senders, now)?;
     }
     if operator.rights.role != UserRole::Admin {
         set_role(conn, operator.id, UserRole::Admin, now)?;

@@ -4,10 +4,10 @@
 use serde_json::json;
 
 use super::scheduler::TurnScheduler;
+use crate::conversation::channel::Channel;
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::ReceivedMessage;
 use crate::conversation::routing::route::{self, MessageUrgency};
-use crate::conversation::transcript::ChannelKind;
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::metrics::Metrics;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
@@ -101,7 +101,7 @@ impl Admission {
         AdmissionPlan { urgency, debounce: DebouncePolicy { quiet_ms, max_delay_ms: MAX_DEBOUNCE_MS } }
     }
 
-    fn finish_admission(&self, admission: AdmissionOutcome, channel: ChannelKind) {
+    fn finish_admission(&self, admission: AdmissionOutcome, channel: Channel) {
         if let AdmissionOutcome::New { user, .. } = admission {
             self.metrics.text_received(channel);
             self.scheduler.wake_user(user);

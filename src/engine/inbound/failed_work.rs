@@ -4,7 +4,8 @@
 use jiff::Timestamp;
 
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
-use crate::conversation::transcript::{Address, CallRow, TurnId, UserId, UserStatus};
+use crate::conversation::routing::senders::Senders;
+use crate::conversation::transcript::{CallRow, TurnId, UserId, UserStatus};
 use crate::conversation::turn::FallbackReply;
 use crate::engine::approvals::removal_requests;
 use crate::engine::reply_address::ReplyAddress;
@@ -31,7 +32,7 @@ pub(super) fn count_failed_turn(
     settings: &HouseholdSettings,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let (limits, our_number) = (&settings.limits, settings.number.as_ref());
+    let (limits, senders) = (&settings.limits, &settings.senders);
     model_steps::abandon_unfinished_attempt(conn, turn, now)?;
     let FailedTurn { failures, run } = turn_lifecycle::count_turn_resume(conn, turn, now)?;
     // The limit is above the turn's own limits, so that a turn with a readable log ends itself first.
@@ -43,14 +44,15 @@ pub(super) fn count_failed_turn(
     let answer = if has_started { CHANGE_UNKNOWN } else { FallbackReply::InternalError.text() };
     if let Some(call) = pending_action::abandon_claimed_deletion(conn, turn, answer, now)? {
         let outcome = if has_started { ItemOutcome::Unknown } else { ItemOutcome::Failed };
-        let report = |conn: &mut Conn| report_removal_request(conn, call, (outcome, our_number), now);
+        let report = |conn: &mut Conn| report_removal_request(conn, call, (outcome, senders), now);
         if let Err(error) = with_savepoint(conn, report) {
             // The turn ends despite the error, so that it does not block the admin's next message.
             tracing::error!(%turn, %error, "failed to report the end of a removal request");
         }
     }
     let user = users::load_user(conn, user)?;
-    let address = ReplyAddress::load_for_user(conn, &user, None)?.with_turn(turn).with_run(turn, run);
+    let address =
+        ReplyAddress::load_for_user(conn, &user, &Senders::default())?.with_turn(turn).with_run(turn, run);
     turn_lifecycle::finish_turn(conn, &address.turn_end(turn, MessageOutcome::FailedNotified, answer), now)
 }
 
@@ -58,7 +60,7 @@ pub(super) fn count_failed_turn(
 fn report_removal_request(
     conn: &mut Conn,
     call: CallRow,
-    (outcome, our_number): (ItemOutcome, Option<&Address>),
+    (outcome, senders): (ItemOutcome, &Senders),
     now: Timestamp,
 ) -> QueryResult<()> {
     let Some(request) = approvals::load_executed_removal_request(conn, call)? else { return Ok(()) };
@@ -68,7 +70,7 @@ fn report_removal_request(
         EndedApprovalSubject::UnreadableRemoval => deletion_messages::format_untitled_removal(outcome),
     };
     let member = users::load_user(conn, request.user)?;
-    let notification = ReplyAddress::load_for_user(conn, &member, our_number)?
+    let notification = ReplyAddress::load_for_user(conn, &member, senders)?
         .notification_message(&removal_requests::outcome_notification_key(request.id), &message);
     outbox::queue_message_once(conn, &notification, now)
 }

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use crate::clock::Clock;
+use crate::conversation::channel::Channel;
 use crate::conversation::grammar::keyword_grammar;
 use crate::conversation::routing::verification::{MessageFields, VerificationOutcome};
 use crate::conversation::transcript::EventId;
 use crate::engine::parts::{EngineParts, LiveParts};
-use crate::messaging::{LookupError, MessageChannel};
+use crate::messaging::{ChannelPort, LookupError};
 use crate::metrics::Metrics;
 use crate::store::database::db::{Db, DbError};
-use crate::store::queue::inbound_messages;
+use crate::store::queue::inbound_messages::{self, ClaimedFields};
 
 /// Delays in seconds before the retries of a failed verification of an opt-out or opt-in, which must not get lost.
 const RETRY_DELAYS_SECONDS: [u64; 3] = [10, 30, 120];
@@ -34,19 +35,19 @@ impl MessageVerifier {
     /// Compares a message with the carrier's record and commits the outcome. The message has no effect before that.
     pub(super) async fn verify_message(&self, event: EventId) -> Result<(), DbError> {
         let message = self.db.read(move |conn| inbound_messages::load_claimed_fields(conn, event)).await?;
-        let Some((id, fields)) = message else { return Ok(()) };
+        let Some(ClaimedFields { channel, id, fields }) = message else { return Ok(()) };
         let delays = if keyword_grammar::parse_opt_keyword(&fields.body).is_some() {
             &RETRY_DELAYS_SECONDS[..]
         } else {
             &[]
         };
-        let mut outcome = self.compare_with_record(&id, &fields).await;
+        let mut outcome = self.compare_with_record(channel, &id, &fields).await;
         for delay in delays {
             if outcome != VerificationOutcome::Failed {
                 break;
             }
             self.clock.sleep(Duration::from_secs(*delay)).await;
-            outcome = self.compare_with_record(&id, &fields).await;
+            outcome = self.compare_with_record(channel, &id, &fields).await;
         }
         let now = self.clock.now();
         self.db.write(move |conn| inbound_messages::record_verification(conn, event, outcome, now)).await?;
@@ -55,8 +56,13 @@ impl MessageVerifier {
         Ok(())
     }
 
-    async fn compare_with_record(&self, id: &str, fields: &MessageFields) -> VerificationOutcome {
-        let Some(carrier) = self.live.current().carrier.clone() else {
+    async fn compare_with_record(
+        &self,
+        channel: Channel,
+        id: &str,
+        fields: &MessageFields,
+    ) -> VerificationOutcome {
+        let Some(carrier) = self.live.current().channels.get(channel) else {
             return VerificationOutcome::Failed;
         };
         match self.fetch_record(carrier.as_ref(), id).await {
@@ -72,7 +78,7 @@ impl MessageVerifier {
 
     async fn fetch_record(
         &self,
-        carrier: &dyn MessageChannel,
+        carrier: &dyn ChannelPort,
         id: &str,
     ) -> Result<Option<MessageFields>, LookupError> {
         let record = carrier.fetch_received(id).await?;

@@ -346,7 +346,7 @@ impl NotificationFanout<'_> {
         let Some(first) = ids.first() else { return Ok(NotifyOutcome::NotNotified) };
         // A test user reads the notification in the console, and does not share memory with real users.
         let outcome = if recipient.test { NotifyOutcome::NotNotified } else { NotifyOutcome::Notified };
-        let address = ReplyAddress::load_for_user(self.conn, &recipient, self.settings.number.as_ref())?;
+        let address = ReplyAddress::load_for_user(self.conn, &recipient, &self.settings.senders)?;
         let key = notifications::notification_key(topic, *first);
         let content = (ids.as_slice(), text.phrase.as_str());
         if let Some(mut waiting) = notifications::find_waiting_notification(self.conn, user, topic, self.now)?

@@ -7,13 +7,12 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::clock::Clock;
+use crate::conversation::channel_list;
 use crate::conversation::lifecycle;
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::transcript::{
-    Address, ChannelKind, ConversationId, PhoneNumber, User, UserId, UserStatus,
-};
+use crate::conversation::transcript::{Address, ConversationId, PhoneNumber, User, UserId, UserStatus};
 use crate::engine::inbound::admission::Admission;
 use crate::engine::inbound::scheduler::TurnScheduler;
 use crate::engine::parts::{EngineParts, LiveParts};
@@ -255,7 +254,7 @@ fn admit_prompt_answer(
 
 fn operator_message(phone: PhoneNumber, to: Address, body: &str, now: Timestamp) -> ReceivedMessage {
     ReceivedMessage {
-        channel: ChannelKind::Console,
+        channel: channel_list::CONSOLE,
         external_id: String::new(),
         from: phone,
         to,

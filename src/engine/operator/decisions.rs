@@ -4,10 +4,11 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::clock::Clock;
+use crate::conversation::channel_list;
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::transcript::{ChannelKind, ConversationId, UserId};
+use crate::conversation::transcript::{ConversationId, UserId};
 use crate::engine::approvals::removal_requests;
 use crate::engine::approvals::user_access::{self, BlockOutcome};
 use crate::engine::inbound::scheduler::TurnScheduler;
@@ -80,12 +81,12 @@ impl OperatorDecisions {
 
     /// Approves a user, like the `APPROVE` command.
     pub async fn approve_access(&self, user: UserId, actor: Actor) -> Result<AccessOutcome, DbError> {
-        let (our_number, now) = (self.live.settings().number.clone(), self.clock.now());
+        let (senders, now) = (self.live.settings().senders.clone(), self.clock.now());
         let approval = self.db.write(move |conn| {
             let Some(user) = user_admin::find_known_user(conn, user)? else {
                 return Ok(AccessOutcome::UnknownUser);
             };
-            user_access::approve_user(conn, &user, actor, our_number.as_ref(), now)?;
+            user_access::approve_user(conn, &user, actor, &senders, now)?;
             Ok(AccessOutcome::Changed)
         });
         let outcome = approval.await?;
@@ -134,13 +135,13 @@ impl OperatorDecisions {
 
     /// Denies a member's removal request. The title remains in the library.
     pub async fn deny_removal_request(&self, id: i64) -> Result<DecisionOutcome, DbError> {
-        let (our_number, now) = (self.live.settings().number.clone(), self.clock.now());
+        let (senders, now) = (self.live.settings().senders.clone(), self.clock.now());
         let denial = self.db.write(move |conn| {
             let Some(request) = load_open_removal_request(conn, id, now)? else {
                 return Ok(DecisionOutcome::TooLate);
             };
-            let our_number = our_number.as_ref();
-            Ok(match removal_requests::deny_request(conn, &request, Actor::Console, our_number, now)? {
+            let senders = &senders;
+            Ok(match removal_requests::deny_request(conn, &request, Actor::Console, senders, now)? {
                 SettleApprovalOutcome::Settled => DecisionOutcome::Decided,
                 SettleApprovalOutcome::AlreadySettled => DecisionOutcome::TooLate,
             })
@@ -233,7 +234,7 @@ fn queue_approve_message(
         MessageOrigin::Button.to_message_id(&format!("approval-{}-{}", request.id, request.code.as_str()))
     };
     let was_ineffective =
-        match message_results::find_stored_message(conn, ChannelKind::Console, &message_id(&request))? {
+        match message_results::find_stored_message(conn, channel_list::CONSOLE, &message_id(&request))? {
             // The request is still open although the earlier message was processed, so a new code is needed.
             Some(stored) => inbound_messages::is_message_finished(conn, stored.event)?,
             None => false,
@@ -247,10 +248,10 @@ fn queue_approve_message(
     let subject = AuditSubject::Approval(request.id);
     let entry = NewAuditEntry { actor: Actor::Console, kind: "approve_deletion", subject, detail: json!({}) };
     let message = ReceivedMessage {
-        channel: ChannelKind::Console,
+        channel: channel_list::CONSOLE,
         external_id: message_id(&request),
         from: admin.phone.clone(),
-        to: ReplyAddress::load_for_user(conn, &admin, settings.number.as_ref())?.our_address(),
+        to: ReplyAddress::load_for_user(conn, &admin, &settings.senders)?.our_address(),
         body: format!("approve {}", request.code.as_str()),
         media: Vec::new(),
         via: MessageSource::Local,

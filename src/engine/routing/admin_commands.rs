@@ -16,7 +16,6 @@ use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::route;
-use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::transcript::{Responder, User, UserId, UserRole, UserStatus};
 use crate::engine::approvals::user_access::{self, BlockOutcome};
 use crate::engine::approvals::{expiry, removal_requests};
@@ -102,8 +101,8 @@ impl TurnStart<'_> {
                 }
                 (ApprovalKind::Join, AdminDecision::Approve) => {
                     let newcomer = users::load_user(self.conn, approval.user)?;
-                    let (actor, our_number) = (Actor::User(admin.id), self.settings.number.as_ref());
-                    user_access::approve_user(self.conn, &newcomer, actor, our_number, self.now)?;
+                    let (actor, senders) = (Actor::User(admin.id), &self.settings.senders);
+                    user_access::approve_user(self.conn, &newcomer, actor, senders, self.now)?;
                     format!("{} can text me now.", naming::display_name(&newcomer))
                 }
                 (ApprovalKind::Join, AdminDecision::Block) => {
@@ -192,8 +191,8 @@ impl TurnStart<'_> {
         approval: &Approval,
         item: &DeletionTarget,
     ) -> QueryResult<String> {
-        let our_number = self.settings.number.as_ref();
-        if removal_requests::deny_request(self.conn, approval, Actor::User(admin.id), our_number, self.now)?
+        let senders = &self.settings.senders;
+        if removal_requests::deny_request(self.conn, approval, Actor::User(admin.id), senders, self.now)?
             == SettleApprovalOutcome::AlreadySettled
         {
             return Ok("That was already answered.".to_owned());
@@ -240,7 +239,7 @@ impl TurnStart<'_> {
             approvals::replace_disabled_code(self.conn, disabled, &mut || codes.draw_code(), self.now)?;
         let request = self.format_approval_request(&renewed)?;
         for other in users::load_admins(self.conn)?.into_iter().filter(|other| other.id != admin.id) {
-            let address = ReplyAddress::load_for_user(self.conn, &other, self.settings.number.as_ref())?;
+            let address = ReplyAddress::load_for_user(self.conn, &other, &self.settings.senders)?;
             let message = address.notification_message(&format!("approval:{}", renewed.id), &request);
             outbox::queue_message_once(self.conn, &message, self.now)?;
         }
@@ -309,7 +308,7 @@ impl TurnStart<'_> {
         let mut recipients = Vec::new();
         for user in users::load_known_users(self.conn)? {
             if user.status == UserStatus::Active && !user.opted_out && !user.test && user.id != admin.id {
-                let address = ReplyAddress::load_for_user(self.conn, &user, self.settings.number.as_ref())?;
+                let address = ReplyAddress::load_for_user(self.conn, &user, &self.settings.senders)?;
                 let key = format!("told:{}:{}", admin.id, event.id);
                 outbox::queue_message_once(self.conn, &address.notification_message(&key, &text), self.now)?;
                 recipients.push(user.id);
@@ -371,9 +370,9 @@ impl TurnStart<'_> {
             .iter()
             .filter(needs_reply)
         {
-            let key = match event.to.transport() {
-                MessageTransport::Carrier => format!("pause:{pause}"),
-                MessageTransport::Terminal | MessageTransport::Console => format!("pause:{pause}:here"),
+            let key = match event.to.channel().is_remote() {
+                true => format!("pause:{pause}"),
+                false => format!("pause:{pause}:here"),
             };
             let message =
                 ReplyAddress::from_message(user, event).notification_message(&key, admin_commands::PAUSED);

@@ -77,7 +77,7 @@ impl TurnStart<'_> {
         );
         let key = format!("codes:{}:{}", user.id, self.now.as_millisecond());
         for admin in users::load_admins(self.conn)?.into_iter().filter(|admin| admin.id != user.id) {
-            let address = ReplyAddress::load_for_user(self.conn, &admin, self.settings.number.as_ref())?;
+            let address = ReplyAddress::load_for_user(self.conn, &admin, &self.settings.senders)?;
             outbox::queue_message_once(self.conn, &address.notification_message(&key, &body), self.now)?;
         }
         Ok(())

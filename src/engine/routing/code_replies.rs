@@ -11,7 +11,7 @@ use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::route;
 use crate::conversation::routing::route::StaleReason;
 use crate::conversation::text::message_format;
-use crate::conversation::transcript::{ConversationId, EventId, Responder, TurnId, User, UserId};
+use crate::conversation::transcript::{ConversationId, EventId, Responder, TurnId, User, UserId, UserStatus};
 use crate::engine::reply_address::{self, ReplyAddress};
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::pending_action::{self, ActionClaimOutcome, CloseReason};
@@ -19,12 +19,17 @@ use crate::store::conversation::conversations::{self, EndReason};
 use crate::store::conversation::history;
 use crate::store::people::users::{self, OptOutcome};
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
-use crate::store::queue::outbox;
+use crate::store::queue::opt_out_confirmation;
+use crate::store::queue::outbox::{self, NewOutboundMessage};
 use crate::store::turns::turn_lifecycle::{self, ActiveTurn, NewTurn, TurnEnd, TurnKind, TurnPlan};
 use crate::store::{QueryResult, privacy};
 
 /// Maximum number of outdated messages that one transaction finishes.
 const MAX_STALE_MESSAGES: i64 = 5_000;
+
+/// Confirmations on channels where no carrier confirms.
+const OPTED_OUT: &str = "OK, you get no more texts from me. Text START if you change your mind.";
+const OPTED_IN: &str = "Welcome back. You get my texts again. Text HELP for what I can do.";
 
 const ERASED_REPLY: &str = "OK, I erased our messages. I still have your number and permissions.";
 
@@ -44,7 +49,28 @@ impl TurnStart<'_> {
         }
         // An opt-out denies the open confirmation prompt, regardless of how late it is processed.
         pending_action::close_pending_action(self.conn, user.id, CloseReason::Denied, self.now)?;
+        self.confirm_opt_out(user, event)?;
         self.skip_message(event, "opt_out")
+    }
+
+    /// Confirms an opt-out once, if no carrier does. A blocked user gets no reply.
+    fn confirm_opt_out(&mut self, user: &User, event: &InboundEvent) -> QueryResult<()> {
+        if !event.channel.needs_own_opt_out_replies() || user.status == UserStatus::Blocked {
+            return Ok(());
+        }
+        let Some(key) = opt_out_confirmation::opt_out_confirmation_key(self.conn, user.id, event.id)? else {
+            return Ok(());
+        };
+        let reply = ReplyAddress::from_message(user, event).reply_message(OPTED_OUT.to_owned());
+        outbox::queue_message(self.conn, &NewOutboundMessage { key, ..reply }, self.now).map(drop)
+    }
+
+    /// Opts a user in again, with a reply if no carrier sends one.
+    pub(super) fn opt_in(&mut self, user: &User, events: &[InboundEvent]) -> QueryResult<TurnStartOutcome> {
+        if events[0].channel.needs_own_opt_out_replies() && user.status == UserStatus::Active {
+            return self.answer_by_code(user, TurnKind::Command, events, OPTED_IN);
+        }
+        self.skip_message(&events[0], "opted_in")
     }
 
     /// Stores a turn without a reply, so that later turns include the message in their history.

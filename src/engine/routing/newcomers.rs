@@ -59,7 +59,7 @@ impl TurnStart<'_> {
         let key = format!("approval:{}", approval.id);
         // Without a configured number, an admin who has never texted gets the message from the number that the newcomer
         // texted.
-        let our_number = self.settings.number.as_ref().unwrap_or(&event.to);
-        reply_address::notify_admins(self.conn, Some(our_number), &key, &join_request, self.now)
+        let senders = self.settings.senders.or_address(&event.to);
+        reply_address::notify_admins(self.conn, &senders, &key, &join_request, self.now)
     }
 }

@@ -194,7 +194,7 @@ impl TurnStart<'_> {
         match route {
             Route::Skip(reason) => self.skip_message(&first[0], reason.reason()),
             Route::OptOut => self.opt_out(user, &first[0]),
-            Route::OptIn => self.skip_message(&first[0], "opted_in"),
+            Route::OptIn => self.opt_in(user, first),
             Route::StoreOnly => self.store_without_reply(user, first),
             Route::Newcomer => self.receive_newcomer(user, &first[0]),
             Route::Confirm => self.confirm_deletion(user, context, first),

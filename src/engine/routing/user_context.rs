@@ -77,7 +77,7 @@ impl UserContext {
             armed_at: open.armed_at,
             was_followed: open.was_followed,
             denied_since: denied_at.is_some(),
-            transport: open.transport,
+            channel: open.channel,
             kind: open.common_kind(),
         });
         let has_reaction = waiting.iter().any(|event| reaction::parse_reaction(&event.body).is_some());

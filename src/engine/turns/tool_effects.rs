@@ -140,8 +140,11 @@ fn apply_action(
         (ModelAction::SendPoster(poster), last_message) => {
             let address = match last_message {
                 Some(event) => ReplyAddress::from_message(&source.user, event),
-                None => ReplyAddress::load_for_user(conn, &source.user, settings.number.as_ref())?,
+                None => ReplyAddress::load_for_user(conn, &source.user, &settings.senders)?,
             };
+            if !address.our_address().channel().profile().content.pictures {
+                return Ok(());
+            }
             let picture = address.picture_message(
                 &format!("poster:{}", source.call),
                 &poster.name,
@@ -176,5 +179,5 @@ fn ask_admins_for_removal(
         approval.code.as_str(),
     );
     let key = format!("approval:{}", approval.id);
-    reply_address::notify_admins(conn, settings.number.as_ref(), &key, &message, now)
+    reply_address::notify_admins(conn, &settings.senders, &key, &message, now)
 }

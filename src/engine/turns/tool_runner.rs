@@ -120,7 +120,7 @@ impl ToolRunner {
         let (user, turn, now) = (context.user.clone(), context.active_turn.id, self.clock.now());
         let settings = self.parts.settings.clone();
         let queue = move |conn: &mut _| {
-            let message = ReplyAddress::load_for_user(conn, &user, settings.number.as_ref())?
+            let message = ReplyAddress::load_for_user(conn, &user, &settings.senders)?
                 .notification_message("", PROGRESS_MESSAGE);
             progress_message::queue_progress_message(conn, turn, message, now)
         };

@@ -46,7 +46,7 @@ pub(super) fn reply_turn_end(context: &TurnContext, reply: &TurnReply, reactions
 
 /// Returns whether a reaction is stored without sending its emoji as a message.
 fn is_silent_reaction(context: &TurnContext, reactions: SmsReactions) -> bool {
-    let is_shown = context.events.last().is_some_and(|event| event.channel.shows_reactions());
+    let is_shown = context.events.last().is_some_and(|event| event.channel.profile().content.reactions);
     !is_shown && reactions == SmsReactions::Silent
 }
 

@@ -5,11 +5,12 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::deletion_items::DeletionItemPhase;
+use crate::conversation::channel::Channel;
 use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::deletion::target::DeletionTarget;
+use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
-use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::stream_events::{CallPhase, PromptState, StreamEventKind};
 use crate::conversation::transcript::{
     Address, CallFailure, CallResult, CallRow, ConversationId, EventId, FailureCode, MediaKind, OutboxId,
@@ -136,8 +137,8 @@ pub struct PendingAction {
     pub armed_at: Option<Timestamp>,
     /// True if another message was sent to the user after the confirmation prompt.
     pub was_followed: bool,
-    /// Transport by which the confirmation prompt was sent.
-    pub transport: MessageTransport,
+    /// Channel on which the confirmation prompt was sent.
+    pub channel: Channel,
     /// Names of the items, such as `Dune (2021)`, one per item.
     pub names: Vec<String>,
     pub items: Vec<(MediaKind, i64)>,
@@ -178,19 +179,27 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
         .count()
         .get_result(conn)?;
     // After a repeat, only a reply to the repeat counts.
-    let (from, accepted_at): (Address, Option<Timestamp>) = outbox_rows::table
-        .find(row.prompt_outbox_id)
-        .select((outbox_rows::from_addr, outbox_rows::accepted_at))
-        .first(conn)?;
+    let (from, accepted_at, delivery): (Address, Option<Timestamp>, Option<DeliveryStatus>) =
+        outbox_rows::table
+            .find(row.prompt_outbox_id)
+            .select((outbox_rows::from_addr, outbox_rows::accepted_at, outbox_rows::delivery))
+            .first(conn)?;
+    let was_sent = delivery.is_some_and(|status| status >= DeliveryStatus::Sent && !status.has_failed());
+    // A repeat that is not sent yet cannot be answered, even if the first prompt was sent.
+    let is_readable = was_sent || !from.channel().opens_prompts_when_sent();
     let items = load_deletion_items(conn, row.tool_call_id)?;
     Ok(Some(PendingAction {
         call: row.tool_call_id,
         summary: row.summary,
         code: row.code,
         repeats: convert_integer(row.repeats)?,
-        armed_at: row.armed_at.zip(accepted_at).map(|(armed, accepted)| armed.max(accepted)),
+        armed_at: row
+            .armed_at
+            .zip(accepted_at)
+            .filter(|_| is_readable)
+            .map(|(armed, accepted)| armed.max(accepted)),
         was_followed: sent_after > 0,
-        transport: from.transport(),
+        channel: from.channel(),
         names: items.iter().map(|item| deletion_messages::format_target_name(&item.target)).collect(),
         items: items.iter().map(|item| (item.target.kind, item.target.id)).collect(),
     }))

@@ -1,8 +1,9 @@
 //! Lookups of open pending actions: by id, for the operator who answers one in the console, and by instance.
 
 use diesel::prelude::*;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
+use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
 use crate::conversation::transcript::{Address, CallRow, UserId};
 use crate::store::Conn;
@@ -34,6 +35,34 @@ struct AnswerablePromptRow {
     from_addr: Address,
     #[diesel(select_expression = outbox::accepted_at)]
     accepted_at: Option<Timestamp>,
+}
+
+/// Loads the users and ids of prompts that a channel accepted and did not send: within `confirm_for`, or at all because it
+/// failed. Prompts of channels on which a prompt opens with its acceptance are not included.
+pub fn load_unsent_prompts(
+    conn: &mut Conn,
+    confirm_for: SignedDuration,
+    now: Timestamp,
+) -> QueryResult<Vec<(UserId, i64)>> {
+    type Row = (UserId, i64, Address, Option<Timestamp>, Option<DeliveryStatus>);
+    let unarmed: Vec<Row> = pending_actions::table
+        .inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))
+        .filter(pending_actions::armed_at.is_null())
+        .select((
+            pending_actions::user_id,
+            pending_actions::id,
+            outbox::from_addr,
+            outbox::accepted_at,
+            outbox::delivery,
+        ))
+        .load(conn)?;
+    let is_unsent = |(_, _, from, accepted_at, delivery): &Row| {
+        from.channel().opens_prompts_when_sent()
+            && accepted_at.is_some_and(|at| {
+                delivery.is_some_and(DeliveryStatus::has_failed) || now.duration_since(at) > confirm_for
+            })
+    };
+    Ok(unarmed.into_iter().filter(is_unsent).map(|(user, prompt, ..)| (user, prompt)).collect())
 }
 
 /// Loads the pending action with this id; `None` if it is closed or has expired.

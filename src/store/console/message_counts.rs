@@ -5,9 +5,9 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::NEWEST;
+use crate::conversation::channel_list;
 use crate::conversation::delivery_status::DeliveryStatus;
-use crate::conversation::routing::transport::MessageTransport;
-use crate::conversation::transcript::{Address, ChannelKind};
+use crate::conversation::transcript::Address;
 use crate::store::codec::ms;
 use crate::store::conversation::record::delivery::DeliveryColumns;
 use crate::store::schema::{inbound_events, outbox, users};
@@ -38,7 +38,7 @@ pub fn load_message_times(conn: &mut Conn, from: Timestamp) -> QueryResult<Messa
     })?;
     let received = inbound_events::table
         .filter(inbound_events::id.ge(first_id).and(inbound_events::received_at.ge(ms(from))))
-        .filter(inbound_events::channel.ne(ChannelKind::Console))
+        .filter(inbound_events::channel.ne(channel_list::CONSOLE))
         .select(inbound_events::received_at)
         .load(conn)?;
     let newest: Option<i64> = outbox::table
@@ -55,15 +55,14 @@ pub fn load_message_times(conn: &mut Conn, from: Timestamp) -> QueryResult<Messa
             .first(conn)
             .optional()
     })?;
-    let sent: Vec<(Timestamp, String, DeliveryColumns)> = outbox::table
+    let sent: Vec<(Timestamp, Address, DeliveryColumns)> = outbox::table
         .inner_join(users::table.on(users::id.eq(outbox::user_id)))
         .filter(outbox::id.ge(first_id).and(outbox::created_at.ge(ms(from))))
         .filter(users::test.eq(false).and(outbox::from_addr.ne(Address::console().as_str())))
         .select((outbox::created_at, outbox::from_addr, DeliveryColumns::as_select()))
         .load(conn)?;
-    let time_and_status = |(at, from, delivery): (Timestamp, String, DeliveryColumns)| {
-        (at, delivery.status(MessageTransport::from_sender(&from)))
-    };
+    let time_and_status =
+        |(at, from, delivery): (Timestamp, Address, DeliveryColumns)| (at, delivery.status(from.channel()));
     Ok(MessageTimes { received, sent: sent.into_iter().map(time_and_status).collect() })
 }
 

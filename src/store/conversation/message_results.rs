@@ -5,10 +5,11 @@ use jiff::Timestamp;
 
 use super::conversations;
 use super::record::steps::ToolCallRecord;
+use crate::conversation::channel::Channel;
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::lifecycle::ConversationLifecycle;
 use crate::conversation::stream_events::{CallPhase, StreamTurnState};
-use crate::conversation::transcript::{CallRow, ChannelKind, EventId, TurnId, UserId};
+use crate::conversation::transcript::{CallRow, EventId, TurnId, UserId};
 use crate::conversation::turn::model_action::{self, Emoji};
 use crate::store::Conn;
 use crate::store::column_types::StoredEnum;
@@ -37,7 +38,7 @@ struct StoredMessageRow {
 
 pub fn find_stored_message(
     conn: &mut Conn,
-    channel: ChannelKind,
+    channel: Channel,
     external_id: &str,
 ) -> QueryResult<Option<StoredMessage>> {
     let has_external_id =

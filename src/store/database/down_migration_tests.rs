@@ -14,6 +14,7 @@ const AUDIT_MIGRATION: &str = "20261123120000";
 const EVENTS_MIGRATION: &str = "20261125000000";
 const DELIVERY_MIGRATION: &str = "20261125070000";
 const INDEXING_MIGRATION: &str = "20261125080000";
+const CHANNELS_MIGRATION: &str = "20261129000000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
@@ -261,4 +262,40 @@ fn down_migration_of_text_indexing_indexes_all_settled_messages() {
          INSERT INTO words_out(words_out, rank) VALUES ('integrity-check', 1)",
     )
     .unwrap();
+}
+
+#[test]
+fn down_migration_of_channels_ends_the_work_of_other_channels() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    let phone = "INSERT INTO inbound_events (id, channel, external_id, user_id, to_addr, body, provider_at, received_at, via, state, updated_at) VALUES
+                   (10, 'smsgate', 'ab', 1, 'smsgate:+15550100077', 'status', 6, 6, 'poll', 'pending', 6);
+                 INSERT INTO outbox (id, dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at)
+                 VALUES (8, 'later', 1, 'notice', 'smsgate:+15550100001', 'smsgate:+15550100077', 'ready', 1, 9, 6, 6);
+                 UPDATE outbox SET from_addr = 'smsgate:+15550100077' WHERE id = 2;
+                 INSERT INTO offsets VALUES ('smsgate:+15550100077', 6, 6, 'mark'), ('twilio:+15550100000', 6, 6, '')";
+    conn.batch_execute(phone).unwrap();
+
+    revert_down_to(&mut conn, CHANNELS_MIGRATION);
+
+    let rows = "SELECT 'in ' || channel || ' ' || external_id || ' ' || via || ' ' || state || ' ' || outcome_reason AS line FROM inbound_events WHERE id = 10
+                UNION ALL SELECT 'in ' || id || ' ' || state FROM inbound_events WHERE id = 3
+                UNION ALL SELECT 'out ' || id || ' ' || state FROM outbox WHERE id IN (7, 8)
+                UNION ALL SELECT 'prompt ' || id FROM pending_actions
+                UNION ALL SELECT 'call ' || id || ' ' || state FROM tool_calls WHERE id = 2
+                UNION ALL SELECT 'cursor ' || source || ' ' || cursor_at FROM offsets";
+    insta::assert_snapshot!(load_lines(&mut conn, rows), @r"
+    in twilio smsgate:ab webhook completed remembered
+    in 3 pending
+    out 7 queued
+    out 8 suppressed
+    prompt 2
+    call 2 canceled
+    cursor smsgate:+15550100077 6
+    cursor twilio:+15550100000 6
+    ");
+    let other = "UPDATE inbound_events SET channel = 'smsgate' WHERE id = 10";
+    assert!(conn.batch_execute(other).is_err());
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    conn.batch_execute(other).unwrap();
 }

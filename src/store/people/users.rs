@@ -3,9 +3,10 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
+use crate::conversation::channel_list;
 use crate::conversation::people::naming::UserName;
 use crate::conversation::transcript::{
-    Address, ChannelKind, PhoneNumber, TurnId, User, UserId, UserRights, UserRole, UserStatus,
+    Address, PhoneNumber, TurnId, User, UserId, UserRights, UserRole, UserStatus,
 };
 use crate::store::Conn;
 use crate::store::codec::ms;
@@ -148,7 +149,9 @@ pub fn is_last_admin(conn: &mut Conn, id: UserId) -> QueryResult<bool> {
 /// Returns Dialarr's number to which the user last sent a message by phone. Messages to the user are sent from it.
 pub fn load_last_address(conn: &mut Conn, id: UserId) -> QueryResult<Option<Address>> {
     inbound_events::table
-        .filter(inbound_events::user_id.eq(id).and(inbound_events::channel.eq(ChannelKind::Twilio)))
+        .filter(inbound_events::user_id.eq(id))
+        .filter(inbound_events::channel.ne(channel_list::CONSOLE))
+        .filter(inbound_events::channel.ne(channel_list::TERMINAL))
         .order(inbound_events::id.desc())
         .select(inbound_events::to_addr)
         .first(conn)

@@ -11,13 +11,14 @@ use super::erase_user_content;
 use super::export::export_user;
 use super::forget::{ErasureOutcome, forget_user};
 use super::retention::{RetentionProgress, erase_expired_text};
+use crate::conversation::channel_list;
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget, TargetFingerprint};
 use crate::conversation::model_cost::{ModelCharge, TokenUsage};
 use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource, ReceivedMessage};
 use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::transcript::{
-    Address, CallFailure, CallResult, CallState, ChannelKind, ConversationId, EffectLevel, FailureCode,
-    MediaKind, PhoneNumber, Responder, StopReason, ToolArguments, TurnId, UserId,
+    Address, CallFailure, CallResult, CallState, ConversationId, EffectLevel, FailureCode, MediaKind,
+    PhoneNumber, Responder, StopReason, ToolArguments, TurnId, UserId,
 };
 use crate::conversation::turn::StepFailure;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
@@ -131,7 +132,7 @@ fn admit_text(
     now: Timestamp,
 ) -> (UserId, crate::conversation::transcript::EventId) {
     let message = ReceivedMessage {
-        channel: ChannelKind::Twilio,
+        channel: channel_list::TWILIO,
         external_id: sid.into(),
         from: PhoneNumber::parse(SAM).unwrap(),
         to: Address::new("+15550100000"),

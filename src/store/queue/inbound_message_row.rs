@@ -3,11 +3,12 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
+use crate::conversation::channel::Channel;
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::{InboundEvent, MessageSource};
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::transcript::{Address, ChannelKind, EventId, OptKeyword};
+use crate::conversation::transcript::{Address, EventId, OptKeyword};
 use crate::store::codec::{parse_media, unreadable_column};
 use crate::store::schema::inbound_events;
 
@@ -15,7 +16,7 @@ use crate::store::schema::inbound_events;
 #[diesel(table_name = inbound_events)]
 pub(super) struct InboundMessageRow {
     id: EventId,
-    channel: ChannelKind,
+    pub(super) channel: Channel,
     pub(super) external_id: String,
     pub(super) to_addr: Address,
     pub(super) body: String,

@@ -9,12 +9,13 @@ use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
 use super::inbound_message_row::{InboundMessageRow, carrier_word_column_value};
+use crate::conversation::channel::{Channel, SenderKind};
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::{InboundEvent, ReceivedMessage};
 use crate::conversation::routing::message_origin::BUTTON_PREFIX;
 use crate::conversation::routing::verification::{FieldAuthority, MessageFields, VerificationOutcome};
 use crate::conversation::stream_events::{InboundStatus, StreamEventKind};
-use crate::conversation::transcript::{Address, ChannelKind, ConversationId, EventId, TurnId, UserId};
+use crate::conversation::transcript::{Address, ConversationId, EventId, TurnId, UserId};
 use crate::store::Conn;
 use crate::store::codec::{media_json, ms, parse_media};
 use crate::store::column_types::{Millis, stored_enum};
@@ -73,15 +74,18 @@ fn insert_inbound_message(
     triage: TriageDecision,
     not_before: Timestamp,
 ) -> QueryResult<AdmissionOutcome> {
-    let user = match received.channel {
+    let user = match received.channel.profile().senders {
         // A message by phone or terminal may come from a newcomer. A console message is written in the name of an
         // existing user; if that user has been forgotten since, no user is created.
-        ChannelKind::Console => users::find_user_by_phone(conn, &received.from)?.map(|user| user.id),
-        ChannelKind::Twilio | ChannelKind::Local => {
+        SenderKind::Console => users::find_user_by_phone(conn, &received.from)?.map(|user| user.id),
+        SenderKind::Anyone | SenderKind::Terminal => {
             Some(users::ensure_user(conn, &received.from, FirstContactRole::Newcomer, received.received_at)?)
         }
     };
     let Some(user) = user else { return Ok(AdmissionOutcome::NoUser) };
+    if is_repeat(conn, user, received)? {
+        return Ok(AdmissionOutcome::Duplicate);
+    }
     let received_at = ms(received.received_at);
     let inserted: Option<(EventId, Option<ConversationId>)> = diesel::insert_into(inbound_events::table)
         .values((
@@ -112,10 +116,30 @@ fn insert_inbound_message(
     Ok(AdmissionOutcome::New { user, event })
 }
 
+/// Number of newest messages of a user among which a repeat is searched.
+const NEWEST_MESSAGES: i64 = 50;
+
+/// Returns whether the channel lists a known message under another id: the same text, sent within a few seconds.
+fn is_repeat(conn: &mut Conn, user: UserId, received: &ReceivedMessage) -> QueryResult<bool> {
+    let Some(seconds) = received.channel.profile().receiving.repeat_seconds else { return Ok(false) };
+    let newest: Vec<(Channel, String, Timestamp)> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user))
+        .order(inbound_events::id.desc())
+        .limit(NEWEST_MESSAGES)
+        .select((inbound_events::channel, inbound_events::body, inbound_events::provider_at))
+        .load(conn)?;
+    let limit = SignedDuration::from_secs(seconds);
+    Ok(newest.iter().any(|(channel, body, sent_at)| {
+        *channel == received.channel
+            && *body == received.body
+            && received.provider_at.duration_since(*sent_at).abs() <= limit
+    }))
+}
+
 /// Returns the messages of `received`, which are from one channel, that were never admitted, in the same order.
 pub fn filter_unadmitted(
     conn: &mut Conn,
-    channel: ChannelKind,
+    channel: Channel,
     mut received: Vec<ReceivedMessage>,
 ) -> QueryResult<Vec<ReceivedMessage>> {
     let ids = received.iter().map(|message| message.external_id.as_str());
@@ -224,8 +248,17 @@ pub fn load_users_with_work(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
     Ok(users)
 }
 
+/// Fields of an ambiguous message, which the record of its channel verifies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimedFields {
+    pub channel: Channel,
+    /// Id of the message on the channel.
+    pub id: String,
+    pub fields: MessageFields,
+}
+
 /// Loads the fields that an ambiguous message claims, with the carrier's id of the message.
-pub fn load_claimed_fields(conn: &mut Conn, event: EventId) -> QueryResult<Option<(String, MessageFields)>> {
+pub fn load_claimed_fields(conn: &mut Conn, event: EventId) -> QueryResult<Option<ClaimedFields>> {
     let row: Option<(InboundMessageRow, Address)> = inbound_events::table
         .find(event)
         .filter(inbound_events::authority.eq(FieldAuthority::Ambiguous))
@@ -240,7 +273,7 @@ pub fn load_claimed_fields(conn: &mut Conn, event: EventId) -> QueryResult<Optio
         body: row.body,
         media_count: parse_media(row.media.as_deref())?.len(),
     };
-    Ok(Some((row.external_id, fields)))
+    Ok(Some(ClaimedFields { channel: row.channel, id: row.external_id, fields }))
 }
 
 /// Records the verification of an ambiguous message against the carrier's record.
@@ -489,6 +522,7 @@ pub fn load_bodies_up_to(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::channel_list;
     use crate::conversation::routing::inbound_message::MessageSource;
     use crate::conversation::transcript::PhoneNumber;
     use crate::store::scratch;
@@ -498,7 +532,7 @@ mod tests {
     fn received_message(sid: &str, at_ms: i64) -> ReceivedMessage {
         let at = Timestamp::from_millisecond(at_ms).unwrap();
         ReceivedMessage {
-            channel: ChannelKind::Twilio,
+            channel: channel_list::TWILIO,
             external_id: sid.into(),
             from: PhoneNumber::parse("+15550100001").unwrap(),
             to: Address::new("+15550100000"),
@@ -516,7 +550,7 @@ mod tests {
     fn console_message_creates_no_user() {
         let mut conn = scratch();
         let console_message =
-            ReceivedMessage { channel: ChannelKind::Console, ..received_message("api:1", 0) };
+            ReceivedMessage { channel: channel_list::CONSOLE, ..received_message("api:1", 0) };
         assert_eq!(admit_message(&mut conn, &console_message, DEBOUNCE).unwrap(), AdmissionOutcome::NoUser);
         assert_eq!(users::load_known_users(&mut conn).unwrap(), []);
         let AdmissionOutcome::New { user, .. } =

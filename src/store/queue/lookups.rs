@@ -11,7 +11,8 @@ use super::outbox::{
     DueMessage, DueMessageRow, NewOutboundMessage, OPEN, OutboxState, SendFailure, fail_message,
 };
 use super::outbox_events::{ChangedMessage, record_changed_messages};
-use crate::conversation::routing::transport::MessageTransport;
+use crate::conversation::channel::Channel;
+use crate::conversation::channel_list::CHANNELS;
 use crate::conversation::transcript::{Address, OutboxId, TurnId};
 use crate::store::Conn;
 use crate::store::codec::ms;
@@ -44,34 +45,70 @@ pub(in crate::store) const NOT_LOOKED_UP: LiteralSql = LiteralSql("outbox.lookup
 
 /// Requires a lookup before sending for all messages that are queued when the program starts.
 pub(in crate::store) fn require_lookup_for_queued(conn: &mut Conn) -> QueryResult<()> {
-    let by_phone = LiteralSql("outbox.from_addr NOT IN ('local','console')");
-    diesel::update(outbox::table.filter(OPEN.and(outbox::state.eq(OutboxState::Queued)).and(by_phone)))
+    let shown_at = CHANNELS.into_iter().filter_map(Channel::shown_address);
+    let by_carrier = outbox::from_addr.ne_all(shown_at);
+    diesel::update(outbox::table.filter(OPEN.and(outbox::state.eq(OutboxState::Queued)).and(by_carrier)))
         .set(outbox::lookups_left.eq(LOOKUPS_NOT_STARTED))
         .execute(conn)
         .map(drop)
 }
 
-/// Ends the lookups in the list of an earlier carrier account. Messages with unknown delivery status fail, because they
+/// Ends the lookups in the list of an earlier account of a channel. Messages with unknown delivery status fail, because they
 /// may have been sent, and queued messages are sent without a lookup.
-pub fn give_up_lookups(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
-    let open = || outbox::table.filter(OPEN);
-    let unknown: Vec<OutboxId> =
-        open().filter(outbox::state.eq(OutboxState::Unknown)).select(outbox::id).load(conn)?;
+pub fn give_up_lookups(conn: &mut Conn, channel: Channel, now: Timestamp) -> QueryResult<()> {
     let failure = SendFailure { code: None, meaning: SENT_BY_EARLIER_ACCOUNT };
-    unknown.into_iter().try_for_each(|id| fail_message(conn, id, &failure, now))?;
-    diesel::update(open().filter(outbox::state.eq(OutboxState::Queued)))
-        .set(outbox::lookups_left.eq(0))
-        .execute(conn)
-        .map(drop)
+    for (id, state) in load_open_messages(conn, channel)? {
+        match state {
+            OutboxState::Unknown => fail_message(conn, id, &failure, now)?,
+            OutboxState::Queued => {
+                diesel::update(outbox::table.find(id)).set(outbox::lookups_left.eq(0)).execute(conn)?;
+            }
+            OutboxState::Attempting
+            | OutboxState::Accepted
+            | OutboxState::Failed
+            | OutboxState::Suppressed => {}
+        }
+    }
+    Ok(())
 }
 
-/// Makes the queued messages from another number of ours come from this number.
-pub fn change_sender_of_queued(conn: &mut Conn, number: &Address) -> QueryResult<()> {
-    let from_number = LiteralSql("outbox.from_addr >= '+' AND outbox.from_addr < ','");
-    diesel::update(outbox::table.filter(OPEN.and(outbox::state.eq(OutboxState::Queued)).and(from_number)))
-        .set(outbox::from_addr.eq(number.as_str()))
-        .execute(conn)
-        .map(drop)
+/// Makes the queued messages from another address of ours with the same prefix come from this address.
+pub fn change_sender_of_queued(conn: &mut Conn, address: &Address) -> QueryResult<()> {
+    let queued = outbox::table.filter(OPEN.and(outbox::state.eq(OutboxState::Queued)));
+    let queued: Vec<(OutboxId, Address)> = queued.select((outbox::id, outbox::from_addr)).load(conn)?;
+    let is_same_kind = |from: &Address| {
+        from.channel() == address.channel() && from.prefix() == address.prefix() && from.phone().is_ok()
+    };
+    for (id, _) in queued.into_iter().filter(|(_, from)| is_same_kind(from)) {
+        diesel::update(outbox::table.find(id)).set(outbox::from_addr.eq(address.as_str())).execute(conn)?;
+    }
+    Ok(())
+}
+
+/// Moves a claimed message to another address of ours, because its channel is not configured any more. The message was
+/// certainly not accepted there.
+pub fn move_to_sender(conn: &mut Conn, id: OutboxId, sender: &Address, now: Timestamp) -> QueryResult<()> {
+    let to: Address = outbox::table.find(id).select(outbox::to_addr).first(conn)?;
+    let to = format!("{}{}", sender.prefix(), &to.as_str()[to.prefix().len()..]);
+    let changed = diesel::update(outbox::table.find(id).filter(outbox::state.eq(OutboxState::Attempting)))
+        .set((
+            outbox::from_addr.eq(sender.as_str()),
+            outbox::to_addr.eq(to),
+            outbox::state.eq(OutboxState::Queued),
+            outbox::not_before.eq(ms(now)),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .returning(ChangedMessage::as_returning())
+        .get_results(conn)?;
+    record_changed_messages(conn, changed, now)
+}
+
+/// Loads the open messages of a channel, with their states.
+fn load_open_messages(conn: &mut Conn, channel: Channel) -> QueryResult<Vec<(OutboxId, OutboxState)>> {
+    let open: Vec<(OutboxId, OutboxState, Address)> =
+        outbox::table.filter(OPEN).select((outbox::id, outbox::state, outbox::from_addr)).load(conn)?;
+    let of_channel = open.into_iter().filter(|(_, _, from)| from.channel() == channel);
+    Ok(of_channel.map(|(id, state, _)| (id, state)).collect())
 }
 
 /// Returns the value of `lookups_left` for a new message. Lookups are needed if the turn of the message started before
@@ -80,9 +117,7 @@ pub(in crate::store) fn count_needed_lookups(
     conn: &mut Conn,
     message: &NewOutboundMessage,
 ) -> QueryResult<i64> {
-    let (Some(turn), MessageTransport::Carrier) = (message.turn, message.from.transport()) else {
-        return Ok(0);
-    };
+    let Some(turn) = message.turn.filter(|_| !message.from.channel().is_shown()) else { return Ok(0) };
     let run_started_at = instance::table.select(instance::started_at).single_value();
     let is_from_earlier_run: Option<bool> =
         turns::table.find(turn).select(turns::created_at.nullable().lt(run_started_at)).first(conn)?;

@@ -3,15 +3,16 @@
 pub mod alerts;
 pub mod backlog;
 pub mod callbacks;
-pub mod carrier_cursors;
 pub mod claimed_messages;
 pub mod delivery_reports;
 mod inbound_message_row;
 pub mod inbound_messages;
 pub mod lookups;
 pub mod notifications;
+pub mod opt_out_confirmation;
 pub mod outbox;
 pub(in crate::store) mod outbox_events;
 pub mod outbox_schedule;
 pub mod queued_claim;
 pub mod resend;
+pub mod source_cursors;

@@ -10,8 +10,8 @@ use super::callbacks::CallbackToken;
 use super::delivery_reports::AcceptancePolicy;
 use super::outbox_events::{ChangedMessage, record_changed_messages};
 use super::queued_claim::FirstState;
-use super::{lookups, notifications, outbox_schedule};
-use crate::conversation::routing::transport::MessageTransport;
+use super::{lookups, notifications, opt_out_confirmation, outbox_schedule};
+use crate::conversation::channel::Channel;
 use crate::conversation::text::message_format;
 use crate::conversation::transcript::{Address, ConversationId, OutboxId, TurnId, UserId, UserStatus};
 use crate::store::codec::{convert_integer, ms};
@@ -216,7 +216,10 @@ pub fn claim_message(
         return Ok(SendClaim::NotReady);
     }
     let is_outdated = is_notice && progress_message::is_outdated_progress_message(conn, id)?;
-    if row.opted_out_at.is_some() || row.status == UserStatus::Blocked || is_outdated {
+    // The confirmation of an opt-out is the last message to its user.
+    let is_opted_out =
+        row.opted_out_at.is_some() && !opt_out_confirmation::is_opt_out_confirmation(&row.dedupe_key);
+    if is_opted_out || row.status == UserStatus::Blocked || is_outdated {
         suppress_message(conn, id, now)?;
         return Ok(SendClaim::Dropped);
     }
@@ -316,7 +319,7 @@ struct AcceptedMessageRow {
 /// Outcome of recording an acceptance, which counts only when it is first recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AcceptanceOutcome {
-    First { kind: OutboundKind, transport: MessageTransport, segments: u32 },
+    First { kind: OutboundKind, channel: Channel, segments: u32 },
     Known,
 }
 
@@ -345,21 +348,18 @@ pub fn record_acceptance(
     // `None` if a status callback has already recorded the acceptance.
     let Some((row, changed)) = row else { return Ok(AcceptanceOutcome::Known) };
     changed.record_change(conn, now)?;
-    let transport = row.from_addr.transport();
-    match transport {
-        MessageTransport::Carrier => {
-            let day = Day::from_timestamp(now, &policy.zone);
-            daily_budget::count_segments(conn, row.user_id, &day, row.segments)?;
-        }
-        MessageTransport::Terminal | MessageTransport::Console => {}
+    let channel = row.from_addr.channel();
+    if channel.is_charged() {
+        let day = Day::from_timestamp(now, &policy.zone);
+        daily_budget::count_segments(conn, row.user_id, &day, row.segments)?;
     }
     // A message that was found by the lookup before sending was sent by a run that is missing from this database. Its
     // confirmation prompt has been open since then.
     let opened_at = accepted.created_at.filter(|at| row.lookups_left > 0 && *at < now).unwrap_or(now);
-    if row.kind == OutboundKind::ConfirmPrompt {
+    if row.kind == OutboundKind::ConfirmPrompt && !channel.opens_prompts_when_sent() {
         pending_action::arm_pending_action(conn, id, policy.confirm_for, opened_at)?;
     }
-    Ok(AcceptanceOutcome::First { kind: row.kind, transport, segments: convert_integer(row.segments)? })
+    Ok(AcceptanceOutcome::First { kind: row.kind, channel, segments: convert_integer(row.segments)? })
 }
 
 /// Postpones a message that was certainly not accepted. It is retried at `not_before`, unless a status report has

@@ -19,11 +19,12 @@ use utoipa::ToSchema;
 use super::extract::{JsonBody, PathId};
 use super::users::UserIdentifier;
 use super::{database_unavailable, users};
+use crate::conversation::channel_list;
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::lifecycle;
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::transcript::{Address, ChannelKind, EventId, TurnId, User, UserId, UserStatus};
+use crate::conversation::transcript::{Address, EventId, TurnId, User, UserId, UserStatus};
 use crate::store::conversation::message_results::{self, MessageAction, MessageProgress, MessageResult};
 use crate::store::queue::inbound_messages::AdmissionOutcome;
 use crate::web::auth::Caller;
@@ -271,7 +272,7 @@ async fn store_message(
     let request = RequestIdentity { user: user.id, text: draft.text.clone(), triage: draft.triage };
     let stored_id = external_id.clone();
     let find =
-        move |conn: &mut _| message_results::find_stored_message(conn, ChannelKind::Console, &stored_id);
+        move |conn: &mut _| message_results::find_stored_message(conn, channel_list::CONSOLE, &stored_id);
     if draft.key.is_some()
         && let Some(stored) = console.db.read(find.clone()).await.map_err(database_unavailable)?
     {
@@ -284,7 +285,7 @@ async fn store_message(
     }
     check_user_accepts_messages(user, draft.triage)?;
     let received = ReceivedMessage {
-        channel: ChannelKind::Console,
+        channel: channel_list::CONSOLE,
         external_id,
         from: user.phone.clone(),
         to: Address::console(),
@@ -320,7 +321,7 @@ async fn find_message_before_upgrade(
 ) -> Result<Option<EventId>, ProblemDetails> {
     let external_id = caller.message_origin().to_message_id(&hash_key(&format!("{}:{key}", request.user)));
     let find =
-        move |conn: &mut _| message_results::find_stored_message(conn, ChannelKind::Console, &external_id);
+        move |conn: &mut _| message_results::find_stored_message(conn, channel_list::CONSOLE, &external_id);
     let stored = console.db.read(find).await.map_err(database_unavailable)?;
     let since = console.clock.now() - REPEAT_PERIOD;
     let stored = stored.filter(|stored| stored.received_at >= since);

@@ -1,7 +1,7 @@
 //! Labels for the delivery status of outbound messages: one label for each status, on all pages.
 
 use crate::conversation::delivery_status::DeliveryStatus;
-use crate::messaging::error_codes;
+use crate::messaging::twilio::error_codes;
 use crate::store::conversation::record::delivery::DeliveryFailure;
 use crate::store::conversation::record::messages::OutboundRecord;
 use crate::store::skip_unreadable;

@@ -8,6 +8,7 @@ pub(crate) mod forms;
 pub(crate) mod model;
 pub(crate) mod model_server;
 mod operator;
+pub(crate) mod phone;
 pub(crate) mod program;
 pub(crate) mod reports;
 pub(crate) mod seen;
@@ -30,24 +31,25 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::arr::radarr::Radarr;
 use dialarr::clock::Clock;
+use dialarr::conversation::channel_list;
 use dialarr::conversation::lifecycle::ConversationLifecycle;
 use dialarr::conversation::model_request::{ModelMessage, ModelRequest};
 use dialarr::conversation::people::naming::UserName;
 use dialarr::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
+use dialarr::conversation::routing::senders::Senders;
 use dialarr::conversation::routing::verification::FieldAuthority;
-use dialarr::conversation::transcript::{
-    Address, ChannelKind, PhoneNumber, UserRights, UserRole, UserStatus,
-};
+use dialarr::conversation::transcript::{Address, PhoneNumber, UserRights, UserRole, UserStatus};
 use dialarr::engine;
 use dialarr::engine::HouseholdSettings;
 use dialarr::engine::approvals::user_access::BlockOutcome;
 use dialarr::http::HttpClient;
 use dialarr::llm::scripted::{ScriptedModel, ScriptedReply};
-use dialarr::messaging::fake::{FakeTwilio, InboundForm};
-use dialarr::messaging::signature::SignatureVerifier;
+use dialarr::messaging::twilio::fake::{FakeTwilio, InboundForm};
+use dialarr::messaging::twilio::signature::SignatureVerifier;
+use dialarr::messaging::twilio::{Twilio, TwilioReceiving};
 use dialarr::response_budget::ResponseBudget;
 use dialarr::settings::LiveSettings;
-use dialarr::simulation::{ACCOUNT, SimulatedPeers};
+use dialarr::simulation::SimulatedPeers;
 use dialarr::store::audit::Actor;
 use dialarr::store::conversation::conversations;
 use dialarr::store::database::db::Db;
@@ -215,7 +217,7 @@ impl TestApp {
         self.pass(1);
         let now = self.now();
         let typed = ReceivedMessage {
-            channel: ChannelKind::Local,
+            channel: channel_list::TERMINAL,
             external_id: format!("local-{now}"),
             from: PhoneNumber::parse(phone).unwrap(),
             to: Address::local(),
@@ -363,7 +365,7 @@ impl TestApp {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
         let approve = move |conn: &mut _| {
             let user = users::find_user_by_phone(conn, &phone)?.unwrap();
-            engine::approvals::user_access::approve_user(conn, &user, Actor::Shell, None, now)
+            engine::approvals::user_access::approve_user(conn, &user, Actor::Shell, &Senders::default(), now)
         };
         self.app().db.write(approve).await.unwrap();
     }
@@ -392,15 +394,16 @@ impl World {
         }
         if let Some(tokens) = &setup.tokens {
             let verifier = SignatureVerifier { tokens: tokens.clone(), shared_keys: BTreeMap::new() };
-            blueprint.twilio_verification = Some(Arc::new(web::TwilioVerification {
-                verifier,
-                public_url: setup.public_url.clone(),
-                account_sid: ACCOUNT.to_owned(),
-            }));
+            let mut account = self.peers.twilio.client_account("https://api.twilio.invalid");
+            account.public_url.clone_from(&setup.public_url);
+            let receiving = TwilioReceiving { verifier, ..self.peers.twilio_receiving() };
+            let http = HttpClient::in_process(self.peers.twilio.in_process());
+            let port = Twilio::new(account, http).with_receiving(receiving);
+            blueprint.channels = blueprint.channels.with(Arc::new(port));
         }
         if setup.is_unconfigured {
             blueprint.library = ArrInstances::default();
-            blueprint.channels.carrier = None;
+            blueprint.channels.remove(channel_list::TWILIO);
         }
         if !setup.has_sonarr {
             blueprint.library.series.clear();

@@ -10,7 +10,7 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::Address;
-use dialarr::messaging::fake::{FakeAccount, FakeTwilio};
+use dialarr::messaging::twilio::fake::{FakeAccount, FakeTwilio};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 

@@ -4,8 +4,8 @@ use std::convert::Infallible;
 
 use axum::body::Body;
 use bytes::Bytes;
-use dialarr::messaging::fake::{FakeDelivery, SentMessage};
-use dialarr::messaging::signature::{SIGNATURE_HEADER, sign_form};
+use dialarr::messaging::twilio::fake::{FakeDelivery, SentMessage};
+use dialarr::messaging::twilio::signature::{SIGNATURE_HEADER, sign_form};
 use dialarr::simulation::ACCOUNT;
 use dialarr::web;
 use futures_util::StreamExt;

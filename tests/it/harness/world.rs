@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dialarr::access_rules::SignIn;
-use dialarr::app::{App, AppBlueprint, ApplyError};
+use dialarr::app::{App, AppBlueprint, ApplyError, Polling};
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
@@ -15,6 +15,7 @@ use dialarr::arr::radarr::Radarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::grammar::triage::TriageLevel;
 use dialarr::conversation::model_request::ModelMessage;
+use dialarr::conversation::routing::senders::Senders;
 use dialarr::conversation::transcript::{Address, MediaKind, PhoneNumber, UserRights, UserRole};
 use dialarr::engine::approvals::user_access::BlockOutcome;
 use dialarr::engine::{self, Engine, HouseholdSettings};
@@ -22,8 +23,8 @@ use dialarr::http::{HttpClient, InProcess};
 use dialarr::llm::Model;
 use dialarr::llm::embeddings::Embedder;
 use dialarr::llm::scripted::{ScriptedModel, ScriptedReply};
-use dialarr::messaging::fake::{FakeTwilio, InboundForm};
 use dialarr::messaging::twilio::Twilio;
+use dialarr::messaging::twilio::fake::{FakeTwilio, InboundForm};
 use dialarr::response_budget::ResponseBudget;
 use dialarr::simulation::{self, SimulatedPeers};
 use dialarr::store::audit::Actor;
@@ -44,6 +45,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::expected_events::{EventReport, ExpectedEvents};
+use super::phone::HousePhone;
 use super::reports::{SECRET, report};
 use super::{ANN, PUBLIC_URL, stored};
 
@@ -59,6 +61,7 @@ pub(crate) struct World {
     routing: TriageLevel,
     /// Servers in place of the usual ones.
     moved: MovedServers,
+    house_phone: HousePhone,
     folder: tempfile::TempDir,
 }
 
@@ -92,9 +95,9 @@ impl MovedServers {
         if self.has_other_account {
             let account = twilio.client_account("https://api.other.invalid");
             let carrier = Twilio::new(account, self.client(twilio.in_process()));
-            blueprint.channels.carrier = Some(Arc::new(carrier));
-            blueprint.missed_messages = None;
-            blueprint.settings.number = Some(Address::new(OTHER_NUMBER));
+            blueprint.channels = blueprint.channels.clone().with(Arc::new(carrier));
+            blueprint.polling = Polling::Off;
+            blueprint.settings.senders = Senders::from_addresses(vec![Address::new(OTHER_NUMBER)]);
         }
     }
 }
@@ -142,6 +145,7 @@ impl World {
         let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock.clone()));
         let peers = SimulatedPeers::new(clock, radarr, sonarr, PUBLIC_URL);
         let folder = tempfile::tempdir().unwrap();
+        let house_phone = HousePhone::new(peers.clock.clone());
         Self {
             app: None,
             peers,
@@ -150,6 +154,7 @@ impl World {
             embedder: None,
             routing,
             moved: MovedServers::default(),
+            house_phone,
             folder,
         }
     }
@@ -239,11 +244,12 @@ impl World {
         };
         let mut blueprint = self.peers.blueprint(settings, Some(self.model.clone())).unwrap();
         blueprint.arr_secret = Some(SECRET.into());
-        blueprint.missed_messages = Some(self.peers.missed_messages());
+        blueprint.polling = Polling::On;
         if let Some(embedder) = &self.embedder {
             blueprint.embedder = Some(embedder.clone());
         }
         self.moved.apply(&mut blueprint, &self.peers.twilio);
+        self.house_phone.apply(&mut blueprint);
         // Access to the console is not a part of this simulation.
         blueprint.console.sign_in = SignIn::Open;
         self.app = Some(App::start(db, self.peers.clock.clone(), blueprint).await.unwrap());
@@ -264,6 +270,25 @@ impl World {
     pub(crate) async fn move_carrier(&mut self) {
         self.moved.has_other_account = true;
         self.apply_moves().await;
+    }
+
+    pub(super) fn house_phone(&self) -> &HousePhone {
+        &self.house_phone
+    }
+
+    pub(super) fn house_phone_mut(&mut self) -> &mut HousePhone {
+        &mut self.house_phone
+    }
+
+    /// Applies the channels to the running program.
+    pub(super) async fn apply_channels(&self) {
+        let Some(app) = &self.app else { return };
+        let apply = |current: &AppBlueprint| {
+            let mut changed = current.clone();
+            self.house_phone.apply(&mut changed);
+            Ok::<_, ApplyError>(changed)
+        };
+        app.change_blueprint(apply).await.unwrap();
     }
 
     async fn apply_moves(&self) {
@@ -507,7 +532,7 @@ impl World {
     /// of a reply; it leaves with the next one.
     pub(crate) async fn queue_message(&self, body: &str) {
         let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
-        let (to, from) = (Address::new(ANN), self.peers.missed_messages().number);
+        let (to, from) = (Address::new(ANN), Address::new(simulation::OUR_NUMBER));
         let (key, body, kind) = (format!("notice:{body}"), body.to_owned(), OutboundKind::Reply);
         let queue = move |conn: &mut _| {
             let user = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;

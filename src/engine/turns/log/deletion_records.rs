@@ -94,7 +94,7 @@ impl TurnLog {
             pending_action::finish_claimed_deletion(conn, claimed, report, now)?;
             if let Some((request, text)) = notification {
                 let member = users::load_user(conn, request.user)?;
-                let address = ReplyAddress::load_for_user(conn, &member, settings.number.as_ref())?;
+                let address = ReplyAddress::load_for_user(conn, &member, &settings.senders)?;
                 let key = removal_requests::outcome_notification_key(request.id);
                 outbox::queue_message_once(conn, &address.notification_message(&key, text), now)?;
             }

@@ -167,7 +167,7 @@ fn abandon_without_budget(
         ReservationOutcome::Granted => return Ok(()),
         ReservationOutcome::BudgetReserved => "the calls under way may use up the day's budget",
         ReservationOutcome::Exhausted => {
-            let (number, key) = (settings.number.as_ref(), format!("budget:{day}"));
+            let (number, key) = (&settings.senders, format!("budget:{day}"));
             reply_address::notify_admins(conn, number, &key, BUDGET_SPENT_NOTIFICATION, now)?;
             "the day's budget is spent"
         }

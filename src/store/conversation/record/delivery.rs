@@ -3,8 +3,8 @@
 use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::conversation::channel::Channel;
 use crate::conversation::delivery_status::DeliveryStatus;
-use crate::conversation::routing::transport::MessageTransport;
 use crate::store::QueryResult;
 use crate::store::column_types::StoredJson;
 use crate::store::schema::outbox;
@@ -21,15 +21,13 @@ pub struct DeliveryColumns {
 }
 
 impl DeliveryColumns {
-    pub(in crate::store) fn status(&self, transport: MessageTransport) -> DeliveryStatus {
-        match (self.state, self.reported, transport) {
-            (DeliveryStatus::Queued, ..) if self.error.is_some() => DeliveryStatus::Delayed,
-            (DeliveryStatus::Accepted, _, MessageTransport::Console | MessageTransport::Terminal) => {
-                DeliveryStatus::Shown
-            }
+    pub(in crate::store) fn status(&self, channel: Channel) -> DeliveryStatus {
+        match (self.state, self.reported) {
+            (DeliveryStatus::Queued, _) if self.error.is_some() => DeliveryStatus::Delayed,
+            (DeliveryStatus::Accepted, _) if channel.is_shown() => DeliveryStatus::Shown,
             // Once the carrier has accepted the message, the status that it reports takes precedence.
-            (DeliveryStatus::Accepted, Some(reported), MessageTransport::Carrier) => reported,
-            (state, ..) => state,
+            (DeliveryStatus::Accepted, Some(reported)) => reported,
+            (state, _) => state,
         }
     }
 
@@ -47,23 +45,17 @@ pub struct DeliveryFailure {
     pub meaning: Option<String>,
 }
 
-impl DeliveryFailure {
-    /// Failure that the carrier reports after it has accepted the message.
-    pub(in crate::store) fn from_carrier_code(code: u32) -> Self {
-        Self { code: Some(code), meaning: None }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::transcript::Address;
 
     #[track_caller]
     fn check(from: &str, state: &str, reported: Option<&str>, expected: DeliveryStatus) {
         let state = DeliveryStatus::parse(state).unwrap();
         let reported = reported.map(|value| DeliveryStatus::from_carrier_status(value).unwrap());
         let columns = DeliveryColumns { state, reported, error: None };
-        assert_eq!(columns.status(MessageTransport::from_sender(from)), expected);
+        assert_eq!(columns.status(Address::new(from).channel()), expected);
     }
 
     #[test]

@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::delivery::{DeliveryColumns, DeliveryFailure};
+use crate::conversation::channel::Channel;
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource};
 use crate::conversation::routing::message_origin::MessageOrigin;
-use crate::conversation::routing::transport::MessageTransport;
-use crate::conversation::transcript::{ChannelKind, EventId, OutboxId, TurnId, UserId};
+use crate::conversation::transcript::{Address, EventId, OutboxId, TurnId, UserId};
 use crate::store::codec::parse_media;
 use crate::store::column_types::{StoredCount, StoredJson};
 use crate::store::conversation::record::turn_range::{MessageTimeRange, TurnRange, select_turn_ids};
@@ -29,7 +29,7 @@ pub struct InboundRecord {
     #[serde(skip)]
     #[diesel(column_name = turn_id)]
     pub turn: Option<TurnId>,
-    pub channel: ChannelKind,
+    pub channel: Channel,
     #[diesel(column_name = external_id)]
     carrier_id: String,
     #[diesel(column_name = to_addr)]
@@ -93,12 +93,12 @@ pub struct OutboundRecord {
 }
 
 impl OutboundRecord {
-    pub fn transport(&self) -> MessageTransport {
-        MessageTransport::from_sender(&self.from)
+    pub fn channel(&self) -> Channel {
+        Address::new(&self.from).channel()
     }
 
     pub fn status(&self) -> DeliveryStatus {
-        self.delivery.status(self.transport())
+        self.delivery.status(self.channel())
     }
 
     /// Returns the reason why the message has failed or is delayed.

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::conversation::channel::Channel;
 use crate::conversation::routing::inbound_message::MessageSource;
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::stream_events::{CallPhase, StreamTurnState};
-use crate::conversation::transcript::ChannelKind;
 use crate::store::conversation::conversations::EndReason;
 use crate::store::conversation::record::messages::InboundRecord;
 
@@ -61,7 +61,7 @@ pub(super) fn call_badge(phase: CallPhase) -> StateBadge {
 /// Author of an inbound message, or its source.
 pub(super) fn author_label(message: &InboundRecord, key_names: &HashMap<i64, String>) -> String {
     match message.origin() {
-        MessageOrigin::Sender => channel_label(message.channel, message.via).to_owned(),
+        MessageOrigin::Sender => channel_label(message.channel, message.via),
         MessageOrigin::TestUser => "written in the console".to_owned(),
         MessageOrigin::Button => "you in the console".to_owned(),
         MessageOrigin::ApiKey(key) => {
@@ -71,13 +71,12 @@ pub(super) fn author_label(message: &InboundRecord, key_names: &HashMap<i64, Str
     }
 }
 
-fn channel_label(channel: ChannelKind, via: MessageSource) -> &'static str {
-    match (channel, via) {
-        (ChannelKind::Twilio, MessageSource::Webhook | MessageSource::Local) => "by phone",
-        (ChannelKind::Twilio, MessageSource::Fallback) => "by phone, second attempt",
-        (ChannelKind::Twilio, MessageSource::Recovery) => "by phone, recovered later",
-        (ChannelKind::Console, _) => "written in the console",
-        (ChannelKind::Local, _) => "written in the terminal",
+fn channel_label(channel: Channel, via: MessageSource) -> String {
+    let written = channel.profile().written;
+    match via {
+        MessageSource::Webhook | MessageSource::Poll | MessageSource::Local => written.to_owned(),
+        MessageSource::Fallback => format!("{written}, second attempt"),
+        MessageSource::Recovery => format!("{written}, recovered later"),
     }
 }
 

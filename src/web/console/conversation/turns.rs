@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::labels::{self, StateBadge};
 use crate::conversation::routing::inbound_message::MessageMedia;
 use crate::conversation::routing::route::MessageRef;
-use crate::conversation::routing::transport::MessageTransport;
 use crate::conversation::stream_events::{BlockKind, StreamTurnState};
 use crate::conversation::transcript::{EffectLevel, Responder, ToolArguments};
 use crate::store::console::conversation::ConversationEntries;
@@ -256,10 +255,10 @@ fn sent_view(console: &ConsoleState, entries: &ConversationEntries, message: &Ou
         when: console.display_time(message.written_at),
         state: delivery_labels::delivery_label(message.status()),
         reason: delivery_labels::delivery_reason(message),
-        segments: match message.transport() {
-            MessageTransport::Console | MessageTransport::Terminal => String::new(),
-            MessageTransport::Carrier if message.segments == 1 => "1 segment".to_owned(),
-            MessageTransport::Carrier => format!("{} segments", message.segments),
+        segments: match message.segments {
+            _ if message.channel().is_shown() => String::new(),
+            1 => "1 segment".to_owned(),
+            segments => format!("{segments} segments"),
         },
         has_picture: message.picture.is_some(),
         reactions: reaction_labels(entries, MessageRef::Outbound(message.id)),

@@ -9,8 +9,8 @@ use super::carrier::{FakeAccount, FakeMessage, FakeTwilio, MessageDirection};
 use crate::conversation::routing::inbound_message::MessageMedia;
 use crate::conversation::transcript::Address;
 use crate::messaging::segments::SegmentCount;
-use crate::messaging::signature::{SIGNATURE_HEADER, sign_form};
 use crate::messaging::twilio::WEBHOOK_PATH;
+use crate::messaging::twilio::signature::{SIGNATURE_HEADER, sign_form};
 
 /// Form of a message from a user.
 #[derive(Debug, Clone)]

@@ -12,13 +12,14 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::twilio::Twilio;
+use super::client::Twilio;
 use super::webhook::is_sid;
-use super::{CarrierReceipt, LookupError, OutboundMessage};
+use crate::conversation::channel_list;
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource, ReceivedMessage};
 use crate::conversation::routing::verification::{FieldAuthority, MessageFields};
-use crate::conversation::transcript::{Address, ChannelKind, PhoneNumber};
+use crate::conversation::transcript::{Address, PhoneNumber};
+use crate::messaging::{CarrierReceipt, LookupError, OutboundMessage};
 use crate::telemetry;
 
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -229,7 +230,7 @@ fn into_received(entry: LogEntry, now: Timestamp) -> Option<ReceivedMessage> {
     let url = entry.uri.unwrap_or_default();
     let media = (0..count.min(10)).map(|_| MessageMedia { url: url.clone(), content_type: String::new() });
     Some(ReceivedMessage {
-        channel: ChannelKind::Twilio,
+        channel: channel_list::TWILIO,
         external_id: entry.sid,
         from,
         to: Address::new(entry.to?),

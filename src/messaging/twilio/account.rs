@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use url::form_urlencoded;
 
-use super::twilio::{Twilio, TwilioSender, parse_error_response};
+use super::client::{Twilio, TwilioSender, parse_error_response};
 use crate::conversation::transcript::PhoneNumber;
 use crate::http::HttpError;
 

@@ -206,7 +206,7 @@ mod tests {
 
     use super::{ClaimedSignature, SignatureError, SignatureVerifier, SignedBody, sign_form, signed_url};
 
-    const VECTORS: &str = include_str!("../../tests/data/twilio/signature_vectors.json");
+    const VECTORS: &str = include_str!("../../../tests/data/twilio/signature_vectors.json");
 
     fn vectors() -> Value {
         serde_json::from_str(VECTORS).unwrap()

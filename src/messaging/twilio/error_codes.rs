@@ -133,7 +133,7 @@ mod tests {
 
     use super::{ErrorCodeClass, TABLE, classify_status, look_up_error_code};
 
-    const CODES: &str = include_str!("../../tests/data/twilio/error_codes.json");
+    const CODES: &str = include_str!("../../../tests/data/twilio/error_codes.json");
 
     fn parse_class(name: &str) -> ErrorCodeClass {
         match name {

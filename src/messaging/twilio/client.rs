@@ -1,6 +1,7 @@
 //! Twilio channel: sends one message per request, and classifies the response.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,9 +16,16 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use super::error_codes::{ErrorCodeClass, classify_status, look_up_error_code};
-use super::{CarrierReceipt, LookupError, MessageChannel, OutboundMessage, SendError};
+use super::receiving::{EMPTY_TWIML, TwilioReceiving};
+use super::signature::SIGNATURE_HEADER;
+use crate::conversation::channel::Channel;
+use crate::conversation::channel_list;
 use crate::conversation::routing::verification::MessageFields;
 use crate::http::{HttpClient, HttpError};
+use crate::messaging::{
+    CarrierReceipt, ChannelPort, InboundPage, LookupError, OutboundMessage, Poll, SendError, WebhookContent,
+    WebhookRefusal, WebhookRequest,
+};
 use crate::store::queue::callbacks::CallbackKey;
 use crate::telemetry;
 
@@ -61,13 +69,30 @@ pub enum TwilioSender {
 pub struct Twilio {
     account: TwilioAccount,
     http: HttpClient,
+    /// `None` for an account that only sends.
+    receiving: Option<TwilioReceiving>,
     /// Whether the account was usable in the last request; `None` before the first one.
     last_outcome: Mutex<Option<Result<(), String>>>,
+    /// Ids of the listed messages that were too recent at the last poll. At the next poll they count as missed,
+    /// regardless of our clock.
+    deferred_ids: Mutex<HashSet<String>>,
 }
 
 impl Twilio {
     pub fn new(account: TwilioAccount, http: HttpClient) -> Self {
-        Self { account, http, last_outcome: Mutex::new(None) }
+        Self {
+            account,
+            http,
+            receiving: None,
+            last_outcome: Mutex::new(None),
+            deferred_ids: Mutex::default(),
+        }
+    }
+
+    /// Adds the receiving side of the account.
+    #[must_use]
+    pub fn with_receiving(self, receiving: TwilioReceiving) -> Self {
+        Self { receiving: Some(receiving), ..self }
     }
 
     /// Sends a request to the API, and records whether the account is usable.
@@ -87,13 +112,21 @@ impl Twilio {
         response
     }
 
-    /// Records that a request was abandoned because it took too long.
-    pub(crate) fn record_timeout(&self) {
-        self.record_outcome(Err("reach Twilio: get a response in time".to_owned()));
-    }
-
     fn record_outcome(&self, outcome: Result<(), String>) {
         *self.last_outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+    }
+
+    pub(super) fn account_sid(&self) -> &str {
+        &self.account.account_sid
+    }
+
+    /// Returns the base URL that Twilio signs.
+    pub(super) fn public_url(&self) -> &str {
+        &self.account.public_url
+    }
+
+    pub(super) fn lock_deferred(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.deferred_ids.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn messages_url(&self) -> String {
@@ -158,7 +191,41 @@ impl Twilio {
 }
 
 #[async_trait]
-impl MessageChannel for Twilio {
+impl ChannelPort for Twilio {
+    fn channel(&self) -> Channel {
+        channel_list::TWILIO
+    }
+
+    fn source(&self) -> Option<String> {
+        self.receiving.as_ref().map(|receiving| format!("twilio:{}", receiving.number.as_str()))
+    }
+
+    async fn poll_received(&self, poll: &Poll) -> Result<InboundPage, LookupError> {
+        match &self.receiving {
+            Some(receiving) => self.poll_number(&receiving.number, poll).await,
+            None => Err(LookupError("the account only sends".to_owned())),
+        }
+    }
+
+    fn claims_authenticity(&self, headers: &HeaderMap) -> bool {
+        headers.contains_key(SIGNATURE_HEADER)
+    }
+
+    fn read_webhook(&self, request: &WebhookRequest<'_>) -> Result<WebhookContent, WebhookRefusal> {
+        match &self.receiving {
+            Some(receiving) => self.read_request(receiving, request),
+            None => Err(WebhookRefusal::Unsigned),
+        }
+    }
+
+    fn acknowledgement(&self) -> Option<(&'static str, &'static str)> {
+        Some(("text/xml; charset=utf-8", EMPTY_TWIML))
+    }
+
+    fn record_timeout(&self) {
+        self.record_outcome(Err("reach Twilio: get a response in time".to_owned()));
+    }
+
     fn account_identity(&self) -> Option<String> {
         Some(self.account.resource_url(""))
     }
@@ -311,7 +378,7 @@ mod tests {
     use super::{Twilio, TwilioAccount, TwilioCredentials, TwilioSender};
     use crate::conversation::transcript::{Address, OutboxId};
     use crate::http::HttpClient;
-    use crate::messaging::{CarrierReceipt, MessageChannel, OutboundMessage};
+    use crate::messaging::{CarrierReceipt, ChannelPort, OutboundMessage};
     use crate::store::queue::callbacks::CallbackToken;
 
     fn account(sender: TwilioSender, credentials: TwilioCredentials) -> TwilioAccount {
@@ -336,6 +403,7 @@ mod tests {
             from: Address::new("+15550100000"),
             body: "Added Dune & more".into(),
             media: vec![],
+            valid_for: Duration::from_secs(3600),
             callback_token: CallbackToken::from_stored("0123"),
         }
     }

@@ -6,9 +6,10 @@ use super::fields::FieldFormat::{Address as AddressOf, Count, Digits, OneOf, Sid
 use super::fields::{
     CheckedFields, DecodedForm, DocumentedField, FieldPresence, FormFault, optional_field, required_field,
 };
+use crate::conversation::channel_list;
 use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource, ReceivedMessage};
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::transcript::{Address, ChannelKind, OptKeyword};
+use crate::conversation::transcript::{Address, OptKeyword};
 
 /// Maximum number of media that Twilio delivers with a message.
 pub(super) const MAX_MEDIA: usize = 10;
@@ -96,7 +97,7 @@ pub fn parse_inbound_message(
     // Twilio sends the error of the webhook URL only to the fallback URL.
     let is_fallback = fields.has("ErrorUrl") || fields.has("ErrorCode");
     Ok(ReceivedMessage {
-        channel: ChannelKind::Twilio,
+        channel: channel_list::TWILIO,
         external_id: external_id.to_owned(),
         from: from.phone().map_err(|_| FormFault::InvalidValue)?,
         to: Address::new(fields.required("To")?),

@@ -19,8 +19,8 @@ use url::form_urlencoded;
 use super::carrier::{FakeDelivery, FakeMessage, FakeTwilio, MessageDirection, SendFault, SentMessage};
 use crate::conversation::transcript::Address;
 use crate::http::InProcess;
-use crate::messaging::error_codes::look_up_error_code;
 use crate::messaging::segments::SegmentCount;
+use crate::messaging::twilio::error_codes::look_up_error_code;
 
 const MAX_BODY_UNITS: usize = 1600;
 const MAX_MEDIA: usize = 10;

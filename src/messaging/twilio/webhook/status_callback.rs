@@ -6,7 +6,7 @@ use super::fields::FieldFormat::{Address as AddressOf, Digits, Sid, Text, Versio
 use super::fields::{CheckedFields, DecodedForm, DocumentedField, FormFault, optional_field, required_field};
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::store::queue::callbacks::{CallbackKey, CallbackToken};
-use crate::store::queue::delivery_reports::DeliveryReport;
+use crate::store::queue::delivery_reports::{DeliveryReport, ReportKey};
 
 /// Documented fields of a status callback
 /// (<https://www.twilio.com/docs/messaging/guides/track-outbound-message-status>), with the fields of channels.
@@ -76,8 +76,9 @@ pub fn parse_status_callback(
     Ok(DeliveryReport {
         sid: sid.to_owned(),
         status: status.to_owned(),
-        key: query.0,
+        key: ReportKey::Callback(query.0),
         to: Address::new(fields.required("To")?),
         error_code: fields.get("ErrorCode").and_then(parse_number),
+        error_meaning: None,
     })
 }

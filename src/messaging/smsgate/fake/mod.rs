@@ -1,0 +1,7 @@
+//! Simulated phone with the gateway, for the demo, the simulation and tests.
+
+mod api;
+mod phone;
+mod webhook_events;
+
+pub use phone::{FakePhone, FakePhoneAccount, RadioedText};
