@@ -14,12 +14,12 @@ use crate::background_tasks::BackgroundTasks;
 use crate::channel_poller::PolledChannels;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::configured_users::{self, ConfiguredUsers};
 use crate::connections::monitor::ConnectionMonitor;
 use crate::conversation::channel_list;
 use crate::conversation::transcript::PhoneNumber;
 use crate::doctor::connection_test::{ConnectionTester, TestedParts};
 use crate::doctor::phone::PublicAddress;
-use crate::engine::approvals::user_access::change_operator_number;
 use crate::engine::clock_step::end_uncertain_waits;
 use crate::engine::notifications::send_time::reschedule_notifications;
 use crate::engine::service_moves::end_work_on_earlier_servers;
@@ -39,7 +39,6 @@ use crate::settings::LiveSettings;
 use crate::setup::arr_instance::library_instances;
 use crate::store::boot::{self, Downtime};
 use crate::store::database::db::{Db, DbError};
-use crate::store::people::users::{self, FirstContactRole};
 use crate::store::service_identities::{self, ServiceIdentity};
 use crate::store::turns::budget_blocks;
 use crate::store::{Conn, QueryResult};
@@ -97,6 +96,10 @@ pub enum Polling {
 }
 
 impl AppBlueprint {
+    fn configured_users(&self) -> ConfiguredUsers<'_> {
+        ConfiguredUsers { admin: self.admin.as_ref(), members: &self.members }
+    }
+
     fn polled_channels(&self) -> PolledChannels {
         match self.polling {
             Polling::On => {
@@ -314,8 +317,9 @@ impl App {
         let now = self.clock.now();
         let prepared = blueprint.clone();
         let prepare = move |conn: &mut Conn| {
-            register_users(conn, &prepared, now)?;
-            change_admin(conn, earlier_admin.as_ref(), &prepared, now)?;
+            let (configured, senders) = (prepared.configured_users(), &prepared.settings.senders);
+            configured_users::register_users(conn, configured, now)?;
+            configured_users::change_admin(conn, earlier_admin.as_ref(), configured, senders, now)?;
             end_work_on_earlier_servers(conn, &prepared.identities(), &prepared.settings, now)
         };
         self.db.write(prepare).await?;
@@ -409,34 +413,10 @@ impl App {
     }
 }
 
-fn register_users(conn: &mut Conn, blueprint: &AppBlueprint, now: Timestamp) -> QueryResult<()> {
-    let AppBlueprint { admin, members, .. } = blueprint;
-    if let Some(phone) = admin {
-        users::ensure_user(conn, phone, FirstContactRole::Admin, now)?;
-    }
-    for phone in members {
-        users::ensure_user(conn, phone, FirstContactRole::Member, now)?;
-    }
-    Ok(())
-}
-
-/// Applies a change of the operator's number. An earlier number that is listed as a member keeps its role.
-fn change_admin(
-    conn: &mut Conn,
-    earlier: Option<&PhoneNumber>,
-    blueprint: &AppBlueprint,
-    now: Timestamp,
-) -> QueryResult<()> {
-    let AppBlueprint { admin, members, settings, .. } = blueprint;
-    let Some(number) = admin.as_ref().filter(|number| earlier != Some(number)) else { return Ok(()) };
-    let earlier = earlier.filter(|earlier| !members.contains(earlier));
-    change_operator_number(conn, (earlier, number), &settings.senders, now)
-}
-
 /// Registers the configured users and starts a run.
 fn initialize_store(conn: &mut Conn, blueprint: &AppBlueprint, now: Timestamp) -> QueryResult<Downtime> {
     let settings = &blueprint.settings;
-    register_users(conn, blueprint, now)?;
+    configured_users::register_users(conn, blueprint.configured_users(), now)?;
     let downtime = boot::recover_interrupted_work(conn, now)?;
     if let Downtime::Uncertain(step) = downtime {
         end_uncertain_waits(conn, settings, step, now)?;

@@ -10,6 +10,7 @@ pub mod cli;
 pub mod clock;
 mod clock_watch;
 pub mod config;
+mod configured_users;
 pub mod connections;
 pub mod conversation;
 pub mod doctor;

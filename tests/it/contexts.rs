@@ -72,6 +72,8 @@ async fn forgotten_fact_is_removed_from_the_contexts_of_earlier_texts() {
     app.model_plays([says("Hello.")]);
     app.sms("hello there").await;
     assert!(request_text(&app).contains("known: Dislikes horror"), "{}", request_text(&app));
+    app.model_plays([says("Hello.")]);
+    app.sms("hello again").await;
     app.sms("forget 1").await;
     app.model_plays([says("Hello.")]);
     app.sms("hello once more").await;

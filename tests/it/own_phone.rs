@@ -129,10 +129,10 @@ async fn phone_killed_between_radio_and_record_sends_twice() {
 async fn reply_waits_for_a_phone_that_sleeps_for_an_hour() {
     let world = World::start_with_channels(Channels::Phone).await;
     world.phone().receive_text(ANN, "status");
-    world.phone().set_asleep(true);
+    world.phone().set_sleeping(true);
     world.pass(3600).await;
     assert_eq!(world.phone_texts(), NONE);
-    world.phone().set_asleep(false);
+    world.phone().set_sleeping(false);
     world.pass(120).await;
     let texts = world.phone_texts();
     assert_eq!(texts, ["I was offline and missed your text. Please resend anything you still need."]);
@@ -204,10 +204,10 @@ async fn prompt_that_is_not_sent_in_time_is_withdrawn() {
 async fn yes_after_a_gap_of_the_poll_repeats_the_prompt() {
     let (world, heat) = world_with_heat().await;
     assert_eq!(world.text_to_phone("delete heat").await, [QUESTION]);
-    world.phone().set_asleep(true);
+    world.phone().set_sleeping(true);
     world.pass(90).await;
     world.phone().receive_text(ANN, "yes");
-    world.phone().set_asleep(false);
+    world.phone().set_sleeping(false);
     world.pass(60).await;
     assert_eq!(world.radarr().removed_ids(), [0_i64; 0]);
     assert_eq!(world.phone_texts(), [QUESTION, QUESTION]);

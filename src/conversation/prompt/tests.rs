@@ -209,28 +209,28 @@ fn long_turn(id: i64, length: usize, window_start: Option<i64>) -> PastTurn {
 }
 
 #[track_caller]
-fn check_window(turns: Vec<PastTurn>, started: Option<&FrozenContext>, expected: &[i64]) {
-    let mut turns = share(&turns);
+fn check_window(turns: &[PastTurn], started: Option<&FrozenContext>, expected: &[i64]) {
+    let mut turns = share(turns);
     trim_to_window(&mut turns, started);
     assert_eq!(turns.iter().map(|turn| turn.id.0).collect::<Vec<_>>(), expected);
 }
 
 #[test]
 fn full_window_is_cut_to_half_and_then_grows_again() {
-    check_window((1..=3).map(|id| long_turn(id, 3_900, None)).collect(), None, &[1, 2, 3]);
-    check_window((1..=5).map(|id| long_turn(id, 3_900, None)).collect(), None, &[4, 5]);
+    check_window(&(1..=3).map(|id| long_turn(id, 3_900, None)).collect::<Vec<_>>(), None, &[1, 2, 3]);
+    check_window(&(1..=5).map(|id| long_turn(id, 3_900, None)).collect::<Vec<_>>(), None, &[4, 5]);
     let cut = |id| long_turn(id, 3_900, Some(if id > 5 { 4 } else { 1 }));
-    check_window((1..=6).map(cut).collect(), None, &[4, 5, 6]);
+    check_window(&(1..=6).map(cut).collect::<Vec<_>>(), None, &[4, 5, 6]);
     let many = i64::try_from(MAX_TURNS).unwrap();
     let half: Vec<i64> = (many / 2 + 2..=many).collect();
-    check_window((1..=many).map(|id| long_turn(id, 10, None)).collect(), None, &half);
+    check_window(&(1..=many).map(|id| long_turn(id, 10, None)).collect::<Vec<_>>(), None, &half);
 }
 
 #[test]
 fn started_turn_keeps_its_window() {
     let started = FrozenContext { block: String::new(), window_start: Some(TurnId(2)) };
     let turns = || (1..=6).map(|id| long_turn(id, 3_900, None)).collect();
-    check_window(turns(), Some(&started), &[2, 3, 4, 5, 6]);
+    check_window(&turns(), Some(&started), &[2, 3, 4, 5, 6]);
 }
 
 #[test]

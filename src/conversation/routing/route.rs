@@ -273,7 +273,8 @@ pub fn route_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Rout
 }
 
 fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
-    let honors_opt_out = event.channel.honors_opt_out();
+    let (honors_opt_out, carrier_helps) =
+        (event.channel.honors_opt_out(), event.channel.carrier_answers_help());
     let opt_keyword = effective_opt_keyword(event);
     if honors_opt_out && opt_keyword == Some(OptKeyword::Out) {
         return if event.authority.may_act() {
@@ -293,9 +294,7 @@ fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
             return Route::Skip(NoReplyReason::Unverified);
         }
         Some(OptKeyword::In) if honors_opt_out => return Route::OptIn,
-        Some(OptKeyword::Help) if event.channel.carrier_answers_help() => {
-            return Route::Skip(NoReplyReason::CarrierHelp);
-        }
+        Some(OptKeyword::Help) if carrier_helps => return Route::Skip(NoReplyReason::CarrierHelp),
         Some(OptKeyword::Help) if context.user.status == UserStatus::Active => return Route::Commands,
         Some(_) | None if context.user.opted_out => return Route::Skip(NoReplyReason::OptedOut),
         Some(OptKeyword::In | OptKeyword::Out | OptKeyword::Yes | OptKeyword::Help) | None => {}

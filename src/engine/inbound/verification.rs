@@ -11,7 +11,7 @@ use crate::engine::parts::{EngineParts, LiveParts};
 use crate::messaging::{ChannelPort, LookupError};
 use crate::metrics::Metrics;
 use crate::store::database::db::{Db, DbError};
-use crate::store::queue::inbound_messages::{self, ClaimedFields};
+use crate::store::queue::message_verification::{self, ClaimedFields};
 
 /// Delays in seconds before the retries of a failed verification of an opt-out or opt-in, which must not get lost.
 const RETRY_DELAYS_SECONDS: [u64; 3] = [10, 30, 120];
@@ -34,7 +34,8 @@ impl MessageVerifier {
 
     /// Compares a message with the carrier's record and commits the outcome. The message has no effect before that.
     pub(super) async fn verify_message(&self, event: EventId) -> Result<(), DbError> {
-        let message = self.db.read(move |conn| inbound_messages::load_claimed_fields(conn, event)).await?;
+        let message =
+            self.db.read(move |conn| message_verification::load_claimed_fields(conn, event)).await?;
         let Some(ClaimedFields { channel, id, fields }) = message else { return Ok(()) };
         let delays = if keyword_grammar::parse_opt_keyword(&fields.body).is_some() {
             &RETRY_DELAYS_SECONDS[..]
@@ -50,7 +51,9 @@ impl MessageVerifier {
             outcome = self.compare_with_record(channel, &id, &fields).await;
         }
         let now = self.clock.now();
-        self.db.write(move |conn| inbound_messages::record_verification(conn, event, outcome, now)).await?;
+        self.db
+            .write(move |conn| message_verification::record_verification(conn, event, outcome, now))
+            .await?;
         self.metrics.text_verified(outcome);
         tracing::info!(%event, ?outcome, "compared an ambiguous message with the carrier's record");
         Ok(())

@@ -159,6 +159,10 @@ mod tests {
     use super::super::migration;
     use super::super::write_job::create_job;
     use super::*;
+    use crate::conversation::transcript::{Address, OutboxId};
+    use crate::store::queue::callbacks::CallbackToken;
+    use crate::store::queue::outbox::{DueMessage, OutboundKind};
+    use crate::store::stream::recording;
 
     fn open_connection() -> (TempDir, WriteConnection) {
         let folder = tempfile::tempdir().unwrap();
@@ -197,6 +201,28 @@ mod tests {
         let (second, _second) = create_job(|_| Durability::Synced, |_| Ok(()));
         connection.commit_jobs(&mut vec![insert, first, second]);
         assert_eq!(connection.log_syncs().count(), 1);
+    }
+
+    #[test]
+    fn claimed_message_is_published_after_a_sync() {
+        let (_folder, mut connection) = open_connection();
+        let due = DueMessage {
+            id: OutboxId(1),
+            kind: OutboundKind::Reply,
+            attempt: 1,
+            to: Address::new("+15550100001"),
+            from: Address::new("+15550100000"),
+            body: "Hello.".to_owned(),
+            media: None,
+            token: CallbackToken::from_stored("1"),
+        };
+        let claimed = due.clone();
+        let claim = move |conn: &mut Conn| {
+            recording::record_claimed_message(claimed.clone());
+            insert_instance(conn)
+        };
+        connection.commit_jobs(&mut vec![create_job(|_| Durability::Unsynced, claim).0]);
+        assert_eq!((connection.claimed_messages.take(), connection.log_syncs().count()), (Some(due), 1));
     }
 
     #[test]

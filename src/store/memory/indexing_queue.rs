@@ -143,7 +143,8 @@ pub fn claim_indexing_jobs(
         ))
         .cached()
         .run(conn)?;
-    let calls = load_turn_calls(conn, rows.iter().filter_map(|row| row.turn_id).collect())?;
+    let turns: Vec<TurnId> = rows.iter().filter_map(|row| row.turn_id).collect();
+    let calls = load_turn_calls(conn, &turns)?;
     let into_job = |row: IndexingJobRow| {
         Ok(IndexingJob {
             id: row.id,
@@ -197,11 +198,11 @@ struct TurnCallRow {
 }
 
 /// Loads the tool calls that were called or ran in these turns.
-fn load_turn_calls(conn: &mut Conn, turns: Vec<TurnId>) -> QueryResult<Vec<TurnCallRow>> {
+fn load_turn_calls(conn: &mut Conn, turns: &[TurnId]) -> QueryResult<Vec<TurnCallRow>> {
     if turns.is_empty() {
         return Ok(Vec::new());
     }
-    let turns = pad_list(&turns);
+    let turns = pad_list(turns);
     tool_calls::table
         .filter(tool_calls::turn_id.eq_any(turns.clone()).or(tool_calls::run_turn_id.eq_any(turns)))
         .select(TurnCallRow::as_select())

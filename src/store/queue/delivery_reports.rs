@@ -148,7 +148,7 @@ impl ReportedMessageRow {
         self.kind == OutboundKind::ConfirmPrompt
             && self.from_addr.channel().opens_prompts_when_sent()
             && reported.is_some_and(was_sent)
-            && !self.delivery.is_some_and(|status| status >= DeliveryStatus::Sent)
+            && self.delivery.is_none_or(|status| status < DeliveryStatus::Sent)
     }
 }
 

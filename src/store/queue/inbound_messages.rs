@@ -13,17 +13,16 @@ use crate::conversation::channel::{Channel, SenderKind};
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::{InboundEvent, ReceivedMessage};
 use crate::conversation::routing::message_origin::BUTTON_PREFIX;
-use crate::conversation::routing::verification::{FieldAuthority, MessageFields, VerificationOutcome};
 use crate::conversation::stream_events::{InboundStatus, StreamEventKind};
 use crate::conversation::transcript::{Address, ConversationId, EventId, TurnId, UserId};
 use crate::store::Conn;
-use crate::store::codec::{media_json, ms, parse_media};
+use crate::store::codec::{media_json, ms};
 use crate::store::column_types::{Millis, stored_enum};
 use crate::store::conversation::conversations;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::people::users::{self, FirstContactRole};
-use crate::store::schema::{conversations as conversation_rows, inbound_events, turns, users as people};
+use crate::store::schema::{conversations as conversation_rows, inbound_events, turns};
 use crate::store::stream::recording::{EventOwner, record_event};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,48 +245,6 @@ pub fn load_users_with_work(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
     users.sort_unstable();
     users.dedup();
     Ok(users)
-}
-
-/// Fields of an ambiguous message, which the record of its channel verifies.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClaimedFields {
-    pub channel: Channel,
-    /// Id of the message on the channel.
-    pub id: String,
-    pub fields: MessageFields,
-}
-
-/// Loads the fields that an ambiguous message claims, with the carrier's id of the message.
-pub fn load_claimed_fields(conn: &mut Conn, event: EventId) -> QueryResult<Option<ClaimedFields>> {
-    let row: Option<(InboundMessageRow, Address)> = inbound_events::table
-        .find(event)
-        .filter(inbound_events::authority.eq(FieldAuthority::Ambiguous))
-        .inner_join(people::table)
-        .select((InboundMessageRow::as_select(), people::phone))
-        .first(conn)
-        .optional()?;
-    let Some((row, from)) = row else { return Ok(None) };
-    let fields = MessageFields {
-        from,
-        to: row.to_addr,
-        body: row.body,
-        media_count: parse_media(row.media.as_deref())?.len(),
-    };
-    Ok(Some(ClaimedFields { channel: row.channel, id: row.external_id, fields }))
-}
-
-/// Records the verification of an ambiguous message against the carrier's record.
-pub fn record_verification(
-    conn: &mut Conn,
-    event: EventId,
-    outcome: VerificationOutcome,
-    now: Timestamp,
-) -> QueryResult<()> {
-    let ambiguous = inbound_events::authority.eq(FieldAuthority::Ambiguous);
-    diesel::update(inbound_events::table.find(event).filter(ambiguous))
-        .set((inbound_events::authority.eq(outcome.authority()), inbound_events::updated_at.eq(ms(now))))
-        .execute(conn)
-        .map(drop)
 }
 
 /// Returns whether the outcome of a message is final.
@@ -524,6 +481,7 @@ mod tests {
     use super::*;
     use crate::conversation::channel_list;
     use crate::conversation::routing::inbound_message::MessageSource;
+    use crate::conversation::routing::verification::FieldAuthority;
     use crate::conversation::transcript::PhoneNumber;
     use crate::store::scratch;
 

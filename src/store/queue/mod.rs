@@ -8,6 +8,7 @@ pub mod delivery_reports;
 mod inbound_message_row;
 pub mod inbound_messages;
 pub mod lookups;
+pub mod message_verification;
 pub mod notifications;
 pub mod opt_out_confirmation;
 pub mod outbox;

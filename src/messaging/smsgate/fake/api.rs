@@ -194,7 +194,7 @@ impl FakePhone {
         let mut listed: Vec<&PhoneInboxEntry> =
             state.inbox.iter().filter(|entry| from.is_none_or(|from| entry.sent_at >= from)).collect();
         // The newest first, by the time at which a text was sent.
-        listed.sort_by(|a, b| b.sent_at.cmp(&a.sent_at));
+        listed.sort_by_key(|message| std::cmp::Reverse(message.sent_at));
         let page = page_of(&listed, query);
         let json = page.iter().map(|entry| entry_json(entry)).collect();
         Answer { total: Some(listed.len()), ..Answer::json(200, Value::Array(json)) }

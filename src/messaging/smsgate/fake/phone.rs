@@ -188,7 +188,7 @@ impl FakePhone {
     }
 
     /// Lets the phone sleep or wake. It answers nothing while it sleeps.
-    pub fn set_asleep(&self, is_asleep: bool) {
+    pub fn set_sleeping(&self, is_asleep: bool) {
         let now = self.clock.now();
         let mut state = self.lock_state();
         state.advance(now);
