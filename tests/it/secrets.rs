@@ -84,6 +84,7 @@ fn form_values(server: &str) -> Vec<(SettingGroup, &'static str, String)> {
         "TWILIO_ACCOUNT_SID",
         "TWILIO_PHONE_NUMBER",
         "TWILIO_API_KEY_SID",
+        "SMSGATE_PHONE_NUMBER",
     ];
     let value = |variable: &Variable| match variable.name {
         "PUBLIC_URL" => Some("https://sms.example.org".to_owned()),
