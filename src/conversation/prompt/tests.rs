@@ -229,7 +229,7 @@ fn full_window_is_cut_to_half_and_then_grows_again() {
 #[test]
 fn started_turn_keeps_its_window() {
     let started = FrozenContext { block: String::new(), window_start: Some(TurnId(2)) };
-    let turns = || (1..=6).map(|id| long_turn(id, 3_900, None)).collect();
+    let turns = || (1..=6).map(|id| long_turn(id, 3_900, None)).collect::<Vec<_>>();
     check_window(&turns(), Some(&started), &[2, 3, 4, 5, 6]);
 }
 
