@@ -16,7 +16,7 @@ use dialarr::conversation::transcript::Address;
 use dialarr::doctor::phone::PublicAddress;
 use dialarr::http::HttpClient;
 use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse};
-use dialarr::messaging::fake::{FakeAccount, FakeTwilio};
+use dialarr::messaging::twilio::fake::{FakeAccount, FakeTwilio};
 use futures_util::FutureExt;
 use http::{Response, StatusCode};
 use serde_json::json;
