@@ -120,13 +120,15 @@ fn foreign_database_file_is_refused_unchanged() {
 }
 
 #[test]
-fn failed_or_killed_backup_leaves_no_file() {
+fn failed_or_killed_backup_leaves_no_copy() {
     let cli = Cli::new();
     cli.serve(&[AT_HOME, ANY_PORT]).terminate();
     let backup = |limit: &str| cli.run_script(&format!("{limit}exec \"$0\" backup copy.db"));
 
     let failed = backup(NO_ROOM);
-    assert_eq!((failed.code, cli.names()), (Some(1), vec!["dialarr.db".to_owned()]), "{}", failed.errors);
+    // The mark tells the service that the backup failed.
+    let marked = ["dialarr.db", "dialarr.db.backup-failed"].map(str::to_owned).to_vec();
+    assert_eq!((failed.code, cli.names()), (Some(1), marked), "{}", failed.errors);
 
     assert_eq!(backup(KILLED).code, None);
     assert!(!Path::new(&cli.path("copy.db")).exists());
