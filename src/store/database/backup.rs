@@ -19,7 +19,7 @@ use crate::store::Conn;
 /// Suffix of the file beside the database that marks a failed backup. The command that makes a backup cannot change
 /// tables while the service runs, and only the service sends alerts.
 const FAILURE_MARK: &str = ".backup-failed";
-/// Text for somebody who finds the mark.
+/// Content of the mark, for the operator who finds it.
 const FAILURE_TEXT: &str =
     "The last `dialarr backup` of this database failed. The next one that succeeds removes this file.\n";
 
