@@ -74,8 +74,9 @@ enum Running {
 fn register_users_sql() -> String {
     format!(
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {TEXTS})
-         INSERT INTO users (id, phone, status, created_at, updated_at)
-         SELECT i + 1, printf('+1555%07d', i), 'active', 0, 0 FROM n;
+         INSERT INTO users (id, status, created_at, updated_at) SELECT i + 1, 'active', 0, 0 FROM n;
+         INSERT INTO user_addresses (user_id, address, created_at)
+         SELECT id, printf('+1555%07d', id - 1), 0 FROM users;
          INSERT INTO conversations (user_id, name, started_at, last_activity_at) SELECT id, 'A talk', 0, 0 FROM users;"
     )
 }

@@ -3,8 +3,8 @@
 PRAGMA foreign_keys = ON;
 BEGIN;
 CREATE TEMP TABLE people AS
-    SELECT row_number() OVER (ORDER BY id) - 1 AS place, id, phone, count(*) OVER () AS many FROM users
-    WHERE phone IS NOT NULL;
+    SELECT row_number() OVER (ORDER BY user_id) - 1 AS place, user_id AS id, address AS phone, count(*) OVER () AS many
+    FROM user_addresses;
 CREATE TEMP TABLE said AS
     WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 500000)
     SELECT n, id AS user_id, phone, (n / many) / 12 * many + place + 1 AS conversation,

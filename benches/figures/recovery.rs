@@ -56,7 +56,7 @@ async fn fill(stage: &Stage, phones: &[String]) {
                 let received = ReceivedMessage {
                     channel: channel_list::TWILIO,
                     external_id: format!("SM{:032x}", u64::from(text) << 32 | place as u64),
-                    from: phone.clone(),
+                    from: phone.into(),
                     to: Address::new("+15550100000"),
                     body: "what is downloading".to_owned(),
                     media: Vec::new(),

@@ -75,7 +75,7 @@ fn received_message(from: &PhoneNumber, body: String) -> ReceivedMessage {
     ReceivedMessage {
         channel: channel_list::TERMINAL,
         external_id: format!("local-{}-{:08x}", now.as_millisecond(), rand::random::<u32>()),
-        from: from.clone(),
+        from: from.into(),
         to: Address::local(),
         body,
         media: Vec::new(),

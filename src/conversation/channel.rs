@@ -19,6 +19,7 @@ pub struct ChannelProfile {
     /// Way in which a message was written, as the console shows it, such as "by phone".
     pub written: &'static str,
     pub addresses: AddressForm,
+    pub user_names: UserNames,
     pub senders: SenderKind,
     pub opt_out: OptOutPolicy,
     pub delivery: DeliveryKnowledge,
@@ -34,7 +35,22 @@ pub enum AddressForm {
     /// Our address is this word, and users have their phone number.
     Fixed(&'static str),
     /// Each address begins with one of these prefixes, which end with a colon or are empty.
-    Prefixed(&'static [&'static str]),
+    Prefixed(&'static [AddressPrefix]),
+}
+
+/// Prefix of addresses, and the messenger that people know them by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AddressPrefix {
+    pub prefix: &'static str,
+    pub messenger: &'static str,
+}
+
+/// Names by which a channel knows users.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserNames {
+    PhoneNumbers,
+    /// Accounts of the channel.
+    Accounts,
 }
 
 /// Parties that can send messages on a channel.

@@ -1,8 +1,8 @@
 //! List of the registered channels. Each has a folder or a file in `messaging`, with the code of its port.
 
 use super::channel::{
-    AddressForm, Alphabet, Channel, ChannelProfile, ContentSupport, DeliveryKnowledge, MessageCost,
-    OptOutPolicy, PromptOpening, ReceivingWays, SenderKind,
+    AddressForm, AddressPrefix, Alphabet, Channel, ChannelProfile, ContentSupport, DeliveryKnowledge,
+    MessageCost, OptOutPolicy, PromptOpening, ReceivingWays, SenderKind, UserNames,
 };
 
 /// Our address in the console.
@@ -16,7 +16,12 @@ pub const TWILIO: Channel = Channel::from_profile(&ChannelProfile {
     account_slot: "carrier",
     metric_label: "phone",
     written: "by phone",
-    addresses: AddressForm::Prefixed(&["", "whatsapp:", "rcs:"]),
+    addresses: AddressForm::Prefixed(&[
+        AddressPrefix { prefix: "", messenger: "sms" },
+        AddressPrefix { prefix: "whatsapp:", messenger: "whatsapp" },
+        AddressPrefix { prefix: "rcs:", messenger: "rcs" },
+    ]),
+    user_names: UserNames::PhoneNumbers,
     senders: SenderKind::Anyone,
     opt_out: OptOutPolicy::Carrier,
     delivery: DeliveryKnowledge::Reported,
@@ -42,7 +47,8 @@ pub const SMSGATE: Channel = Channel::from_profile(&ChannelProfile {
     account_slot: "smsgate",
     metric_label: "own_phone",
     written: "by phone",
-    addresses: AddressForm::Prefixed(&[SMSGATE_PREFIX]),
+    addresses: AddressForm::Prefixed(&[AddressPrefix { prefix: SMSGATE_PREFIX, messenger: "sms" }]),
+    user_names: UserNames::PhoneNumbers,
     senders: SenderKind::Anyone,
     opt_out: OptOutPolicy::Ours,
     delivery: DeliveryKnowledge::Polled,
@@ -67,6 +73,7 @@ pub const CONSOLE: Channel = Channel::from_profile(&ChannelProfile {
     metric_label: "console",
     written: "written in the console",
     addresses: AddressForm::Fixed(CONSOLE_ADDRESS),
+    user_names: UserNames::PhoneNumbers,
     senders: SenderKind::Console,
     opt_out: OptOutPolicy::Ignored,
     delivery: DeliveryKnowledge::Shown,
@@ -83,6 +90,7 @@ pub const TERMINAL: Channel = Channel::from_profile(&ChannelProfile {
     metric_label: "terminal",
     written: "written in the terminal",
     addresses: AddressForm::Fixed(TERMINAL_ADDRESS),
+    user_names: UserNames::PhoneNumbers,
     senders: SenderKind::Terminal,
     opt_out: OptOutPolicy::Ignored,
     delivery: DeliveryKnowledge::Shown,
@@ -121,12 +129,25 @@ pub fn split_prefix(address: &str) -> (Channel, &str) {
     let scheme = address.split_once(':').map_or("", |(scheme, _)| &address[..=scheme.len()]);
     let has_address = |channel: &&Channel| match channel.profile().addresses {
         AddressForm::Fixed(own) => own == address,
-        AddressForm::Prefixed(prefixes) => !scheme.is_empty() && prefixes.contains(&scheme),
+        AddressForm::Prefixed(prefixes) => {
+            !scheme.is_empty() && prefixes.iter().any(|known| known.prefix == scheme)
+        }
     };
     match CHANNELS.iter().find(has_address) {
         Some(channel) if channel.is_remote() => (*channel, scheme),
         Some(channel) => (*channel, ""),
         None => (TWILIO, ""),
+    }
+}
+
+/// Returns the messenger of an address of ours, as people name it.
+pub fn messenger(address: &str) -> &'static str {
+    let (channel, prefix) = split_prefix(address);
+    match channel.profile().addresses {
+        AddressForm::Fixed(own) => own,
+        AddressForm::Prefixed(prefixes) => {
+            prefixes.iter().find(|known| known.prefix == prefix).map_or("", |known| known.messenger)
+        }
     }
 }
 

@@ -25,3 +25,4 @@ pub mod title_requests;
 pub mod tool_schema;
 pub mod transcript;
 pub mod turn;
+pub mod user_address;

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 pub use super::call_failure::{CallFailure, FailureCode};
 use super::tool_schema::ToolSchema;
+pub use super::user_address::UserAddress;
 use super::{channel::Channel, channel_list};
 
 macro_rules! id {
@@ -31,7 +32,9 @@ id!(
     /// Row of `tool_calls`, unlike [`CallId`], which the model sees.
     CallRow,
     /// Row of `outbox`: an outbound message.
-    OutboxId
+    OutboxId,
+    /// Row of `user_addresses`.
+    AddressId
 );
 
 /// Phone number in E.164 format: `+`, then 7 to 15 digits that do not start with 0.
@@ -109,6 +112,11 @@ impl Address {
         channel_list::split_prefix(&self.0).1
     }
 
+    /// Returns the messenger of an address of ours, such as "sms" or "whatsapp".
+    pub fn messenger(&self) -> &'static str {
+        channel_list::messenger(&self.0)
+    }
+
     /// Returns the phone number of the address, without its prefix.
     pub fn phone(&self) -> Result<PhoneNumber, InvalidPhoneNumber> {
         PhoneNumber::parse(&self.0[self.prefix().len()..])
@@ -163,10 +171,13 @@ impl UserRights {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     pub id: UserId,
-    pub phone: PhoneNumber,
+    /// First address of the user; `None` for an erased user.
+    pub address: Option<UserAddress>,
     pub name: Option<String>,
     pub status: UserStatus,
     pub rights: UserRights,
+    /// True if nothing may be sent to the address of the processed message; without a message, if nothing may be sent to
+    /// any address.
     pub opted_out: bool,
     /// True for a fictional user created in the console: messages to this user are never sent to a phone.
     pub test: bool,

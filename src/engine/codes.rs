@@ -1,6 +1,7 @@
-//! Codes of confirmation prompts, and codes with which admins answer open approvals.
+//! Codes of confirmation prompts, codes with which admins answer open approvals, and codes that link addresses.
 
 use crate::conversation::people::admin_commands::ApprovalCode;
+use crate::conversation::people::linking::LinkCode;
 
 /// Source of codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +17,19 @@ impl CodeSource {
         match self {
             Self::Random => format!("{:04}", rand::random_range(0..10_000_u16)),
             Self::Fixed(code) => format!("{code:02}"),
+        }
+    }
+
+    /// Returns a generator of codes that link an address. The caller draws codes until one is unused.
+    pub(crate) fn link_codes(self) -> impl FnMut() -> LinkCode {
+        let mut drawn = 0;
+        move || {
+            let number = match self {
+                Self::Random => rand::random_range(0..1_000_000),
+                Self::Fixed(code) => (u32::from(code) * 10_101 + drawn) % 1_000_000,
+            };
+            drawn += 1;
+            LinkCode::from_number(number).unwrap_or_else(|| unreachable!("the number is below 1,000,000"))
         }
     }
 

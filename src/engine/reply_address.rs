@@ -5,9 +5,10 @@ use jiff::Timestamp;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::senders::Senders;
 use crate::conversation::text::message_format::{self, EmojiPolicy, MessagePage};
-use crate::conversation::transcript::{Address, EventId, TurnId, User};
+use crate::conversation::transcript::{Address, AddressId, EventId, TurnId, User, UserAddress};
 use crate::conversation::turn::FallbackReply;
 use crate::messaging::segments::{SegmentCount, spell_in_fewer_segments};
+use crate::store::people::addresses::{self, MessageRoute};
 use crate::store::people::users;
 use crate::store::queue::inbound_messages::MessageOutcome;
 use crate::store::queue::outbox::{self, NewOutboundMessage, OutboundKind};
@@ -21,6 +22,7 @@ pub(super) struct ReplyAddress {
     /// Prefix of message keys, such as `turn:42`.
     source: String,
     turn: Option<TurnId>,
+    address: Option<(AddressId, UserAddress)>,
     to: Address,
     from: Address,
     emoji: EmojiPolicy,
@@ -43,12 +45,15 @@ impl ReplyAddress {
             true => Address::console(),
             false => events.last().map_or_else(|| Address::new(""), |event| event.to.clone()),
         };
-        let to = Address::new(format!("{}{}", from.prefix(), user.phone.as_str()));
+        let address = events.last().and_then(|event| event.from.clone()).filter(|_| !user.test);
+        let to =
+            address_behind(&from, address.as_ref().map(|(_, address)| address).or(user.address.as_ref()));
         let inbound_text: String = events.iter().map(|event| event.body.as_str()).collect();
         Self {
             user,
             source: String::new(),
             turn: None,
+            address,
             to,
             from,
             emoji: EmojiPolicy::from_text(&inbound_text),
@@ -64,11 +69,12 @@ impl ReplyAddress {
     /// Returns the reply address for a stored message that cannot be parsed. `to` is our address that received it.
     pub(super) fn from_unreadable_message(user: &User, event: EventId, to: Address) -> Self {
         let from = if user.test { Address::console() } else { to };
-        let to = Address::new(format!("{}{}", from.prefix(), user.phone.as_str()));
+        let to = address_behind(&from, user.address.as_ref());
         Self {
             user: user.clone(),
             source: format!("event:{event}"),
             turn: None,
+            address: None,
             to,
             from,
             emoji: EmojiPolicy::Remove,
@@ -116,21 +122,45 @@ impl ReplyAddress {
     }
 
     /// Loads the address of a user for a message that is not a reply. Such a message is sent on the channel that the user
-    /// last used, from our current address there.
+    /// prefers or last used, from our current address there.
     pub(super) fn load_for_user(conn: &mut Conn, user: &User, senders: &Senders) -> QueryResult<Self> {
-        let last_address = match user.test {
-            true => Some(Address::console()),
-            false => senders.choose(users::load_last_address(conn, user.id)?),
+        let route = addresses::load_message_route(conn, user.id)?;
+        Ok(Self::from_route(user, route, senders))
+    }
+
+    /// Loads one address of a user, for a message that is not a reply.
+    pub(super) fn load_for_address(
+        conn: &mut Conn,
+        user: &User,
+        address: AddressId,
+        senders: &Senders,
+    ) -> QueryResult<Self> {
+        let route = addresses::load_route_to(conn, address)?;
+        Ok(Self::from_route(user, route, senders))
+    }
+
+    fn from_route(user: &User, route: MessageRoute, senders: &Senders) -> Self {
+        let MessageRoute { our_address, address } = route;
+        let from = match (user.test, &address) {
+            (true, _) => Some(Address::console()),
+            (false, Some((_, address))) => senders.choose(our_address, address),
+            (false, None) => None,
         };
-        let from = last_address.unwrap_or_else(Address::local);
-        let to = Address::new(format!("{}{}", from.prefix(), user.phone.as_str()));
+        let from = from.unwrap_or_else(Address::local);
+        let to = address_behind(&from, address.as_ref().map(|(_, address)| address));
+        let address = address.filter(|_| !user.test);
         let source = String::new();
-        Ok(Self { user: user.clone(), source, turn: None, to, from, emoji: EmojiPolicy::Remove })
+        Self { user: user.clone(), source, turn: None, address, to, from, emoji: EmojiPolicy::Remove }
     }
 
     /// Returns our address that sends the messages.
     pub(super) fn our_address(&self) -> Address {
         self.from.clone()
+    }
+
+    /// Returns the user's address; `None` if messages are only shown.
+    pub(super) fn user_address(&self) -> Option<UserAddress> {
+        self.address.as_ref().map(|(_, address)| address.clone())
     }
 
     /// Creates a notification as one message of any length. `key` is an idempotency key: the notification is sent once.
@@ -154,6 +184,7 @@ impl ReplyAddress {
         NewOutboundMessage {
             key: format!("{}:{key_suffix}", self.source),
             user: self.user.id,
+            address: self.address.as_ref().map(|(id, _)| *id),
             turn: self.turn,
             kind,
             to: self.to.clone(),
@@ -163,6 +194,11 @@ impl ReplyAddress {
             segments,
         }
     }
+}
+
+/// Returns the user's address as messages from our address name it.
+fn address_behind(from: &Address, address: Option<&UserAddress>) -> Address {
+    Address::new(format!("{}{}", from.prefix(), address.map_or("", UserAddress::name)))
 }
 
 /// Prepends a sentence to `text`. A numbered list starts on a new line.

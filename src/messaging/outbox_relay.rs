@@ -371,8 +371,12 @@ impl OutboxRelay {
     /// Moves a message of a channel that is not configured to our default address. Returns whether there is one.
     async fn move_to_default(&self, due: &DueMessage) -> Result<bool, DbError> {
         let settings = self.parts.settings.current();
-        let default = settings.senders.default_address().cloned();
-        let Some(sender) = default.filter(|sender| self.channel_for(sender).is_some()) else {
+        // Only a phone number is known on more than one channel.
+        let sender = match due.to.phone() {
+            Ok(phone) => settings.senders.choose(None, &phone.into()),
+            Err(_) => None,
+        };
+        let Some(sender) = sender.filter(|sender| self.channel_for(sender).is_some()) else {
             return Ok(false);
         };
         let (id, now) = (due.id, self.parts.clock.now());

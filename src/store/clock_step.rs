@@ -14,8 +14,9 @@ use super::memory::indexing_queue::PENDING as TO_INDEX;
 use super::queue::inbound_messages;
 use super::queue::outbox::OPEN;
 use super::schema::{
-    additions, agent_responses, approvals, arr_events, inbound_events, instance, offsets, outbox, pauses,
-    pending_actions, requests, sessions, sign_in_links, tool_call_items, tool_calls, turns, users,
+    additions, agent_responses, approvals, arr_events, inbound_events, instance, link_codes, offsets, outbox,
+    pauses, pending_actions, requests, sessions, sign_in_links, tool_call_items, tool_calls, turns,
+    user_addresses, users,
 };
 use crate::conversation::routing::inbound_message::MessageSource;
 use crate::conversation::transcript::UserId;
@@ -145,10 +146,11 @@ pub fn end_time_limited_access(conn: &mut Conn, step: SignedDuration, now: Times
     }
     diesel::delete(sessions::table).execute(conn)?;
     diesel::delete(sign_in_links::table).execute(conn)?;
+    diesel::delete(link_codes::table).execute(conn)?;
     let step_ms = i64::try_from(step.as_millis()).unwrap_or(0);
     diesel::update(additions::table).set(additions::at.eq(additions::at + step_ms)).execute(conn)?;
-    diesel::update(users::table.filter(users::opt_word_at.gt(ms(now))))
-        .set(users::opt_word_at.eq(ms(now)))
+    diesel::update(user_addresses::table.filter(user_addresses::opt_word_at.gt(ms(now))))
+        .set(user_addresses::opt_word_at.eq(ms(now)))
         .execute(conn)?;
     diesel::update(users::table.filter(users::waiting_since.gt(ms(now))))
         .set(users::waiting_since.eq(ms(now)))
@@ -178,7 +180,8 @@ mod tests {
     use jiff::tz::TimeZone;
 
     use super::super::confirmation::approvals::{self, ApprovalKind, NewApproval};
-    use super::super::people::users::{self, FirstContactRole, OptOutcome};
+    use super::super::people::addresses::{self, OptOutcome, OptTarget};
+    use super::super::people::users::{self, FirstContactRole};
     use super::super::queue::delivery_reports::AcceptancePolicy;
     use super::super::queue::outbox::{NewOutboundMessage, OutboundKind, SendClaim};
     use super::super::queue::source_cursors::{self, SourceCursor};
@@ -212,6 +215,7 @@ mod tests {
         let message = NewOutboundMessage {
             key: "turn:1:reply".into(),
             user: create_user(conn),
+            address: None,
             turn: None,
             kind: OutboundKind::Reply,
             to: Address::new("+15550100001"),
@@ -316,10 +320,16 @@ mod tests {
     fn opt_out_after_a_clock_step_back_overrides_an_earlier_opt_in() {
         let mut conn = scratch();
         let ann = create_user(&mut conn);
-        users::opt_in(&mut conn, ann, noon(), noon()).unwrap();
+        addresses::opt_in(&mut conn, OptTarget { user: ann, address: None }, noon(), noon()).unwrap();
         let now = noon() - HOUR;
-        assert_eq!(users::opt_out(&mut conn, ann, now, now), Ok(OptOutcome::Overtaken));
+        assert_eq!(
+            addresses::opt_out(&mut conn, OptTarget { user: ann, address: None }, now, now),
+            Ok(OptOutcome::Overtaken)
+        );
         end_time_limited_access(&mut conn, -HOUR, now).unwrap();
-        assert_eq!(users::opt_out(&mut conn, ann, now + SECOND, now + SECOND), Ok(OptOutcome::Changed));
+        assert_eq!(
+            addresses::opt_out(&mut conn, OptTarget { user: ann, address: None }, now + SECOND, now + SECOND),
+            Ok(OptOutcome::Changed)
+        );
     }
 }

@@ -42,7 +42,7 @@ pub use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::stream_events::EventSeq;
 pub use crate::conversation::stream_events::{BlockKind, CallPhase, StreamTurnState};
 use crate::conversation::transcript::{
-    Address, CallRow, ConversationId, EventId, OutboxId, PhoneNumber, TurnId, UserId,
+    Address, AddressId, CallRow, ConversationId, EventId, OutboxId, TurnId, UserAddress, UserId,
 };
 pub use crate::conversation::transcript::{
     EffectLevel, MediaKind, QuotaKind, Responder, UserRole, UserStatus,
@@ -179,7 +179,7 @@ macro_rules! id_columns {
     )+};
 }
 
-id_columns!(CallRow, ConversationId, EventId, EventSeq, GroupId, OutboxId, TurnId, UserId);
+id_columns!(AddressId, CallRow, ConversationId, EventId, EventSeq, GroupId, OutboxId, TurnId, UserId);
 
 /// Implements `FromSql` for types whose columns hold text.
 macro_rules! text_columns {
@@ -203,7 +203,7 @@ macro_rules! text_columns {
 text_columns! {
     Address: |text| Some(Self::new(text));
     ConfirmationCode: Self::parse;
-    PhoneNumber: |text| Self::parse(text).ok();
+    UserAddress: Self::parse;
 }
 
 /// Enum that columns hold as text.

@@ -241,6 +241,7 @@ diesel::table! {
         wants_answer -> Bool,
         conversation_id -> Nullable<BigInt>,
         authority -> FieldAuthority,
+        address_id -> Nullable<BigInt>,
     }
 }
 
@@ -267,6 +268,20 @@ diesel::table! {
         identity -> Text,
         library_id -> BigInt,
         catalog_id -> BigInt,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
+    link_codes (id) {
+        id -> BigInt,
+        user_id -> Nullable<BigInt>,
+        code -> Text,
+        new_address_id -> Nullable<BigInt>,
+        misses -> BigInt,
+        created_at -> Timestamp,
+        expires_at -> Timestamp,
     }
 }
 
@@ -366,6 +381,7 @@ diesel::table! {
         conversation_id -> Nullable<BigInt>,
         callback_word -> Nullable<Text>,
         lookups_left -> BigInt,
+        address_id -> Nullable<BigInt>,
     }
 }
 
@@ -610,6 +626,20 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
+    user_addresses (id) {
+        id -> BigInt,
+        user_id -> BigInt,
+        address -> Text,
+        opted_out_at -> Nullable<Timestamp>,
+        opt_word_at -> Nullable<Timestamp>,
+        preferred_from -> Nullable<Text>,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
     user_facts (id) {
         id -> BigInt,
         user_id -> BigInt,
@@ -630,14 +660,12 @@ diesel::table! {
 
     users (id) {
         id -> BigInt,
-        phone -> Text,
         display_name -> Nullable<Text>,
         status -> UserStatus,
         role -> UserRole,
         can_add -> Bool,
         can_delete -> Bool,
         can_4k -> Bool,
-        opted_out_at -> Nullable<Timestamp>,
         created_at -> Timestamp,
         updated_at -> Timestamp,
         name_asks -> BigInt,
@@ -646,7 +674,6 @@ diesel::table! {
         movie_limit -> Nullable<BigInt>,
         season_limit -> Nullable<BigInt>,
         forgotten_at -> Nullable<Timestamp>,
-        opt_word_at -> Nullable<Timestamp>,
         notify -> Bool,
         quiet_from -> Nullable<BigInt>,
         quiet_to -> Nullable<BigInt>,
@@ -669,7 +696,10 @@ diesel::joinable!(conversations -> users (user_id));
 diesel::joinable!(follows -> users (user_id));
 diesel::joinable!(inbound_events -> conversations (conversation_id));
 diesel::joinable!(inbound_events -> turns (turn_id));
+diesel::joinable!(inbound_events -> user_addresses (address_id));
 diesel::joinable!(inbound_events -> users (user_id));
+diesel::joinable!(link_codes -> user_addresses (new_address_id));
+diesel::joinable!(link_codes -> users (user_id));
 diesel::joinable!(llm_steps -> turns (turn_id));
 diesel::joinable!(memory_group_members -> memory_groups (group_id));
 diesel::joinable!(memory_group_members -> users (user_id));
@@ -677,6 +707,7 @@ diesel::joinable!(notices -> outbox (outbox_id));
 diesel::joinable!(notices -> users (user_id));
 diesel::joinable!(outbox -> conversations (conversation_id));
 diesel::joinable!(outbox -> turns (turn_id));
+diesel::joinable!(outbox -> user_addresses (address_id));
 diesel::joinable!(outbox -> users (user_id));
 diesel::joinable!(pending_actions -> conversations (conversation_id));
 diesel::joinable!(pending_actions -> outbox (prompt_outbox_id));
@@ -693,6 +724,7 @@ diesel::joinable!(tool_calls -> inbound_events (confirmed_by));
 diesel::joinable!(turns -> conversations (conversation_id));
 diesel::joinable!(turns -> users (user_id));
 diesel::joinable!(usage -> users (user_id));
+diesel::joinable!(user_addresses -> users (user_id));
 diesel::joinable!(user_facts -> inbound_events (event_id));
 diesel::joinable!(user_facts -> users (user_id));
 
@@ -714,6 +746,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     inbound_events,
     instance,
     library_samples,
+    link_codes,
     llm_steps,
     memory_group_members,
     memory_groups,
@@ -735,6 +768,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     tool_calls,
     turns,
     usage,
+    user_addresses,
     user_facts,
     users,
 );

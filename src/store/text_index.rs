@@ -194,8 +194,10 @@ mod tests {
     /// Creates a database with outbound messages 1 to `count`, each with the word "heat" and its number.
     fn create_messages(count: i64) -> Conn {
         let mut conn = scratch();
-        conn.batch_execute("INSERT INTO users (id, phone, status, created_at, updated_at) VALUES (1, '+15550100001', 'active', 0, 0)")
-            .unwrap();
+        conn.batch_execute(
+            "INSERT INTO users (id, status, created_at, updated_at) VALUES (1, 'active', 0, 0)",
+        )
+        .unwrap();
         add_messages(&mut conn, 1, count);
         conn
     }

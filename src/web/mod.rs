@@ -49,7 +49,7 @@ use crate::store::queue::delivery_reports::AcceptancePolicy;
 use console::health as health_page;
 use console::{
     assets, audit, conversation, deliveries, facts, home, keys, memory, settings, setup_assistant,
-    setup_webhooks, sign_in, spend, user, user_settings, users,
+    setup_webhooks, sign_in, spend, user, user_addresses, user_settings, users,
 };
 use console_state::ConsoleState;
 use health::HealthChecker;
@@ -132,10 +132,14 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/wishes/{id}/approve", post(home::actions::approve_removal))
         .route("/wishes/{id}/deny", post(home::actions::deny_removal))
         .route("/users", get(users::show_users))
+        .route("/users/admin-code", post(users::create_admin_code))
         .route("/users/{id}", get(user::show_user))
         .route("/users/{id}/approve", post(user_settings::approve_user))
         .route("/users/{id}/block", post(user_settings::block_user))
         .route("/users/{id}/lift-suspension", post(user_settings::lift_suspension))
+        .route("/users/{id}/addresses", post(user_addresses::link_address))
+        .route("/users/{id}/addresses/unlink", post(user_addresses::unlink_address))
+        .route("/users/{id}/merge", get(user_addresses::show_merge).post(user_addresses::merge_users))
         .route("/users/{id}/settings", post(user_settings::change_settings))
         .route("/users/{id}/forget", post(user_settings::erase_user))
         .route("/users/{id}/export", post(user_settings::export_user))

@@ -5,7 +5,7 @@ CREATE TEMP TABLE days AS
     WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 50000)
     SELECT n, CAST(unixepoch('subsec') * 1000 AS INTEGER) - (50000 - n) * 60000 AS at FROM n;
 INSERT INTO conversations(id, user_id, name, started_at, last_activity_at)
-    SELECT 1, (SELECT id FROM users WHERE phone = '+15550100002'), 'long', min(at), max(at) FROM days;
+    SELECT 1, (SELECT user_id FROM user_addresses WHERE address = '+15550100002'), 'long', min(at), max(at) FROM days;
 INSERT INTO turns(id, user_id, conversation_id, kind, state, step, prompt, response_text, deadline_at,
         created_at, updated_at, finished_at)
     SELECT n, (SELECT user_id FROM conversations), 1, 'chat', 'COMPLETED', 2,

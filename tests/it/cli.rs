@@ -258,7 +258,7 @@ fn chat_with_only_an_admin_answers_by_keyword() {
     insta::assert_snapshot!(ended.output, @r#"
     You can text: ADD, SEARCH, HAVE or REMOVE title, STATUS, UPCOMING, TELL ME, MORE, RESET. A number picks from a list.
     What I know: WHAT DO YOU KNOW, FORGET number or ALL.
-    Notifications: NOTIFY OFF or ON, QUIET 22-7.
+    Notifications: NOTIFY OFF or ON, QUIET 22-7. LINK phone.
     Admins: USERS, APPROVE, DENY or BLOCK code, QUOTA name +5, TELL EVERYONE text, PAUSE, RESUME.
     No library is set up for that. An admin has to check it.
     Hi! You can text "add Paddington" or "what's new".

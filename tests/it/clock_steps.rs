@@ -121,7 +121,8 @@ async fn stop_counts_after_a_start_before_a_clock_step_back() {
     world.sms("START").await;
     world.set_clock(-HOUR).await;
     world.sms("STOP").await;
-    let opted_out = "SELECT opted_out_at IS NOT NULL AS line FROM users WHERE phone = '+15550100002'";
+    let opted_out =
+        "SELECT opted_out_at IS NOT NULL AS line FROM user_addresses WHERE address = '+15550100002'";
     assert_eq!(world.lines(opted_out).await, ["1"]);
 }
 

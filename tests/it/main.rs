@@ -46,6 +46,7 @@ mod intervening;
 mod joining;
 mod json_faults;
 mod lifecycle;
+mod linking;
 mod memory;
 mod metrics;
 mod missed;

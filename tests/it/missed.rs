@@ -131,7 +131,7 @@ async fn recovered_message_and_its_neighbors_count_once_towards_the_limit() {
     let recovered = ReceivedMessage {
         channel: channel_list::TWILIO,
         external_id: "SM-recovered".to_owned(),
-        from: PhoneNumber::parse(ANN).unwrap(),
+        from: PhoneNumber::parse(ANN).unwrap().into(),
         to: Address::new(OUR_NUMBER),
         body: "what is one?".to_owned(),
         media: Vec::new(),

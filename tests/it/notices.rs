@@ -642,7 +642,7 @@ async fn old_events_and_notifications_are_deleted() {
 async fn merged_notification_adds_no_test_user_to_a_memory_group() {
     let app = Setup::default().with(|settings| settings.quiet_hours = QuietHours::new(21, 7)).start().await;
     app.register_user(BOB, Has::AddRight).await;
-    let mark = "UPDATE users SET test = 1 WHERE phone = '+15550100003'";
+    let mark = "UPDATE users SET test = 1 WHERE id = (SELECT user_id FROM user_addresses WHERE address = '+15550100003')";
     app.app().db.write(move |conn| conn.batch_execute(mark)).await.unwrap();
     for (title, tmdb) in [("Dune", DUNE), ("Heat", DUNE + 1)] {
         app.radarr().add(movie(title).year(2000).tmdb(tmdb));

@@ -11,7 +11,7 @@ use crate::harness::model::{removes_movie, says};
 use crate::harness::world::World;
 use crate::harness::{ANN, BOB, Has, TestApp};
 
-const OPTED_OUT: &str = "SELECT phone AS line FROM users WHERE opted_out_at IS NOT NULL";
+const OPTED_OUT: &str = "SELECT address AS line FROM user_addresses WHERE opted_out_at IS NOT NULL";
 const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
 const DELETED: &str = "Deleted Dune (2021). Freed 21.4 GB.";
 const OTHER_SID: &str = "SM000000000000000000000000000000ff";

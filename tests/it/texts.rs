@@ -181,7 +181,7 @@ async fn command_list_is_sent_without_the_model() {
             app.sms(word).await,
             "You can text: ADD, SEARCH, HAVE or REMOVE title, STATUS, UPCOMING, TELL ME, MORE, RESET. A number picks \
              from a list.\nWhat I know: WHAT DO YOU KNOW, FORGET number or ALL.\nNotifications: NOTIFY OFF \
-             or ON, QUIET 22-7.\nAdmins: USERS, APPROVE, DENY or BLOCK code, QUOTA name +5, TELL EVERYONE text, \
+             or ON, QUIET 22-7. LINK phone.\nAdmins: USERS, APPROVE, DENY or BLOCK code, QUOTA name +5, TELL EVERYONE text, \
              PAUSE, RESUME."
         );
     }

@@ -123,7 +123,7 @@ async fn stop_only_denies_in_the_console_and_help_lists_commands() {
     let page = browser.get("/conversations/1").await.text();
     assert!(page.contains("OK, kept."), "{page}");
     assert_eq!(app.radarr().removed_ids(), NONE);
-    assert_eq!(app.lines("SELECT opted_out_at AS line FROM users").await, ["", ""]);
+    assert_eq!(app.lines("SELECT opted_out_at AS line FROM user_addresses").await, ["", ""]);
 }
 
 #[tokio::test]

@@ -89,14 +89,16 @@ async fn check(version: &str, bob_hears: &[&str]) -> World {
     let world = upgraded(version).await;
     world.model_plays([says(ANSWER)]);
     world.pass(30).await;
-    let people = "SELECT phone || ' ' || status || ' ' || role || iif(can_delete, ' may delete', '') AS line
-                  FROM users WHERE phone IN ('+15550100002', '+15550100003') ORDER BY phone";
+    let people =
+        "SELECT address || ' ' || status || ' ' || role || iif(can_delete, ' may delete', '') AS line
+                  FROM users JOIN user_addresses ON user_id = users.id
+                  WHERE address IN ('+15550100002', '+15550100003') ORDER BY address";
     assert_eq!(
         world.lines(people).await,
         [format!("{ANN} active member may delete"), format!("{BOB} active member")]
     );
     let conversations = "SELECT coalesce(end_reason, 'open') AS line FROM conversations WHERE user_id IN
-                         (SELECT id FROM users WHERE phone = '+15550100002') ORDER BY id";
+                         (SELECT user_id FROM user_addresses WHERE address = '+15550100002') ORDER BY id";
     assert_eq!(world.lines(conversations).await, ["cleared", "open"]);
     // The deferred title is added beside the replies, before or after any of them.
     let (added, answers): (Vec<String>, Vec<String>) =
@@ -129,7 +131,7 @@ async fn lets_sam_in(world: &World) {
     let messages = world.sms_from(EVE, &format!("approve {code}")).await;
     assert_eq!(messages.last().unwrap(), "Sam can text me now.");
     assert_eq!(
-        world.lines("SELECT status AS line FROM users WHERE phone = '+15550100009'").await,
+        world.lines("SELECT status AS line FROM users WHERE id = (SELECT user_id FROM user_addresses WHERE address = '+15550100009')").await,
         ["active"]
     );
     assert!(world.messages_to(SAM)[0].starts_with("Hello Sam, you can text me now."));
@@ -245,7 +247,7 @@ async fn backup_before_an_upgrade_is_complete_and_deleted_after_a_month() {
         |_| {},
     )
     .await;
-    assert_eq!(again.lines("SELECT phone AS line FROM users ORDER BY phone").await.len(), 4);
+    assert_eq!(again.lines("SELECT address AS line FROM user_addresses ORDER BY address").await.len(), 4);
 
     were_made_days_ago(&world, 29);
     world.run_maintenance().await;

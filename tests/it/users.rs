@@ -225,7 +225,7 @@ fn export_is_written_to_a_new_file() {
     assert_eq!(refusal.code, Some(1));
     assert!(refusal.errors.contains("error: failed to create me.json"), "{}", refusal.errors);
     let shown: Value = serde_json::from_str(&done(cli.run(&["users", "export", ADMIN], &[]))).unwrap();
-    assert_eq!(shown["person"]["phone"], ADMIN);
+    assert_eq!(shown["addresses"][0]["address"], ADMIN);
 }
 
 #[test]

@@ -33,9 +33,10 @@ impl Records {
 
     pub(crate) fn of(database: &Path) -> Self {
         let mut conn = SqliteConnection::establish(database.to_str().unwrap()).unwrap();
+        let users = users(&mut conn);
         let mut rows = |table| rows(&mut conn, table);
         Self {
-            users: rows("users"),
+            users,
             turns: rows("turns"),
             events: rows("inbound_events"),
             steps: rows("llm_steps"),
@@ -74,6 +75,19 @@ fn rows(conn: &mut SqliteConnection, table: &str) -> Vec<Value> {
     let mut rows: Vec<Value> = lines.iter().map(|line| serde_json::from_str(&line.line).unwrap()).collect();
     rows.sort_by_key(|row| row["id"].as_i64());
     rows
+}
+
+/// Returns the users, each with the number and the opt-out of its first address.
+fn users(conn: &mut SqliteConnection) -> Vec<Value> {
+    let addresses = rows(conn, "user_addresses");
+    let mut users = rows(conn, "users");
+    for user in &mut users {
+        let first = addresses.iter().find(|address| address["user_id"] == user["id"]).cloned();
+        let first = first.unwrap_or_default();
+        user["phone"] = first["address"].clone();
+        user["opted_out_at"] = first["opted_out_at"].clone();
+    }
+    users
 }
 
 /// Returns a number of a row, 0 if there is none.

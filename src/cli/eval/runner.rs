@@ -256,7 +256,7 @@ fn received_message(
     ReceivedMessage {
         channel: channel_list::TWILIO,
         external_id: format!("SM{number:032x}"),
-        from: from.clone(),
+        from: from.into(),
         to: Address::new(OUR_NUMBER),
         body: message.text.clone(),
         media: Vec::new(),

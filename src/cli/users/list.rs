@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use super::{database_path, print_text, unknown_user_text, with_user};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::conversation::transcript::{PhoneNumber, User, UserRights, UserRole, UserStatus};
+use crate::conversation::transcript::{PhoneNumber, User, UserAddress, UserRights, UserRole, UserStatus};
 use crate::store::database::shell_access;
 use crate::store::people::user_admin::{self, ConversationOverview, UserAccount, UserLimit};
 use crate::store::turns::daily_budget::Day;
@@ -21,7 +21,7 @@ pub(super) fn list_users(config: &Config) -> anyhow::Result<()> {
     let rows = accounts.iter().map(|account| {
         let user = &account.user;
         [
-            user.phone.as_str().to_owned(),
+            user.address.as_ref().map(UserAddress::to_text).unwrap_or_default(),
             display_name(user),
             role_text(user.rights.role).to_owned(),
             status_text(user.status).to_owned(),
@@ -59,7 +59,7 @@ pub(super) fn format_user(account: &UserAccount, zone: &TimeZone) -> String {
     let suspension_line = is_suspended
         .then_some("deletions and approvals by text: suspended until tomorrow (too many wrong codes)\n");
     let lines = [
-        ("number", user.phone.as_str().to_owned()),
+        ("number", user.address.as_ref().map(UserAddress::to_text).unwrap_or_default()),
         ("name", display_name(user)),
         ("role", role_text(user.rights.role).to_owned()),
         ("status", status_text(user.status).to_owned()),

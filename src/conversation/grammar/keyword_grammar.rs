@@ -4,6 +4,7 @@
 use super::confirmation_reply::ReplyLanguage;
 use super::title_reference;
 use crate::conversation::notifications::quiet_hours::{self, NotificationPreference};
+use crate::conversation::people::linking;
 use crate::conversation::text::normalization::{contains_phrase, normalize_title};
 use crate::conversation::transcript::{OptKeyword, UserRole};
 
@@ -19,7 +20,7 @@ const ADMIN_COMMANDS_TEXT: &str =
     "Admins: USERS, APPROVE, DENY or BLOCK code, QUOTA name +5, TELL EVERYONE text, PAUSE, RESUME.";
 
 /// Part of the list: commands for notifications.
-const NOTIFICATION_COMMANDS_TEXT: &str = "Notifications: NOTIFY OFF or ON, QUIET 22-7.";
+const NOTIFICATION_COMMANDS_TEXT: &str = "Notifications: NOTIFY OFF or ON, QUIET 22-7. LINK phone.";
 
 /// Returns the list of commands for a user of this role.
 pub fn format_commands(role: UserRole) -> String {
@@ -78,6 +79,10 @@ pub enum TextCommand {
     Upcoming,
     /// Set whether and when the user gets notifications.
     SetNotifications(NotificationPreference),
+    /// Link another phone or account, as [`linking::parse_link_command`] parses it.
+    Link,
+    /// Choose the address of notifications, as [`linking::parse_preferred_address`] parses it.
+    PreferAddress,
     /// Pick an entry from the last list, if code wrote one.
     Number(u8),
 }
@@ -106,7 +111,9 @@ pub fn parse_command(text: &str) -> Option<TextCommand> {
             .or_else(|| {
                 strip_prefix_ignore_case(core, "forget ").and_then(parse_number).map(TextCommand::ForgetFact)
             })
-            .or_else(|| parse_number(core).map(TextCommand::Number)),
+            .or_else(|| parse_number(core).map(TextCommand::Number))
+            .or_else(|| linking::parse_link_command(core).map(|_| TextCommand::Link))
+            .or_else(|| linking::parse_preferred_address(core).map(|_| TextCommand::PreferAddress)),
     }
 }
 

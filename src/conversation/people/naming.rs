@@ -1,6 +1,6 @@
 //! Names of users, and the search for users by name or phone number.
 
-use crate::conversation::transcript::{PhoneNumber, User};
+use crate::conversation::transcript::{PhoneNumber, User, UserAddress};
 
 /// Name of a user: letters, digits, spaces, hyphens and apostrophes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,12 @@ impl UserName {
 
 /// Returns the display name of a user in messages to the household: the name, or the phone number.
 pub fn display_name(user: &User) -> String {
-    user.name.clone().unwrap_or_else(|| user.phone.format_grouped())
+    user.name.clone().unwrap_or_else(|| format_address(user))
+}
+
+/// Formats the first address of a user, which an erased user does not have.
+pub fn format_address(user: &User) -> String {
+    user.address.as_ref().map_or_else(|| "a former user".to_owned(), UserAddress::format_grouped)
 }
 
 /// Returns the name of an admin whom a user may ask for permission, or "an admin" if no admin has a name.
@@ -46,7 +51,8 @@ pub fn find_users<'u>(users: &'u [User], query: &str) -> Vec<&'u User> {
         .iter()
         .filter(|user| {
             let has_name = user.name.as_ref().is_some_and(|user_name| user_name.to_lowercase() == name);
-            has_name || phone.as_ref().is_some_and(|phone| *phone == user.phone)
+            let number = user.address.as_ref().and_then(UserAddress::phone);
+            has_name || phone.as_ref().is_some_and(|phone| number == Some(phone))
         })
         .collect()
 }

@@ -8,7 +8,7 @@ use super::naming::UserName;
 use crate::conversation::grammar::confirmation_reply::{self, ConfirmationReply};
 use crate::conversation::grammar::keyword_grammar;
 use crate::conversation::grammar::requests::parser::parse_line;
-use crate::conversation::transcript::PhoneNumber;
+use crate::conversation::transcript::UserAddress;
 
 /// Maximum number of newcomers that may wait for approval. Messages from other new numbers are stored without a reply.
 pub const MAX_WAITING_NEWCOMERS: i64 = 20;
@@ -45,8 +45,13 @@ pub fn format_welcome(name: Option<&str>, request: Option<&FirstRequest>) -> Str
 }
 
 /// Formats the join request to the admins.
-pub fn format_join_request(phone: &PhoneNumber, name: &str, code: &str) -> String {
-    format!("New number {}, \"{name}\": reply APPROVE {code} or BLOCK {code}", phone.format_grouped())
+pub fn format_join_request(address: Option<&UserAddress>, name: &str, code: &str) -> String {
+    let from = match address {
+        Some(UserAddress::Account(_)) => "account",
+        Some(UserAddress::Phone(_)) | None => "number",
+    };
+    let address = address.map(UserAddress::format_grouped).unwrap_or_default();
+    format!("New {from} {address}, \"{name}\": reply APPROVE {code} or BLOCK {code}")
 }
 
 /// Parses the name in an introduction such as "Sam", "I'm Sam" or "my name is Sam Smith.": up to three words of
@@ -359,9 +364,9 @@ mod tests {
         for text in [WELCOME, ASK_NAME_AGAIN, &format_welcome(Some("Sam"), None)] {
             assert!(text.is_ascii() && text.len() <= 160, "{} {text}", text.len());
         }
-        let phone = PhoneNumber::parse("+15550100123").unwrap();
+        let phone = UserAddress::parse("+15550100123");
         assert_eq!(
-            format_join_request(&phone, "Sam", "4821"),
+            format_join_request(phone.as_ref(), "Sam", "4821"),
             "New number +1 555 010 0123, \"Sam\": reply APPROVE 4821 or BLOCK 4821"
         );
     }

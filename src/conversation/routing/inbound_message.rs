@@ -6,7 +6,7 @@ use super::message_origin::MessageOrigin;
 use super::verification::FieldAuthority;
 use crate::conversation::channel::Channel;
 use crate::conversation::grammar::triage::TriageDecision;
-use crate::conversation::transcript::{Address, EventId, OptKeyword, PhoneNumber};
+use crate::conversation::transcript::{Address, AddressId, EventId, OptKeyword, UserAddress};
 
 /// Source of a received message. Only a yes from [`Webhook`](Self::Webhook), [`Poll`](Self::Poll) or
 /// [`Local`](Self::Local) can confirm a deletion.
@@ -34,7 +34,7 @@ pub struct ReceivedMessage {
     pub channel: Channel,
     /// Idempotency key, by which a repeated delivery is recognized: the `MessageSid` at Twilio.
     pub external_id: String,
-    pub from: PhoneNumber,
+    pub from: UserAddress,
     pub to: Address,
     pub body: String,
     pub media: Vec<MessageMedia>,
@@ -52,6 +52,9 @@ pub struct ReceivedMessage {
 pub struct InboundEvent {
     pub id: EventId,
     pub channel: Channel,
+    /// Address of the sender. `None` for a message in the console, which is answered there, and for a message from
+    /// before users could have several addresses.
+    pub from: Option<(AddressId, UserAddress)>,
     pub to: Address,
     pub body: String,
     pub media: Vec<MessageMedia>,
@@ -67,6 +70,10 @@ pub struct InboundEvent {
 }
 
 impl InboundEvent {
+    pub fn address_id(&self) -> Option<AddressId> {
+        self.from.as_ref().map(|(id, _)| *id)
+    }
+
     /// Returns whether someone other than the operator may have sent the message to guess a code: by phone, or through
     /// a program. The operator can approve requests without a code.
     pub fn can_guess_codes(&self) -> bool {

@@ -21,7 +21,7 @@ use crate::conversation::people::admin_commands;
 use crate::conversation::people::first_request::FirstRequest;
 use crate::conversation::text::message_format;
 use crate::conversation::transcript::{
-    EventId, MediaKind, OptKeyword, OutboxId, Responder, User, UserRole, UserStatus,
+    AddressId, EventId, MediaKind, OptKeyword, OutboxId, Responder, User, UserRole, UserStatus,
 };
 
 /// Context in which a message is routed.
@@ -78,6 +78,8 @@ pub struct OpenPrompt {
     pub denied_since: bool,
     /// Channel of the prompt.
     pub channel: Channel,
+    /// Address of the user to which the prompt was sent; `None` if it is only shown.
+    pub address: Option<AddressId>,
     /// Kind of the titles, if all of them are of one kind.
     pub kind: Option<MediaKind>,
 }
@@ -128,6 +130,12 @@ pub enum Route {
     LateAnswer,
     /// Message of a newcomer who is not approved yet.
     Newcomer,
+    /// Code of a newcomer that may make their address one of a known user's.
+    NewcomersCode,
+    /// Command of a member about linked addresses.
+    Link,
+    /// Choice of the address of notifications.
+    PreferAddress,
     /// Admin command, as [`admin_commands::parse_admin_command`] parses it.
     AdminCommand,
     /// Question of an admin for the users.
@@ -202,6 +210,7 @@ fn needs_authority(route: Route) -> bool {
         Route::Confirm | Route::OptOut | Route::OptIn | Route::AdminCommand | Route::ForgetAll => true,
         Route::AcceptOffer | Route::DeclineOffer | Route::ListApprovals | Route::ListUsers => true,
         Route::ForgetFact(_) | Route::SetNotifications(_) => true,
+        Route::NewcomersCode | Route::Link | Route::PreferAddress => true,
         // A wrong code counts against its sender.
         Route::WrongCode => true,
         Route::Skip(_)
@@ -268,8 +277,12 @@ pub fn lifts_opt_out(event: &InboundEvent) -> bool {
 
 /// Chooses the route of a message. A route that requires trusted fields is replaced if the message may not act.
 pub fn route_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
-    let route = decide_route(context, event);
-    if needs_authority(route) && !event.authority.may_act() { Route::Unverified } else { route }
+    match decide_route(context, event) {
+        // A stranger gets no reply that the reception of newcomers does not send.
+        Route::NewcomersCode if !event.authority.may_act() => Route::Newcomer,
+        route if needs_authority(route) && !event.authority.may_act() => Route::Unverified,
+        route => route,
+    }
 }
 
 fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
@@ -304,7 +317,10 @@ fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
         return Route::Skip(NoReplyReason::Empty);
     }
     if context.user.status == UserStatus::Pending {
-        return Route::Newcomer;
+        return match keyword_grammar::parse_command(&event.body) {
+            Some(TextCommand::Link) => Route::NewcomersCode,
+            Some(_) | None => Route::Newcomer,
+        };
     }
     if let Some(reason) = stale_reason(event, context.resumed_at) {
         return Route::Stale(reason);
@@ -359,19 +375,22 @@ fn route_with_prompt(context: &RoutingContext<'_>, prompt: &OpenPrompt, event: &
     }
 }
 
-/// Returns whether a yes is valid: it was sent after the prompt, on the same channel, and came directly from its
-/// sender. A user on the phone has not read a prompt that a program received in their name.
+/// Returns whether a yes is valid: it was sent after the prompt, from the address to which the prompt was sent, on the
+/// same channel, and came directly from its sender. A user on the phone has not read a prompt that a program received in their name.
 fn is_valid_confirmation(prompt: &OpenPrompt, event: &InboundEvent) -> bool {
     let is_direct = match event.via {
         MessageSource::Webhook | MessageSource::Poll | MessageSource::Local => true,
         MessageSource::Fallback | MessageSource::Recovery => false,
     };
     let has_same_channel = event.to.channel() == prompt.channel;
+    // The address of a prompt from before users could have several is not stored.
+    let has_same_address = prompt.address.is_none_or(|address| event.address_id() == Some(address));
     // A button in the console belongs to one prompt, regardless of later messages.
     let is_for_this_prompt = !prompt.was_followed || event.origin == MessageOrigin::Button;
     is_direct
         && event.authority.may_act()
         && has_same_channel
+        && has_same_address
         && is_for_this_prompt
         && prompt.armed_at.is_some_and(|armed| event.received_at > armed)
 }
@@ -467,6 +486,8 @@ fn route_plain_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
         Some(TextCommand::Commands) => Route::Commands,
         Some(TextCommand::More) => Route::More,
         Some(TextCommand::SetNotifications(preference)) => Route::SetNotifications(preference),
+        Some(TextCommand::Link) => Route::Link,
+        Some(TextCommand::PreferAddress) => Route::PreferAddress,
         Some(TextCommand::Status | TextCommand::Upcoming) => Route::Turn(Responder::Keyword),
         Some(TextCommand::Number(_)) => Route::Turn(match context.last_list {
             LastListSource::Code => Responder::Keyword,
@@ -504,7 +525,9 @@ mod tests {
     use super::super::inbound_message::MessageMedia;
     use super::*;
     use crate::conversation::channel_list;
-    use crate::conversation::transcript::{Address, EventId, PhoneNumber, UserId, UserRights, UserRole};
+    use crate::conversation::transcript::{
+        Address, AddressId, EventId, UserAddress, UserId, UserRights, UserRole,
+    };
 
     fn second(n: i64) -> Timestamp {
         Timestamp::from_second(n).unwrap()
@@ -513,7 +536,7 @@ mod tests {
     fn member() -> User {
         User {
             id: UserId(1),
-            phone: PhoneNumber::parse("+15550100002").unwrap(),
+            address: UserAddress::parse("+15550100002"),
             name: None,
             status: UserStatus::Active,
             rights: UserRights { role: UserRole::Member, add: true, delete: true, four_k: false },
@@ -526,6 +549,7 @@ mod tests {
         InboundEvent {
             id: EventId(1),
             channel: channel_list::TWILIO,
+            from: UserAddress::parse("+15550100002").map(|address| (AddressId(1), address)),
             to: Address::new("+15550100000"),
             body: body.into(),
             media: Vec::new(),
@@ -548,6 +572,7 @@ mod tests {
             was_followed: false,
             denied_since: false,
             channel: channel_list::TWILIO,
+            address: Some(AddressId(1)),
             kind: Some(MediaKind::Movie),
         }
     }

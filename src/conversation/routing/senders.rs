@@ -1,7 +1,7 @@
 //! Our configured addresses, from which messages are sent that are no replies.
 
 use crate::conversation::channel::Channel;
-use crate::conversation::transcript::Address;
+use crate::conversation::transcript::{Address, UserAddress};
 
 /// Our configured addresses, at most one per channel. The first one is the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -10,11 +10,6 @@ pub struct Senders(Vec<Address>);
 impl Senders {
     pub fn from_addresses(addresses: Vec<Address>) -> Self {
         Self(addresses)
-    }
-
-    /// Returns the address for users who have not sent a message yet; `None` without a configured channel.
-    pub fn default_address(&self) -> Option<&Address> {
-        self.0.first()
     }
 
     pub fn on_channel(&self, channel: Channel) -> Option<&Address> {
@@ -27,14 +22,15 @@ impl Senders {
         if self.0.is_empty() { Self(vec![other.clone()]) } else { self.clone() }
     }
 
-    /// Returns the address from which a user gets messages who last wrote to `last`: the same messenger, else the address
-    /// of the same channel, which may have changed, else the default.
-    pub fn choose(&self, last: Option<Address>) -> Option<Address> {
-        let Some(last) = last else { return self.default_address().cloned() };
+    /// Returns the address from which the user's address gets messages, if the user last wrote to `last`: the same
+    /// messenger, else the address of the same channel, which may have changed, else the first that can send to it.
+    pub fn choose(&self, last: Option<Address>, user: &UserAddress) -> Option<Address> {
+        let default = self.0.iter().find(|address| user.is_on(address.channel())).cloned();
+        let Some(last) = last.filter(|last| user.is_on(last.channel())) else { return default };
         match self.on_channel(last.channel()) {
             Some(current) if current.prefix() == last.prefix() => Some(current.clone()),
             Some(_) => Some(last),
-            None => Some(self.default_address().cloned().unwrap_or(last)),
+            None => Some(default.unwrap_or(last)),
         }
     }
 }
@@ -49,7 +45,8 @@ mod tests {
 
     #[track_caller]
     fn check(senders: &[&str], last: Option<&str>, expected: Option<&str>) {
-        let chosen = addresses(senders).choose(last.map(Address::new));
+        let chosen =
+            addresses(senders).choose(last.map(Address::new), &UserAddress::parse("+15550100001").unwrap());
         assert_eq!(chosen.as_ref().map(Address::as_str), expected);
     }
 

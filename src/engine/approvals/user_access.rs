@@ -13,6 +13,7 @@ use crate::store::confirmation::approvals::{self, ApprovalKind, ApprovalOutcome}
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::conversations::{self, EndReason};
 use crate::store::library::title_requests;
+use crate::store::people::addresses::{self, OptTarget};
 use crate::store::people::join_requests;
 use crate::store::people::user_admin::{self, ChangeUserOutcome, UserChanges};
 use crate::store::people::users::{self, FirstContactRole};
@@ -29,10 +30,8 @@ pub fn approve_user(
     senders: &Senders,
     now: Timestamp,
 ) -> QueryResult<()> {
-    audit_user_change(conn, "approve", user, actor, now)?;
-    settle_requests(conn, user, (is_join, ApprovalOutcome::Approved), actor, now)?;
-    join_requests::end_wait(conn, user.id, UserStatus::Active, now)?;
-    if user.status == UserStatus::Pending && users::load_last_address(conn, user.id)?.is_some() {
+    admit_silently(conn, user, actor, now)?;
+    if user.status == UserStatus::Pending && addresses::has_sent_message(conn, user.id)? {
         let request = join_requests::load_first_request(conn, user.id, now)?;
         let text = onboarding::format_welcome(user.name.as_deref(), request.as_ref());
         let key = format!("admitted:{}", now.as_millisecond());
@@ -41,6 +40,18 @@ pub fn approve_user(
         outbox::queue_message_once(conn, &notification, now)?;
     }
     Ok(())
+}
+
+/// Makes a newcomer an active user without a notification.
+pub(in crate::engine) fn admit_silently(
+    conn: &mut Conn,
+    user: &User,
+    actor: Actor,
+    now: Timestamp,
+) -> QueryResult<()> {
+    audit_user_change(conn, "approve", user, actor, now)?;
+    settle_requests(conn, user, (is_join, ApprovalOutcome::Approved), actor, now)?;
+    join_requests::end_wait(conn, user.id, UserStatus::Active, now)
 }
 
 /// Outcome of blocking a user.
@@ -70,7 +81,7 @@ pub fn block_user(conn: &mut Conn, user: &User, actor: Actor, now: Timestamp) ->
     join_requests::erase_first_request(conn, user.id)?;
     pending_action::close_pending_action(conn, user.id, CloseReason::Dropped, now)?;
     turn_lifecycle::request_cancel(conn, user.id, now)?;
-    outbox::suppress_user_messages(conn, user.id, now)?;
+    outbox::suppress_messages_to(conn, OptTarget { user: user.id, address: None }, now)?;
     title_requests::withdraw_additions(conn, user.id, now)?;
     if let Some(open) = conversations::load_open_conversation(conn, user.id)? {
         conversations::end_conversation(conn, open.id, EndReason::Blocked, now)?;
@@ -96,7 +107,7 @@ pub fn change_operator_number(
     }
     let Some(earlier) = earlier else { return Ok(()) };
     let Some(user) = users::find_user_by_phone(conn, earlier)? else { return Ok(()) };
-    if user.rights.role != UserRole::Admin || users::load_last_address(conn, user.id)?.is_some() {
+    if user.rights.role != UserRole::Admin || addresses::has_sent_message(conn, user.id)? {
         return Ok(());
     }
     match set_role(conn, user.id, UserRole::Member, now)? {

@@ -13,7 +13,7 @@ use crate::metrics::Metrics;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::pending_action;
 use crate::store::database::db::{Db, DbError};
-use crate::store::people::users::{self, OptOutcome};
+use crate::store::people::addresses::{self, OptOutcome, OptTarget};
 use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy};
 use crate::store::queue::outbox;
 use crate::store::turns::turn_lifecycle;
@@ -69,7 +69,7 @@ impl Admission {
                 TriageDecision::Answer => store_message(conn, &received, plan)?,
                 TriageDecision::NoAnswer => inbound_messages::admit_unanswered_message(conn, &received)?,
             };
-            if let AdmissionOutcome::New { user, event } = admission {
+            if let AdmissionOutcome::New { user, event, .. } = admission {
                 let detail = json!({ "text": event.0 });
                 let entry =
                     NewAuditEntry { actor, kind: "text_as", subject: AuditSubject::User(user), detail };
@@ -122,14 +122,15 @@ fn store_message(
     plan: AdmissionPlan,
 ) -> QueryResult<AdmissionOutcome> {
     let admission = inbound_messages::admit_message(conn, received, plan.debounce)?;
-    let AdmissionOutcome::New { user, .. } = admission else { return Ok(admission) };
+    let AdmissionOutcome::New { user, address, .. } = admission else { return Ok(admission) };
     let now = received.received_at;
     match plan.urgency {
         MessageUrgency::OptsOut => {
             // The opt-out is applied now, because the reply of a running turn must not be sent.
-            if users::opt_out(conn, user, received.provider_at, now)? == OptOutcome::Changed {
-                outbox::suppress_user_messages(conn, user, now)?;
-                turn_lifecycle::request_cancel(conn, user, now)?;
+            let target = OptTarget { user, address };
+            if addresses::opt_out(conn, target, received.provider_at, now)? == OptOutcome::Changed {
+                outbox::suppress_messages_to(conn, target, now)?;
+                turn_lifecycle::request_cancel_from(conn, target, now)?;
             }
         }
         MessageUrgency::CancelsTurn => turn_lifecycle::request_cancel(conn, user, now)?,

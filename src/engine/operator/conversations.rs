@@ -12,7 +12,7 @@ use crate::conversation::lifecycle;
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::transcript::{Address, ConversationId, PhoneNumber, User, UserId, UserStatus};
+use crate::conversation::transcript::{Address, ConversationId, UserAddress, UserId, UserStatus};
 use crate::engine::inbound::admission::Admission;
 use crate::engine::inbound::scheduler::TurnScheduler;
 use crate::engine::parts::{EngineParts, LiveParts};
@@ -123,7 +123,7 @@ impl ConversationActions {
         key: &str,
     ) -> Result<OperatorMessageOutcome, DbError> {
         let now = self.clock.now();
-        let load_phone = move |conn: &mut Conn| {
+        let load_address = move |conn: &mut Conn| {
             let conversation = conversations::load_conversation_ref(conn, id)?;
             let user = users::load_user(conn, conversation.user)?;
             if !user.test || conversation.is_ended {
@@ -131,12 +131,12 @@ impl ConversationActions {
             }
             // The operator types into this conversation, so it continues even after the idle timeout.
             conversations::record_activity(conn, id, now)?;
-            Ok(Some(user.phone))
+            Ok(user.address)
         };
-        let Some(phone) = self.db.write(load_phone).await? else {
+        let Some(address) = self.db.write(load_address).await? else {
             return Ok(OperatorMessageOutcome::NotOpen);
         };
-        let message = operator_message(phone, Address::console(), body, now);
+        let message = operator_message(address, Address::console(), body, now);
         let admission = self
             .admission
             .admit_message(ReceivedMessage {
@@ -221,7 +221,7 @@ fn admit_prompt_answer(
     let Some(open) = pending_lookup::load_answerable_prompt(conn, prompt, now)? else {
         return Ok((PromptAnswerOutcome::Closed, None));
     };
-    let AnswerablePrompt { user, call, code, from, repeats, is_armed } = open;
+    let AnswerablePrompt { user, call, code, from, to, repeats, is_armed } = open;
     if !is_armed {
         return Ok((PromptAnswerOutcome::NotSentYet, None));
     }
@@ -230,11 +230,13 @@ fn admit_prompt_answer(
         (PromptDecision::Approve, None) => ("approve_question", "YES".to_owned()),
         (PromptDecision::Reject, _) => ("reject_question", "NO".to_owned()),
     };
-    let User { id: user, phone, .. } = users::load_user(conn, user)?;
+    let Some(address) = to.or(users::load_user(conn, user)?.address) else {
+        return Ok((PromptAnswerOutcome::Closed, None));
+    };
     let message = ReceivedMessage {
         // If a button is pressed twice, only the first press counts.
         external_id: MessageOrigin::Button.to_message_id(&format!("answer-{prompt}-{repeats}")),
-        ..operator_message(phone, from, &body, now)
+        ..operator_message(address, from, &body, now)
     };
     match inbound_messages::admit_message(conn, &message, NO_DEBOUNCE)? {
         AdmissionOutcome::NoUser => Ok((PromptAnswerOutcome::Closed, None)),
@@ -252,11 +254,11 @@ fn admit_prompt_answer(
     }
 }
 
-fn operator_message(phone: PhoneNumber, to: Address, body: &str, now: Timestamp) -> ReceivedMessage {
+fn operator_message(from: UserAddress, to: Address, body: &str, now: Timestamp) -> ReceivedMessage {
     ReceivedMessage {
         channel: channel_list::CONSOLE,
         external_id: String::new(),
-        from: phone,
+        from,
         to,
         body: body.to_owned(),
         media: Vec::new(),

@@ -11,6 +11,7 @@ use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::transcript::{ConversationId, UserId};
 use crate::engine::approvals::removal_requests;
 use crate::engine::approvals::user_access::{self, BlockOutcome};
+use crate::engine::codes::CodeSource;
 use crate::engine::inbound::scheduler::TurnScheduler;
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::reply_address::ReplyAddress;
@@ -72,6 +73,27 @@ impl OperatorDecisions {
     pub(crate) fn new(parts: &EngineParts, scheduler: TurnScheduler) -> Self {
         let EngineParts { db, clock, outbox, live, .. } = parts.clone();
         Self { db, clock, live, outbox, scheduler }
+    }
+
+    pub(super) fn db(&self) -> &Db {
+        &self.db
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(super) fn codes(&self) -> CodeSource {
+        self.live.settings().codes
+    }
+
+    /// Processes waiting messages that may have become those of another user.
+    pub(super) async fn resume_all_work(&self) -> Result<(), DbError> {
+        for user in self.db.read(inbound_messages::load_users_with_work).await? {
+            self.scheduler.wake_user(user);
+        }
+        self.outbox.notify();
+        Ok(())
     }
 
     /// Returns the quotas of members without their own limits.
@@ -245,13 +267,15 @@ fn queue_approve_message(
     } else {
         request
     };
+    let route = ReplyAddress::load_for_user(conn, &admin, &settings.senders)?;
+    let Some(admin_address) = route.user_address() else { return Ok(ApproveMessageOutcome::NoAdmin) };
     let subject = AuditSubject::Approval(request.id);
     let entry = NewAuditEntry { actor: Actor::Console, kind: "approve_deletion", subject, detail: json!({}) };
     let message = ReceivedMessage {
         channel: channel_list::CONSOLE,
         external_id: message_id(&request),
-        from: admin.phone.clone(),
-        to: ReplyAddress::load_for_user(conn, &admin, &settings.senders)?.our_address(),
+        from: admin_address,
+        to: route.our_address(),
         body: format!("approve {}", request.code.as_str()),
         media: Vec::new(),
         via: MessageSource::Local,

@@ -1,5 +1,6 @@
 //! Actions of the operator, in the console and the API.
 
+pub mod addresses;
 pub mod answers;
 pub mod conversations;
 pub mod decisions;

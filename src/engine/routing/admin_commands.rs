@@ -108,7 +108,7 @@ impl TurnStart<'_> {
                 (ApprovalKind::Join, AdminDecision::Block) => {
                     let newcomer = users::load_user(self.conn, approval.user)?;
                     match user_access::block_user(self.conn, &newcomer, Actor::User(admin.id), self.now)? {
-                        BlockOutcome::Blocked => format!("Blocked {}.", newcomer.phone.format_grouped()),
+                        BlockOutcome::Blocked => format!("Blocked {}.", naming::format_address(&newcomer)),
                         BlockOutcome::LastAdmin => "The last admin cannot be blocked.".to_owned(),
                     }
                 }
@@ -146,7 +146,7 @@ impl TurnStart<'_> {
         let code = approval.code.as_str();
         Ok(match &approval.kind {
             ApprovalKind::Join => onboarding::format_join_request(
-                &requester.phone,
+                requester.address.as_ref(),
                 requester.name.as_deref().unwrap_or_default(),
                 code,
             ),
@@ -262,7 +262,7 @@ impl TurnStart<'_> {
             [] => return Ok(format!("No user is named {}. Text USERS for the list.", quota.user_query)),
             [one] => (*one).clone(),
             several => {
-                let numbers: Vec<String> = several.iter().map(|user| user.phone.format_grouped()).collect();
+                let numbers: Vec<String> = several.iter().map(|user| naming::format_address(user)).collect();
                 return Ok(format!(
                     "Several users are named {}. Use a phone number: {}.",
                     quota.user_query,

@@ -17,7 +17,7 @@ use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::pending_action::{self, ActionClaimOutcome, CloseReason};
 use crate::store::conversation::conversations::{self, EndReason};
 use crate::store::conversation::history;
-use crate::store::people::users::{self, OptOutcome};
+use crate::store::people::addresses::{self, OptOutcome, OptTarget};
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
 use crate::store::queue::opt_out_confirmation;
 use crate::store::queue::outbox::{self, NewOutboundMessage};
@@ -44,8 +44,9 @@ impl TurnStart<'_> {
     }
 
     pub(super) fn opt_out(&mut self, user: &User, event: &InboundEvent) -> QueryResult<TurnStartOutcome> {
-        if users::opt_out(self.conn, user.id, event.sent_at, self.now)? == OptOutcome::Changed {
-            outbox::suppress_user_messages(self.conn, user.id, self.now)?;
+        let target = OptTarget { user: user.id, address: event.address_id() };
+        if addresses::opt_out(self.conn, target, event.sent_at, self.now)? == OptOutcome::Changed {
+            outbox::suppress_messages_to(self.conn, target, self.now)?;
         }
         // An opt-out denies the open confirmation prompt, regardless of how late it is processed.
         pending_action::close_pending_action(self.conn, user.id, CloseReason::Denied, self.now)?;

@@ -55,7 +55,8 @@ impl TurnStart<'_> {
         let request = NewApproval { user: user.id, kind: &ApprovalKind::Join, call: None };
         let mut codes = self.settings.codes.approval_codes();
         let approval = approvals::request_approval(self.conn, &request, &mut || codes.draw_code(), self.now)?;
-        let join_request = onboarding::format_join_request(&user.phone, name, approval.code.as_str());
+        let join_request =
+            onboarding::format_join_request(user.address.as_ref(), name, approval.code.as_str());
         let key = format!("approval:{}", approval.id);
         // Without a configured number, an admin who has never texted gets the message from the number that the newcomer
         // texted.

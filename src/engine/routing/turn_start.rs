@@ -23,8 +23,8 @@ use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::reactions::{self, ReceivedReaction};
 use crate::store::database::db::{Db, Durability};
-use crate::store::people::users::{self, OptOutcome};
-use crate::store::people::{join_requests, pauses};
+use crate::store::people::addresses::{self, OptOutcome, OptTarget};
+use crate::store::people::{join_requests, pauses, users};
 use crate::store::queue::{inbound_messages, notifications};
 use crate::store::turns::turn_lifecycle::{ActiveTurn, LoadedTurn, TriageState, TurnKind, TurnPlan};
 use crate::store::{Conn, QueryResult};
@@ -119,7 +119,7 @@ impl TurnStart<'_> {
         if let Some(event) = waiting.iter().find(|event| route::would_change_opt_out(event)) {
             return Ok(TurnStartOutcome::Unverified(event.id));
         }
-        let mut user = users::load_user(self.conn, user)?;
+        let mut user = users::load_sender(self.conn, user, first.address_id())?;
         if waiting[1..].iter().any(route::opts_out) {
             // No more messages may be sent, regardless of the first message's request.
             return self.skip_message(first, NoReplyReason::OptedOut.reason());
@@ -127,7 +127,8 @@ impl TurnStart<'_> {
         // The opt-in is also stored for a user who has not opted out according to our records: messages can overtake
         // each other, and an earlier opt-out may still arrive.
         if route::lifts_opt_out(first) {
-            let change = users::opt_in(self.conn, user.id, first.sent_at, self.now)?;
+            let target = OptTarget { user: user.id, address: first.address_id() };
+            let change = addresses::opt_in(self.conn, target, first.sent_at, self.now)?;
             user.opted_out &= change == OptOutcome::Overtaken;
             self.has_decided = true;
         }
@@ -144,7 +145,10 @@ impl TurnStart<'_> {
             return Ok(TurnStartOutcome::Unverified(first.id));
         }
         let route = route::route_message(&routing, first);
-        if !matches!(route, Route::OptOut | Route::Newcomer | Route::Skip(NoReplyReason::Blocked)) {
+        if !matches!(
+            route,
+            Route::OptOut | Route::Newcomer | Route::NewcomersCode | Route::Skip(NoReplyReason::Blocked)
+        ) {
             self.store_reaction(&user, &context, &routing, first)?;
         }
         self.apply_route(route, &user, &context, &waiting)
@@ -197,6 +201,12 @@ impl TurnStart<'_> {
             Route::OptIn => self.opt_in(user, first),
             Route::StoreOnly => self.store_without_reply(user, first),
             Route::Newcomer => self.receive_newcomer(user, &first[0]),
+            Route::NewcomersCode => match self.use_newcomers_code(user, &first[0])? {
+                Some(outcome) => Ok(outcome),
+                None => self.receive_newcomer(user, &first[0]),
+            },
+            Route::Link => self.run_link_command(user, context, first),
+            Route::PreferAddress => self.set_preferred_address(user, context, first),
             Route::Confirm => self.confirm_deletion(user, context, first),
             Route::Deny => self.deny_prompt(user, context, waiting),
             Route::RepeatPrompt => self.repeat_prompt(user, context, first),

@@ -78,6 +78,7 @@ impl UserContext {
             was_followed: open.was_followed,
             denied_since: denied_at.is_some(),
             channel: open.channel,
+            address: open.address,
             kind: open.common_kind(),
         });
         let has_reaction = waiting.iter().any(|event| reaction::parse_reaction(&event.body).is_some());

@@ -219,7 +219,7 @@ impl SmsGate {
         ReceivedMessage {
             channel: channel_list::SMSGATE,
             external_id: message_id(&from, sent_at, &body),
-            from,
+            from: from.into(),
             to: self.address(),
             media: media.collect(),
             body,

@@ -232,7 +232,7 @@ fn into_received(entry: LogEntry, now: Timestamp) -> Option<ReceivedMessage> {
     Some(ReceivedMessage {
         channel: channel_list::TWILIO,
         external_id: entry.sid,
-        from,
+        from: from.into(),
         to: Address::new(entry.to?),
         body: replace_nul(entry.body),
         media: media.collect(),
@@ -336,7 +336,7 @@ mod tests {
             for message in received {
                 assert!(message.provider_at >= time_at(SINCE) && message.received_at == time_at(NOW));
                 assert!(!message.body.contains('\0') && message.media.len() <= 10);
-                assert_eq!(PhoneNumber::parse(message.from.as_str()), Ok(message.from));
+                assert_eq!(PhoneNumber::parse(message.from.name()).map(Into::into), Ok(message.from));
             }
         }
 

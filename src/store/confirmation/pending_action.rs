@@ -13,8 +13,8 @@ use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
 use crate::conversation::stream_events::{CallPhase, PromptState, StreamEventKind};
 use crate::conversation::transcript::{
-    Address, CallFailure, CallResult, CallRow, ConversationId, EventId, FailureCode, MediaKind, OutboxId,
-    TurnId, UserId,
+    Address, AddressId, CallFailure, CallResult, CallRow, ConversationId, EventId, FailureCode, MediaKind,
+    OutboxId, TurnId, UserId,
 };
 use crate::store::Conn;
 use crate::store::codec::{
@@ -139,6 +139,8 @@ pub struct PendingAction {
     pub was_followed: bool,
     /// Channel on which the confirmation prompt was sent.
     pub channel: Channel,
+    /// Address of the user to which it was sent; `None` if it is only shown.
+    pub address: Option<AddressId>,
     /// Names of the items, such as `Dune (2021)`, one per item.
     pub names: Vec<String>,
     pub items: Vec<(MediaKind, i64)>,
@@ -164,6 +166,15 @@ struct PendingActionRow {
     armed_at: Option<Timestamp>,
 }
 
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = outbox_rows)]
+struct PromptMessageRow {
+    from_addr: Address,
+    address_id: Option<AddressId>,
+    accepted_at: Option<Timestamp>,
+    delivery: Option<DeliveryStatus>,
+}
+
 pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<PendingAction>> {
     let row: Option<PendingActionRow> = pending_actions::table
         .filter(pending_actions::user_id.eq(user))
@@ -179,14 +190,13 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
         .count()
         .get_result(conn)?;
     // After a repeat, only a reply to the repeat counts.
-    let (from, accepted_at, delivery): (Address, Option<Timestamp>, Option<DeliveryStatus>) =
-        outbox_rows::table
-            .find(row.prompt_outbox_id)
-            .select((outbox_rows::from_addr, outbox_rows::accepted_at, outbox_rows::delivery))
-            .first(conn)?;
-    let was_sent = delivery.is_some_and(|status| status >= DeliveryStatus::Sent && !status.has_failed());
+    let prompt: PromptMessageRow =
+        outbox_rows::table.find(row.prompt_outbox_id).select(PromptMessageRow::as_select()).first(conn)?;
+    let channel = prompt.from_addr.channel();
+    let was_sent =
+        prompt.delivery.is_some_and(|status| status >= DeliveryStatus::Sent && !status.has_failed());
     // A repeat that is not sent yet cannot be answered, even if the first prompt was sent.
-    let is_readable = was_sent || !from.channel().opens_prompts_when_sent();
+    let is_readable = was_sent || !channel.opens_prompts_when_sent();
     let items = load_deletion_items(conn, row.tool_call_id)?;
     Ok(Some(PendingAction {
         call: row.tool_call_id,
@@ -195,11 +205,12 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
         repeats: convert_integer(row.repeats)?,
         armed_at: row
             .armed_at
-            .zip(accepted_at)
+            .zip(prompt.accepted_at)
             .filter(|_| is_readable)
             .map(|(armed, accepted)| armed.max(accepted)),
         was_followed: sent_after > 0,
-        channel: from.channel(),
+        channel,
+        address: prompt.address_id,
         names: items.iter().map(|item| deletion_messages::format_target_name(&item.target)).collect(),
         items: items.iter().map(|item| (item.target.kind, item.target.id)).collect(),
     }))
@@ -522,6 +533,7 @@ mod tests {
         let prompt = NewOutboundMessage {
             key: "prompt".to_owned(),
             user,
+            address: None,
             turn: Some(turn),
             kind: OutboundKind::ConfirmPrompt,
             to: Address::new("+15550100001"),

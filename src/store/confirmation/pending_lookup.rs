@@ -5,9 +5,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
-use crate::conversation::transcript::{Address, CallRow, UserId};
+use crate::conversation::transcript::{Address, CallRow, UserAddress, UserId};
 use crate::store::Conn;
-use crate::store::schema::{outbox, pending_actions, tool_call_items};
+use crate::store::schema::{outbox, pending_actions, tool_call_items, user_addresses};
 
 /// Open pending action with the fields needed to answer it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct AnswerablePrompt {
     pub code: Option<ConfirmationCode>,
     /// Dialarr's address, from which the confirmation prompt was sent.
     pub from: Address,
+    /// Address to which it was sent; `None` if it is only shown.
+    pub to: Option<UserAddress>,
     pub repeats: i64,
     /// True if the confirmation prompt was accepted for sending.
     pub is_armed: bool,
@@ -33,6 +35,8 @@ struct AnswerablePromptRow {
     expires_at: Option<Timestamp>,
     #[diesel(select_expression = outbox::from_addr)]
     from_addr: Address,
+    #[diesel(select_expression = user_addresses::address.nullable())]
+    to: Option<UserAddress>,
     #[diesel(select_expression = outbox::accepted_at)]
     accepted_at: Option<Timestamp>,
 }
@@ -73,6 +77,7 @@ pub fn load_answerable_prompt(
 ) -> QueryResult<Option<AnswerablePrompt>> {
     let row: Option<AnswerablePromptRow> = pending_actions::table
         .inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))
+        .left_join(user_addresses::table.on(outbox::address_id.eq(user_addresses::id.nullable())))
         .filter(pending_actions::id.eq(id))
         .select(AnswerablePromptRow::as_select())
         .first(conn)
@@ -83,6 +88,7 @@ pub fn load_answerable_prompt(
         call: row.tool_call_id,
         code: row.code,
         from: row.from_addr,
+        to: row.to,
         repeats: row.repeats,
         is_armed: row.expires_at.is_some() && row.accepted_at.is_some(),
     }))

@@ -228,8 +228,8 @@ mod tests {
     use crate::store::{scratch, text_index};
 
     const FIXTURE_SQL: &str = "PRAGMA foreign_keys=OFF;
-        INSERT INTO users (id, phone, display_name, status, created_at, updated_at)
-        VALUES (1, '+15550100001', 'Ann', 'active', 0, 0);
+        INSERT INTO users (id, display_name, status, created_at, updated_at)
+        VALUES (1, 'Ann', 'active', 0, 0);
         INSERT INTO conversations (id, user_id, name, started_at, last_activity_at) VALUES (1, 1, 'Dune', 0, 0);
         INSERT INTO turns (id, user_id, conversation_id, kind, state, prompt, deadline_at, created_at, updated_at, finished_at)
         VALUES (1, 1, 1, 'chat', 'COMPLETED', '{}', 0, 0, 0, 1), (2, 1, 1, 'chat', 'COMPLETED', '{}', 0, 0, 0, 1);

@@ -29,7 +29,6 @@ pub struct UserDetails {
     pub account: UserAccount,
     pub is_test: bool,
     pub since: Timestamp,
-    pub opted_out_at: Option<Timestamp>,
     pub wants_notifications: bool,
     /// Quiet hours in the household's time zone, if the user has set them.
     pub quiet_hours: Option<(u8, u8)>,
@@ -76,7 +75,6 @@ fn load_added_amount(
 struct UserDetailsRow {
     test: bool,
     created_at: Timestamp,
-    opted_out_at: Option<Timestamp>,
     notify: bool,
     quiet_from: Option<i64>,
     quiet_to: Option<i64>,
@@ -101,7 +99,6 @@ pub fn load_user_details(
         account: user_admin::load_user_account(conn, id)?,
         is_test: row.test,
         since: row.created_at,
-        opted_out_at: row.opted_out_at,
         wants_notifications: row.notify,
         quiet_hours,
         movies: load_added_amount(conn, id, (QuotaKind::Movies, movies), now)?,

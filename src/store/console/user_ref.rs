@@ -3,7 +3,8 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use crate::conversation::transcript::{PhoneNumber, UserId};
+use crate::conversation::transcript::{UserAddress, UserId};
+use crate::store::people::addresses;
 use crate::store::schema::users;
 use crate::store::{Conn, QueryResult};
 
@@ -20,7 +21,7 @@ pub struct UserRef {
 pub enum UserIdentity {
     Known {
         name: Option<String>,
-        phone: PhoneNumber,
+        address: Option<UserAddress>,
     },
     /// Erased user, of whom only the row is left.
     Erased,
@@ -31,7 +32,8 @@ pub enum UserIdentity {
 pub(super) struct UserRefRow {
     id: UserId,
     display_name: Option<String>,
-    phone: PhoneNumber,
+    #[diesel(select_expression = addresses::first_address())]
+    address: Option<UserAddress>,
     test: bool,
     forgotten_at: Option<Timestamp>,
 }
@@ -39,7 +41,7 @@ pub(super) struct UserRefRow {
 impl From<UserRefRow> for UserRef {
     fn from(row: UserRefRow) -> Self {
         let identity = match row.forgotten_at {
-            None => UserIdentity::Known { name: row.display_name, phone: row.phone },
+            None => UserIdentity::Known { name: row.display_name, address: row.address },
             Some(_) => UserIdentity::Erased,
         };
         Self { id: row.id, identity, is_test: row.test }

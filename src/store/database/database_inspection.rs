@@ -146,8 +146,8 @@ mod tests {
         let path = folder.path().join("test.db");
         let path = path.to_str().unwrap();
         create_database(path);
-        let sql = "INSERT INTO users (id, phone, role, status, created_at, updated_at)
-                VALUES (1, '+15550100001', 'member', 'active', 0, 0);
+        let sql = "INSERT INTO users (id, role, status, created_at, updated_at)
+                VALUES (1, 'member', 'active', 0, 0);
             INSERT INTO outbox (dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at,
                 created_at, updated_at) VALUES ('a', 1, 'reply', '+1', '+2', 'Hello.', 1, 0, 0, 0)";
         visit_database(path, |conn| conn.batch_execute(sql)).unwrap();

@@ -15,13 +15,15 @@ const EVENTS_MIGRATION: &str = "20261125000000";
 const DELIVERY_MIGRATION: &str = "20261125070000";
 const INDEXING_MIGRATION: &str = "20261125080000";
 const CHANNELS_MIGRATION: &str = "20261129000000";
+const ADDRESSES_MIGRATION: &str = "20261201000000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
 const FIXTURE_SQL: &str = r#"
-INSERT INTO users (id, phone, status, role, test, created_at, updated_at) VALUES
-  (1, '+15550100001', 'active', 'admin', 0, 1, 1), (2, '+15550100002', 'active', 'member', 0, 1, 1),
-  (3, '+15550100110', 'active', 'member', 1, 1, 1);
+INSERT INTO users (id, status, role, test, created_at, updated_at) VALUES
+  (1, 'active', 'admin', 0, 1, 1), (2, 'active', 'member', 0, 1, 1), (3, 'active', 'member', 1, 1, 1);
+INSERT INTO user_addresses (id, user_id, address, created_at) VALUES
+  (1, 1, '+15550100001', 1), (2, 2, '+15550100002', 1), (3, 3, '+15550100110', 1);
 INSERT INTO conversations (id, user_id, name, started_at, last_activity_at) VALUES
   (1, 1, 'a', 1, 1), (2, 2, 'b', 1, 1), (3, 3, 'c', 1, 1);
 INSERT INTO turns (id, user_id, conversation_id, kind, state, prompt, deadline_at, created_at, updated_at, finished_at, runs) VALUES
@@ -107,6 +109,46 @@ fn load_lines(conn: &mut Conn, query: &str) -> String {
 /// Reverts the migrations down to `version`, which is reverted too.
 fn revert_down_to(conn: &mut Conn, version: &str) {
     while conn.revert_last_migration(MIGRATIONS).unwrap().to_string() != version {}
+}
+
+#[test]
+fn down_migration_of_addresses_keeps_one_number_of_each_user() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    conn.batch_execute(
+        "INSERT INTO user_addresses (id, user_id, address, opted_out_at, created_at) VALUES
+           (4, 1, '+15550100009', NULL, 1), (5, 2, 'pigeon:501', 1, 1);
+         INSERT INTO users (id, status, created_at, updated_at, forgotten_at) VALUES (4, 'blocked', 1, 1, 1);
+         INSERT INTO users (id, status, created_at, updated_at) VALUES (5, 'active', 1, 1);
+         INSERT INTO user_addresses (user_id, address, created_at) VALUES (5, 'pigeon:502', 1);
+         UPDATE user_addresses SET opted_out_at = 7, opt_word_at = 6 WHERE id = 1;
+         UPDATE outbox SET address_id = 4 WHERE id = 6;
+         UPDATE outbox SET address_id = 1 WHERE id = 7;
+         UPDATE inbound_events SET address_id = 1 WHERE id = 3;
+         INSERT INTO link_codes (user_id, code, created_at, expires_at) VALUES (1, '123456', 1, 2);",
+    )
+    .unwrap();
+
+    revert_down_to(&mut conn, ADDRESSES_MIGRATION);
+
+    let users = "SELECT phone || coalesce(' opted out ' || opted_out_at || ' by ' || opt_word_at, '') AS line FROM users";
+    insta::assert_snapshot!(load_lines(&mut conn, users), @r"
+    +15550100001 opted out 7 by 6
+    +15550100002
+    +15550100110
+    +9990004
+    +9990005
+    ");
+    let sent = "SELECT id || ' ' || state AS line FROM outbox WHERE id IN (6, 7)";
+    assert_eq!(load_lines(&mut conn, sent), "6 suppressed\n7 queued");
+    assert_eq!(load_lines(&mut conn, "SELECT \"table\" AS line FROM pragma_foreign_key_check"), "");
+
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    let addresses = "SELECT user_id || ' ' || address AS line FROM user_addresses";
+    assert_eq!(
+        load_lines(&mut conn, addresses),
+        "1 +15550100001\n2 +15550100002\n3 +15550100110\n5 +9990005"
+    );
 }
 
 #[test]

@@ -310,6 +310,40 @@ fn load_active_facts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<(i64, Sto
     rows.into_iter().map(into_stored_fact).collect()
 }
 
+/// Moves the facts about a user to another one. The other user's own facts win over those that are about the same
+/// subject or contradict them, which are kept as superseded.
+pub(in crate::store) fn move_facts(
+    conn: &mut Conn,
+    (from, into): (UserId, UserId),
+    now: Timestamp,
+) -> QueryResult<()> {
+    for (id, moved) in load_active_facts(conn, from)? {
+        let active = load_active_facts(conn, into)?;
+        let is_settled = active.iter().any(|(_, stored)| {
+            stored.fact.has_same_subject(&moved.fact)
+                || contradicts(&stored.fact, &moved.fact)
+                || contradicts(&moved.fact, &stored.fact)
+        });
+        if is_settled || active.len() >= MAX_FACTS_PER_USER {
+            supersede_fact(conn, id, now)?;
+            continue;
+        }
+        let number = find_free_number(conn, into, &active)?;
+        diesel::update(user_facts::table.find(id))
+            .set((user_facts::user_id.eq(into), user_facts::number.eq(i64::from(number))))
+            .execute(conn)?;
+    }
+    let suggested: Vec<i64> = user_facts::table
+        .filter(SUGGESTED.and(user_facts::user_id.eq(from)))
+        .select(user_facts::id)
+        .load(conn)?;
+    clear_fact_text(conn, &suggested, now)?;
+    diesel::update(user_facts::table.filter(user_facts::user_id.eq(from)))
+        .set(user_facts::user_id.eq(into))
+        .execute(conn)
+        .map(drop)
+}
+
 /// Returns whether a newer fact contradicts an older fact of another kind or key: a user who now likes a genre no
 /// longer dislikes it, and a general quality replaces the quality for movies or for shows.
 fn contradicts(older: &UserFact, newer: &UserFact) -> bool {

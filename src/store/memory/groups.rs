@@ -93,11 +93,17 @@ pub(super) fn load_user_groups(conn: &mut Conn, user: UserId) -> QueryResult<Vec
 /// Removes the user from all groups. The other members can still find the messages of these groups; the next message to
 /// the same recipients creates a new group.
 pub fn leave_groups(conn: &mut Conn, user: UserId) -> QueryResult<()> {
+    detach_groups(conn, user)?;
+    let memberships = memory_group_members::table.filter(memory_group_members::user_id.eq(user));
+    diesel::delete(memberships).execute(conn).map(drop)
+}
+
+/// Makes the groups of a user groups of their current members only, so that no later message belongs to them.
+pub(in crate::store) fn detach_groups(conn: &mut Conn, user: UserId) -> QueryResult<()> {
     for group in load_user_groups(conn, user)? {
         diesel::update(memory_groups::table.find(group))
             .set(memory_groups::members.eq(format!("left:{}", group.0)))
             .execute(conn)?;
     }
-    let memberships = memory_group_members::table.filter(memory_group_members::user_id.eq(user));
-    diesel::delete(memberships).execute(conn).map(drop)
+    Ok(())
 }

@@ -1,6 +1,10 @@
-//! Users, test users, join requests, and pauses of the household.
+//! Users and their addresses, test users, join requests, and pauses of the household.
 
+pub mod addresses;
 pub mod join_requests;
+pub mod link_codes;
+pub mod merge;
+pub mod operator_links;
 pub mod pauses;
 pub mod test_users;
 pub mod user_admin;

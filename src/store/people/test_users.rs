@@ -3,9 +3,10 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use crate::conversation::transcript::{UserId, UserRole, UserStatus};
+use super::addresses;
+use super::users::{self as user_rows, FirstContactRole};
+use crate::conversation::transcript::{UserAddress, UserId, UserStatus};
 use crate::store::Conn;
-use crate::store::codec::ms;
 use crate::store::schema::{conversations, users};
 
 /// Last two digits of the fictional numbers `+1 555 010 0110` to `0199`. The demo uses the numbers before them.
@@ -19,7 +20,7 @@ pub fn find_free_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Optio
         .select(conversations::id);
     let free: Option<UserId> = users::table
         .filter(users::test.eq(true).and(users::status.eq(UserStatus::Active)))
-        .filter(users::forgotten_at.is_null().and(users::opted_out_at.is_null()))
+        .filter(users::forgotten_at.is_null().and(diesel::dsl::not(addresses::is_opted_out())))
         .filter(diesel::dsl::not(diesel::dsl::exists(open_conversation)))
         .order(users::id)
         .select(users::id)
@@ -34,35 +35,29 @@ pub fn find_free_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Optio
 /// Creates a test user with permission to add and delete; `None` if all numbers are in use.
 fn create_test_user(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<UserId>> {
     for (index, suffix) in (1..).zip(NUMBER_SUFFIXES) {
-        let created: Option<UserId> = diesel::insert_into(users::table)
-            .values((
-                users::phone.eq(format!("+155501001{suffix:02}")),
-                users::display_name.eq(format!("Test user {index}")),
-                users::status.eq(UserStatus::Active),
-                users::role.eq(UserRole::Member),
-                users::can_add.eq(true),
-                users::can_delete.eq(true),
-                users::can_4k.eq(false),
-                users::test.eq(true),
-                users::created_at.eq(ms(now)),
-                users::updated_at.eq(ms(now)),
-            ))
-            .on_conflict_do_nothing()
-            .returning(users::id)
-            .get_result(conn)
-            .optional()?;
-        if created.is_some() {
-            return Ok(created);
+        let number = format!("+155501001{suffix:02}");
+        let Some(address) = UserAddress::parse(&number) else { continue };
+        if addresses::find_address(conn, &address)?.is_some() {
+            continue;
         }
+        let user = user_rows::insert_user(conn, FirstContactRole::Member, now)?;
+        diesel::update(users::table.find(user))
+            .set((
+                users::display_name.eq(format!("Test user {index}")),
+                users::can_delete.eq(true),
+                users::test.eq(true),
+            ))
+            .execute(conn)?;
+        addresses::insert_address(conn, user, &address, now)?;
+        return Ok(Some(user));
     }
     Ok(None)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::users::{self as user_rows, FirstContactRole};
     use super::*;
-    use crate::conversation::transcript::PhoneNumber;
+    use crate::conversation::transcript::{PhoneNumber, UserRole};
     use crate::store::conversation::conversations::start_conversation;
     use crate::store::scratch;
 
@@ -77,8 +72,8 @@ mod tests {
         assert_eq!(find_free_test_user(&mut conn, NOW).unwrap(), Some(first));
         let user = user_rows::load_user(&mut conn, first).unwrap();
         assert_eq!(
-            (user.phone.as_str(), user.name.as_deref(), user.test),
-            ("+15550100111", Some("Test user 2"), true)
+            (user.address, user.name.as_deref(), user.test),
+            (UserAddress::parse("+15550100111"), Some("Test user 2"), true)
         );
         start_conversation(&mut conn, first, "Nov 20", NOW).unwrap();
         let second = find_free_test_user(&mut conn, NOW).unwrap().unwrap();

@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::addresses::{self, StoredAddress};
 use super::users as user_rows;
 use crate::conversation::people::naming::UserName;
 use crate::conversation::transcript::{ConversationId, PhoneNumber, User, UserId, UserRights, UserRole};
@@ -19,6 +20,7 @@ use crate::store::schema::{conversations, inbound_events, turns, users};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserAccount {
     pub user: User,
+    pub addresses: Vec<StoredAddress>,
     pub movies: UserLimit,
     pub seasons: UserLimit,
     pub last_message_at: Option<Timestamp>,
@@ -40,11 +42,7 @@ pub fn load_user_accounts(conn: &mut Conn) -> QueryResult<Vec<UserAccount>> {
 }
 
 pub fn find_user_id_by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<UserId>> {
-    users::table
-        .filter(users::phone.eq(phone.as_str()).and(users::forgotten_at.is_null()))
-        .select(users::id)
-        .first(conn)
-        .optional()
+    Ok(addresses::find_address(conn, phone)?.map(|(_, user)| user))
 }
 
 /// Loads a user; `None` if the user is unknown or forgotten.
@@ -74,6 +72,7 @@ fn load_account_details(conn: &mut Conn, user: User) -> QueryResult<UserAccount>
     let code_misses = code_misses::load_code_misses(conn, user.id)?;
     Ok(UserAccount {
         code_misses,
+        addresses: addresses::load_addresses(conn, user.id)?,
         user,
         movies: user_limit(quota.movies),
         seasons: user_limit(quota.seasons),

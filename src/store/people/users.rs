@@ -1,30 +1,31 @@
-//! Users, one row per phone number.
+//! Users. Their addresses are in [`super::addresses`].
 
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use crate::conversation::channel_list;
+use super::addresses;
 use crate::conversation::people::naming::UserName;
 use crate::conversation::transcript::{
-    Address, PhoneNumber, TurnId, User, UserId, UserRights, UserRole, UserStatus,
+    AddressId, PhoneNumber, TurnId, User, UserAddress, UserId, UserRights, UserRole, UserStatus,
 };
 use crate::store::Conn;
 use crate::store::codec::ms;
-use crate::store::library::title_requests;
-use crate::store::schema::{inbound_events, turns, users};
+use crate::store::schema::{inbound_events, turns, user_addresses, users};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = users)]
 struct UserRow {
     id: UserId,
-    phone: PhoneNumber,
+    #[diesel(select_expression = addresses::first_address())]
+    address: Option<UserAddress>,
     display_name: Option<String>,
     status: UserStatus,
     role: UserRole,
     can_add: bool,
     can_delete: bool,
     can_4k: bool,
-    opted_out_at: Option<Timestamp>,
+    #[diesel(select_expression = addresses::is_opted_out())]
+    opted_out: bool,
     test: bool,
 }
 
@@ -32,7 +33,7 @@ impl From<UserRow> for User {
     fn from(row: UserRow) -> Self {
         Self {
             id: row.id,
-            phone: row.phone,
+            address: row.address,
             name: row.display_name,
             status: row.status,
             rights: UserRights {
@@ -43,7 +44,7 @@ impl From<UserRow> for User {
                 delete: row.can_delete,
                 four_k: row.can_4k,
             },
-            opted_out: row.opted_out_at.is_some(),
+            opted_out: row.opted_out,
             test: row.test,
         }
     }
@@ -61,33 +62,67 @@ pub fn load_user(conn: &mut Conn, id: UserId) -> QueryResult<User> {
     users::table.find(id).select(UserRow::as_select()).first(conn).map(User::from)
 }
 
-/// Loads the user of a turn, and returns whether the cancellation of the turn was requested.
+/// Loads the sender of a message from an address; `None` if the address is not known.
+pub fn load_sender(conn: &mut Conn, id: UserId, address: Option<AddressId>) -> QueryResult<User> {
+    let opted_out = user_addresses::table
+        .filter(user_addresses::id.nullable().eq(address))
+        .select(user_addresses::opted_out_at.is_not_null())
+        .single_value();
+    let (row, opted_out): (UserRow, Option<bool>) =
+        users::table.find(id).select((UserRow::as_select(), opted_out)).first(conn)?;
+    let user = User::from(row);
+    Ok(User { opted_out: opted_out.unwrap_or(user.opted_out), ..user })
+}
+
+/// Loads the user of a turn, as the sender of its messages, and returns whether the cancellation of the turn was requested.
 pub fn load_turn_user(conn: &mut Conn, turn: TurnId) -> QueryResult<(User, bool)> {
-    let (user, cancel_requested): (UserRow, bool) = turns::table
+    let opted_out = inbound_events::table
+        .inner_join(user_addresses::table)
+        .filter(inbound_events::turn_id.eq(turns::id.nullable()))
+        .select(user_addresses::opted_out_at.is_not_null())
+        .single_value();
+    let (row, cancel_requested, opted_out): (UserRow, bool, Option<bool>) = turns::table
         .find(turn)
         .inner_join(users::table)
-        .select((UserRow::as_select(), turns::cancel_requested_at.is_not_null()))
+        .select((UserRow::as_select(), turns::cancel_requested_at.is_not_null(), opted_out))
         .first(conn)?;
-    Ok((user.into(), cancel_requested))
+    let user = User::from(row);
+    Ok((User { opted_out: opted_out.unwrap_or(user.opted_out), ..user }, cancel_requested))
 }
 
 pub fn find_user_by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<User>> {
-    let user = users::table.filter(users::phone.eq(phone.as_str())).select(UserRow::as_select());
-    Ok(user.first(conn).optional()?.map(User::from))
+    let found = addresses::find_address(conn, phone)?;
+    found.map(|(_, user)| load_user(conn, user)).transpose()
 }
 
-/// Returns the user with this number, and creates the user if the number is unknown. The role and status of an existing
+/// Returns the user with this address, and creates the user if the address is unknown. The role and status of an existing
 /// user do not change.
 pub fn ensure_user(
     conn: &mut Conn,
-    phone: &PhoneNumber,
+    address: impl Into<UserAddress>,
     role: FirstContactRole,
     now: Timestamp,
 ) -> QueryResult<UserId> {
+    ensure_sender(conn, &address.into(), role, now).map(|(_, user)| user)
+}
+
+/// Like [`ensure_user`], and also returns the id of the address.
+pub fn ensure_sender(
+    conn: &mut Conn,
+    address: &UserAddress,
+    role: FirstContactRole,
+    now: Timestamp,
+) -> QueryResult<(AddressId, UserId)> {
     // Nearly every sender exists, which needs one query and no write.
-    if let Some(id) = find_user_id(conn, phone)? {
-        return Ok(id);
+    if let Some(known) = addresses::find_address(conn, address)? {
+        return Ok(known);
     }
+    let user = insert_user(conn, role, now)?;
+    Ok((addresses::insert_address(conn, user, address, now)?, user))
+}
+
+/// Creates a user without an address.
+pub fn insert_user(conn: &mut Conn, role: FirstContactRole, now: Timestamp) -> QueryResult<UserId> {
     let (status, role) = match role {
         FirstContactRole::Newcomer => (UserStatus::Pending, UserRole::Member),
         FirstContactRole::Member => (UserStatus::Active, UserRole::Member),
@@ -95,7 +130,6 @@ pub fn ensure_user(
     };
     diesel::insert_into(users::table)
         .values((
-            users::phone.eq(phone.as_str()),
             users::status.eq(status),
             users::role.eq(role),
             users::can_add.eq(true),
@@ -146,22 +180,6 @@ pub fn is_last_admin(conn: &mut Conn, id: UserId) -> QueryResult<bool> {
     Ok(matches!(admins.as_slice(), [only] if only.id == id))
 }
 
-/// Returns Dialarr's number to which the user last sent a message by phone. Messages to the user are sent from it.
-pub fn load_last_address(conn: &mut Conn, id: UserId) -> QueryResult<Option<Address>> {
-    inbound_events::table
-        .filter(inbound_events::user_id.eq(id))
-        .filter(inbound_events::channel.ne(channel_list::CONSOLE))
-        .filter(inbound_events::channel.ne(channel_list::TERMINAL))
-        .order(inbound_events::id.desc())
-        .select(inbound_events::to_addr)
-        .first(conn)
-        .optional()
-}
-
-fn find_user_id(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<UserId>> {
-    users::table.filter(users::phone.eq(phone.as_str())).select(users::id).first(conn).optional()
-}
-
 pub fn set_name(conn: &mut Conn, id: UserId, name: &UserName, now: Timestamp) -> QueryResult<()> {
     diesel::update(users::table.find(id))
         .set((users::display_name.eq(name.as_str()), users::updated_at.eq(ms(now))))
@@ -189,68 +207,10 @@ pub fn set_status(conn: &mut Conn, id: UserId, status: UserStatus, now: Timestam
         .map(drop)
 }
 
-/// Outcome of applying an opt-out or opt-in keyword.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OptOutcome {
-    Changed,
-    /// A keyword that was sent later has already been applied.
-    Overtaken,
-}
-
-/// Opts a user out, and withdraws the user's deferred additions. `sent_at` is the time at which the keyword was sent,
-/// which may be long before it was received.
-pub fn opt_out(conn: &mut Conn, id: UserId, sent_at: Timestamp, now: Timestamp) -> QueryResult<OptOutcome> {
-    let outcome = set_opted_out(conn, id, Some(now), (sent_at, now))?;
-    if outcome == OptOutcome::Changed {
-        title_requests::withdraw_additions(conn, id, now)?;
-    }
-    Ok(outcome)
-}
-
-pub fn opt_in(conn: &mut Conn, id: UserId, sent_at: Timestamp, now: Timestamp) -> QueryResult<OptOutcome> {
-    set_opted_out(conn, id, None, (sent_at, now))
-}
-
-fn set_opted_out(
-    conn: &mut Conn,
-    id: UserId,
-    opted_out_at: Option<Timestamp>,
-    (sent_at, now): (Timestamp, Timestamp),
-) -> QueryResult<OptOutcome> {
-    // The sent time comes from the carrier. It is limited to `now`, because keywords received after one with a future
-    // time would otherwise count as older.
-    let sent_at = ms(sent_at.min(now));
-    let is_latest = users::opt_word_at.is_null().or(users::opt_word_at.le(sent_at));
-    let updated_rows = diesel::update(users::table.find(id).filter(is_latest))
-        .set((
-            users::opted_out_at.eq(opted_out_at),
-            users::opt_word_at.eq(sent_at),
-            users::updated_at.eq(ms(now)),
-        ))
-        .execute(conn)?;
-    Ok(if updated_rows == 1 { OptOutcome::Changed } else { OptOutcome::Overtaken })
-}
-
 #[cfg(test)]
 mod tests {
-    use jiff::SignedDuration;
-
     use super::*;
     use crate::store::scratch;
-
-    #[test]
-    fn keyword_with_a_future_time_is_overridden_by_the_next() {
-        let mut conn = scratch();
-        let phone = PhoneNumber::parse("+15550100001").unwrap();
-        let now = Timestamp::UNIX_EPOCH;
-        let ann = ensure_user(&mut conn, &phone, FirstContactRole::Member, now).unwrap();
-        let (ahead, later) = (now + SignedDuration::from_hours(8), now + SignedDuration::from_secs(1));
-
-        assert_eq!(opt_out(&mut conn, ann, ahead, now), Ok(OptOutcome::Changed));
-
-        assert_eq!(opt_in(&mut conn, ann, later, later), Ok(OptOutcome::Changed));
-        assert!(!load_user(&mut conn, ann).unwrap().opted_out);
-    }
 
     #[test]
     fn existing_user_keeps_status_and_role_at_a_restart() {

@@ -6,9 +6,9 @@ use diesel::prelude::*;
 use serde::Serialize;
 
 use super::export_rows::{
-    ExportAdditionRow, ExportAnswerRow, ExportApprovalRow, ExportAuditRow, ExportDeletionItemRow,
-    ExportFactRow, ExportFollowRow, ExportNotificationRow, ExportReactionRow, ExportTitleRequestRow,
-    ExportUsageRow, ExportUserRow,
+    ExportAdditionRow, ExportAddressRow, ExportAnswerRow, ExportApprovalRow, ExportAuditRow,
+    ExportDeletionItemRow, ExportFactRow, ExportFollowRow, ExportNotificationRow, ExportReactionRow,
+    ExportTitleRequestRow, ExportUsageRow, ExportUserRow,
 };
 use crate::conversation::stream_events::BlockKind;
 use crate::conversation::transcript::{CallRow, ConversationId, UserId};
@@ -23,13 +23,14 @@ use crate::store::conversation::record::turn_range::{TurnRange, select_turn_ids}
 use crate::store::conversation::record::turns::{self as turn_records, TurnRecord, TurnRow};
 use crate::store::schema::{
     additions, agent_responses, approvals, audit_log, conversations, follows, notices, reactions, requests,
-    tool_call_items, tool_calls, usage, user_facts, users,
+    tool_call_items, tool_calls, usage, user_addresses, user_facts, users,
 };
 use crate::store::{Conn, QueryResult};
 
 #[derive(Debug, Serialize)]
 pub struct UserExport {
     person: ExportUserRow,
+    addresses: Vec<ExportAddressRow>,
     conversations: Vec<ExportedConversation>,
     /// Messages that no turn processed, such as the messages of a newcomer.
     other_texts_received: Vec<InboundRecord>,
@@ -99,6 +100,11 @@ pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
     let (other_texts_received, other_texts_sent) = messages::load_user_messages_without_turn(conn, user)?;
     Ok(UserExport {
         person: users::table.find(user).select(ExportUserRow::as_select()).first(conn)?,
+        addresses: user_addresses::table
+            .filter(user_addresses::user_id.eq(user))
+            .order(user_addresses::id)
+            .select(ExportAddressRow::as_select())
+            .load(conn)?,
         conversations: export_conversations(conn, user)?,
         other_texts_received,
         other_texts_sent,

@@ -17,13 +17,12 @@ use crate::store::memory::facts::{FactState, StoredFactSource};
 use crate::store::memory::responses::AnswerState;
 use crate::store::schema::{
     additions, agent_responses, approvals, audit_log, follows, notices, reactions, requests, tool_call_items,
-    usage, user_facts, users,
+    usage, user_addresses, user_facts, users,
 };
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
 #[diesel(table_name = users)]
 pub(super) struct ExportUserRow {
-    phone: String,
     #[diesel(column_name = display_name)]
     name: Option<String>,
     status: UserStatus,
@@ -36,11 +35,19 @@ pub(super) struct ExportUserRow {
     may_add_4k: bool,
     movie_limit: Option<i64>,
     season_limit: Option<i64>,
-    opted_out_at: Option<Timestamp>,
     #[diesel(column_name = created_at)]
     known_since: Timestamp,
     forgotten_at: Option<Timestamp>,
     first_request: Option<String>,
+}
+
+#[derive(Debug, Queryable, Selectable, Serialize)]
+#[diesel(table_name = user_addresses)]
+pub(super) struct ExportAddressRow {
+    address: String,
+    opted_out_at: Option<Timestamp>,
+    #[diesel(column_name = created_at)]
+    known_since: Timestamp,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]

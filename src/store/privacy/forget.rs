@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::erase::erase_user_content;
-use crate::conversation::transcript::{PhoneNumber, UserId, UserRole, UserStatus};
+use crate::conversation::transcript::{AddressId, UserAddress, UserId, UserRole, UserStatus};
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::codec::ms;
 use crate::store::confirmation::approvals;
-use crate::store::people::users as user_rows;
+use crate::store::people::{addresses, users as user_rows};
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
 use crate::store::queue::outbox as outbox_rows;
 use crate::store::queue::outbox::{OPEN, OutboxState};
@@ -45,7 +45,7 @@ pub fn forget_user(
     }
     let entry = NewAuditEntry { actor, kind: "forget", subject: AuditSubject::User(user), detail: json!({}) };
     audit::record_change(conn, &entry, now)?;
-    let phone = user_rows::load_user(conn, user)?.phone;
+    let addresses = addresses::load_addresses(conn, user)?;
     approvals::withdraw_approvals(conn, user, now)?;
     // Withdraws the messages that asked admins for a decision about the user, and the user's announcements to everyone.
     for approval in approvals::load_approval_ids_about(conn, user)? {
@@ -58,7 +58,10 @@ pub fn forget_user(
     }
     anonymize_outbound_messages(conn, user, now)?;
     erase_user_content(conn, user, now)?;
-    erase_phone_number(conn, &phone)?;
+    for address in &addresses {
+        erase_address(conn, &address.address)?;
+    }
+    addresses::delete_addresses(conn, user)?;
     diesel::update(audit_log::table.filter(audit_log::user_id.eq(user)))
         .set(audit_log::detail.eq("{}"))
         .execute(conn)?;
@@ -75,14 +78,15 @@ fn anonymize_outbound_messages(conn: &mut Conn, user: UserId, now: Timestamp) ->
         .get_results(conn)?;
     record_changed_messages(conn, changed, now)?;
     diesel::update(outbox::table.filter(outbox::user_id.eq(user)))
-        .set(outbox::to_addr.eq(placeholder_number(user)))
+        .set((outbox::to_addr.eq(placeholder_number(user)), outbox::address_id.eq(None::<AddressId>)))
         .execute(conn)
         .map(drop)
 }
 
-/// Erases every text that contains the number, with any separators, because an admin may have received or written it.
-fn erase_phone_number(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<()> {
-    let digits = phone.as_str().trim_start_matches('+');
+/// Erases every text that contains the number or account, with any separators, because an admin may have received or
+/// written it.
+fn erase_address(conn: &mut Conn, address: &UserAddress) -> QueryResult<()> {
+    let digits = address.name().trim_start_matches('+');
     for (table, column, is_settled) in [
         ("outbox", "body", "state NOT IN ('queued','attempting','unknown')"),
         ("turns", "response_text", "finished_at IS NOT NULL"),
@@ -95,11 +99,11 @@ fn erase_phone_number(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<()> {
             format!("UPDATE {table} SET {column} = '' WHERE {is_settled} AND instr({digits_sql}, ?) > 0");
         diesel::sql_query(statement).bind::<Text, _>(digits).execute(conn)?;
     }
-    erase_phone_number_in_memory(conn, digits)
+    erase_address_in_memory(conn, digits)
 }
 
-/// Erases the stored answers and the facts that contain the number.
-fn erase_phone_number_in_memory(conn: &mut Conn, digits: &str) -> QueryResult<()> {
+/// Erases the stored answers and the facts that contain the number or account.
+fn erase_address_in_memory(conn: &mut Conn, digits: &str) -> QueryResult<()> {
     let answers = format!(
         "UPDATE agent_responses SET state = 'erased', trigger_text = '', response_text = '', summary = '', \
          topics = '[]', keywords = '[]', likeness = 0, embed_model = NULL, trigger_vec = NULL, response_vec = NULL, \
@@ -125,7 +129,7 @@ fn without_separators_sql(expression: &str) -> String {
         .fold(expression.to_owned(), |text, separator| format!("replace({text}, '{separator}', '')"))
 }
 
-/// Returns the placeholder phone number of a forgotten user. `+999` is not a country code, so no message ever comes
+/// Returns the placeholder that replaces the address of a forgotten user in sent messages. `+999` is not a country code, so no message ever comes
 /// from such a number.
 fn placeholder_number(user: UserId) -> String {
     format!("+999{:04}", user.0)
@@ -134,11 +138,10 @@ fn placeholder_number(user: UserId) -> String {
 fn anonymize_user(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     diesel::update(users::table.find(user))
         .set((
-            (users::phone.eq(placeholder_number(user)), users::display_name.eq(None::<String>)),
+            (users::display_name.eq(None::<String>), users::waiting_since.eq(None::<Timestamp>)),
             (users::status.eq(UserStatus::Blocked), users::role.eq(UserRole::Member)),
             (users::can_add.eq(false), users::can_delete.eq(false), users::can_4k.eq(false)),
             (users::movie_limit.eq(None::<i64>), users::season_limit.eq(None::<i64>)),
-            (users::opted_out_at.eq(None::<Timestamp>), users::waiting_since.eq(None::<Timestamp>)),
             (users::code_misses.eq(0), users::code_misses_day.eq(None::<String>)),
             (users::forgotten_at.eq(ms(now)), users::updated_at.eq(ms(now))),
         ))

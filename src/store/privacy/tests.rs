@@ -18,7 +18,7 @@ use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource,
 use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::transcript::{
     Address, CallFailure, CallResult, CallState, ConversationId, EffectLevel, FailureCode, MediaKind,
-    PhoneNumber, Responder, StopReason, ToolArguments, TurnId, UserId,
+    PhoneNumber, Responder, StopReason, ToolArguments, TurnId, UserAddress, UserId,
 };
 use crate::conversation::turn::StepFailure;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
@@ -115,6 +115,7 @@ fn reply(user: UserId, phone: &str, turn: Option<TurnId>) -> NewOutboundMessage 
     NewOutboundMessage {
         key: format!("{user}:{turn:?}"),
         user,
+        address: None,
         turn,
         kind: OutboundKind::Reply,
         to: Address::new(phone),
@@ -134,7 +135,7 @@ fn admit_text(
     let message = ReceivedMessage {
         channel: channel_list::TWILIO,
         external_id: sid.into(),
-        from: PhoneNumber::parse(SAM).unwrap(),
+        from: UserAddress::parse(SAM).unwrap(),
         to: Address::new("+15550100000"),
         body: "find the walrus".into(),
         media: vec![MessageMedia { url: "https://walrus.invalid".into(), content_type: "image/png".into() }],
@@ -146,7 +147,7 @@ fn admit_text(
     };
     let debounce = DebouncePolicy { quiet_ms: 0, max_delay_ms: 0 };
     match inbound_messages::admit_message(conn, &message, debounce).unwrap() {
-        AdmissionOutcome::New { user, event } => (user, event),
+        AdmissionOutcome::New { user, event, .. } => (user, event),
         AdmissionOutcome::Duplicate | AdmissionOutcome::NoUser => panic!("the message was not admitted"),
     }
 }
@@ -423,7 +424,7 @@ fn erased_user_leaves_no_value_in_any_column() {
     assert_eq!(columns_containing(&mut conn, "walrus"), ALL_TEXT_COLUMNS);
     assert_eq!(
         columns_containing(&mut conn, "15550100077"),
-        ["outbox.body", "outbox.to_addr", "users.phone"]
+        ["outbox.body", "outbox.to_addr", "user_addresses.address"]
     );
 
     assert_eq!(forget_user(&mut conn, sam, Actor::Shell, day_time(2)).unwrap(), ErasureOutcome::Erased);
@@ -431,7 +432,7 @@ fn erased_user_leaves_no_value_in_any_column() {
     assert_eq!(columns_containing(&mut conn, "walrus"), Vec::<String>::new());
     assert_eq!(columns_containing(&mut conn, "15550100077"), Vec::<String>::new());
     check_turn_is_readable(&mut conn, answered);
-    assert_eq!(user_rows::load_user(&mut conn, sam).unwrap().phone.as_str(), "+9990002");
+    assert_eq!(user_rows::load_user(&mut conn, sam).unwrap().address, None);
     assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM approvals WHERE state = 'open'"), 0);
     assert_eq!(inbound_messages::load_waiting_messages(&mut conn, sam, 10).unwrap(), []);
     assert_eq!(
@@ -480,7 +481,7 @@ fn second_erasure_changes_nothing() {
     for _ in 0..2 {
         assert_eq!(forget_user(&mut conn, sam, Actor::Shell, day_time(2)).unwrap(), ErasureOutcome::Erased);
     }
-    assert_eq!(user_rows::load_user(&mut conn, sam).unwrap().phone.as_str(), "+9990002");
+    assert_eq!(user_rows::load_user(&mut conn, sam).unwrap().address, None);
     assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM users"), 2);
 }
 

@@ -8,9 +8,9 @@ use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::{InboundEvent, MessageSource};
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::transcript::{Address, EventId, OptKeyword};
+use crate::conversation::transcript::{Address, AddressId, EventId, OptKeyword, UserAddress};
 use crate::store::codec::{parse_media, unreadable_column};
-use crate::store::schema::inbound_events;
+use crate::store::schema::{inbound_events, user_addresses};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = inbound_events)]
@@ -18,6 +18,8 @@ pub(super) struct InboundMessageRow {
     id: EventId,
     pub(super) channel: Channel,
     pub(super) external_id: String,
+    #[diesel(embed)]
+    pub(super) from: SenderRow,
     pub(super) to_addr: Address,
     pub(super) body: String,
     pub(super) media: Option<String>,
@@ -27,6 +29,28 @@ pub(super) struct InboundMessageRow {
     provider_at: Timestamp,
     received_at: Timestamp,
     wants_answer: bool,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = inbound_events)]
+pub(super) struct SenderRow {
+    address_id: Option<AddressId>,
+    #[diesel(select_expression = sender_address())]
+    address: Option<UserAddress>,
+}
+
+#[diesel::dsl::auto_type]
+fn sender_address() -> _ {
+    user_addresses::table
+        .filter(user_addresses::id.nullable().eq(inbound_events::address_id))
+        .select(user_addresses::address)
+        .single_value()
+}
+
+impl SenderRow {
+    pub(super) fn into_sender(self) -> Option<(AddressId, UserAddress)> {
+        self.address_id.zip(self.address)
+    }
 }
 
 /// Returns the value of the column `carrier_word`. Carriers report only these three keywords.
@@ -48,6 +72,7 @@ impl InboundMessageRow {
         Ok(InboundEvent {
             id: self.id,
             channel: self.channel,
+            from: self.from.into_sender(),
             origin: MessageOrigin::from_message_id(self.channel, &self.external_id),
             to: self.to_addr,
             body: self.body,

@@ -14,13 +14,14 @@ use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::{InboundEvent, ReceivedMessage};
 use crate::conversation::routing::message_origin::BUTTON_PREFIX;
 use crate::conversation::stream_events::{InboundStatus, StreamEventKind};
-use crate::conversation::transcript::{Address, ConversationId, EventId, TurnId, UserId};
+use crate::conversation::transcript::{Address, AddressId, ConversationId, EventId, TurnId, UserId};
 use crate::store::Conn;
 use crate::store::codec::{media_json, ms};
 use crate::store::column_types::{Millis, stored_enum};
 use crate::store::conversation::conversations;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
+use crate::store::people::addresses;
 use crate::store::people::users::{self, FirstContactRole};
 use crate::store::schema::{conversations as conversation_rows, inbound_events, turns};
 use crate::store::stream::recording::{EventOwner, record_event};
@@ -29,6 +30,8 @@ use crate::store::stream::recording::{EventOwner, record_event};
 pub enum AdmissionOutcome {
     New {
         user: UserId,
+        /// Address of the sender; `None` for a message in the console.
+        address: Option<AddressId>,
         event: EventId,
     },
     /// The channel and external id of the message are known: nothing was changed.
@@ -53,8 +56,8 @@ pub fn admit_message(
 ) -> QueryResult<AdmissionOutcome> {
     let not_before = received.received_at + SignedDuration::from_millis(debounce.quiet_ms);
     let admission = insert_inbound_message(conn, received, TriageDecision::Answer, not_before)?;
-    if let AdmissionOutcome::New { user, .. } = admission {
-        debounce_messages(conn, user, received, debounce)?;
+    if let AdmissionOutcome::New { user, address, .. } = admission {
+        debounce_messages(conn, (user, address), received, debounce)?;
     }
     Ok(admission)
 }
@@ -73,15 +76,20 @@ fn insert_inbound_message(
     triage: TriageDecision,
     not_before: Timestamp,
 ) -> QueryResult<AdmissionOutcome> {
-    let user = match received.channel.profile().senders {
+    let sender = match received.channel.profile().senders {
         // A message by phone or terminal may come from a newcomer. A console message is written in the name of an
         // existing user; if that user has been forgotten since, no user is created.
-        SenderKind::Console => users::find_user_by_phone(conn, &received.from)?.map(|user| user.id),
-        SenderKind::Anyone | SenderKind::Terminal => {
-            Some(users::ensure_user(conn, &received.from, FirstContactRole::Newcomer, received.received_at)?)
-        }
+        SenderKind::Console => addresses::find_address(conn, &received.from)?,
+        SenderKind::Anyone | SenderKind::Terminal => Some(users::ensure_sender(
+            conn,
+            &received.from,
+            FirstContactRole::Newcomer,
+            received.received_at,
+        )?),
     };
-    let Some(user) = user else { return Ok(AdmissionOutcome::NoUser) };
+    let Some((address, user)) = sender else { return Ok(AdmissionOutcome::NoUser) };
+    // The console shows the replies to its messages, and sends those to other messages to the user's address.
+    let address = (received.to != Address::console()).then_some(address);
     if is_repeat(conn, user, received)? {
         return Ok(AdmissionOutcome::Duplicate);
     }
@@ -91,6 +99,7 @@ fn insert_inbound_message(
             inbound_events::channel.eq(received.channel),
             inbound_events::external_id.eq(&received.external_id),
             inbound_events::user_id.eq(user),
+            inbound_events::address_id.eq(address),
             inbound_events::to_addr.eq(received.to.as_str()),
             inbound_events::body.eq(&received.body),
             inbound_events::media.eq(media_json(&received.media)?),
@@ -112,7 +121,7 @@ fn insert_inbound_message(
     let owner = EventOwner { turn: None, conversation };
     let waits = StreamEventKind::InboundMessage(event, InboundStatus::Waiting);
     record_event(conn, owner, received.received_at, waits)?;
-    Ok(AdmissionOutcome::New { user, event })
+    Ok(AdmissionOutcome::New { user, address, event })
 }
 
 /// Number of newest messages of a user among which a repeat is searched.
@@ -154,16 +163,17 @@ pub fn filter_unadmitted(
 /// Condition of admitted messages that no turn has started to process.
 pub(in crate::store) const PENDING: LiteralSql = LiteralSql("inbound_events.state = 'pending'");
 
-/// Postpones the waiting messages that were sent to the same address, so that they are processed together. The delay is
+/// Postpones the waiting messages between the same two addresses, so that they are processed together. The delay is
 /// limited from the first message.
 fn debounce_messages(
     conn: &mut Conn,
-    user: UserId,
+    (user, address): (UserId, Option<AddressId>),
     received: &ReceivedMessage,
     debounce: DebouncePolicy,
 ) -> QueryResult<()> {
     let waiting = inbound_events::table
         .filter(inbound_events::user_id.eq(user).and(PENDING))
+        .filter(inbound_events::address_id.is(address))
         .filter(inbound_events::to_addr.eq(received.to.as_str()).and(inbound_events::wants_answer.eq(true)));
     let times: Vec<Timestamp> = waiting.select(inbound_events::received_at).limit(2).load(conn)?;
     if times.len() < 2 {
@@ -188,9 +198,9 @@ pub fn load_waiting_messages(conn: &mut Conn, user: UserId, limit: i64) -> Query
     InboundMessageRow::into_events(rows)
 }
 
-/// Loads the messages that the user's next turn processes, in the order they were sent; at most `limit`. Messages to
-/// different addresses are answered separately: all returned messages have the same recipient, and the first due
-/// message decides which. A message that needs no answer is returned alone.
+/// Loads the messages that the user's next turn processes, in the order they were sent; at most `limit`. Messages between
+/// different addresses are answered separately: all returned messages have the same sender and recipient, and the first
+/// due message decides which. A message that needs no answer is returned alone.
 pub fn load_due_messages(
     conn: &mut Conn,
     user: UserId,
@@ -210,6 +220,7 @@ pub fn load_due_messages(
     }
     let rows = inbound_events::table
         .filter(inbound_events::user_id.eq(user).and(PENDING))
+        .filter(inbound_events::address_id.is(next.address_id()))
         .filter(inbound_events::to_addr.eq(next.to.as_str()).and(inbound_events::wants_answer.eq(true)))
         .order((inbound_events::provider_at, inbound_events::id))
         .limit(limit)
@@ -482,7 +493,7 @@ mod tests {
     use crate::conversation::channel_list;
     use crate::conversation::routing::inbound_message::MessageSource;
     use crate::conversation::routing::verification::FieldAuthority;
-    use crate::conversation::transcript::PhoneNumber;
+    use crate::conversation::transcript::UserAddress;
     use crate::store::scratch;
 
     const DEBOUNCE: DebouncePolicy = DebouncePolicy { quiet_ms: 1_200, max_delay_ms: 4_000 };
@@ -492,7 +503,7 @@ mod tests {
         ReceivedMessage {
             channel: channel_list::TWILIO,
             external_id: sid.into(),
-            from: PhoneNumber::parse("+15550100001").unwrap(),
+            from: UserAddress::parse("+15550100001").unwrap(),
             to: Address::new("+15550100000"),
             body: sid.into(),
             media: Vec::new(),

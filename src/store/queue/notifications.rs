@@ -399,6 +399,7 @@ mod tests {
         NewOutboundMessage {
             key: notification_key(NotificationTopic::Ready, notice),
             user,
+            address: None,
             turn: None,
             kind: OutboundKind::Notice,
             to: Address::new("+15550100001"),

@@ -13,14 +13,17 @@ use super::queued_claim::FirstState;
 use super::{lookups, notifications, opt_out_confirmation, outbox_schedule};
 use crate::conversation::channel::Channel;
 use crate::conversation::text::message_format;
-use crate::conversation::transcript::{Address, ConversationId, OutboxId, TurnId, UserId, UserStatus};
+use crate::conversation::transcript::{
+    Address, AddressId, ConversationId, OutboxId, TurnId, UserId, UserStatus,
+};
 use crate::store::codec::{convert_integer, ms};
 use crate::store::column_types::stored_enum;
 use crate::store::confirmation::pending_action;
 use crate::store::conversation::conversations;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
-use crate::store::schema::{outbox, users};
+use crate::store::people::addresses::{self, OptTarget};
+use crate::store::schema::{outbox, user_addresses, users};
 use crate::store::stream::recording;
 use crate::store::turns::daily_budget::Day;
 use crate::store::turns::{daily_budget, progress_message};
@@ -67,6 +70,8 @@ pub struct NewOutboundMessage {
     /// Idempotency key of the message, such as `turn:42:reply`.
     pub key: String,
     pub user: UserId,
+    /// Address of the user; `None` if the message is only shown.
+    pub address: Option<AddressId>,
     /// Turn that wrote the message; `None` for a message that no turn wrote.
     pub turn: Option<TurnId>,
     pub kind: OutboundKind,
@@ -116,6 +121,7 @@ pub fn queue_message_at(
             ),
             outbox::dedupe_key.eq(&message.key),
             outbox::user_id.eq(message.user),
+            outbox::address_id.eq(message.address),
             outbox::turn_id.eq(message.turn),
             outbox::conversation_id.eq(conversation),
             outbox::kind.eq(message.kind),
@@ -217,8 +223,7 @@ pub fn claim_message(
     }
     let is_outdated = is_notice && progress_message::is_outdated_progress_message(conn, id)?;
     // The confirmation of an opt-out is the last message to its user.
-    let is_opted_out =
-        row.opted_out_at.is_some() && !opt_out_confirmation::is_opt_out_confirmation(&row.dedupe_key);
+    let is_opted_out = row.is_opted_out() && !opt_out_confirmation::is_opt_out_confirmation(&row.dedupe_key);
     if is_opted_out || row.status == UserStatus::Blocked || is_outdated {
         suppress_message(conn, id, now)?;
         return Ok(SendClaim::Dropped);
@@ -254,8 +259,10 @@ pub fn claim_message(
 #[diesel(table_name = outbox)]
 struct ClaimableMessageRow {
     user_id: UserId,
-    #[diesel(select_expression = users::opted_out_at)]
-    opted_out_at: Option<Timestamp>,
+    #[diesel(select_expression = is_address_opted_out())]
+    is_address_opted_out: Option<bool>,
+    #[diesel(select_expression = addresses::is_opted_out())]
+    is_user_opted_out: bool,
     #[diesel(select_expression = users::status)]
     status: UserStatus,
     kind: OutboundKind,
@@ -263,6 +270,21 @@ struct ClaimableMessageRow {
     deadline_at: Timestamp,
     attempts: i64,
     callback_word: Option<String>,
+}
+
+/// Condition that the address in the row of `outbox` has opted out; NULL for a message without an address.
+#[diesel::dsl::auto_type]
+fn is_address_opted_out() -> _ {
+    user_addresses::table
+        .filter(user_addresses::id.nullable().eq(outbox::address_id))
+        .select(user_addresses::opted_out_at.is_not_null())
+        .single_value()
+}
+
+impl ClaimableMessageRow {
+    fn is_opted_out(&self) -> bool {
+        self.is_address_opted_out.unwrap_or(self.is_user_opted_out)
+    }
 }
 
 #[derive(Queryable, Selectable)]
@@ -439,16 +461,34 @@ pub fn fail_message(
     record_changed_messages(conn, changed, now)
 }
 
-/// Suppresses all queued messages of a user who opted out.
-pub fn suppress_user_messages(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    let changed = diesel::update(
-        outbox::table.filter(OPEN.and(outbox::user_id.eq(user)).and(outbox::state.eq(OutboxState::Queued))),
-    )
-    .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
-    .returning(ChangedMessage::as_returning())
-    .cached()
-    .get_results(conn)?;
-    record_changed_messages(conn, changed, now)
+/// Suppresses the queued messages to an address, or to all addresses of a user who opted out or was blocked.
+pub fn suppress_messages_to(conn: &mut Conn, target: OptTarget, now: Timestamp) -> QueryResult<()> {
+    let queued: Vec<(OutboxId, Option<AddressId>)> = outbox::table
+        .filter(OPEN.and(outbox::user_id.eq(target.user)).and(outbox::state.eq(OutboxState::Queued)))
+        .select((outbox::id, outbox::address_id))
+        .load(conn)?;
+    let is_target = |address: Option<AddressId>| {
+        target.address.is_none() || address.is_none() || address == target.address
+    };
+    for (id, _) in queued.into_iter().filter(|(_, address)| is_target(*address)) {
+        suppress_message(conn, id, now)?;
+    }
+    Ok(())
+}
+
+/// Suppresses the queued messages to one address that is no longer the user's.
+pub(in crate::store) fn suppress_messages_to_address(
+    conn: &mut Conn,
+    user: UserId,
+    address: AddressId,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let queued: Vec<OutboxId> = outbox::table
+        .filter(OPEN.and(outbox::user_id.eq(user)).and(outbox::state.eq(OutboxState::Queued)))
+        .filter(outbox::address_id.eq(address))
+        .select(outbox::id)
+        .load(conn)?;
+    queued.into_iter().try_for_each(|id| suppress_message(conn, id, now))
 }
 
 /// Suppresses queued messages whose key has this prefix before a colon.
@@ -487,9 +527,10 @@ fn suppress_message(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResul
 /// Records the carrier's report that the recipient has opted out.
 pub fn record_carrier_opt_out(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<UserId> {
     suppress_message(conn, id, now)?;
-    let user: UserId = outbox::table.find(id).select(outbox::user_id).first(conn)?;
-    crate::store::people::users::opt_out(conn, user, now, now)?;
-    suppress_user_messages(conn, user, now)?;
+    let (user, address) = outbox::table.find(id).select((outbox::user_id, outbox::address_id)).first(conn)?;
+    let target = OptTarget { user, address };
+    addresses::opt_out(conn, target, now, now)?;
+    suppress_messages_to(conn, target, now)?;
     Ok(user)
 }
 
@@ -529,6 +570,7 @@ mod tests {
         let message = NewOutboundMessage {
             key: key.into(),
             user: user.unwrap(),
+            address: None,
             turn: None,
             kind,
             to: Address::new("+15550100001"),

@@ -11,7 +11,8 @@ use super::outbox_events::{ChangedMessage, record_changed_messages};
 use crate::conversation::transcript::{OutboxId, UserStatus};
 use crate::store::Conn;
 use crate::store::codec::ms;
-use crate::store::schema::{outbox, users};
+use crate::store::people::addresses;
+use crate::store::schema::{outbox, user_addresses, users};
 use crate::store::stream::recording;
 
 /// First state of a message in the outbox.
@@ -58,11 +59,21 @@ pub fn release_message(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryRe
 /// Returns whether the user may be sent the message, and no earlier message to the user is open.
 fn is_next_message(conn: &mut Conn, message: &NewOutboundMessage) -> QueryResult<bool> {
     let open_messages = outbox::table.filter(OPEN.and(outbox::user_id.eq(message.user)));
-    let (status, opted_out_at, has_open_messages): (UserStatus, Option<Timestamp>, bool) = users::table
+    let address_opted_out = user_addresses::table
+        .filter(user_addresses::id.nullable().eq(message.address))
+        .select(user_addresses::opted_out_at.is_not_null())
+        .single_value();
+    let (status, address_opted_out, user_opted_out, has_open_messages): (
+        UserStatus,
+        Option<bool>,
+        bool,
+        bool,
+    ) = users::table
         .find(message.user)
-        .select((users::status, users::opted_out_at, exists(open_messages)))
+        .select((users::status, address_opted_out, addresses::is_opted_out(), exists(open_messages)))
         .first(conn)?;
-    Ok(status != UserStatus::Blocked && opted_out_at.is_none() && !has_open_messages)
+    let is_opted_out = address_opted_out.unwrap_or(user_opted_out);
+    Ok(status != UserStatus::Blocked && !is_opted_out && !has_open_messages)
 }
 
 #[cfg(test)]
@@ -71,6 +82,7 @@ mod tests {
     use super::super::outbox::{self as messages, DueMessage};
     use super::*;
     use crate::conversation::transcript::{Address, PhoneNumber, UserId};
+    use crate::store::people::addresses::OptTarget;
     use crate::store::people::users::{self as people, FirstContactRole};
     use crate::store::stream::event_log::EventLog;
     use crate::store::stream::recording::Recording;
@@ -89,6 +101,7 @@ mod tests {
         NewOutboundMessage {
             key: key.to_owned(),
             user,
+            address: None,
             turn: None,
             kind,
             to: Address::new("+15550100001"),
@@ -157,7 +170,7 @@ mod tests {
             []
         );
         people::set_status(conn, user, UserStatus::Active, NOW).unwrap();
-        people::opt_out(conn, user, NOW, NOW).unwrap();
+        addresses::opt_out(conn, OptTarget { user, address: None }, NOW, NOW).unwrap();
         assert_eq!(
             claim_during(true, || queue(conn, &message(user, OutboundKind::Reply, "turn:2:reply"))),
             []

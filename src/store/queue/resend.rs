@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::outbox::{self, NewOutboundMessage, OutboundKind, OutboxState};
 use crate::conversation::delivery_status::DeliveryStatus;
-use crate::conversation::transcript::{Address, UserId};
+use crate::conversation::transcript::{Address, AddressId, UserId};
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::codec::convert_integer;
 use crate::store::schema::outbox as rows;
@@ -27,6 +27,7 @@ pub enum ResendOutcome {
 struct ResendRow {
     user_id: UserId,
     kind: OutboundKind,
+    address_id: Option<AddressId>,
     to_addr: Address,
     from_addr: Address,
     body: String,
@@ -90,6 +91,7 @@ pub fn resend_message(conn: &mut Conn, id: i64, actor: Actor, now: Timestamp) ->
     let message = NewOutboundMessage {
         key: resend_key(id),
         user,
+        address: row.address_id,
         turn: None,
         kind: OutboundKind::Notice,
         to: row.to_addr,

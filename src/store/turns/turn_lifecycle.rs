@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use diesel::dsl::sql;
+use diesel::dsl::{self, sql};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text};
 use jiff::Timestamp;
@@ -23,9 +23,10 @@ use crate::store::conversation::record::steps::{self, LoadedBlocks};
 use crate::store::conversation::record::turn_range::TurnRange;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::memory::responses;
+use crate::store::people::addresses::OptTarget;
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
 use crate::store::queue::outbox::{self, NewOutboundMessage};
-use crate::store::schema::{tool_calls, turns};
+use crate::store::schema::{inbound_events, tool_calls, turns};
 use crate::store::stream::recording::{self, record_event};
 
 stored_enum! {
@@ -351,6 +352,18 @@ pub fn request_cancel(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryRes
         .set((turns::cancel_requested_at.eq(ms(now)), turns::updated_at.eq(ms(now))))
         .cached()
         .run(conn)
+}
+
+/// Like [`request_cancel`], unless the running turn answers another address of the user than `target`.
+pub fn request_cancel_from(conn: &mut Conn, target: OptTarget, now: Timestamp) -> QueryResult<()> {
+    let other_address = inbound_events::table
+        .filter(inbound_events::turn_id.eq(turns::id.nullable()))
+        .filter(inbound_events::address_id.ne(target.address));
+    let running = turns::user_id.eq(target.user).and(turns::finished_at.is_null());
+    diesel::update(turns::table.filter(running.and(dsl::not(dsl::exists(other_address)))))
+        .set((turns::cancel_requested_at.eq(ms(now)), turns::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
 }
 
 /// Outcome of a request to cancel one turn.

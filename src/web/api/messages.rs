@@ -284,10 +284,11 @@ async fn store_message(
         return Ok(event);
     }
     check_user_accepts_messages(user, draft.triage)?;
+    let Some(from) = user.address.clone() else { return Err(users::user_not_found()) };
     let received = ReceivedMessage {
         channel: channel_list::CONSOLE,
         external_id,
-        from: user.phone.clone(),
+        from,
         to: Address::console(),
         body: draft.text,
         media: Vec::new(),

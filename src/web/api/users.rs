@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::database_unavailable;
 use super::extract::{PathId, QueryParams};
 use super::paging::{Page, PagingParams};
-use crate::conversation::transcript::{self, PhoneNumber, UserId, UserRole, UserStatus};
+use crate::conversation::transcript::{self, PhoneNumber, UserAddress, UserId, UserRole, UserStatus};
 use crate::engine::operator::decisions::{AccessOutcome, CloseOutcome};
 use crate::store::console::ResultPage;
 use crate::store::people::user_admin;
@@ -24,8 +24,12 @@ use crate::web::sse_snapshot::format_iso;
 #[schema(as = User)]
 pub(super) struct UserJson {
     id: i64,
+    /// First phone number of the user. Null for a user who has none.
     #[schema(example = "+15550100002")]
-    phone: String,
+    phone: Option<String>,
+    /// Phone numbers and accounts of the user, oldest first.
+    #[schema(example = json!(["+15550100002"]))]
+    addresses: Vec<String>,
     name: Option<String>,
     /// `pending`, `active` or `blocked`.
     status: &'static str,
@@ -47,10 +51,12 @@ pub(super) struct UserJson {
 
 impl UserJson {
     fn from_account(account: user_admin::UserAccount, today: &Day) -> Self {
-        let user_admin::UserAccount { user, last_message_at: last_text, code_misses, .. } = account;
+        let user_admin::UserAccount { user, addresses, last_message_at: last_text, code_misses, .. } =
+            account;
         Self {
             id: user.id.0,
-            phone: user.phone.as_str().to_owned(),
+            phone: user.address.as_ref().and_then(UserAddress::phone).map(|phone| phone.as_str().to_owned()),
+            addresses: addresses.iter().map(|stored| stored.address.to_text()).collect(),
             name: user.name,
             status: match user.status {
                 UserStatus::Pending => "pending",

@@ -6,7 +6,7 @@ use crate::conversation::people::facts::{FORGOT, NOTED};
 use crate::conversation::title_requests::{FOLLOWING, NOT_FOLLOWING};
 
 /// Kinds of audit rows with their labels, in the order of the filter.
-pub(super) const KINDS: [(&str, &str); 54] = [
+pub(super) const KINDS: [(&str, &str); 57] = [
     ("write", "Started a change"),
     ("write_done", "Made a change"),
     ("write_settled", "Confirmed a change"),
@@ -25,6 +25,9 @@ pub(super) const KINDS: [(&str, &str); 54] = [
     ("block", "Blocked a user"),
     ("suspend_codes", "Suspended deletions and approvals by text"),
     ("lift_suspension", "Allowed deletions and approvals by text again"),
+    ("link", "Linked a phone or account"),
+    ("unlink", "Unlinked a phone or account"),
+    ("merge", "Merged two users"),
     ("set", "Changed settings"),
     ("configure", "Changed the configuration"),
     ("same_server", "Stated that a moved server is the same one"),

@@ -61,6 +61,15 @@ flash_messages! {
     UserBusy, Warning, "busy", "Not erased: a text of this user is being processed. Try again in a moment.";
     SuspensionLifted, Success, "allowed-again", "This user can delete and approve by text again.";
     UserNotSuspended, Warning, "not-suspended", "This user was not suspended.";
+    HasAdmin, Warning, "has-admin", "There is an admin already, who can approve others.";
+    AddressLinked, Success, "linked", "Linked. Texts from it count as theirs.";
+    AddressUnlinked, Success, "unlinked", "Unlinked. A text from it makes its sender a newcomer.";
+    InvalidAddress, Warning, "bad-address", "Not linked: a number starts with + and a country code, such as +15550100123.";
+    TooManyAddresses, Warning, "too-many-addresses", "Not linked: a user can have at most 8 phones and accounts.";
+    LastAddress, Warning, "last-address", "Not unlinked: this is the only one. Block or erase the user instead.";
+    AddressBusy, Warning, "address-busy", "Not unlinked: a text of this user is being processed. Try again in a moment.";
+    UsersMerged, Success, "merged", "Merged. Both are one user now.";
+    MergeBusy, Warning, "merge-busy", "Not merged: a text of one of them is being processed. Try again in a moment.";
     FactSaved, Success, "fact-noted", "Fact saved.";
     FactForgotten, Success, "fact-forgotten", "Fact deleted.";
     SuggestionDismissed, Success, "dismissed", "Suggestion dismissed.";

@@ -1,6 +1,7 @@
 //! Formatting of numbers, links and users on the pages.
 
-use crate::conversation::transcript::{ConversationId, TurnId, User};
+use crate::conversation::people::naming;
+use crate::conversation::transcript::{ConversationId, TurnId, User, UserAddress};
 use crate::store::console::user_ref::{UserIdentity, UserRef};
 
 /// Formats a number: `12,345`.
@@ -48,7 +49,9 @@ impl From<&UserRef> for UserLink {
         let path = format!("/users/{}", user.id);
         let (name, path) = match &user.identity {
             UserIdentity::Known { name: Some(name), .. } => (name.clone(), Some(path)),
-            UserIdentity::Known { name: None, phone } => (phone.format_grouped(), Some(path)),
+            UserIdentity::Known { name: None, address } => {
+                (address.as_ref().map(UserAddress::format_grouped).unwrap_or_default(), Some(path))
+            }
             UserIdentity::Erased => ("Erased user".to_owned(), None),
         };
         Self { name, path, is_test: user.is_test }
@@ -57,7 +60,7 @@ impl From<&UserRef> for UserLink {
 
 /// Returns the name, or the number of a user without a name.
 pub(super) fn display_name(user: &User) -> String {
-    user.name.clone().unwrap_or_else(|| user.phone.format_grouped())
+    naming::display_name(user)
 }
 
 #[cfg(test)]

@@ -30,5 +30,6 @@ pub(super) mod sign_in;
 pub(super) mod spend;
 mod test_report;
 pub(super) mod user;
+pub(super) mod user_addresses;
 pub(super) mod user_settings;
 pub(super) mod users;

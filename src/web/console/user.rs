@@ -2,6 +2,7 @@
 
 use askama::Template;
 use axum::extract::State;
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::conversation_line::ConversationLine;
@@ -11,6 +12,7 @@ use super::format::display_name;
 use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
 use super::responses::{PageError, PageId, PageParams, PageResult};
 use super::spend::{SpendRow, first_day};
+use super::user_addresses::AddressLine;
 use super::users::{LimitUsage, role_label, status_label};
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::rate_limit::RateLimit;
@@ -42,7 +44,7 @@ struct UserPage {
     layout: PageLayout,
     id: i64,
     display_name: String,
-    number: String,
+    addresses: Vec<AddressLine>,
     is_test: bool,
     role: &'static str,
     status: (&'static str, &'static str),
@@ -160,13 +162,18 @@ impl UserPage {
             layout,
             id,
             display_name: display_name(user),
-            number: user.phone.format_grouped(),
+            addresses: details
+                .account
+                .addresses
+                .iter()
+                .map(|address| AddressLine::from_stored(address, console))
+                .collect(),
             is_test: details.is_test,
             role: role_label(role),
             status: status_label(user),
             since: console.display_time(details.since),
             last_text: details.account.last_message_at.map(|at| console.display_time(at)),
-            opted_out: details.opted_out_at.map(|at| console.display_time(at)),
+            opted_out: opted_out_at(details).map(|at| console.display_time(at)),
             is_suspended: details
                 .account
                 .code_misses
@@ -224,6 +231,12 @@ impl SettingsView {
 fn format_period(rate: RateLimit) -> String {
     let text = rate.format_limit("");
     text.split_once("within ").map_or(String::new(), |(_, period)| format!("in {period}"))
+}
+
+/// Returns when the user opted out of messages to the last of their addresses; `None` if one can receive messages.
+fn opted_out_at(details: &UserDetails) -> Option<Timestamp> {
+    let last = details.account.addresses.iter().filter_map(|address| address.opted_out_at).max();
+    last.filter(|_| details.account.user.opted_out)
 }
 
 fn format_notification_setting(details: &UserDetails) -> String {

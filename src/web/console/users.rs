@@ -6,12 +6,14 @@ use serde::Deserialize;
 
 use super::flash::{self, FlashMessage};
 use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
-use super::responses::{PageParams, PageResult};
+use super::responses::{PageParams, PageResult, redirect_with_flash};
+use crate::conversation::people::naming;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::{User, UserRights, UserRole, UserStatus};
+use crate::engine::operator::addresses::AdminCodeOutcome;
 use crate::store::console::user_details::{self, UserSummary};
 use crate::store::people::user_admin::UserLimit;
-use crate::web::auth::Operator;
+use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -25,6 +27,10 @@ pub(in crate::web) struct UsersQuery {
 struct UsersPage {
     layout: PageLayout,
     users: Vec<UserLine>,
+    /// True if nobody can approve newcomers.
+    lacks_admin: bool,
+    /// Code that was just created for the first admin.
+    admin_code: Option<String>,
 }
 
 struct UserLine {
@@ -74,15 +80,45 @@ pub(in crate::web) async fn show_users(
     operator: Operator,
     PageParams(query): PageParams<UsersQuery>,
 ) -> PageResult {
+    render_users(&console, &operator, query.flash, None).await
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(in crate::web) struct AdminCodeForm {}
+
+/// Shows the code that makes its sender the first admin.
+pub(in crate::web) async fn create_admin_code(
+    State(console): State<ConsoleState>,
+    operator: Operator,
+    SignedForm(AdminCodeForm {}): SignedForm<AdminCodeForm>,
+) -> PageResult {
+    match console.engine.decisions.create_admin_code().await? {
+        AdminCodeOutcome::Created(code) => render_users(&console, &operator, None, Some(code)).await,
+        AdminCodeOutcome::HasAdmin => Ok(redirect_with_flash("/users", FlashMessage::HasAdmin)),
+    }
+}
+
+async fn render_users(
+    console: &ConsoleState,
+    operator: &Operator,
+    flash: Option<FlashMessage>,
+    admin_code: Option<String>,
+) -> PageResult {
     let (quotas, now) = (console.engine.decisions.default_quotas(), console.clock.now());
     let summaries = console
         .db
         .read(move |conn| user_details::load_user_summaries(conn, (quotas.movies, quotas.seasons), now))
         .await?;
     let row =
-        |summary: &UserSummary| UserLine::from_summary(summary, (quotas.movies, quotas.seasons), &console);
+        |summary: &UserSummary| UserLine::from_summary(summary, (quotas.movies, quotas.seasons), console);
+    let is_admin = |summary: &UserSummary| {
+        let user = &summary.account.user;
+        user.status == UserStatus::Active && user.rights.role == UserRole::Admin && !summary.is_test
+    };
     Ok(render_page(&UsersPage {
-        layout: PageLayout::new(&operator, ConsoleSection::Users, "Users").with_flash(query.flash),
+        layout: PageLayout::new(operator, ConsoleSection::Users, "Users").with_flash(flash),
+        lacks_admin: !summaries.iter().any(is_admin),
+        admin_code,
         users: summaries.iter().map(row).collect(),
     }))
 }
@@ -99,7 +135,7 @@ impl UserLine {
         Self {
             path: format!("/users/{}", user.id),
             name: user.name.clone(),
-            number: user.phone.format_grouped(),
+            number: naming::format_address(user),
             is_test: summary.is_test,
             role: role_label(role),
             status: status_label(user),

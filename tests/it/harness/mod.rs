@@ -219,7 +219,7 @@ impl TestApp {
         let typed = ReceivedMessage {
             channel: channel_list::TERMINAL,
             external_id: format!("local-{now}"),
-            from: PhoneNumber::parse(phone).unwrap(),
+            from: PhoneNumber::parse(phone).unwrap().into(),
             to: Address::local(),
             body: body.to_owned(),
             media: Vec::new(),

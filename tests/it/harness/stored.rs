@@ -15,21 +15,21 @@ struct Line {
 
 /// Query for the lines of [`TestApp::usage`].
 pub(super) const USAGE: &str =
-    "SELECT day || ' ' || phone || ': ' || model_calls || iif(model_calls = 1, ' call, ', ' calls, ')
+    "SELECT day || ' ' || address || ': ' || model_calls || iif(model_calls = 1, ' call, ', ' calls, ')
          || tokens_in || '+' || tokens_out || ' tokens (' || tokens_cached || ' cached), cost ' || cost_micros
          || ', ' || segments || iif(segments = 1, ' segment', ' segments') AS line
-     FROM usage JOIN users ON users.id = user_id ORDER BY day, phone";
+     FROM usage JOIN user_addresses USING (user_id) ORDER BY day, address";
 
 /// Query for the title requests and their status: `+15550100003 added radarr Dune (2021)`.
 pub(super) const REQUESTS: &str =
-    "SELECT phone || ' ' || state || ' ' || instance || ' ' || title || ' (' || year || ')'
+    "SELECT address || ' ' || state || ' ' || instance || ' ' || title || ' (' || year || ')'
          || coalesce(' ' || seasons, '') AS line
-     FROM requests JOIN users ON users.id = user_id ORDER BY requests.id";
+     FROM requests JOIN user_addresses USING (user_id) ORDER BY requests.id";
 
 /// Query for the followers of titles: `+15550100003 radarr movie 438631`, with the season of a series.
-pub(super) const FOLLOWS: &str = "SELECT phone || ' ' || instance || ' ' || kind || ' ' || catalog_id
+pub(super) const FOLLOWS: &str = "SELECT address || ' ' || instance || ' ' || kind || ' ' || catalog_id
          || coalesce(' season ' || season, '') AS line
-     FROM follows JOIN users ON users.id = user_id WHERE ended_at IS NULL ORDER BY follows.id";
+     FROM follows JOIN user_addresses USING (user_id) WHERE ended_at IS NULL ORDER BY follows.id";
 
 impl TestApp {
     /// Returns the lines of [`REQUESTS`].
@@ -83,8 +83,8 @@ impl TestApp {
     /// Returns all known users: `+15550100002 active admin`.
     pub(crate) async fn people(&self) -> Vec<String> {
         self.lines(
-            "SELECT phone || ' ' || status || ' ' || role || iif(opted_out_at IS NULL, '', ' opted out') AS line
-             FROM users ORDER BY phone",
+            "SELECT address || ' ' || status || ' ' || role || iif(opted_out_at IS NULL, '', ' opted out') AS line
+             FROM users JOIN user_addresses ON user_id = users.id ORDER BY address",
         )
         .await
     }
@@ -158,8 +158,8 @@ impl TestApp {
     /// Returns the audit log: `write tool_call:3 by +15550100002`.
     pub(crate) async fn audit(&self) -> Vec<String> {
         self.lines(
-            "SELECT a.kind || ' ' || a.subject || ' by ' || coalesce(u.phone, json_extract(a.detail, '$.by')) AS line
-             FROM audit_log a LEFT JOIN users u ON u.id = a.user_id ORDER BY a.id",
+            "SELECT a.kind || ' ' || a.subject || ' by ' || coalesce(u.address, json_extract(a.detail, '$.by')) AS line
+             FROM audit_log a LEFT JOIN user_addresses u ON u.user_id = a.user_id ORDER BY a.id",
         )
         .await
     }

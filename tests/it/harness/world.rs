@@ -537,8 +537,18 @@ impl World {
         let queue = move |conn: &mut _| {
             let user = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
             let (key, to, from, body) = (key.clone(), to.clone(), from.clone(), body.clone());
-            let text =
-                NewOutboundMessage { key, user, turn: None, kind, to, from, body, media: None, segments: 1 };
+            let text = NewOutboundMessage {
+                key,
+                user,
+                address: None,
+                turn: None,
+                kind,
+                to,
+                from,
+                body,
+                media: None,
+                segments: 1,
+            };
             outbox::queue_message(conn, &text, now)
         };
         self.app.as_ref().unwrap().db.write(queue).await.unwrap();

@@ -99,7 +99,7 @@ pub fn parse_inbound_message(
     Ok(ReceivedMessage {
         channel: channel_list::TWILIO,
         external_id: external_id.to_owned(),
-        from: from.phone().map_err(|_| FormFault::InvalidValue)?,
+        from: from.phone().map_err(|_| FormFault::InvalidValue)?.into(),
         to: Address::new(fields.required("To")?),
         // NUL characters end a string in SQLite's C interface.
         body: fields.get("Body").unwrap_or_default().replace('\0', "\u{fffd}"),

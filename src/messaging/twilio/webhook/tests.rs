@@ -119,13 +119,13 @@ impl SplitSearch<'_> {
 
 /// Returns the parts of a message that cause effects.
 fn acting_fields(text: &ReceivedMessage) -> (String, String, String, String, usize, Option<OptKeyword>) {
-    let (from, to) = (text.from.as_str().to_owned(), text.to.as_str().to_owned());
+    let (from, to) = (text.from.name().to_owned(), text.to.as_str().to_owned());
     (text.external_id.clone(), from, to, text.body.clone(), text.media.len(), text.carrier_word)
 }
 
 fn carrier_record(text: &ReceivedMessage) -> MessageFields {
     MessageFields {
-        from: Address::new(text.from.as_str()),
+        from: Address::new(text.from.name()),
         to: text.to.clone(),
         body: text.body.clone(),
         media_count: text.media.len(),
@@ -268,7 +268,7 @@ fn body_that_parses_as_sender_and_city_is_ambiguous() {
     assert_eq!(signed_content(&genuine), signed_content(&other));
     assert!(find_splits(&signed_content(&genuine), &INBOUND_FIELDS).contains(&other));
     let forged = parse(&other).unwrap();
-    assert_eq!((forged.from.as_str(), forged.body.as_str()), (ADMIN, "yes"));
+    assert_eq!((forged.from.name(), forged.body.as_str()), (ADMIN, "yes"));
     assert_eq!(forged.authority, FieldAuthority::Ambiguous);
     assert!(check_split(&parse(&genuine).unwrap(), &other));
 }
@@ -280,7 +280,7 @@ fn forged_admin_with_a_chosen_message_id_is_ambiguous() {
     let forged: Vec<ReceivedMessage> = find_splits(&signed_content(&genuine), &INBOUND_FIELDS)
         .iter()
         .filter_map(|other| parse(other).ok())
-        .filter(|text| text.from.as_str() == ADMIN && text.external_id == OTHER_SID)
+        .filter(|text| text.from.name() == ADMIN && text.external_id == OTHER_SID)
         .collect();
     assert!(!forged.is_empty());
     assert!(forged.iter().all(|text| text.authority == FieldAuthority::Ambiguous));

@@ -160,6 +160,7 @@ mod tests {
             let notice = NewOutboundMessage {
                 key: format!("notice:{turn}"),
                 user,
+                address: None,
                 turn: None,
                 kind: OutboundKind::Notice,
                 to: Address::new("+15550100001"),

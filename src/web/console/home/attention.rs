@@ -5,6 +5,7 @@ use askama::Template;
 use super::sections::MAX_FAILED_MESSAGES;
 use crate::connections::states::ConnectionState;
 use crate::conversation::deletion::deletion_messages;
+use crate::conversation::people::naming;
 use crate::conversation::text::message_format;
 use crate::conversation::transcript::User;
 use crate::doctor::Finding;
@@ -161,7 +162,7 @@ impl NewcomerLine {
         Self {
             id: user.id.0,
             name: user.name.clone().unwrap_or_default(),
-            number: user.phone.format_grouped(),
+            number: naming::format_address(user),
         }
     }
 }

@@ -1,0 +1,71 @@
+//! Decisions of the operator about the addresses of users, and merges of two users who are the same person.
+
+use super::decisions::OperatorDecisions;
+use crate::conversation::transcript::{AddressId, UserAddress, UserId};
+use crate::store::audit::Actor;
+use crate::store::database::db::DbError;
+use crate::store::library::quotas::QuotaOverride;
+use crate::store::people::link_codes;
+use crate::store::people::merge::{self, MergeOutcome, MergedUsers};
+use crate::store::people::operator_links::{self, LinkOutcome, UnlinkOutcome};
+use crate::store::people::{user_admin, users};
+
+/// Outcome of creating the code that makes its sender the first admin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AdminCodeOutcome {
+    Created(String),
+    /// There is an active admin, who approves newcomers.
+    HasAdmin,
+}
+
+impl OperatorDecisions {
+    /// Links an address to a user; `None` if no user has this id.
+    pub async fn link_address(
+        &self,
+        user: UserId,
+        address: UserAddress,
+    ) -> Result<Option<LinkOutcome>, DbError> {
+        let now = self.now();
+        self.db()
+            .write(move |conn| match user_admin::find_known_user(conn, user)? {
+                Some(_) => operator_links::link_address(conn, user, &address, Actor::Console, now).map(Some),
+                None => Ok(None),
+            })
+            .await
+    }
+
+    pub async fn unlink_address(&self, user: UserId, address: AddressId) -> Result<UnlinkOutcome, DbError> {
+        let now = self.now();
+        let unlink =
+            move |conn: &mut _| operator_links::unlink_address(conn, user, address, Actor::Console, now);
+        let outcome = self.db().write(unlink).await?;
+        self.resume_all_work().await?;
+        Ok(outcome)
+    }
+
+    /// Merges two users. The waiting messages of both are processed as the remaining user's.
+    pub async fn merge_users(&self, merged: MergedUsers) -> Result<MergeOutcome, DbError> {
+        let (now, quotas) = (self.now(), self.default_quotas());
+        let household = QuotaOverride {
+            movies: quotas.movies.map(|limit| limit.max),
+            seasons: quotas.seasons.map(|limit| limit.max),
+        };
+        let merge = move |conn: &mut _| merge::merge_users(conn, merged, household, Actor::Console, now);
+        let outcome = self.db().write(merge).await?;
+        self.resume_all_work().await?;
+        Ok(outcome)
+    }
+
+    /// Creates the code that makes its sender the first admin.
+    pub async fn create_admin_code(&self) -> Result<AdminCodeOutcome, DbError> {
+        let (now, codes) = (self.now(), self.codes());
+        let create = move |conn: &mut _| {
+            if !users::load_admins(conn)?.is_empty() {
+                return Ok(AdminCodeOutcome::HasAdmin);
+            }
+            let code = link_codes::create_link_code(conn, None, None, &mut codes.link_codes(), now)?;
+            Ok(AdminCodeOutcome::Created(code.as_str().to_owned()))
+        };
+        self.db().write(create).await
+    }
+}
