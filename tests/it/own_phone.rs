@@ -16,6 +16,8 @@ const UNSENT: &str = "I could not ask you in time whether to delete something, s
 const OPTED_OUT: &str = "OK, you get no more texts from me. Text START if you change your mind.";
 const OPTED_IN: &str = "Welcome back. You get my texts again. Text HELP for what I can do.";
 const NONE: [String; 0] = [];
+const DELIVERY: &str =
+    "SELECT state || ' ' || delivery || coalesce(' ' || (error ->> '$.meaning'), '') AS line FROM outbox";
 
 async fn world_with_heat() -> (World, i64) {
     let world = World::start_with_channels(Channels::Phone).await;
@@ -156,13 +158,73 @@ async fn replies_of_one_user_leave_in_order_despite_the_phones_queue() {
 async fn delivery_status_follows_the_phone() {
     let world = World::start_with_channels(Channels::Phone).await;
     world.text_to_phone("status").await;
-    world.phone().fail_sends(1);
+    world.phone().fail_sends(2);
     world.pass(60).await;
     world.phone().receive_text(ANN, "status");
-    world.pass(60).await;
+    world.pass(180).await;
     let query =
         "SELECT delivery || coalesce(' ' || (error ->> '$.meaning'), '') AS line FROM outbox ORDER BY id";
     assert_eq!(world.lines(query).await, ["delivered", "failed Send result: RESULT_ERROR_GENERIC_FAILURE"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_that_the_radio_failed_to_send_is_sent_once_more() {
+    let world = World::start_with_channels(Channels::Phone).await;
+    world.phone().fail_sends(1);
+    assert_eq!(world.text_to_phone("status").await, NONE);
+    world.pass(30).await;
+    assert_eq!(world.phone_texts(), NONE);
+    world.pass(60).await;
+    assert_eq!(world.phone_texts(), [STATUS]);
+    assert!(world.phone().radioed_texts()[0].id.ends_with("-2"));
+    assert_eq!(world.lines(DELIVERY).await, ["accepted delivered"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn second_failure_of_the_radio_is_final() {
+    let world = World::start_with_channels(Channels::Phone).await;
+    world.phone().fail_sends(2);
+    world.text_to_phone("status").await;
+    world.pass(600).await;
+    assert_eq!((world.phone_texts(), world.phone().accepted_count()), (NONE.to_vec(), 2));
+    assert_eq!(world.lines(DELIVERY).await, ["accepted failed Send result: RESULT_ERROR_GENERIC_FAILURE"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_that_waited_too_long_in_the_phone_is_not_sent_again() {
+    let world = World::start_with_channels(Channels::Phone).await;
+    world.phone().set_signal(false);
+    world.text_to_phone("status").await;
+    world.pass(3660).await;
+    world.phone().set_signal(true);
+    world.pass(120).await;
+    assert_eq!((world.phone_texts(), world.phone().accepted_count()), (NONE.to_vec(), 1));
+    assert_eq!(world.lines(DELIVERY).await, ["accepted failed TTL expired"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn repeated_report_of_a_failure_queues_one_further_attempt() {
+    let world = World::start_with_channels(Channels::Phone).await;
+    world.phone().fail_sends(1);
+    world.text_to_phone("status").await;
+    let id = world.lines("SELECT substr(callback_word, 1, 32) AS line FROM outbox").await.remove(0);
+    for _ in 0..2 {
+        let failed = world.phone().report_state("sms:failed", &id).unwrap();
+        assert_eq!(world.deliver(failed).await, 204);
+    }
+    world.pass(120).await;
+    assert_eq!((world.phone_texts(), world.phone().accepted_count()), (vec![STATUS.to_owned()], 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn prompt_that_the_radio_sent_at_its_second_attempt_opens_then() {
+    let (world, heat) = world_with_heat().await;
+    world.phone().fail_sends(1);
+    assert_eq!(world.text_to_phone("delete heat").await, NONE);
+    world.pass(90).await;
+    assert_eq!(world.phone_texts(), [QUESTION]);
+    assert_eq!(world.text_to_phone("yes").await, [QUESTION, DELETED]);
+    assert_eq!(world.radarr().removed_ids(), [heat]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -20,6 +20,7 @@ use super::webhook::SIGNATURE_HEADER;
 use super::wire::{GatewayMessage, GatewayText, NewGatewayMessage};
 use crate::conversation::channel::Channel;
 use crate::conversation::channel_list;
+use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::transcript::{Address, PhoneNumber};
 use crate::http::{HttpClient, HttpError};
 use crate::messaging::{
@@ -242,7 +243,9 @@ impl SmsGate {
         let from = since - SignedDuration::from_mins(1);
         let path = format!("/messages?from={from}&limit={SEARCH_LIMIT}&includeContent=true");
         let (stored, _) = self.fetch_json::<Vec<GatewayMessage>>(&path).await?;
-        let is_same = |stored: &GatewayMessage| stored.is_to(recipient(message), &message.body);
+        let was_sent = |stored: &GatewayMessage| stored.delivery() != Some(DeliveryStatus::Failed);
+        let is_same =
+            |stored: &GatewayMessage| stored.is_to(recipient(message), &message.body) && was_sent(stored);
         Ok(stored.into_iter().filter(is_same).map(receipt).collect())
     }
 }
