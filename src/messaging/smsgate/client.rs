@@ -268,7 +268,11 @@ impl ChannelPort for SmsGate {
             return Err(SendError::Later { retry_after: Some(ORDER_DELAY), reason });
         }
         let outcome = match self.hand_over(message).await? {
-            HandOver::Lost(_) => self.hand_over(message).await?,
+            // Whatever the answer to the repeated request, the first one may have arrived.
+            HandOver::Lost(_) => match self.hand_over(message).await {
+                Ok(outcome) => outcome,
+                Err(error) => HandOver::Lost(error.to_string()),
+            },
             outcome => outcome,
         };
         match outcome {
