@@ -155,6 +155,22 @@ async fn replies_of_one_user_leave_in_order_despite_the_phones_queue() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn replies_leave_in_order_after_a_restart_of_the_program() {
+    let mut world = World::start_with_channels(Channels::Phone).await;
+    world.phone().set_signal(false);
+    world.text_to_phone("status").await;
+    world.kill().await;
+    world.phone().receive_text(ANN, "upcoming");
+    world.start_again().await;
+    world.pass(20).await;
+    assert_eq!(world.phone().accepted_count(), 1);
+    world.phone().set_signal(true);
+    world.pass(120).await;
+    let texts = world.phone_texts();
+    assert_eq!((texts.len(), texts[0].as_str()), (2, STATUS), "{texts:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn delivery_status_follows_the_phone() {
     let world = World::start_with_channels(Channels::Phone).await;
     world.text_to_phone("status").await;
