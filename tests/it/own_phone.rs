@@ -279,6 +279,19 @@ async fn prompt_that_is_not_sent_in_time_is_withdrawn() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn prompt_in_a_removed_phone_is_withdrawn() {
+    let mut world = World::start_with_channels(Channels::Both).await;
+    let heat = world.radarr().add(movie("Heat").year(1995).size_gb(18.2));
+    world.model_plays(removes_movie("heat", heat));
+    world.phone().set_signal(false);
+    world.text_to_phone("delete heat").await;
+    world.use_channels(Channels::Twilio).await;
+    world.pass(15 * 60).await;
+    assert_eq!(world.lines("SELECT 'open' AS line FROM pending_actions").await, NONE);
+    assert_eq!(world.sent_texts(), [UNSENT]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn yes_after_a_gap_of_the_poll_repeats_the_prompt() {
     let (world, heat) = world_with_heat().await;
     assert_eq!(world.text_to_phone("delete heat").await, [QUESTION]);
