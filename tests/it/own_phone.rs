@@ -244,6 +244,50 @@ async fn prompt_that_the_radio_sent_at_its_second_attempt_opens_then() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn picture_that_the_app_downloaded_is_noted_with_its_text() {
+    let world = World::start_with_channels(Channels::Phone).await;
+    world.phone().receive_picture(ANN, "not downloaded", false);
+    world.phone().receive_picture(ANN, "status", true);
+    world.pass(20).await;
+    assert_eq!(world.phone_texts(), [STATUS]);
+    let query = "SELECT body || ' ' || (media ->> '$[0].content_type') AS line FROM inbound_events";
+    assert_eq!(world.lines(query).await, ["status image/jpeg"]);
+    // A picture is never fetched.
+    assert!(world.phone().take_requests().iter().all(|request| !request.contains("attachments")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn token_replaces_user_name_and_password() {
+    let world = World::start_with_token("an-access-token").await;
+    world.phone().receive_text(ANN, "status");
+    world.pass(60).await;
+    assert_eq!(world.phone_texts(), NONE);
+    world.phone().accept_token("an-access-token");
+    world.pass(60).await;
+    // The first poll that is signed in counts what is there as seen.
+    assert_eq!(world.phone_texts(), NONE);
+    assert_eq!(world.text_to_phone("status").await, [STATUS]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_of_another_program_under_our_id_is_not_taken_for_ours() {
+    for (to, body) in [(BOB, STATUS), (ANN, "A text of another program.")] {
+        let world = World::start_with_channels(Channels::Phone).await;
+        let request = world.phone().report_text(ANN, "status").unwrap();
+        world.phone().set_sleeping(true);
+        assert_eq!(world.deliver(request).await, 200);
+        world.pass(20).await;
+        let id = world.lines("SELECT callback_word AS line FROM outbox").await.remove(0);
+        world.phone().occupy_id(&id, to, body);
+        world.phone().set_sleeping(false);
+        world.pass(300).await;
+        assert_eq!(world.phone_texts(), NONE);
+        let query = "SELECT state || ' ' || (error ->> '$.meaning') AS line FROM outbox";
+        assert_eq!(world.lines(query).await, ["failed the phone has another message under this id"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn yes_after_the_prompt_was_sent_deletes_the_title() {
     let (world, heat) = world_with_heat().await;
     assert_eq!(world.text_to_phone("delete heat").await, [QUESTION]);
