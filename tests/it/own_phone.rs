@@ -1,6 +1,10 @@
 //! Texts through a phone of the household with SMS Gateway for Android.
 
 use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::conversation::delivery_status::DeliveryStatus;
+use dialarr::conversation::transcript::PhoneNumber;
+use dialarr::engine::operator::test_text::TestTextOutcome;
+use dialarr::store::queue::test_text::load_newest_test_text;
 use jiff::SignedDuration;
 use serde_json::json;
 
@@ -442,6 +446,37 @@ async fn webhook_about_a_sent_prompt_does_not_open_it_before_the_inbox_is_read()
     let sent = world.phone().report_state("sms:sent", &id).unwrap();
     assert_eq!(world.deliver(sent).await, 204);
     assert_eq!(world.lines("SELECT 'armed' AS line FROM pending_actions WHERE armed_at > 0").await, NONE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sent_test_text_and_its_reply_are_reported() {
+    let world = World::start_with_channels(Channels::Both).await;
+    let admin = || PhoneNumber::parse(ANN).unwrap();
+    let newest = async || world.read_database(load_newest_test_text).await;
+    assert_eq!(newest().await, None);
+    let queued = world.engine().decisions.queue_test_text(admin()).await.unwrap();
+    assert_eq!(queued, TestTextOutcome::Queued);
+    world.pass(30).await;
+    assert_eq!(world.phone_texts().len(), 1);
+    let sent = newest().await.unwrap();
+    assert_eq!((sent.delivery, sent.has_reply), (Some(DeliveryStatus::Delivered), false));
+    // A text on the other channel proves nothing.
+    world.sms("status").await;
+    assert!(!newest().await.unwrap().has_reply);
+    world.text_to_phone("status").await;
+    assert!(newest().await.unwrap().has_reply);
+    assert_eq!(
+        world.engine().decisions.queue_test_text(PhoneNumber::parse(BOB).unwrap()).await.unwrap(),
+        TestTextOutcome::NoRecipient
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn sending_a_test_text_needs_a_phone() {
+    let world = World::start().await;
+    let admin = PhoneNumber::parse(ANN).unwrap();
+    let outcome = world.engine().decisions.queue_test_text(admin).await.unwrap();
+    assert_eq!(outcome, TestTextOutcome::NoPhone);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,4 +3,5 @@
 pub mod answers;
 pub mod conversations;
 pub mod decisions;
+pub mod test_text;
 pub mod turns;

@@ -18,3 +18,4 @@ pub mod queued_claim;
 pub mod resend;
 pub mod second_attempt;
 pub mod source_cursors;
+pub mod test_text;
