@@ -15,7 +15,7 @@ use crate::failpoint;
 use crate::live::Live;
 use crate::messaging::{ChannelPort, InboundPage, Poll, PollDelay};
 use crate::metrics::Metrics;
-use crate::store::database::db::Db;
+use crate::store::database::db::{Db, Durability};
 use crate::store::queue::delivery_reports::{self, DeliveryReport, ReportOutcome};
 use crate::store::queue::{inbound_messages, source_cursors};
 
@@ -137,8 +137,11 @@ impl ChannelPoller {
         self.record_reports(reports).await?;
         if poll.cursor.as_ref() != Some(&cursor) {
             let now = self.clock.now();
+            // The first poll of a list decides what counts as received before. A later position that is lost only lets the
+            // same messages be read again.
+            let durability = if poll.cursor.is_none() { Durability::Synced } else { Durability::Unsynced };
             let store = move |conn: &mut _| source_cursors::store_source_cursor(conn, &source, &cursor, now);
-            self.db.write_unsynced(store).await?;
+            self.db.write_with(move |_| durability, store).await?;
         }
         if channel.opens_prompts_when_sent() {
             self.engine.expiry.withdraw_unsent_prompts().await?;

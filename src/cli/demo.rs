@@ -104,8 +104,7 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
             StopSignals::listen()?.wait_for_signal().await;
         } else {
             run_prompt(&carrier).await?;
-            app.engine.scheduler.wait_until_idle().await;
-            app.relay.wait_until_settled().await?;
+            carrier.wait_for_replies(&app).await?;
         }
         // The task reports deliveries to the webhook, so it stops before the listeners.
         stop_replies.cancel();
@@ -153,6 +152,19 @@ impl DemoCarrier {
             "deliver the text to the webhook: {}",
             response.status()
         );
+        Ok(())
+    }
+
+    /// Waits until all messages are answered and the replies are sent.
+    async fn wait_for_replies(&self, app: &App) -> anyhow::Result<()> {
+        if let Some(phone) = &self.phone {
+            demo_phone::wait_until_read(phone).await;
+        }
+        app.engine.scheduler.wait_until_idle().await;
+        app.relay.wait_until_settled().await?;
+        if let Some(phone) = &self.phone {
+            demo_phone::wait_until_read(phone).await;
+        }
         Ok(())
     }
 
@@ -227,14 +239,19 @@ async fn run_script(
 ) -> anyhow::Result<()> {
     let lines =
         tokio::fs::read_to_string(script).await.with_context(|| format!("read {}", script.display()))?;
+    let mut printed = 0;
     for line in lines.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
         println!("you: {line}");
         carrier.send_text(line).await?;
-        app.engine.scheduler.wait_until_idle().await;
-        app.relay.wait_until_settled().await?;
-        // All replies to the message are queued by now, so they are printed below it.
+        carrier.wait_for_replies(app).await?;
+        // All replies to the message are sent by now, so they are printed below it.
         while let Ok(sent) = replies.try_recv() {
             carrier.print_reply(&sent).await?;
+        }
+        if let Some(phone) = &carrier.phone {
+            let texts = phone.radioed_texts();
+            texts.iter().skip(printed).for_each(print_text);
+            printed = texts.len();
         }
     }
     Ok(())

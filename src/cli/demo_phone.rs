@@ -44,6 +44,15 @@ pub(super) fn use_phone(blueprint: &mut AppBlueprint, phone: &FakePhone) {
     blueprint.polling = Polling::On;
 }
 
+/// Waits until everything in the phone was read: the texts that it received, and that it sent the replies.
+pub(super) async fn wait_until_read(phone: &FakePhone) {
+    while !phone.is_fully_read() {
+        tokio::time::sleep(PRINT_INTERVAL).await;
+    }
+    // What was read last is stored.
+    tokio::time::sleep(PRINT_INTERVAL).await;
+}
+
 /// Prints the texts that the phone sends, until `stop` is canceled.
 pub(super) async fn print_texts(phone: FakePhone, print: impl Fn(&RadioedText), stop: CancellationToken) {
     let mut printed = 0;

@@ -85,7 +85,7 @@ pub struct DemoArguments {
     #[arg(long, conflicts_with = "script")]
     pub no_prompt: bool,
     /// Text through a simulated phone with SMS Gateway for Android instead of Twilio
-    #[arg(long, conflicts_with = "script")]
+    #[arg(long)]
     pub phone: bool,
 }
 

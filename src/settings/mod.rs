@@ -9,5 +9,6 @@ pub mod secrets_file;
 pub mod setup_step;
 #[cfg(test)]
 mod tests;
+pub mod texting_way;
 
 pub use live::{ChangeError, LiveSettings, SettingsUse};

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::texting_way::TextingWay;
 use crate::config::{ConfigSources, SettingGroup, ValueSource, Variable, variables};
 
 /// Step of the setup assistant.
@@ -59,8 +60,8 @@ impl SetupStep {
             Self::Texting => step(
                 "texting",
                 "Texting",
-                TEXTING,
-                &[variables::TWILIO_PHONE_NUMBER],
+                TextingWay::Twilio.variables(),
+                &[variables::TWILIO_PHONE_NUMBER, variables::SMSGATE_PHONE_NUMBER],
                 Some(SettingGroup::Texting),
             ),
             Self::Webhooks => step(
@@ -87,7 +88,7 @@ impl SetupStep {
         self.parts().tested
     }
 
-    /// Returns the settings that the step asks for.
+    /// Returns the settings that the step asks for; those of the step about texting depend on the chosen way.
     pub fn variables(self) -> &'static [Variable] {
         self.parts().variables
     }
@@ -168,15 +169,6 @@ const MODEL: &[Variable] = &[
     variables::LLM_PRICE_CACHED,
     variables::LLM_PRICE_OUTPUT,
 ];
-const TEXTING: &[Variable] = &[
-    variables::PUBLIC_URL,
-    variables::TWILIO_ACCOUNT_SID,
-    variables::TWILIO_AUTH_TOKEN,
-    variables::TWILIO_PHONE_NUMBER,
-    variables::TWILIO_API_KEY_SID,
-    variables::TWILIO_API_KEY_SECRET,
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -49,7 +49,7 @@ use crate::store::queue::delivery_reports::AcceptancePolicy;
 use console::health as health_page;
 use console::{
     assets, audit, conversation, deliveries, facts, home, keys, memory, settings, setup_assistant,
-    setup_webhooks, sign_in, spend, user, user_addresses, user_settings, users,
+    setup_texting, setup_webhooks, sign_in, spend, user, user_addresses, user_settings, users,
 };
 use console_state::ConsoleState;
 use health::HealthChecker;
@@ -122,6 +122,7 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/settings/same-server", post(settings::confirm_same_server))
         .route("/settings/other-server", post(settings::confirm_other_server))
         .route("/setup", get(setup_assistant::show_setup).post(setup_assistant::save_step))
+        .route("/setup/test-text", post(setup_texting::send_test_text))
         .route("/setup/webhooks", post(setup_webhooks::install_webhooks))
         .route("/keys", get(keys::show_keys).post(keys::create_key))
         .route("/keys/{id}/revoke", post(keys::revoke_key))

@@ -50,6 +50,11 @@ async function setUp() {
   await page.getByLabel("Provider", { exact: true }).selectOption("none");
   await press(page, "Save and continue");
   await inspectAll(who, "texting");
+  await page.getByRole("link", { name: "Your own phone" }).click();
+  await page.getByText("reserve the address of the phone").waitFor();
+  await inspectAll(who, "texting-own-phone");
+  await page.getByRole("link", { name: "A number at Twilio" }).click();
+  await page.getByLabel("Account SID", { exact: true }).waitFor();
   await fill(page, { "Public URL": PUBLIC_URL, "Account SID": TWILIO_SID, "Auth token": TWILIO_TOKEN, "Phone number": NUMBER });
   await press(page, "Save and test");
   await page.getByText("belongs to the account and can send texts").waitFor();

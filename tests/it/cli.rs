@@ -228,6 +228,22 @@ fn demo_runs_a_script() {
 }
 
 #[test]
+fn demo_runs_a_script_through_a_phone() {
+    let cli = Cli::new();
+    cli.write("texts.txt", "have dune\nremove dune\nyes\n");
+    let ended = cli.run(&["demo", "--phone", "--script", "texts.txt"], &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    insta::assert_snapshot!(ended.output, @"
+    you: have dune
+    dialarr: In the library: Dune (2021), 21.4 GB.
+    you: remove dune
+    dialarr: Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.
+    you: yes
+    dialarr: Deleted Dune (2021). Freed 21.4 GB.
+    ");
+}
+
+#[test]
 fn missing_script_is_named() {
     let ended = Cli::new().run(&["demo", "--script", "none.txt"], &[]);
     assert_eq!(ended.code, Some(1));

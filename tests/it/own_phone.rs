@@ -1,6 +1,10 @@
 //! Texts through a phone of the household with SMS Gateway for Android.
 
 use dialarr::arr::fake::media_fixtures::movie;
+use dialarr::conversation::delivery_status::DeliveryStatus;
+use dialarr::conversation::transcript::PhoneNumber;
+use dialarr::engine::operator::test_text::TestTextOutcome;
+use dialarr::store::queue::test_text::load_newest_test_text;
 use jiff::SignedDuration;
 use serde_json::json;
 
@@ -16,6 +20,8 @@ const UNSENT: &str = "I could not ask you in time whether to delete something, s
 const OPTED_OUT: &str = "OK, you get no more texts from me. Text START if you change your mind.";
 const OPTED_IN: &str = "Welcome back. You get my texts again. Text HELP for what I can do.";
 const NONE: [String; 0] = [];
+const DELIVERY: &str =
+    "SELECT state || ' ' || delivery || coalesce(' ' || (error ->> '$.meaning'), '') AS line FROM outbox";
 
 async fn world_with_heat() -> (World, i64) {
     let world = World::start_with_channels(Channels::Phone).await;
@@ -153,16 +159,136 @@ async fn replies_of_one_user_leave_in_order_despite_the_phones_queue() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn replies_leave_in_order_after_a_restart_of_the_program() {
+    let mut world = World::start_with_channels(Channels::Phone).await;
+    world.phone().set_signal(false);
+    world.text_to_phone("status").await;
+    world.kill().await;
+    world.phone().receive_text(ANN, "upcoming");
+    world.start_again().await;
+    world.pass(20).await;
+    assert_eq!(world.phone().accepted_count(), 1);
+    world.phone().set_signal(true);
+    world.pass(120).await;
+    let texts = world.phone_texts();
+    assert_eq!((texts.len(), texts[0].as_str()), (2, STATUS), "{texts:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn delivery_status_follows_the_phone() {
     let world = World::start_with_channels(Channels::Phone).await;
     world.text_to_phone("status").await;
-    world.phone().fail_sends(1);
+    world.phone().fail_sends(2);
     world.pass(60).await;
     world.phone().receive_text(ANN, "status");
-    world.pass(60).await;
+    world.pass(180).await;
     let query =
         "SELECT delivery || coalesce(' ' || (error ->> '$.meaning'), '') AS line FROM outbox ORDER BY id";
     assert_eq!(world.lines(query).await, ["delivered", "failed Send result: RESULT_ERROR_GENERIC_FAILURE"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_that_the_radio_failed_to_send_is_sent_once_more() {
+    let world = World::start_with_channels(Channels::Phone).await;
+    world.phone().fail_sends(1);
+    assert_eq!(world.text_to_phone("status").await, NONE);
+    world.pass(30).await;
+    assert_eq!(world.phone_texts(), NONE);
+    world.pass(60).await;
+    assert_eq!(world.phone_texts(), [STATUS]);
+    assert!(world.phone().radioed_texts()[0].id.ends_with("-2"));
+    assert_eq!(world.lines(DELIVERY).await, ["accepted delivered"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn second_failure_of_the_radio_is_final() {
+    let world = World::start_with_channels(Channels::Phone).await;
+    world.phone().fail_sends(2);
+    world.text_to_phone("status").await;
+    world.pass(600).await;
+    assert_eq!((world.phone_texts(), world.phone().accepted_count()), (NONE.to_vec(), 2));
+    assert_eq!(world.lines(DELIVERY).await, ["accepted failed Send result: RESULT_ERROR_GENERIC_FAILURE"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_that_waited_too_long_in_the_phone_is_not_sent_again() {
+    let world = World::start_with_channels(Channels::Phone).await;
+    world.phone().set_signal(false);
+    world.text_to_phone("status").await;
+    world.pass(3660).await;
+    world.phone().set_signal(true);
+    world.pass(120).await;
+    assert_eq!((world.phone_texts(), world.phone().accepted_count()), (NONE.to_vec(), 1));
+    assert_eq!(world.lines(DELIVERY).await, ["accepted failed TTL expired"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn repeated_report_of_a_failure_queues_one_further_attempt() {
+    let world = World::start_with_channels(Channels::Phone).await;
+    world.phone().fail_sends(1);
+    world.text_to_phone("status").await;
+    let id = world.lines("SELECT substr(callback_word, 1, 32) AS line FROM outbox").await.remove(0);
+    for _ in 0..2 {
+        let failed = world.phone().report_state("sms:failed", &id).unwrap();
+        assert_eq!(world.deliver(failed).await, 204);
+    }
+    world.pass(120).await;
+    assert_eq!((world.phone_texts(), world.phone().accepted_count()), (vec![STATUS.to_owned()], 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn prompt_that_the_radio_sent_at_its_second_attempt_opens_then() {
+    let (world, heat) = world_with_heat().await;
+    world.phone().fail_sends(1);
+    assert_eq!(world.text_to_phone("delete heat").await, NONE);
+    world.pass(90).await;
+    assert_eq!(world.phone_texts(), [QUESTION]);
+    assert_eq!(world.text_to_phone("yes").await, [QUESTION, DELETED]);
+    assert_eq!(world.radarr().removed_ids(), [heat]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn picture_that_the_app_downloaded_is_noted_with_its_text() {
+    let world = World::start_with_channels(Channels::Phone).await;
+    world.phone().receive_picture(ANN, "not downloaded", false);
+    world.phone().receive_picture(ANN, "status", true);
+    world.pass(20).await;
+    assert_eq!(world.phone_texts(), [STATUS]);
+    let query = "SELECT body || ' ' || (media ->> '$[0].content_type') AS line FROM inbound_events";
+    assert_eq!(world.lines(query).await, ["status image/jpeg"]);
+    // A picture is never fetched.
+    assert!(world.phone().take_requests().iter().all(|request| !request.contains("attachments")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn token_replaces_user_name_and_password() {
+    let world = World::start_with_token("an-access-token").await;
+    world.phone().receive_text(ANN, "status");
+    world.pass(60).await;
+    assert_eq!(world.phone_texts(), NONE);
+    world.phone().accept_token("an-access-token");
+    world.pass(60).await;
+    // The first poll that is signed in counts what is there as seen.
+    assert_eq!(world.phone_texts(), NONE);
+    assert_eq!(world.text_to_phone("status").await, [STATUS]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_of_another_program_under_our_id_is_not_taken_for_ours() {
+    for (to, body) in [(BOB, STATUS), (ANN, "A text of another program.")] {
+        let world = World::start_with_channels(Channels::Phone).await;
+        let request = world.phone().report_text(ANN, "status").unwrap();
+        world.phone().set_sleeping(true);
+        assert_eq!(world.deliver(request).await, 200);
+        world.pass(20).await;
+        let id = world.lines("SELECT callback_word AS line FROM outbox").await.remove(0);
+        world.phone().occupy_id(&id, to, body);
+        world.phone().set_sleeping(false);
+        world.pass(300).await;
+        assert_eq!(world.phone_texts(), NONE);
+        let query = "SELECT state || ' ' || (error ->> '$.meaning') AS line FROM outbox";
+        assert_eq!(world.lines(query).await, ["failed the phone has another message under this id"]);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -198,6 +324,19 @@ async fn prompt_that_is_not_sent_in_time_is_withdrawn() {
     assert_eq!(world.phone_texts(), [UNSENT]);
     world.text_to_phone("yes").await;
     assert_eq!(world.radarr().removed_ids(), [0_i64; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn prompt_in_a_removed_phone_is_withdrawn() {
+    let mut world = World::start_with_channels(Channels::Both).await;
+    let heat = world.radarr().add(movie("Heat").year(1995).size_gb(18.2));
+    world.model_plays(removes_movie("heat", heat));
+    world.phone().set_signal(false);
+    world.text_to_phone("delete heat").await;
+    world.use_channels(Channels::Twilio).await;
+    world.pass(15 * 60).await;
+    assert_eq!(world.lines("SELECT 'open' AS line FROM pending_actions").await, NONE);
+    assert_eq!(world.sent_texts(), [UNSENT]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -307,6 +446,37 @@ async fn webhook_about_a_sent_prompt_does_not_open_it_before_the_inbox_is_read()
     let sent = world.phone().report_state("sms:sent", &id).unwrap();
     assert_eq!(world.deliver(sent).await, 204);
     assert_eq!(world.lines("SELECT 'armed' AS line FROM pending_actions WHERE armed_at > 0").await, NONE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sent_test_text_and_its_reply_are_reported() {
+    let world = World::start_with_channels(Channels::Both).await;
+    let admin = || PhoneNumber::parse(ANN).unwrap();
+    let newest = async || world.read_database(load_newest_test_text).await;
+    assert_eq!(newest().await, None);
+    let queued = world.engine().decisions.queue_test_text(admin()).await.unwrap();
+    assert_eq!(queued, TestTextOutcome::Queued);
+    world.pass(30).await;
+    assert_eq!(world.phone_texts().len(), 1);
+    let sent = newest().await.unwrap();
+    assert_eq!((sent.delivery, sent.has_reply), (Some(DeliveryStatus::Delivered), false));
+    // A text on the other channel proves nothing.
+    world.sms("status").await;
+    assert!(!newest().await.unwrap().has_reply);
+    world.text_to_phone("status").await;
+    assert!(newest().await.unwrap().has_reply);
+    assert_eq!(
+        world.engine().decisions.queue_test_text(PhoneNumber::parse(BOB).unwrap()).await.unwrap(),
+        TestTextOutcome::NoRecipient
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn sending_a_test_text_needs_a_phone() {
+    let world = World::start().await;
+    let admin = PhoneNumber::parse(ANN).unwrap();
+    let outcome = world.engine().decisions.queue_test_text(admin).await.unwrap();
+    assert_eq!(outcome, TestTextOutcome::NoPhone);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,11 +2,14 @@
 
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::clock::Clock;
+use dialarr::conversation::transcript::PhoneNumber;
+use dialarr::messaging::smsgate::fake::{FakePhone, FakePhoneAccount};
 use dialarr::settings::LiveSettings;
 use dialarr::web::auth::LINK_PATH;
 use http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN};
 use http::{Method, Request};
 
+use crate::harness::ANN;
 use crate::harness::browser::{Browser, Page};
 use crate::harness::cli::{Cli, Served, exchange};
 use crate::harness::served::{Answers, model, serve};
@@ -102,6 +105,47 @@ async fn assistant_configures_everything_step_by_step() {
         let audit = browser.get("/audit?kind=write_done").await;
         audit.assert_shows(200, "You, in the console Made a change The webhooks changed: Radarr webhook");
         assert_eq!(stored_text(settings, "LLM_MODEL").await.as_deref(), Some("a-model"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn assistant_sets_up_an_own_phone_and_sends_a_test_text() {
+    let account = FakePhoneAccount {
+        number: PhoneNumber::parse("+15550100077").unwrap(),
+        user: "sms".to_owned(),
+        password: "0123abcd".into(),
+        signing_key: "a-long-random-word".into(),
+    };
+    let phone = FakePhone::new(account, Clock::System);
+    let url = serve(phone.router()).await;
+    with_settings(&[("ADMIN_PHONE", ANN)], async |app, settings| {
+        let mut browser = app.browser().await;
+        set_password(&mut browser).await;
+        let page = browser.get("/setup?step=texting").await;
+        assert!(page.html.contains("href=\"/setup?step=texting&#38;way=phone\""), "{}", page.html);
+        let page = browser.get("/setup?step=texting&way=phone").await;
+        page.assert_shows(200, "tap Local server and turn it on");
+        assert!(!page.html.contains("TWILIO"), "{}", page.html);
+        let entered = [
+            ("SMSGATE_URL", url.as_str()),
+            ("SMSGATE_PASSWORD", "wrong"),
+            ("SMSGATE_PHONE_NUMBER", "+15550100077"),
+        ];
+        let page = browser.presses(&page, TEST, &entered).await;
+        page.assert_shows(200, "failure Own phone: the phone refuses the user name or password");
+        let page = browser.presses(&page, CONTINUE, &[("SMSGATE_PASSWORD", "0123abcd")]).await;
+        page.assert_shows(200, "Test text Dialarr texts your own number by the phone.");
+        let page = browser.presses(&page, "Send a test text", &[]).await;
+        page.assert_shows(200, "Check again");
+        app.settle().await;
+        assert_eq!(phone.accepted_count(), 1);
+        browser
+            .get("/setup?step=texting&way=phone")
+            .await
+            .assert_shows(200, "ok The phone has the test text");
+        browser.get("/setup?step=finish").await.assert_shows(200, "Text ? to +1 555 010 0077");
+        assert_eq!(stored_text(settings, "SMSGATE_URL").await.as_deref(), Some(url.as_str()));
     })
     .await;
 }

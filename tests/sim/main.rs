@@ -6,6 +6,7 @@
 // Informs the lints of what cargo knows: an unwrap in this crate is a failing test.
 #![cfg(test)]
 
+mod carriers;
 mod checker;
 mod disk_faults;
 #[path = "../it/harness/expected_events.rs"]
@@ -13,6 +14,8 @@ mod expected_events;
 mod forgeries;
 mod network_faults;
 mod people;
+mod phone_people;
+mod phone_plan;
 mod plan;
 mod prefix;
 mod records;

@@ -118,7 +118,7 @@ impl NetworkFaults {
         let latency = if self.brisk { rng.ms(1, 3) } else { rng.ms(5, 150) };
         let (hit, kind, status) = (rng.percent(self.storm), rng.below(8), rng.one_of(&[500, 503, 502]));
         let late = rng.within(500, if self.name == "twilio" { 25_000 } else { 10_000 });
-        let busy = if self.name == "twilio" { 429 } else { 503 };
+        let busy = if ["twilio", "phone"].contains(&self.name) { 429 } else { 503 };
         if !hit || self.calm.load(Ordering::SeqCst) {
             return (Fault::Unchanged, latency);
         }

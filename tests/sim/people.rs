@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use dialarr::messaging::twilio::fake::{FakeDelivery, SentMessage};
 
+use crate::carriers::Carrier;
+use crate::phone_people;
 use crate::plan::{self, Answers, DeliveryMode, Plan};
 use crate::rng::Rng;
 use crate::world::{World, pass};
@@ -12,8 +14,24 @@ use crate::world::{World, pass};
 /// Code that matches no request: the codes begin at 4747.
 const GUESS: &str = "approve 0001";
 
+/// Outbound message as its reader sees it.
+pub(crate) struct ReadMessage {
+    pub id: String,
+    pub to: String,
+    pub body: String,
+    pub carrier: Carrier,
+}
+
 /// Sends a user's message, which reaches the program as `way` specifies.
 pub(crate) fn text(world: &World, from: &str, body: &str, way: DeliveryMode) {
+    match world.choose_carrier(from) {
+        Some(Carrier::Twilio) => text_by_twilio(world, from, body, way),
+        Some(Carrier::Phone) => phone_people::text(world, from, body, way),
+        None => world.journal.note(format!("{from} cannot text {body:?}: no carrier is set up")),
+    }
+}
+
+fn text_by_twilio(world: &World, from: &str, body: &str, way: DeliveryMode) {
     let number = world.sent_in.lock().unwrap().len();
     let sid = format!("SM{number:032x}");
     world.sent_in.lock().unwrap().insert(sid.clone());
@@ -54,21 +72,31 @@ async fn bring(world: &World, sid: &str, request: http::Request<bytes::Bytes>) {
 
 /// Lets users and the carrier react to each outbound message.
 pub(crate) fn react(world: &World, plan: &Plan) {
+    if world.plan.phone.is_some() {
+        phone_people::react(world);
+    }
     let (world, plan) = (world.clone(), plan.clone());
     let mut ours = world.peers.twilio.subscribe();
     tokio::spawn(async move {
         while let Ok(sent) = ours.recv().await {
             let mut rng = Rng::of(plan.seed, &sent.sid);
             report(&world, &plan, &mut rng, &sent);
-            if sent.body.contains("Reply YES") {
-                answer(&world, &plan, &mut rng, &sent);
-            }
-            // One message may list several requests that wait.
-            for code in codes(&sent.body) {
-                settle(&world, &plan, &mut rng, &sent, code);
-            }
+            let (id, to, body) = (sent.sid, sent.to.as_str().to_owned(), sent.body);
+            read(&world, &plan, &mut rng, &ReadMessage { id, to, body, carrier: Carrier::Twilio });
         }
     });
+}
+
+/// Lets a user read a message, and reply if it asks for that.
+pub(crate) fn read(world: &World, plan: &Plan, rng: &mut Rng, sent: &ReadMessage) {
+    world.carriers.note_habit(&sent.to, sent.carrier);
+    if sent.body.contains("Reply YES") {
+        answer(world, plan, rng, sent);
+    }
+    // One message may list several requests that wait.
+    for code in codes(&sent.body) {
+        settle(world, plan, rng, sent, code);
+    }
 }
 
 /// Sends status callbacks, of which some are lost, repeated, or overtake each other.
@@ -99,7 +127,7 @@ fn codes(body: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Sends an admin's answer to a pending request.
-fn settle(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentMessage, code: &str) {
+fn settle(world: &World, plan: &Plan, rng: &mut Rng, sent: &ReadMessage, code: &str) {
     let soon = rng.within(1_000, 60_000);
     let words: Vec<(u64, &str)> = match rng.below(10) {
         0..5 => vec![(soon, "approve")],
@@ -115,7 +143,7 @@ fn settle(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentMessage, code: &
     for (after, verdict) in words {
         let way = plan::way(rng, plan.webhooks / 2);
         let body = if verdict == "guess" { GUESS.to_owned() } else { format!("{verdict} {code}") };
-        let from = sent.to.as_str().to_owned();
+        let from = sent.to.clone();
         let world = world.clone();
         world.clone().later(async move {
             pass(Duration::from_millis(after)).await;
@@ -124,11 +152,11 @@ fn settle(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentMessage, code: &
     }
 }
 
-fn answer(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentMessage) {
+fn answer(world: &World, plan: &Plan, rng: &mut Rng, sent: &ReadMessage) {
     let yes = if sent.body.contains("YES 47") { "YES 47" } else { "yes" };
     let soon = rng.within(1_500, 30_000);
     if plan.answers == Answers::Yes {
-        let (world, from) = (world.clone(), sent.to.as_str().to_owned());
+        let (world, from) = (world.clone(), sent.to.clone());
         world.clone().later(async move {
             pass(Duration::from_millis(600)).await;
             text(&world, &from, yes, DeliveryMode::Straight);
@@ -147,9 +175,9 @@ fn answer(world: &World, plan: &Plan, rng: &mut Rng, sent: &SentMessage) {
         14 => vec![(rng.within(0, 200), yes)],
         _ => Vec::new(),
     };
-    let from = sent.to.as_str().to_owned();
+    let from = sent.to.clone();
     // This part uses a separate random stream, so that older schedules otherwise stay the same.
-    let mut noes = Rng::of(plan.seed, &format!("noes to {}", sent.sid));
+    let mut noes = Rng::of(plan.seed, &format!("noes to {}", sent.id));
     let around_a_request = [(soon, "no"), (soon, "add Tenet"), (soon, "no thanks")];
     let answers = if noes.percent(8) { around_a_request.to_vec() } else { answers };
     for (after, body) in answers {

@@ -2,6 +2,7 @@
 
 use jiff::SignedDuration;
 
+use crate::phone_plan::{Carriers, PhoneAct, PhonePlan};
 use crate::rng::Rng;
 
 pub(crate) const ANN: &str = "+15550100002";
@@ -31,6 +32,8 @@ pub(crate) struct Plan {
     /// Percentage of webhooks and callbacks that fail to arrive directly.
     pub webhooks: u64,
     pub answers: Answers,
+    /// Phone of the household; `None` in most schedules, in which Twilio is the only carrier.
+    pub phone: Option<PhonePlan>,
     /// Makes every step take little time, so that a schedule has few moments.
     pub brisk: bool,
     /// Acts in order of their time, in milliseconds after the start.
@@ -75,6 +78,9 @@ pub(crate) enum Act {
     ChangesSetting(SettingChange),
     DiskFills(DiskFault),
     DiskIsFreed,
+    /// Adds or removes a carrier, and applies that to the program.
+    ChangesCarriers(Carriers),
+    Phone(PhoneAct),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +122,8 @@ impl Plan {
     /// Creates a plan without failures and without events.
     pub(crate) fn calm(seed: u64) -> Self {
         let (answers, acts) = (Answers::AsTheyLike, Vec::new());
-        Self { seed, twilio: 0, radarr: 0, sonarr: 0, model: 0, webhooks: 0, answers, brisk: true, acts }
+        let (phone, brisk) = (None, true);
+        Self { seed, twilio: 0, radarr: 0, sonarr: 0, model: 0, webhooks: 0, answers, phone, brisk, acts }
     }
 
     pub(crate) fn of(seed: u64) -> Self {
@@ -143,10 +150,18 @@ impl Plan {
         plan.add_crashes(&mut rng, end);
         plan.add_changes(&mut rng, end, people);
         plan.add_household(&mut Rng::of(seed, "household"), end);
-        plan.add_forgeries(&mut Rng::of(seed, "forgeries"), end);
-        plan.add_clock_steps(&mut Rng::of(seed, "clock"), end);
+        // No seed of the list of failures has a phone, so that those schedules stay the same.
+        let has_phone = seed % 11 < 2;
+        if has_phone {
+            plan.add_phone(&mut Rng::of(seed, "phone"), end);
+        } else {
+            plan.add_forgeries(&mut Rng::of(seed, "forgeries"), end);
+            plan.add_clock_steps(&mut Rng::of(seed, "clock"), end);
+        }
         plan.add_restarts(&mut Rng::of(seed, "restarts"), end);
-        plan.add_notifications(&mut Rng::of(seed, "notifications"), end);
+        if !has_phone {
+            plan.add_notifications(&mut Rng::of(seed, "notifications"), end);
+        }
         plan.add_disk_faults(&mut Rng::of(seed, "disk"), end);
         plan.add_reconfigurations(&mut Rng::of(seed, "configuration"), end);
         plan.add_setting_changes(&mut Rng::of(seed, "settings"), end);

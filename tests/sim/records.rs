@@ -53,6 +53,12 @@ impl Records {
         }
     }
 
+    /// Returns the lists of received messages whose position is stored.
+    pub(crate) fn sources(database: &Path) -> Vec<String> {
+        let mut conn = SqliteConnection::establish(database.to_str().unwrap()).unwrap();
+        rows(&mut conn, "offsets").iter().map(|row| word(row, "source").to_owned()).collect()
+    }
+
     /// Returns the number of recorded calls of the model.
     pub(crate) fn model_attempts(&self) -> usize {
         self.steps.iter().filter(|step| word(step, "brain") == "model").count()

@@ -14,6 +14,7 @@ use crate::disk_faults::{fill_disk, free_disk};
 use crate::expected_events::ExpectedEvents;
 use crate::forgeries;
 use crate::people;
+use crate::phone_people;
 use crate::plan::{ANN, Act, BRAZIL, DeliveryMode, FAY, Plan, Stop};
 use crate::records::{Records, word};
 use crate::rng::Rng;
@@ -88,7 +89,7 @@ async fn play(plan: &Plan, database: &Path) -> Verdict {
     });
     let mut changes: Vec<String> = effects
         .clone()
-        .filter(|(seen, _)| seen.peer != "twilio")
+        .filter(|(seen, _)| !["twilio", "phone"].contains(&seen.peer))
         .map(|(seen, _)| seen.what.clone())
         .collect();
     changes.sort();
@@ -152,9 +153,7 @@ impl Stage {
             }
             Act::ChangesSetting(change) => {
                 self.world.change_setting(*change);
-                if let Some(app) = &self.app {
-                    self.world.reconfigure(app, Duration::from_mins(1)).await;
-                }
+                self.reconfigure().await;
             }
             Act::SetClock(by) => self.world.set_clock(*by),
             Act::Imports(title) => {
@@ -170,7 +169,18 @@ impl Stage {
                 }
             }
             Act::DiskIsFreed => self.free_disk().await,
+            Act::ChangesCarriers(carriers) => {
+                self.world.change_carriers(*carriers);
+                self.reconfigure().await;
+            }
+            Act::Phone(act) => self.world.disturb_phone(*act),
             Act::Grows => self.world.peers.radarr.edit(1, |dune| dune.size_bytes = 30_000_000_000),
+        }
+    }
+
+    async fn reconfigure(&self) {
+        if let Some(app) = &self.app {
+            self.world.reconfigure(app, Duration::from_mins(1)).await;
         }
     }
 
@@ -192,8 +202,11 @@ impl Stage {
         self.world.calm_down();
         self.free_disk().await;
         self.world.journal.note("nothing goes wrong from here on");
-        if self.app.is_none() {
-            self.start().await;
+        match self.app {
+            None => self.start().await,
+            // All carriers are configured again.
+            Some(_) if self.world.plan.phone.is_some() => self.reconfigure().await,
+            Some(_) => {}
         }
         // Late effects and lost responses are still in progress.
         pass(Duration::from_secs(60)).await;
@@ -284,6 +297,7 @@ fn restless(world: &World, records: &Records) -> Vec<String> {
             .filter(|sid| !known(sid))
             .map(|sid| format!("{sid} not admitted")),
     );
+    restless.extend(phone_people::unfinished(world, records));
     let open = records.events.iter().filter(|event| matches!(word(event, "state"), "pending" | "processing"));
     restless.extend(open.map(|event| format!("event {event}")));
     let live = records.turns.iter().filter(|turn| turn["finished_at"].is_null());

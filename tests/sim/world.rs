@@ -18,7 +18,6 @@ use dialarr::conversation::transcript::{PhoneNumber, UserRights, UserRole, UserS
 use dialarr::engine::{CodeSource, HouseholdSettings};
 use dialarr::http::{HttpClient, InProcess};
 use dialarr::llm::Model;
-use dialarr::messaging::channel_ports::ChannelPorts;
 use dialarr::simulation::{self, SimulatedPeers};
 use dialarr::store::database::db::Db;
 use dialarr::store::people::users::{self, FirstContactRole};
@@ -29,6 +28,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
+use crate::carriers::WorldCarriers;
 use crate::disk_faults::DiskImage;
 use crate::network_faults::{NetworkFaults, Seen};
 use crate::plan::{ANN, BOB, BRAZIL, FAY, PEOPLE, Plan, SettingChange};
@@ -83,6 +83,7 @@ struct ChangedSettings {
 #[derive(Clone)]
 pub(crate) struct World {
     pub peers: SimulatedPeers,
+    pub carriers: Arc<WorldCarriers>,
     pub model: Arc<SimulatedModel>,
     pub journal: Journal,
     /// Time that no step changes.
@@ -126,6 +127,7 @@ impl World {
         settings.codes = CodeSource::Fixed(47);
         settings.debounce = Duration::from_millis(if plan.brisk { 0 } else { 1_200 });
         Self {
+            carriers: Arc::new(WorldCarriers::new(plan, clock.clone())),
             peers: SimulatedPeers::new(clock, radarr, sonarr, PUBLIC_URL),
             model: Arc::new(SimulatedModel::new(plan)),
             journal: Journal { clock: true_clock.clone(), lines: Arc::default() },
@@ -182,6 +184,9 @@ impl World {
         self.model.calm.store(true, Ordering::SeqCst);
         self.peers.radarr.set_down(false);
         self.peers.sonarr.set_down(false);
+        if self.plan.phone.is_some() {
+            self.carriers.calm_down();
+        }
     }
 
     pub(crate) async fn start(&self) -> App {
@@ -289,7 +294,7 @@ impl World {
         db.write(give).await.unwrap();
     }
 
-    fn network_faults(&self, name: &'static str, storm: u64) -> NetworkFaults {
+    pub(crate) fn network_faults(&self, name: &'static str, storm: u64) -> NetworkFaults {
         NetworkFaults {
             name,
             clock: self.peers.clock.clone(),
@@ -312,17 +317,12 @@ impl World {
     }
 
     fn blueprint(&self) -> AppBlueprint {
-        let carrier = self.network_faults("twilio", self.plan.twilio).before(self.peers.twilio.in_process());
-        let carrier = Arc::new(self.peers.twilio_port(carrier));
+        let (channels, senders) = self.carrier_ports();
         let uses_keywords = self.changed_settings.lock().unwrap().uses_keywords;
         let model = (!uses_keywords).then(|| -> Arc<dyn Model> { self.model.clone() });
-        let usual = self.peers.blueprint(self.settings.clone(), model).unwrap();
-        AppBlueprint {
-            library: self.library(),
-            channels: ChannelPorts::local().with(carrier),
-            polling: Polling::On,
-            ..usual
-        }
+        let settings = HouseholdSettings { senders, ..self.settings.clone() };
+        let usual = self.peers.blueprint(settings, model).unwrap();
+        AppBlueprint { library: self.library(), channels, polling: Polling::On, ..usual }
     }
 
     fn library(&self) -> ArrInstances {

@@ -40,6 +40,8 @@ impl DueExpiry {
         let work = move |conn: &mut _| {
             conversations::end_idle_conversations(conn, settings.idle_timeout, now)?;
             join_requests::dismiss_idle_newcomers(conn, now)?;
+            // The channel of a prompt may have been removed, so that no poll of it withdraws the prompt.
+            withdraw_prompts(conn, &settings, now)?;
             expire_approvals(conn, &settings, now)
         };
         self.db.write(work).await?;

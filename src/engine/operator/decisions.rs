@@ -62,10 +62,10 @@ pub enum CloseOutcome {
 
 /// Decisions of the operator about users, removal requests, messages and the pause.
 pub struct OperatorDecisions {
-    db: Db,
-    clock: Clock,
-    live: LiveParts,
-    outbox: OutboxSignal,
+    pub(super) db: Db,
+    pub(super) clock: Clock,
+    pub(super) live: LiveParts,
+    pub(super) outbox: OutboxSignal,
     scheduler: TurnScheduler,
 }
 

@@ -4,4 +4,5 @@ pub mod addresses;
 pub mod answers;
 pub mod conversations;
 pub mod decisions;
+pub mod test_text;
 pub mod turns;

@@ -20,6 +20,7 @@ use super::webhook::SIGNATURE_HEADER;
 use super::wire::{GatewayMessage, GatewayText, NewGatewayMessage};
 use crate::conversation::channel::Channel;
 use crate::conversation::channel_list;
+use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::transcript::{Address, PhoneNumber};
 use crate::http::{HttpClient, HttpError};
 use crate::messaging::{
@@ -32,6 +33,8 @@ use crate::telemetry;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(8);
 /// Number of messages that are searched for one whose id is not known.
 const SEARCH_LIMIT: usize = 100;
+/// Time for which a message of an earlier client can wait in the phone.
+const MAX_WAITING_TIME: Duration = Duration::from_secs(3600);
 /// Delay before a message is tried again that waits for an earlier one to the same recipient.
 const ORDER_DELAY: Duration = Duration::from_secs(10);
 
@@ -63,8 +66,8 @@ pub struct SmsGate {
     /// Whether the gateway was usable in the last request; `None` before the first one.
     last_outcome: Mutex<Option<Result<(), String>>>,
     poll_state: Mutex<PollState>,
-    /// Messages that wait in the phone, by recipient.
-    waiting: Mutex<BTreeMap<String, WaitingMessage>>,
+    /// Messages that wait in the phone, by recipient; `None` before the phone was asked for those of earlier clients.
+    waiting: Mutex<Option<BTreeMap<String, WaitingMessage>>>,
 }
 
 /// Message that the phone has accepted and not sent yet.
@@ -170,14 +173,30 @@ impl SmsGate {
         }
     }
 
-    fn lock_waiting(&self) -> MutexGuard<'_, BTreeMap<String, WaitingMessage>> {
+    fn lock_waiting(&self) -> MutexGuard<'_, Option<BTreeMap<String, WaitingMessage>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the phone once for the messages that wait in it since an earlier run or configuration.
+    async fn learn_waiting(&self) -> Result<(), LookupError> {
+        if self.lock_waiting().is_some() {
+            return Ok(());
+        }
+        let path = format!("/messages?state=Pending&limit={SEARCH_LIMIT}&offset=0");
+        let (stored, _) = self.fetch_json::<Vec<GatewayMessage>>(&path).await?;
+        let valid_until = Instant::now() + MAX_WAITING_TIME;
+        let waiting = stored.into_iter().filter_map(|stored| {
+            let recipient = stored.recipient()?.to_owned();
+            Some((recipient, WaitingMessage { id: stored.id, valid_until }))
+        });
+        self.lock_waiting().get_or_insert_with(|| waiting.collect());
+        Ok(())
     }
 
     /// Returns whether an earlier message to the same recipient waits in the phone, which may send the newest one first.
     fn must_wait(&self, message: &OutboundMessage) -> bool {
         let waiting = self.lock_waiting();
-        let earlier = waiting.get(recipient(message));
+        let earlier = waiting.as_ref().and_then(|waiting| waiting.get(recipient(message)));
         earlier.is_some_and(|earlier| {
             earlier.id != message.callback_token.as_str() && earlier.valid_until > Instant::now()
         })
@@ -186,12 +205,14 @@ impl SmsGate {
     fn record_waiting(&self, message: &OutboundMessage) {
         let id = message.callback_token.as_str().to_owned();
         let waiting = WaitingMessage { id, valid_until: Instant::now() + message.valid_for };
-        self.lock_waiting().insert(recipient(message).to_owned(), waiting);
+        self.lock_waiting().get_or_insert_default().insert(recipient(message).to_owned(), waiting);
     }
 
     /// Records that a message does not wait in the phone any more.
     pub(super) fn record_left(&self, id: &str) {
-        self.lock_waiting().retain(|_, waiting| waiting.id != id);
+        if let Some(waiting) = self.lock_waiting().as_mut() {
+            waiting.retain(|_, waiting| waiting.id != id);
+        }
     }
 
     /// Hands a message to the gateway. The id is the random token of the row, which every attempt repeats, so the gateway
@@ -242,7 +263,9 @@ impl SmsGate {
         let from = since - SignedDuration::from_mins(1);
         let path = format!("/messages?from={from}&limit={SEARCH_LIMIT}&includeContent=true");
         let (stored, _) = self.fetch_json::<Vec<GatewayMessage>>(&path).await?;
-        let is_same = |stored: &GatewayMessage| stored.is_to(recipient(message), &message.body);
+        let was_sent = |stored: &GatewayMessage| stored.delivery() != Some(DeliveryStatus::Failed);
+        let is_same =
+            |stored: &GatewayMessage| stored.is_to(recipient(message), &message.body) && was_sent(stored);
         Ok(stored.into_iter().filter(is_same).map(receipt).collect())
     }
 }
@@ -260,12 +283,19 @@ impl ChannelPort for SmsGate {
             let meaning = "the phone sends no pictures".to_owned();
             return Err(SendError::Permanent { code: None, meaning });
         }
+        if let Err(LookupError(reason)) = self.learn_waiting().await {
+            return Err(SendError::Later { retry_after: None, reason });
+        }
         if self.must_wait(message) {
             let reason = "an earlier text to the same person waits in the phone".to_owned();
             return Err(SendError::Later { retry_after: Some(ORDER_DELAY), reason });
         }
         let outcome = match self.hand_over(message).await? {
-            HandOver::Lost(_) => self.hand_over(message).await?,
+            // Whatever the answer to the repeated request, the first one may have arrived.
+            HandOver::Lost(_) => match self.hand_over(message).await {
+                Ok(outcome) => outcome,
+                Err(error) => HandOver::Lost(error.to_string()),
+            },
             outcome => outcome,
         };
         match outcome {

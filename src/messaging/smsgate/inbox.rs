@@ -106,7 +106,7 @@ impl SmsGate {
     async fn refresh_inbox(&self, now: Timestamp) -> Result<(), LookupError> {
         let body = serde_json::json!({
             "since": (now - WINDOW).to_string(), "until": now.to_string(),
-            "messageTypes": ["SMS"], "triggerWebhooks": false,
+            "messageTypes": ["SMS", "MMS_DOWNLOADED"], "triggerWebhooks": false,
         });
         let body = Bytes::from(body.to_string());
         let response = self.exchange(Method::POST, "/inbox/refresh", body).await;

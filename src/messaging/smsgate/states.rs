@@ -7,9 +7,15 @@ use super::wire::GatewayMessage;
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::messaging::{LookupError, Poll, UnfinishedMessage};
 use crate::store::queue::delivery_reports::{DeliveryReport, ReportKey, ReportWay};
+use crate::store::queue::second_attempt::is_second_attempt;
 
 /// Difference of the clocks up to which a yes counts.
 pub(super) const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(60);
+
+/// Delay before a message that the radio failed to send is sent once more.
+const SECOND_ATTEMPT_DELAY: SignedDuration = SignedDuration::from_mins(1);
+/// Beginning of the reason of a failure of the radio. Other failures are final.
+const RADIO_FAILURE: &str = "Send result: RESULT_";
 
 /// Age up to which a sent message is asked for its delivery.
 const MAX_DELIVERY_TIME: SignedDuration = SignedDuration::from_mins(5);
@@ -49,6 +55,7 @@ impl SmsGate {
             to: self.address(),
             error_code: None,
             error_meaning: error.map(str::to_owned),
+            second_attempt_after: may_succeed_later(sid, status, error).then_some(SECOND_ATTEMPT_DELAY),
         }
     }
 
@@ -58,4 +65,11 @@ impl SmsGate {
             self.lock_poll_state().clock_skew = Some(at.duration_since(accepted_at));
         }
     }
+}
+
+/// Returns whether a message failed in the radio at its first attempt.
+fn may_succeed_later(sid: &str, status: DeliveryStatus, error: Option<&str>) -> bool {
+    status == DeliveryStatus::Failed
+        && error.is_some_and(|error| error.starts_with(RADIO_FAILURE))
+        && !is_second_attempt(sid)
 }

@@ -60,14 +60,19 @@ struct GatewayRecipient {
 impl GatewayMessage {
     /// Returns whether the message has this only recipient and this text.
     pub(super) fn is_to(&self, number: &str, text: &str) -> bool {
-        let has_recipient =
-            matches!(self.recipients.as_slice(), [recipient] if recipient.phone_number == number);
+        let has_recipient = self.recipient() == Some(number);
         let has_text = match (&self.text_message, &self.hashed_message) {
             (Some(stored), _) => stored.text == text,
             (None, Some(stored)) => stored.hash.eq_ignore_ascii_case(&hash_text(text)),
             (None, None) => false,
         };
         has_recipient && has_text
+    }
+
+    /// Returns the only recipient; `None` if there are several.
+    pub(super) fn recipient(&self) -> Option<&str> {
+        let [recipient] = self.recipients.as_slice() else { return None };
+        Some(&recipient.phone_number)
     }
 
     /// Returns the delivery status; `None` before the phone has given the message to its radio.

@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::callbacks::{CallbackKey, CallbackToken};
 use super::outbox::{self, AcceptanceOutcome, AcceptedMessage, OPEN, OutboundKind, OutboxState, SETTLED};
 use super::outbox_events::ChangedMessage;
+use super::second_attempt;
 use crate::conversation::channel::Channel;
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::notifications::quiet_hours::QuietHours;
@@ -41,6 +42,9 @@ pub struct DeliveryReport {
     pub error_code: Option<u32>,
     /// Reason of a failure in the words of the channel.
     pub error_meaning: Option<String>,
+    /// Delay after which the message is sent once more; `None` if the report is no failure of a first attempt that may
+    /// succeed later.
+    pub second_attempt_after: Option<SignedDuration>,
 }
 
 /// Binding of a report to the message that it is about.
@@ -78,8 +82,8 @@ impl UnfinishedMessage {
 
 /// Number of newest messages among which unfinished ones are searched, so that a search reads few rows.
 const NEWEST_MESSAGES: i64 = 100;
-/// Age up to which the delivery status of a message is asked for.
-const MAX_UNFINISHED_AGE: SignedDuration = SignedDuration::from_hours(1);
+/// Age up to which the delivery status of a message is asked for. A channel may hold a message for an hour.
+const MAX_UNFINISHED_AGE: SignedDuration = SignedDuration::from_mins(70);
 
 /// Loads the unfinished messages of a channel, oldest first.
 pub fn load_unfinished_messages(
@@ -150,6 +154,12 @@ impl ReportedMessageRow {
             && reported.is_some_and(was_sent)
             && self.delivery.is_none_or(|status| status < DeliveryStatus::Sent)
     }
+
+    /// Returns the delay after which the message is sent once more, if it was not sent.
+    fn second_attempt_delay(&self, report: &DeliveryReport) -> Option<SignedDuration> {
+        let was_sent = self.delivery.is_some_and(|status| status >= DeliveryStatus::Sent);
+        report.second_attempt_after.filter(|_| !was_sent)
+    }
 }
 
 /// Records a report about the message that its callback URL names, and the acceptance that the report proves.
@@ -174,6 +184,11 @@ pub fn record_delivery_report(
             return Ok(ReportOutcome::Recorded(acceptance, None));
         }
         pending_action::arm_pending_action(conn, id, policy.confirm_for, now)?;
+    }
+    if let Some(delay) = row.second_attempt_delay(report) {
+        let meaning = report.error_meaning.as_deref();
+        second_attempt::queue_second_attempt(conn, (id, &report.sid), meaning, now + delay, now)?;
+        return Ok(ReportOutcome::Recorded(acceptance, None));
     }
     let final_status = advance_delivery(conn, id, &row, report, now)?;
     Ok(ReportOutcome::Recorded(acceptance, final_status))

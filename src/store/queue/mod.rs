@@ -16,4 +16,6 @@ pub(in crate::store) mod outbox_events;
 pub mod outbox_schedule;
 pub mod queued_claim;
 pub mod resend;
+pub mod second_attempt;
 pub mod source_cursors;
+pub mod test_text;

@@ -25,6 +25,7 @@ pub(super) mod settings;
 mod settings_form;
 mod settings_save;
 pub(super) mod setup_assistant;
+pub(super) mod setup_texting;
 pub(super) mod setup_webhooks;
 pub(super) mod sign_in;
 pub(super) mod spend;

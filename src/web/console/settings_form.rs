@@ -13,6 +13,7 @@ use crate::config::{
 use crate::settings::change::{NeededSecret, SettingsChange};
 use crate::settings::secrets_file::SecretsFileError;
 use crate::settings::setup_step::SetupStep;
+use crate::settings::texting_way::TextingWay;
 
 /// Groups that the settings page tests.
 const TESTED_GROUPS: [SettingGroup; 5] = [
@@ -79,11 +80,13 @@ impl FormScope {
         groups.filter_map(scope).collect()
     }
 
-    pub(super) fn from_step(step: SetupStep) -> Self {
+    /// Returns the scope of a step. `way` decides on the settings of the step about texting.
+    pub(super) fn from_step(step: SetupStep, way: TextingWay) -> Self {
+        let variables = if step == SetupStep::Texting { way.variables() } else { step.variables() };
         Self {
             id: step.id(),
             label: step.label(),
-            variables: step.variables().to_vec(),
+            variables: variables.to_vec(),
             tested: step.tested_group(),
         }
     }

@@ -15,11 +15,12 @@ use super::responses::{PageError, PageParams, PageResult};
 use super::setting_field::FieldInput;
 use super::settings_form::{FormOutcome, FormScope, Refusal, SettingSection, SettingsForm};
 use super::settings_save::{FormSave, check_scope, load_settings, save_form};
+use super::setup_texting::{self, TextingChoice};
 use super::setup_webhooks::{self, WebhookLine};
 use super::test_report::TestReport;
-use crate::config::variables::TWILIO_PHONE_NUMBER;
 use crate::config::{ConfigProblem, ConfigSources, ValueSource, Variable};
 use crate::settings::setup_step::{SetupProgress, SetupStep};
+use crate::settings::texting_way::TextingWay;
 use crate::store::audit;
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
@@ -46,6 +47,7 @@ struct SetupPage {
     webhooks: Vec<WebhookLine>,
     /// True if a button makes the changes.
     can_install: bool,
+    texting: TextingChoice,
     /// Number to text, at the end.
     phone: Option<String>,
     has_installed_webhooks: bool,
@@ -78,6 +80,8 @@ pub(super) struct SetupPageRequest<'a> {
 #[derive(Default)]
 pub(super) struct StepOutcome<'a> {
     pub(super) form: Option<(&'a SettingsForm, FormOutcome)>,
+    /// Chosen way of texting; `None` for the configured one.
+    pub(super) way: Option<TextingWay>,
     /// Preset of the submitted form.
     pub(super) preset: Option<&'a str>,
     /// Name of a submitted form that was not saved.
@@ -89,6 +93,7 @@ pub(super) struct StepOutcome<'a> {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub(in crate::web) struct SetupQuery {
     step: Option<SetupStep>,
+    way: Option<TextingWay>,
 }
 
 pub(in crate::web) async fn show_setup(
@@ -98,7 +103,7 @@ pub(in crate::web) async fn show_setup(
     PageParams(query): PageParams<SetupQuery>,
 ) -> PageResult {
     let request = SetupPageRequest { console: &console, operator: &operator, headers: &headers };
-    request.render_step(query.step, StepOutcome::default()).await
+    request.render_step(query.step, StepOutcome { way: query.way, ..StepOutcome::default() }).await
 }
 
 pub(in crate::web) async fn save_step(
@@ -116,8 +121,10 @@ pub(in crate::web) async fn save_step(
     }
     let name = fields.get("name").map(|text| NameField::from_entered(text));
     let preset = apply_preset(&mut fields, &progress.sources);
-    let form = SettingsForm::parse(FormScope::from_step(step), fields).ok_or(PageError::NotFound)?;
-    let mut outcome = StepOutcome { preset, ..StepOutcome::default() };
+    let way = fields.get("way").and_then(|id| TextingWay::ALL.into_iter().find(|way| way.id() == id));
+    let scope = FormScope::from_step(step, way.unwrap_or(TextingWay::Twilio));
+    let form = SettingsForm::parse(scope, fields).ok_or(PageError::NotFound)?;
+    let mut outcome = StepOutcome { preset, way, ..StepOutcome::default() };
     match request.save_answers(&progress.sources, step, &form, name.as_ref()).await? {
         FormSave::Saved { .. } if form.requests_test() => {
             let report = check_scope(&console, &form.scope).await;
@@ -125,9 +132,14 @@ pub(in crate::web) async fn save_step(
             request.render_step(Some(step), outcome).await
         }
         FormSave::Saved { session, .. } => {
-            // The changes at the webhooks are shown before they are made.
-            let next = if step == SetupStep::Webhooks { step } else { step.next() };
-            Ok((session, Redirect::to(&step_path(next))).into_response())
+            let next = match (step, way) {
+                // The changes at the webhooks are shown before they are made.
+                (SetupStep::Webhooks, _) => step_path(step),
+                // A test text follows.
+                (SetupStep::Texting, Some(TextingWay::Phone)) => setup_texting::way_path(TextingWay::Phone),
+                _ => step_path(step.next()),
+            };
+            Ok((session, Redirect::to(&next)).into_response())
         }
         FormSave::Refused(status, refusal) => {
             (outcome.form, outcome.name) = (Some((&form, FormOutcome::Refused(refusal))), name);
@@ -202,13 +214,39 @@ impl SetupPageRequest<'_> {
         Ok(saved)
     }
 
+    /// Lists the steps with their states. `failed_test` is the result of a test of the current step.
+    fn list_steps(
+        &self,
+        loaded: &LoadedSetup,
+        current: SetupStep,
+        failed_test: Option<bool>,
+    ) -> Vec<StepLink> {
+        let progress = loaded.as_progress();
+        let fails = |step: SetupStep| {
+            let tested = failed_test.filter(|_| step == current);
+            tested.unwrap_or_else(|| self.fails(step, loaded.has_installed_webhooks))
+        };
+        let link = |step: SetupStep| StepLink {
+            label: step.label(),
+            path: step_path(step),
+            is_current: step == current,
+            state: match progress.is_done(step) {
+                true if fails(step) => StepState::Failing,
+                true => StepState::Done,
+                false => StepState::Open,
+            },
+        };
+        SetupStep::ALL.into_iter().map(link).collect()
+    }
+
     /// Renders a step, by default the first one that is not done.
     pub(super) async fn render_step(&self, step: Option<SetupStep>, outcome: StepOutcome<'_>) -> PageResult {
         let settings = self.console.settings.as_ref().ok_or(PageError::NotFound)?;
         let loaded = self.load_progress().await?;
         let (progress, sources) = (loaded.as_progress(), &loaded.sources);
         let step = progress.choose_step(step);
-        let mut section = FormScope::from_step(step).into_section(sources, outcome.form);
+        let way = outcome.way.unwrap_or_else(|| TextingWay::from_sources(sources));
+        let mut section = FormScope::from_step(step, way).into_section(sources, outcome.form);
         let (mut name, mut presets, mut webhooks) = (None, Vec::new(), Vec::new());
         match step {
             SetupStep::You => {
@@ -229,29 +267,16 @@ impl SetupPageRequest<'_> {
         }
         // The connections are checked only after their test.
         let failed_test = section.test.as_ref().map(TestReport::has_failure);
-        let link = |other: SetupStep| StepLink {
-            label: other.label(),
-            path: step_path(other),
-            is_current: other == step,
-            state: match progress.is_done(other) {
-                true if failed_test
-                    .filter(|_| other == step)
-                    .unwrap_or_else(|| self.fails(other, loaded.has_installed_webhooks)) =>
-                {
-                    StepState::Failing
-                }
-                true => StepState::Done,
-                false => StepState::Open,
-            },
-        };
         Ok(render_page(&SetupPage {
             layout: PageLayout::new(self.operator, ConsoleSection::Settings, "Setup"),
             failure: settings.current_use().failure.clone(),
-            steps: SetupStep::ALL.into_iter().map(link).collect(),
+            steps: self.list_steps(&loaded, step, failed_test),
             number: 1 + SetupStep::ALL.into_iter().take_while(|other| *other != step).count(),
             next_path: step_path(step.next()),
-            phone: read_phone(sources, TWILIO_PHONE_NUMBER).map(|phone| phone.format_grouped()),
-            has_installed_webhooks: loaded.has_installed_webhooks,
+            phone: read_phone(sources, way.number_variable()).map(|phone| phone.format_grouped()),
+            // The phone is polled, and needs none.
+            has_installed_webhooks: loaded.has_installed_webhooks || way == TextingWay::Phone,
+            texting: TextingChoice::load(self.console, sources, way).await?,
             can_install: webhooks.iter().any(|webhook| webhook.is_planned),
             step,
             version: loaded.version,
@@ -273,6 +298,6 @@ fn missing_value(variable: Variable) -> ConfigProblem {
     }
 }
 
-fn step_path(step: SetupStep) -> String {
+pub(super) fn step_path(step: SetupStep) -> String {
     format!("{SETUP_PATH}?step={}", step.id())
 }

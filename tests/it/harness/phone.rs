@@ -9,7 +9,7 @@ use dialarr::conversation::routing::senders::Senders;
 use dialarr::conversation::transcript::{Address, PhoneNumber};
 use dialarr::http::HttpClient;
 use dialarr::messaging::smsgate::fake::{FakePhone, FakePhoneAccount};
-use dialarr::messaging::smsgate::{SmsGate, SmsGateAccount};
+use dialarr::messaging::smsgate::{GatewayCredentials, SmsGate, SmsGateAccount};
 use dialarr::simulation::OUR_NUMBER;
 
 use super::ANN;
@@ -32,6 +32,8 @@ pub(crate) struct HousePhone {
     pub(crate) phone: FakePhone,
     pub(crate) channels: Channels,
     pub(crate) sim: Option<u8>,
+    /// Access token that the program uses in place of the password.
+    pub(crate) token: Option<&'static str>,
 }
 
 impl HousePhone {
@@ -42,17 +44,24 @@ impl HousePhone {
             password: "0123abcd".into(),
             signing_key: "a-long-random-word".into(),
         };
-        Self { phone: FakePhone::new(account, clock), channels: Channels::Twilio, sim: None }
+        Self { phone: FakePhone::new(account, clock), channels: Channels::Twilio, sim: None, token: None }
     }
 
     /// Returns a port of the phone.
     pub(crate) fn port(&self) -> SmsGate {
-        let account = SmsGateAccount { sim: self.sim, ..self.phone.client_account(PHONE_URL) };
+        let usual = self.phone.client_account(PHONE_URL);
+        let token = self.token.map(|token| GatewayCredentials::Token(token.into()));
+        let credentials = token.unwrap_or_else(|| usual.credentials.clone());
+        let account = SmsGateAccount { sim: self.sim, credentials, ..usual };
         SmsGate::new(account, HttpClient::in_process(self.phone.in_process()))
     }
 
     pub(crate) fn apply(&self, blueprint: &mut AppBlueprint) {
         if self.channels == Channels::Twilio {
+            if blueprint.channels.get(channel_list::SMSGATE).is_some() {
+                blueprint.channels.remove(channel_list::SMSGATE);
+                blueprint.settings.senders = Senders::from_addresses(vec![Address::new(OUR_NUMBER)]);
+            }
             return;
         }
         let port = self.port();
@@ -78,6 +87,14 @@ impl World {
     pub(crate) async fn start_with_sim(sim: u8) -> Self {
         let mut world = Self::start().await;
         world.house_phone_mut().sim = Some(sim);
+        world.use_channels(Channels::Phone).await;
+        world
+    }
+
+    /// Starts a program that signs in at the phone with an access token.
+    pub(crate) async fn start_with_token(token: &'static str) -> Self {
+        let mut world = Self::start().await;
+        world.house_phone_mut().token = Some(token);
         world.use_channels(Channels::Phone).await;
         world
     }

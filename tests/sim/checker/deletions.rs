@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::Evidence;
+use super::{Evidence, phone};
 use crate::network_faults::Seen;
 use crate::plan::{ANN, BOB};
 use crate::records::{by_id, number, word};
@@ -125,7 +125,8 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
     let begun = number(&ran_in, "created_at");
     let received = number(&yes, "received_at");
     evidence.expect(number(&yes, "user_id") == user, || format!("I4 another's yes: {yes} for {call}"));
-    evidence.expect(word(&yes, "via") == "webhook", || format!("I4 a yes that does not count: {yes}"));
+    let is_direct = matches!(word(&yes, "via"), "webhook" | "poll");
+    evidence.expect(is_direct, || format!("I4 a yes that does not count: {yes}"));
     let certain = matches!(word(&yes, "authority"), "certain" | "verified");
     evidence.expect(certain, || format!("I4 a yes that could be another text: {yes}"));
     if evidence.times == Times::Ambiguous {
@@ -137,14 +138,16 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
         || records.outbox.iter().filter(to_user).filter(|text| word(text, "kind") == "confirm_prompt");
     let last = prompts().rfind(|text| number(text, "created_at") < begun).cloned().unwrap_or_default();
     let first = prompts().find(|text| text["turn_id"] == call["turn_id"]).cloned().unwrap_or_default();
-    let armed = number(&last, "accepted_at");
-    evidence
-        .expect(armed > 0 && armed < received, || format!("I4 a yes before its question: {yes} for {last}"));
+    let armed = evidence.phone.opening(&last, received).map(|opening| opening.earliest);
+    evidence.expect(armed.is_some_and(|armed| armed < received), || {
+        format!("I4 a yes before its question: {yes} for {last}")
+    });
+    phone::check_answer(evidence, &yes, &last);
     // A prompt that was held back never opened; in that case its first repeat counts as the first prompt.
     let opened = prompts()
         .filter(|text| (number(&first, "id")..=number(&last, "id")).contains(&number(text, "id")))
-        .find(|text| number(text, "accepted_at") > 0);
-    let open_until = opened.map_or(0, |text| number(text, "accepted_at")) + OPEN_MS;
+        .find_map(|text| evidence.phone.opening(text, received));
+    let open_until = opened.map_or(0, |opening| opening.latest) + OPEN_MS;
     evidence
         .expect(begun <= open_until, || format!("I4 an expired question was carried out: {first} by {yes}"));
     let between = records

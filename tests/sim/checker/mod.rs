@@ -4,6 +4,7 @@ mod deletions;
 mod guesses;
 mod household;
 mod notifications;
+mod phone;
 mod requests;
 mod texts;
 
@@ -11,6 +12,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
+use self::phone::PhoneEvidence;
 use crate::network_faults::Seen;
 use crate::plan::BRAZIL;
 use crate::records::{Records, number, word};
@@ -43,6 +45,7 @@ impl Tally {
 struct Evidence<'a> {
     records: &'a Records,
     seen: &'a [Seen],
+    phone: PhoneEvidence,
     lost_rights: &'a [(&'static str, i64)],
     times: Times,
     broken: Vec<String>,
@@ -71,8 +74,10 @@ pub(crate) fn check(
     let mut translated = records.clone();
     let times = timeline.translate(&mut translated);
     let records = &translated;
-    let mut evidence = Evidence { records, seen: &seen, lost_rights, times, broken: Vec::new() };
+    let phone = PhoneEvidence::of(world, &seen);
+    let mut evidence = Evidence { records, seen: &seen, phone, lost_rights, times, broken: Vec::new() };
     admissions(&mut evidence, world);
+    phone::check(&mut evidence);
     forgeries(&mut evidence, world);
     outcomes(&mut evidence);
     turns(&mut evidence);
@@ -91,8 +96,9 @@ pub(crate) fn check(
     }
     let secrets = format!("{records:?}").contains(SECRET);
     evidence.expect(!secrets, || "I13 a row holds a secret".to_owned());
-    let broken = evidence.broken;
     let mut tally = tally(records, &seen);
+    phone::count(&evidence, world, &mut tally);
+    let broken = evidence.broken;
     tally.0.push(("forged", forged(records, world).count()));
     tally.0.push(("clock steps", timeline.steps()));
     tally.0.push(("steps with all times known", if times == Times::Known { timeline.steps() } else { 0 }));
@@ -117,7 +123,9 @@ fn forged<'a>(records: &'a Records, world: &World) -> impl Iterator<Item = &'a V
     let sent_in = world.sent_in.lock().unwrap().clone();
     let by_webhook = |event: &&Value| matches!(word(event, "via"), "webhook" | "fallback");
     let unsent = move |event: &&Value| !sent_in.contains(word(event, "external_id"));
-    records.events.iter().filter(by_webhook).filter(unsent)
+    // The texts to the phone are checked separately.
+    let by_twilio = |event: &&Value| word(event, "channel") == "twilio";
+    records.events.iter().filter(by_webhook).filter(by_twilio).filter(unsent)
 }
 
 /// Checks I17: a recorded message that is reassembled confirms nothing, commands nothing, and changes no opt-out.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use url::form_urlencoded;
 
-use super::{Evidence, notifications};
+use super::{Evidence, notifications, phone};
 use crate::plan::FAY;
 use crate::records::{by_id, number, word};
 use crate::simulated_model::LIE;
@@ -11,13 +11,14 @@ use crate::simulated_model::LIE;
 /// Time between a claim and its request.
 const SLACK_MS: i64 = 30;
 
-/// Message as Twilio was asked to send it.
-struct Sent {
-    row: i64,
-    to: String,
-    asked_ms: i64,
-    /// Time when the message was accepted, and its SID.
-    taken: Option<(i64, String)>,
+/// Message as a carrier was asked to send it.
+pub(super) struct Sent {
+    pub(super) row: i64,
+    pub(super) to: String,
+    pub(super) asked_ms: i64,
+    /// Time when the message was accepted, and its id at the carrier.
+    pub(super) taken: Option<(i64, String)>,
+    pub(super) was_answered: bool,
 }
 
 pub(super) fn check(evidence: &mut Evidence<'_>) {
@@ -46,9 +47,15 @@ fn sent(evidence: &Evidence<'_>) -> Vec<Sent> {
             let resource: Value = serde_json::from_str(body).unwrap_or_default();
             (at.as_millisecond(), word(&resource, "sid").to_owned())
         });
-        Sent { row: row.unwrap_or(0), to: field("To"), asked_ms: seen.asked_at.as_millisecond(), taken }
+        Sent {
+            row: row.unwrap_or(0),
+            to: field("To"),
+            asked_ms: seen.asked_at.as_millisecond(),
+            taken,
+            was_answered: seen.answered_at.is_some(),
+        }
     };
-    posts.map(read).collect()
+    posts.map(read).chain(phone::sent(evidence)).collect()
 }
 
 fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
@@ -58,7 +65,13 @@ fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
         .filter(|text| text.row == id)
         .filter_map(|text| text.taken.as_ref().map(|(_, sid)| sid.as_str()))
         .collect();
-    evidence.expect(taken.len() <= 1, || format!("I6 sent {} times: {row}", taken.len()));
+    // A message that the radio of the phone failed to send is handed over once more.
+    let is_once = match taken[..] {
+        [] | [_] => true,
+        [one, other] => evidence.phone.failed.contains(one) != evidence.phone.failed.contains(other),
+        _ => false,
+    };
+    evidence.expect(is_once, || format!("I6 sent {} times as {taken:?}: {row}", taken.len()));
     let user = by_id(&evidence.records.users, number(row, "user_id")).cloned().unwrap_or_default();
     let opted_out_once = evidence
         .records
@@ -72,7 +85,9 @@ fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
             let unwanted = word(&user, "phone") == FAY && notifications::is_of_a_title(row);
             opted_out_once || word(&user, "status") == "blocked" || withdrawn(row) || unwanted
         }
-        "failed" => number(row, "updated_at") > number(row, "deadline_at"),
+        "failed" => {
+            number(row, "updated_at") > number(row, "deadline_at") || phone::may_fail(evidence, row, sent)
+        }
         _ => false,
     };
     evidence.expect(fine, || format!("I7 taken as {taken:?}: {row}"));
@@ -91,6 +106,7 @@ fn order(evidence: &mut Evidence<'_>, sent: &[Sent]) {
     let mut taken: Vec<(&str, i64, i64)> = sent
         .iter()
         .filter(|text| !waits(text.row))
+        .filter(|text| text.taken.as_ref().is_some_and(|(_, sid)| !phone::is_second_attempt(sid)))
         .filter_map(|text| Some((text.to.as_str(), text.row, text.taken.as_ref()?.0)))
         .collect();
     taken.sort_unstable();
@@ -109,7 +125,12 @@ fn opted_out(evidence: &mut Evidence<'_>, sent: &[Sent]) {
         // A STOP that could be another message takes effect once the carrier's record agrees.
         let time_column = if word(stop, "authority") == "certain" { "received_at" } else { "updated_at" };
         let stopped = number(stop, time_column);
-        for text in sent.iter().filter(|text| text.to == phone && text.asked_ms > stopped + SLACK_MS) {
+        let confirms = |text: &&Sent| {
+            by_id(&records.outbox, text.row).is_some_and(|row| word(row, "dedupe_key").starts_with("optout:"))
+        };
+        let later = sent.iter().filter(|text| text.to == phone && text.asked_ms > stopped + SLACK_MS);
+        // Without a carrier that does it, the program confirms a STOP.
+        for text in later.filter(|text| !confirms(text)) {
             let back = records.events.iter().any(|event| {
                 event["user_id"] == stop["user_id"]
                     && matches!(word(event, "body").to_lowercase().as_str(), "yes" | "start" | "unstop")

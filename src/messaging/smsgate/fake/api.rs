@@ -115,8 +115,11 @@ impl FakePhone {
     fn is_signed_in(&self, headers: &HeaderMap) -> bool {
         let account = &self.account;
         let expected = format!("{}:{}", account.user, account.password.expose_secret());
-        let expected = format!("Basic {}", STANDARD.encode(expected));
-        headers.get(AUTHORIZATION).is_some_and(|given| given.as_bytes() == expected.as_bytes())
+        let password = format!("Basic {}", STANDARD.encode(expected));
+        let token = self.lock_state().token.as_ref().map(|token| format!("Bearer {token}"));
+        let is_given =
+            |expected: &String| headers.get(AUTHORIZATION).is_some_and(|given| given == expected.as_str());
+        is_given(&password) || token.as_ref().is_some_and(is_given)
     }
 
     fn health(&self) -> Answer {
@@ -156,6 +159,7 @@ impl FakePhone {
             accepted_at: now,
             valid_until: now + SignedDuration::from_secs(i64::try_from(period).unwrap_or(86_400)),
             progress: PhoneProgress::Pending,
+            is_known_to_be_sent: false,
         };
         let answer = Answer::json(202, message_json(&message, state.faults.clock_skew));
         state.messages.push(message);
@@ -167,21 +171,25 @@ impl FakePhone {
     }
 
     fn show_message(&self, id: &str) -> Answer {
-        let state = self.lock_state();
-        match state.messages.iter().find(|message| message.id == id) {
-            Some(message) => Answer::json(200, message_json(message, state.faults.clock_skew)),
-            None => Answer::empty(404),
-        }
+        let mut state = self.lock_state();
+        let skew = state.faults.clock_skew;
+        let Some(message) = state.messages.iter_mut().find(|message| message.id == id) else {
+            return Answer::empty(404);
+        };
+        message.is_known_to_be_sent = message.progress != PhoneProgress::Pending;
+        Answer::json(200, message_json(message, skew))
     }
 
     fn list_messages(&self, query: &[(String, String)]) -> Answer {
         let state = self.lock_state();
         let from = parameter(query, "from").and_then(|from| from.parse::<Timestamp>().ok());
+        let waiting_only = parameter(query, "state") == Some("Pending");
         let listed: Vec<&PhoneMessage> = state
             .messages
             .iter()
             .rev()
             .filter(|message| from.is_none_or(|from| message.accepted_at >= from))
+            .filter(|message| !waiting_only || message.progress == PhoneProgress::Pending)
             .collect();
         let page = page_of(&listed, query);
         let json = page.iter().map(|message| message_json(message, state.faults.clock_skew)).collect();
@@ -189,7 +197,11 @@ impl FakePhone {
     }
 
     fn list_inbox(&self, query: &[(String, String)]) -> Answer {
-        let state = self.lock_state();
+        let mut state = self.lock_state();
+        // A cheaper request for one entry only shows whether something has changed.
+        if parameter(query, "limit") != Some("1") {
+            state.listed_entries = state.inbox.len();
+        }
         let from = parameter(query, "from").and_then(|from| from.parse::<Timestamp>().ok());
         let mut listed: Vec<&PhoneInboxEntry> =
             state.inbox.iter().filter(|entry| from.is_none_or(|from| entry.sent_at >= from)).collect();

@@ -2,6 +2,7 @@
 
 mod api;
 mod phone;
+mod radio;
 mod webhook_events;
 
 pub use phone::{FakePhone, FakePhoneAccount, RadioedText};

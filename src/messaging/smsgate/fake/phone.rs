@@ -9,11 +9,6 @@ use crate::clock::Clock;
 use crate::conversation::transcript::PhoneNumber;
 use crate::messaging::smsgate::{GatewayCredentials, SmsGateAccount};
 
-/// Time from the acceptance of a message to its sending.
-const SENDING_TIME: SignedDuration = SignedDuration::from_secs(1);
-/// Time from the sending of a message to its delivery.
-const DELIVERY_TIME: SignedDuration = SignedDuration::from_secs(2);
-
 /// Phone, and how to reach it.
 #[derive(Debug, Clone)]
 pub struct FakePhoneAccount {
@@ -39,6 +34,8 @@ pub struct RadioedText {
     pub body: String,
     pub sim: Option<u8>,
     pub sent_at: Timestamp,
+    /// Second copy, sent because the phone was killed between its radio and its record of the first one.
+    pub is_repeat: bool,
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +47,10 @@ pub(super) struct PhoneState {
     pub(super) faults: PhoneFaults,
     pub(super) settings: PhoneSettings,
     pub(super) requests: Vec<String>,
+    /// Access token that replaces user name and password.
+    pub(super) token: Option<String>,
+    /// Number of entries when the whole inbox was last listed.
+    pub(super) listed_entries: usize,
     entry_count: u64,
 }
 
@@ -92,6 +93,8 @@ pub(super) struct PhoneMessage {
     pub(super) accepted_at: Timestamp,
     pub(super) valid_until: Timestamp,
     pub(super) progress: PhoneProgress,
+    /// True if a client has read the state since the message was sent.
+    pub(super) is_known_to_be_sent: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,6 +134,11 @@ impl FakePhone {
             sim: None,
             signing_key: Some(self.account.signing_key.clone()),
         }
+    }
+
+    /// Accepts an access token in addition to user name and password.
+    pub fn accept_token(&self, token: &str) {
+        self.lock_state().token = Some(token.to_owned());
     }
 
     pub(super) fn lock_state(&self) -> MutexGuard<'_, PhoneState> {
@@ -175,6 +183,22 @@ impl FakePhone {
         let mut state = self.lock_state();
         state.advance(now);
         state.radioed.clone()
+    }
+
+    /// Returns the ids of the messages that the phone failed to send.
+    pub fn failed_ids(&self) -> Vec<String> {
+        let state = self.lock_state();
+        let is_failed = |message: &&PhoneMessage| matches!(message.progress, PhoneProgress::Failed { .. });
+        state.messages.iter().filter(is_failed).map(|message| message.id.clone()).collect()
+    }
+
+    /// Returns whether a client has read all texts in the inbox, and the state of each message since it was sent.
+    pub fn is_fully_read(&self) -> bool {
+        let now = self.clock.now();
+        let mut state = self.lock_state();
+        state.advance(now);
+        state.listed_entries == state.inbox.len()
+            && state.messages.iter().all(|message| message.is_known_to_be_sent)
     }
 
     /// Returns the number of different messages that the gateway has accepted.
@@ -239,6 +263,7 @@ impl FakePhone {
             accepted_at: now,
             valid_until: now,
             progress: PhoneProgress::Pending,
+            is_known_to_be_sent: false,
         };
         self.lock_state().messages.push(message);
     }
@@ -275,57 +300,5 @@ impl PhoneState {
         self.inbox.push(entry);
         let last = self.inbox.len() - 1;
         &mut self.inbox[last]
-    }
-
-    /// Lets the radio work up to a time: waiting messages leave one per [`SENDING_TIME`], the newest first unless the
-    /// order was changed.
-    pub(super) fn advance(&mut self, now: Timestamp) {
-        if self.faults.is_asleep {
-            return;
-        }
-        let mut waiting: Vec<usize> = (0..self.messages.len())
-            .filter(|index| self.messages[*index].progress == PhoneProgress::Pending)
-            .filter(|index| now.duration_since(self.messages[*index].accepted_at) >= SENDING_TIME)
-            .collect();
-        if self.settings.processing_order == "LIFO" {
-            waiting.reverse();
-        }
-        for index in waiting {
-            self.send(index, now);
-        }
-        for message in &mut self.messages {
-            if let PhoneProgress::Sent(sent_at) = message.progress
-                && now.duration_since(sent_at) >= DELIVERY_TIME
-            {
-                message.progress = PhoneProgress::Delivered { sent_at, at: sent_at + DELIVERY_TIME };
-            }
-        }
-    }
-
-    fn send(&mut self, index: usize, now: Timestamp) {
-        let message = &mut self.messages[index];
-        let fail = |error: &str| PhoneProgress::Failed { at: now, error: error.to_owned() };
-        if now > message.valid_until {
-            message.progress = fail("TTL expired");
-        } else if self.faults.has_no_signal {
-            // The message waits for a signal.
-        } else if self.faults.failed_sends > 0 {
-            self.faults.failed_sends -= 1;
-            message.progress = fail("Send result: RESULT_ERROR_GENERIC_FAILURE");
-        } else {
-            message.progress = PhoneProgress::Sent(now);
-            let text = RadioedText {
-                id: message.id.clone(),
-                to: message.to.clone(),
-                body: message.body.clone(),
-                sim: message.sim,
-                sent_at: now,
-            };
-            if self.faults.kills_after_radio > 0 {
-                self.faults.kills_after_radio -= 1;
-                self.radioed.push(text.clone());
-            }
-            self.radioed.push(text);
-        }
     }
 }

@@ -80,5 +80,6 @@ pub fn parse_status_callback(
         to: Address::new(fields.required("To")?),
         error_code: fields.get("ErrorCode").and_then(parse_number),
         error_meaning: None,
+        second_attempt_after: None,
     })
 }
