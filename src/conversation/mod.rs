@@ -9,6 +9,7 @@ pub mod delivery_status;
 pub mod grammar;
 pub mod library_sample;
 pub mod lifecycle;
+pub mod linking;
 pub mod memory;
 pub mod model_cost;
 pub mod model_request;

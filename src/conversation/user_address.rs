@@ -3,7 +3,48 @@
 use std::fmt;
 
 use super::channel::{Channel, UserNames};
-use super::transcript::PhoneNumber;
+
+/// Phone number in E.164 format: `+`, then 7 to 15 digits that do not start with 0.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PhoneNumber(String);
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a phone number with country code such as +15550100123")]
+pub struct InvalidPhoneNumber;
+
+impl PhoneNumber {
+    pub fn parse(text: &str) -> Result<Self, InvalidPhoneNumber> {
+        let digits = text.strip_prefix('+').ok_or(InvalidPhoneNumber)?;
+        let is_valid = (7..=15).contains(&digits.len())
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+            && !digits.starts_with('0');
+        if is_valid { Ok(Self(text.to_owned())) } else { Err(InvalidPhoneNumber) }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Formats the number for users: in groups of digits for North America, otherwise unchanged.
+    pub fn format_grouped(&self) -> String {
+        match self.0.strip_prefix("+1") {
+            Some(rest) if rest.len() == 10 => format!("+1 {} {} {}", &rest[..3], &rest[3..6], &rest[6..]),
+            _ => self.0.clone(),
+        }
+    }
+
+    /// Returns the masked form for logs, which shows only the last two digits.
+    pub fn masked(&self) -> String {
+        format!("+***{}", &self.0[self.0.len() - 2..])
+    }
+}
+
+/// Masked debug output, so that a stray `{:?}` cannot put a number into a log.
+impl fmt::Debug for PhoneNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.masked())
+    }
+}
 
 /// Address by which messages of a user are recognized, and to which messages are sent.
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! Codes of confirmation prompts, codes with which admins answer open approvals, and codes that link addresses.
 
+use crate::conversation::linking::LinkCode;
 use crate::conversation::people::admin_commands::ApprovalCode;
-use crate::conversation::people::linking::LinkCode;
 
 /// Source of codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,7 +23,7 @@ use crate::store::queue::delivery_reports::AcceptancePolicy;
 use crate::store::queue::lookups::{self, LookupCount, UnresolvedMessage};
 use crate::store::queue::outbox::{self, AcceptedMessage, DueMessage, OutboundKind, SendClaim, SendFailure};
 use crate::store::queue::outbox_schedule::{self, OutboxSchedule, OutboxTask};
-use crate::store::queue::queued_claim;
+use crate::store::queue::{queued_claim, suppression};
 
 /// Period in which a channel may still send a message that is no prompt.
 const MESSAGE_VALIDITY: Duration = Duration::from_secs(3600);
@@ -469,7 +469,10 @@ impl OutboxRelay {
                 self.parts.db.write(move |conn| outbox::mark_message_unknown(conn, id, &reason, now)).await
             }
             Err(SendError::OptedOut) => {
-                self.parts.db.write(move |conn| outbox::record_carrier_opt_out(conn, id, now).map(drop)).await
+                self.parts
+                    .db
+                    .write(move |conn| suppression::record_carrier_opt_out(conn, id, now).map(drop))
+                    .await
             }
             Err(SendError::Permanent { code, meaning }) => {
                 let (code, meaning) = (*code, meaning.clone());

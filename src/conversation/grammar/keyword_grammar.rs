@@ -3,8 +3,8 @@
 
 use super::confirmation_reply::ReplyLanguage;
 use super::title_reference;
+use crate::conversation::linking;
 use crate::conversation::notifications::quiet_hours::{self, NotificationPreference};
-use crate::conversation::people::linking;
 use crate::conversation::text::normalization::{contains_phrase, normalize_title};
 use crate::conversation::transcript::{OptKeyword, UserRole};
 

@@ -3,6 +3,5 @@
 pub mod admin_commands;
 pub mod facts;
 pub mod first_request;
-pub mod linking;
 pub mod naming;
 pub mod onboarding;

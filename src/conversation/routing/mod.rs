@@ -3,6 +3,7 @@
 pub mod inbound_message;
 pub mod message_origin;
 pub mod no_reply_reason;
+pub mod open_prompt;
 pub mod prompt_notes;
 pub mod request_reader;
 pub mod route;

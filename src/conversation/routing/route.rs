@@ -5,11 +5,11 @@ use jiff::{SignedDuration, Timestamp};
 use super::inbound_message::{InboundEvent, MessageSource, ReceivedMessage};
 use super::message_origin::MessageOrigin;
 use super::no_reply_reason::NoReplyReason;
+use super::open_prompt::OpenPrompt;
 use super::request_reader::{self, RequestReader};
 use super::verification::FieldAuthority;
-use crate::conversation::channel::Channel;
 use crate::conversation::grammar::confirmation_reply::{
-    self, ConfirmationCode, ConfirmationReply, ReplyLanguage, UnclearYes, parse_confirmation_reply,
+    self, ConfirmationReply, ReplyLanguage, UnclearYes, parse_confirmation_reply,
     parse_prompt_reply,
 };
 use crate::conversation::grammar::keyword_grammar::{self, TextCommand};
@@ -21,7 +21,7 @@ use crate::conversation::people::admin_commands;
 use crate::conversation::people::first_request::FirstRequest;
 use crate::conversation::text::message_format;
 use crate::conversation::transcript::{
-    AddressId, EventId, MediaKind, OptKeyword, OutboxId, Responder, User, UserRole, UserStatus,
+    EventId, OptKeyword, OutboxId, Responder, User, UserRole, UserStatus,
 };
 
 /// Context in which a message is routed.
@@ -60,28 +60,6 @@ pub struct RecentMessage {
 pub enum MessageRef {
     Outbound(OutboxId),
     Inbound(EventId),
-}
-
-/// Open confirmation prompt, with the data that determines whether a reply to it is valid.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenPrompt {
-    /// Names of its items, with which a yes may name them.
-    pub titles: Vec<String>,
-    pub code: Option<ConfirmationCode>,
-    /// Number of times the prompt was repeated.
-    pub repeats: u32,
-    /// Time when the prompt was accepted for sending; an earlier message cannot be a reply to it.
-    pub armed_at: Option<Timestamp>,
-    /// True if another message was sent to the user after the prompt.
-    pub was_followed: bool,
-    /// True if the user sent a no after this message.
-    pub denied_since: bool,
-    /// Channel of the prompt.
-    pub channel: Channel,
-    /// Address of the user to which the prompt was sent; `None` if it is only shown.
-    pub address: Option<AddressId>,
-    /// Kind of the titles, if all of them are of one kind.
-    pub kind: Option<MediaKind>,
 }
 
 /// Confirmation prompt that is no longer open.
@@ -364,7 +342,7 @@ fn route_with_prompt(context: &RoutingContext<'_>, prompt: &OpenPrompt, event: &
     }
     match parse_prompt_reply(&event.body, &prompt.titles, prompt.code, context.languages) {
         ConfirmationReply::Yes if prompt.denied_since => Route::Deny,
-        ConfirmationReply::Yes if is_valid_confirmation(prompt, event) => Route::Confirm,
+        ConfirmationReply::Yes if prompt.is_confirmed_by(event) => Route::Confirm,
         ConfirmationReply::UnclearYes(UnclearYes::WrongCode) if event.authority.may_act() => Route::WrongCode,
         ConfirmationReply::Yes | ConfirmationReply::UnclearYes(_) => route_if_unclear,
         ConfirmationReply::No => Route::Deny,
@@ -373,26 +351,6 @@ fn route_with_prompt(context: &RoutingContext<'_>, prompt: &OpenPrompt, event: &
         }
         ConfirmationReply::Unrelated => route_plain_message(context, event),
     }
-}
-
-/// Returns whether a yes is valid: it was sent after the prompt, from the address to which the prompt was sent, on the
-/// same channel, and came directly from its sender. A user on the phone has not read a prompt that a program received in their name.
-fn is_valid_confirmation(prompt: &OpenPrompt, event: &InboundEvent) -> bool {
-    let is_direct = match event.via {
-        MessageSource::Webhook | MessageSource::Poll | MessageSource::Local => true,
-        MessageSource::Fallback | MessageSource::Recovery => false,
-    };
-    let has_same_channel = event.to.channel() == prompt.channel;
-    // The address of a prompt from before users could have several is not stored.
-    let has_same_address = prompt.address.is_none_or(|address| event.address_id() == Some(address));
-    // A button in the console belongs to one prompt, regardless of later messages.
-    let is_for_this_prompt = !prompt.was_followed || event.origin == MessageOrigin::Button;
-    is_direct
-        && event.authority.may_act()
-        && has_same_channel
-        && has_same_address
-        && is_for_this_prompt
-        && prompt.armed_at.is_some_and(|armed| event.received_at > armed)
 }
 
 fn route_without_prompt(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {

@@ -18,6 +18,7 @@ use crate::store::people::join_requests;
 use crate::store::people::user_admin::{self, ChangeUserOutcome, UserChanges};
 use crate::store::people::users::{self, FirstContactRole};
 use crate::store::queue::outbox;
+use crate::store::queue::suppression;
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult};
 
@@ -81,7 +82,7 @@ pub fn block_user(conn: &mut Conn, user: &User, actor: Actor, now: Timestamp) ->
     join_requests::erase_first_request(conn, user.id)?;
     pending_action::close_pending_action(conn, user.id, CloseReason::Dropped, now)?;
     turn_lifecycle::request_cancel(conn, user.id, now)?;
-    outbox::suppress_messages_to(conn, OptTarget { user: user.id, address: None }, now)?;
+    suppression::suppress_messages_to(conn, OptTarget { user: user.id, address: None }, now)?;
     title_requests::withdraw_additions(conn, user.id, now)?;
     if let Some(open) = conversations::load_open_conversation(conn, user.id)? {
         conversations::end_conversation(conn, open.id, EndReason::Blocked, now)?;

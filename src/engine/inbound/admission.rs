@@ -15,7 +15,7 @@ use crate::store::confirmation::pending_action;
 use crate::store::database::db::{Db, DbError};
 use crate::store::people::addresses::{self, OptOutcome, OptTarget};
 use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy};
-use crate::store::queue::outbox;
+use crate::store::queue::suppression;
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult};
 
@@ -129,7 +129,7 @@ fn store_message(
             // The opt-out is applied now, because the reply of a running turn must not be sent.
             let target = OptTarget { user, address };
             if addresses::opt_out(conn, target, received.provider_at, now)? == OptOutcome::Changed {
-                outbox::suppress_messages_to(conn, target, now)?;
+                suppression::suppress_messages_to(conn, target, now)?;
                 turn_lifecycle::request_cancel_from(conn, target, now)?;
             }
         }

@@ -21,6 +21,7 @@ use crate::store::people::addresses::{self, OptOutcome, OptTarget};
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
 use crate::store::queue::opt_out_confirmation;
 use crate::store::queue::outbox::{self, NewOutboundMessage};
+use crate::store::queue::suppression;
 use crate::store::turns::turn_lifecycle::{self, ActiveTurn, NewTurn, TurnEnd, TurnKind, TurnPlan};
 use crate::store::{QueryResult, privacy};
 
@@ -46,7 +47,7 @@ impl TurnStart<'_> {
     pub(super) fn opt_out(&mut self, user: &User, event: &InboundEvent) -> QueryResult<TurnStartOutcome> {
         let target = OptTarget { user: user.id, address: event.address_id() };
         if addresses::opt_out(self.conn, target, event.sent_at, self.now)? == OptOutcome::Changed {
-            outbox::suppress_messages_to(self.conn, target, self.now)?;
+            suppression::suppress_messages_to(self.conn, target, self.now)?;
         }
         // An opt-out denies the open confirmation prompt, regardless of how late it is processed.
         pending_action::close_pending_action(self.conn, user.id, CloseReason::Denied, self.now)?;

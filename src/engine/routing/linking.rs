@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::turn_start::{TurnStart, TurnStartOutcome};
 use super::user_context::UserContext;
-use crate::conversation::people::linking::{self, LinkCode, LinkCommand, PreferredAddress};
+use crate::conversation::linking::{self, LinkCode, LinkCommand, PreferredAddress};
 use crate::conversation::people::naming::display_name;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::transcript::{

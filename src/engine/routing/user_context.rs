@@ -9,11 +9,10 @@ use crate::conversation::people::first_request::{self, FirstRequest};
 use crate::conversation::rate_limit::TextAllowance;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::message_origin::MessageOrigin;
+use crate::conversation::routing::open_prompt::OpenPrompt;
 use crate::conversation::routing::prompt_notes;
 use crate::conversation::routing::request_reader::RequestReader;
-use crate::conversation::routing::route::{
-    self, EndedPrompt, LastListSource, OpenPrompt, RecentMessage, RoutingContext,
-};
+use crate::conversation::routing::route::{self, EndedPrompt, LastListSource, RecentMessage, RoutingContext};
 use crate::conversation::transcript::{Responder, User, UserId};
 use crate::engine::settings::HouseholdSettings;
 use crate::store::confirmation::{ended_prompt, pending_action};

@@ -6,3 +6,4 @@ pub mod deletion_items;
 pub mod ended_prompt;
 pub mod pending_action;
 pub mod pending_lookup;
+mod prompt_message;

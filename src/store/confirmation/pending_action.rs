@@ -5,16 +5,16 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::deletion_items::DeletionItemPhase;
+use super::prompt_message::PromptMessage;
 use crate::conversation::channel::Channel;
 use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::deletion::target::DeletionTarget;
-use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
 use crate::conversation::stream_events::{CallPhase, PromptState, StreamEventKind};
 use crate::conversation::transcript::{
-    Address, AddressId, CallFailure, CallResult, CallRow, ConversationId, EventId, FailureCode, MediaKind,
-    OutboxId, TurnId, UserId,
+    AddressId, CallFailure, CallResult, CallRow, ConversationId, EventId, FailureCode, MediaKind, OutboxId,
+    TurnId, UserId,
 };
 use crate::store::Conn;
 use crate::store::codec::{
@@ -166,15 +166,6 @@ struct PendingActionRow {
     armed_at: Option<Timestamp>,
 }
 
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = outbox_rows)]
-struct PromptMessageRow {
-    from_addr: Address,
-    address_id: Option<AddressId>,
-    accepted_at: Option<Timestamp>,
-    delivery: Option<DeliveryStatus>,
-}
-
 pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<PendingAction>> {
     let row: Option<PendingActionRow> = pending_actions::table
         .filter(pending_actions::user_id.eq(user))
@@ -190,13 +181,7 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
         .count()
         .get_result(conn)?;
     // After a repeat, only a reply to the repeat counts.
-    let prompt: PromptMessageRow =
-        outbox_rows::table.find(row.prompt_outbox_id).select(PromptMessageRow::as_select()).first(conn)?;
-    let channel = prompt.from_addr.channel();
-    let was_sent =
-        prompt.delivery.is_some_and(|status| status >= DeliveryStatus::Sent && !status.has_failed());
-    // A repeat that is not sent yet cannot be answered, even if the first prompt was sent.
-    let is_readable = was_sent || !channel.opens_prompts_when_sent();
+    let prompt = PromptMessage::load(conn, row.prompt_outbox_id)?;
     let items = load_deletion_items(conn, row.tool_call_id)?;
     Ok(Some(PendingAction {
         call: row.tool_call_id,
@@ -206,10 +191,10 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
         armed_at: row
             .armed_at
             .zip(prompt.accepted_at)
-            .filter(|_| is_readable)
+            .filter(|_| prompt.is_readable())
             .map(|(armed, accepted)| armed.max(accepted)),
         was_followed: sent_after > 0,
-        channel,
+        channel: prompt.channel(),
         address: prompt.address_id,
         names: items.iter().map(|item| deletion_messages::format_target_name(&item.target)).collect(),
         items: items.iter().map(|item| (item.target.kind, item.target.id)).collect(),

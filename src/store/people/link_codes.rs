@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use crate::conversation::people::linking::{CODE_VALIDITY, LinkCode, MAX_MISSES};
+use crate::conversation::linking::{CODE_VALIDITY, LinkCode, MAX_MISSES};
 use crate::conversation::transcript::{AddressId, UserId};
 use crate::store::Conn;
 use crate::store::codec::ms;

@@ -14,7 +14,7 @@ use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::conversations::{self as conversation_rows, EndReason};
 use crate::store::library::quotas::{self, QuotaOverride};
 use crate::store::memory::{facts, groups};
-use crate::store::queue::outbox as outbox_rows;
+use crate::store::queue::suppression;
 use crate::store::schema::{conversations, inbound_events, outbox, requests, user_facts, users};
 use crate::store::stream::recording;
 use crate::store::turns::turn_lifecycle;
@@ -171,7 +171,7 @@ fn move_user(
     pending_action::close_pending_action(conn, from_id, CloseReason::Dropped, now)?;
     approvals::withdraw_approvals(conn, from_id, now)?;
     for approval in approvals::load_approval_ids_about(conn, from_id)? {
-        outbox_rows::suppress_messages_by_key(conn, &format!("approval:{approval}"), now)?;
+        suppression::suppress_messages_by_key(conn, &format!("approval:{approval}"), now)?;
     }
     if let Some(open) = conversation_rows::load_open_conversation(conn, from_id)? {
         conversation_rows::end_conversation(conn, open.id, EndReason::Superseded, now)?;

@@ -6,13 +6,13 @@ use serde_json::json;
 
 use super::addresses::{self, StoredAddress};
 use super::users::{self as user_rows, FirstContactRole};
-use crate::conversation::people::linking::MAX_ADDRESSES;
+use crate::conversation::linking::MAX_ADDRESSES;
 use crate::conversation::transcript::{AddressId, UserAddress, UserId, UserStatus};
 use crate::store::Conn;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::queue::inbound_messages::InboundState;
-use crate::store::queue::outbox as outbox_rows;
+use crate::store::queue::suppression;
 use crate::store::schema::{inbound_events, link_codes, outbox, user_addresses};
 use crate::store::turns::turn_lifecycle;
 
@@ -90,7 +90,7 @@ pub fn unlink_address(
     if status == UserStatus::Blocked {
         user_rows::set_status(conn, newcomer, UserStatus::Blocked, now)?;
     }
-    outbox_rows::suppress_messages_to_address(conn, user, id, now)?;
+    suppression::suppress_messages_to_address(conn, user, id, now)?;
     let is_from_address = inbound_events::user_id.eq(user).and(inbound_events::address_id.eq(id));
     let is_waiting = inbound_events::state.eq(InboundState::Pending);
     diesel::update(inbound_events::table.filter(is_from_address.and(is_waiting)))

@@ -8,7 +8,7 @@ use crate::store::Conn;
 use crate::store::audit::Actor;
 use crate::store::codec::ms;
 use crate::store::database::literal_sql::LiteralSql;
-use crate::store::queue::outbox;
+use crate::store::queue::suppression;
 use crate::store::schema::pauses;
 
 const OPEN: LiteralSql = LiteralSql("pauses.ended_at IS NULL");
@@ -38,7 +38,7 @@ pub fn start_pause(conn: &mut Conn, admin: UserId, now: Timestamp) -> QueryResul
 /// Ends the pause, and suppresses the notifications of it that are not sent yet.
 pub fn end_pause(conn: &mut Conn, actor: Actor, now: Timestamp) -> QueryResult<PauseOutcome> {
     if let Some(pause) = load_current_pause(conn)? {
-        outbox::suppress_messages_by_key(conn, &format!("pause:{pause}"), now)?;
+        suppression::suppress_messages_by_key(conn, &format!("pause:{pause}"), now)?;
     }
     let ended = diesel::update(pauses::table.filter(OPEN))
         .set((pauses::ended_at.eq(ms(now)), pauses::ended_by.eq(actor.user())))

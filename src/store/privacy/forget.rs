@@ -12,9 +12,9 @@ use crate::store::codec::ms;
 use crate::store::confirmation::approvals;
 use crate::store::people::{addresses, users as user_rows};
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
-use crate::store::queue::outbox as outbox_rows;
 use crate::store::queue::outbox::{OPEN, OutboxState};
 use crate::store::queue::outbox_events::{ChangedMessage, record_changed_messages};
+use crate::store::queue::suppression;
 use crate::store::schema::{audit_log, outbox, users};
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult};
@@ -49,9 +49,9 @@ pub fn forget_user(
     approvals::withdraw_approvals(conn, user, now)?;
     // Withdraws the messages that asked admins for a decision about the user, and the user's announcements to everyone.
     for approval in approvals::load_approval_ids_about(conn, user)? {
-        outbox_rows::withdraw_messages_by_key(conn, &format!("approval:{approval}"), now)?;
+        suppression::withdraw_messages_by_key(conn, &format!("approval:{approval}"), now)?;
     }
-    outbox_rows::withdraw_messages_by_key(conn, &format!("told:{user}"), now)?;
+    suppression::withdraw_messages_by_key(conn, &format!("told:{user}"), now)?;
     // No limit is needed: a user has only a few waiting messages.
     for message in inbound_messages::load_waiting_messages(conn, user, i64::MAX)? {
         inbound_messages::finish_message(conn, message.id, MessageOutcome::Skipped("forgotten"), now)?;

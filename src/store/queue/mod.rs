@@ -18,4 +18,5 @@ pub mod queued_claim;
 pub mod resend;
 pub mod second_attempt;
 pub mod source_cursors;
+pub mod suppression;
 pub mod test_text;

@@ -159,7 +159,7 @@ impl TestApp {
     pub(crate) async fn audit(&self) -> Vec<String> {
         self.lines(
             "SELECT a.kind || ' ' || a.subject || ' by ' || coalesce(u.address, json_extract(a.detail, '$.by')) AS line
-             FROM audit_log a LEFT JOIN user_addresses u ON u.user_id = a.user_id ORDER BY a.id",
+             FROM audit_log a LEFT JOIN user_addresses u ON u.id = (SELECT min(id) FROM user_addresses WHERE user_id = a.user_id) ORDER BY a.id",
         )
         .await
     }
