@@ -246,6 +246,9 @@ impl OutboxRelay {
     }
 
     async fn load_schedule(&self, now: Timestamp) -> Result<OutboxSchedule, DbError> {
+        if !self.parts.db.read_statement(outbox_schedule::has_waiting_messages).await? {
+            return Ok(OutboxSchedule::default());
+        }
         let delays = self.parts.settings.current().lookup_delays;
         self.parts.db.read(move |conn| outbox_schedule::load_outbox_schedule(conn, &delays, now)).await
     }

@@ -1,6 +1,7 @@
 //! Facts that users state about themselves: their kinds, their text form, their lines in the prompt, and the two kinds
 //! that code applies without a model: a preferred quality, and an alias for a title.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 
 use jiff::Timestamp;
@@ -330,11 +331,17 @@ pub fn prepend_unreported_facts<'a>(
     answer: &'a str,
     results: impl IntoIterator<Item = &'a CallResult>,
 ) -> String {
-    let reports_facts = REPORT_PHRASES.iter().any(|phrase| contains_phrase(answer, phrase));
+    let answer_words = OnceCell::new();
+    let contains = |phrase: &str| {
+        let words = answer_words.get_or_init(|| format!(" {} ", normalize_title(answer)));
+        words.contains(&format!(" {phrase} "))
+    };
+    let reports_fact = |value: &str| {
+        REPORT_PHRASES.iter().any(|phrase| contains(phrase)) && contains(&normalize_title(value))
+    };
     let mut sentences: Vec<&str> = Vec::new();
     for result in results {
-        let reports_value = |value: &str| reports_facts && contains_phrase(answer, &normalize_title(value));
-        if fact_value(result).is_some_and(|value| !reports_value(value))
+        if fact_value(result).is_some_and(|value| !reports_fact(value))
             && !sentences.contains(&result.for_user.as_str())
         {
             sentences.push(&result.for_user);

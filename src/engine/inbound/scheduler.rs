@@ -21,7 +21,7 @@ use crate::messaging::outbox_relay::OutboxSignal;
 use crate::metrics::Metrics;
 use crate::store::Conn;
 use crate::store::database::db::{Db, DbError};
-use crate::store::queue::inbound_messages;
+use crate::store::queue::inbound_messages::{self, NextWork};
 use crate::store::turns::turn_stats::{self, TurnStats};
 use crate::store::turns::{model_steps, turn_lifecycle};
 
@@ -190,20 +190,7 @@ impl TurnScheduler {
         wakeup: &Arc<Notify>,
         ended_turn: &mut Option<TurnId>,
     ) -> anyhow::Result<WorkCheck> {
-        let uncounted = *ended_turn;
-        let load = move |conn: &mut _| {
-            let stats = uncounted.and_then(|turn| load_turn_stats(conn, turn));
-            Ok((
-                stats,
-                turn_lifecycle::load_active_turn(conn, user)?,
-                inbound_messages::load_due_time(conn, user)?,
-            ))
-        };
-        let (stats, active_turn, due) = self.0.db.read(load).await?;
-        *ended_turn = None;
-        if let Some(stats) = stats {
-            self.0.metrics.turn_ended(&stats);
-        }
+        let NextWork { active_turn, due_at } = self.load_next_work(user, ended_turn).await?;
         let now = self.0.clock.now();
         if let Some(active_turn) = active_turn {
             // The turn was left by a restart, or by an error that may have prevented a record.
@@ -214,7 +201,7 @@ impl TurnScheduler {
             self.0.turns.current_runner().resume_turn(user, active_turn, wakeup.clone()).await?;
             return Ok(WorkCheck::Done(Some(active_turn.id)));
         }
-        match due {
+        match due_at {
             None => Ok(WorkCheck::NoWork),
             Some(due) if due > now => Ok(WorkCheck::NotBefore(due)),
             Some(_) => match self.0.starter.start_turn(user).await? {
@@ -238,6 +225,23 @@ impl TurnScheduler {
                 (TurnStartOutcome::Paused, _) => Ok(WorkCheck::NoWork),
             },
         }
+    }
+
+    /// Loads the next work of a user, and counts `ended_turn` in the metrics.
+    async fn load_next_work(
+        &self,
+        user: UserId,
+        ended_turn: &mut Option<TurnId>,
+    ) -> Result<NextWork, DbError> {
+        let load_work = move |conn: &mut Conn| inbound_messages::load_next_work(conn, user);
+        let Some(turn) = *ended_turn else { return self.0.db.read_statement(load_work).await };
+        let load = move |conn: &mut Conn| Ok((load_turn_stats(conn, turn), load_work(conn)?));
+        let (stats, work) = self.0.db.read(load).await?;
+        *ended_turn = None;
+        if let Some(stats) = stats {
+            self.0.metrics.turn_ended(&stats);
+        }
+        Ok(work)
     }
 
     async fn wait_until(&self, wakeup: &Notify, at: Timestamp) {

@@ -323,7 +323,20 @@ impl TurnStart<'_> {
         plan: &TurnPlan,
         events: &[InboundEvent],
     ) -> QueryResult<ActiveTurn> {
-        let conversation = self.open_conversation(user.id)?;
+        let open = conversations::load_open_conversation(self.conn, user.id)?;
+        let slot = lifecycle::choose_slot(open, self.settings.idle_timeout, self.now);
+        self.open_turn_in_slot((user, slot), kind, plan, events)
+    }
+
+    /// Like [`Self::open_turn`], with the slot of the conversation as it was loaded in this transaction.
+    pub(super) fn open_turn_in_slot(
+        &mut self,
+        (user, slot): (&User, ConversationSlot),
+        kind: TurnKind,
+        plan: &TurnPlan,
+        events: &[InboundEvent],
+    ) -> QueryResult<ActiveTurn> {
+        let conversation = self.open_conversation(user.id, slot)?;
         let id = turn_lifecycle::create_turn(
             self.conn,
             NewTurn { user: user.id, conversation, kind, plan },
@@ -336,9 +349,8 @@ impl TurnStart<'_> {
     }
 
     /// Returns the open conversation, or starts a new one after the idle timeout.
-    fn open_conversation(&mut self, user: UserId) -> QueryResult<ConversationId> {
-        let open = conversations::load_open_conversation(self.conn, user)?;
-        match lifecycle::choose_slot(open, self.settings.idle_timeout, self.now) {
+    fn open_conversation(&mut self, user: UserId, slot: ConversationSlot) -> QueryResult<ConversationId> {
+        match slot {
             ConversationSlot::Continue(id) => return Ok(id),
             ConversationSlot::AfterEnd(id, ended_at) => {
                 conversations::end_conversation(self.conn, id, EndReason::Idle, ended_at)?

@@ -355,7 +355,7 @@ impl TurnStart<'_> {
             plan.preface = Some(closing);
         }
         let events = &waiting[..count];
-        let active_turn = self.open_turn(user, TurnKind::Chat, &plan, events)?;
+        let active_turn = self.open_turn_in_slot((user, context.slot), TurnKind::Chat, &plan, events)?;
         let loaded = LoadedTurn::from_start(active_turn.id, plan, events.to_vec(), self.now);
         let context = TurnContext::from_loaded(self.conn, active_turn, user.clone(), loaded)?;
         Ok(TurnStartOutcome::Chat(Box::new(context)))

@@ -324,12 +324,27 @@ impl Db {
         &self,
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {
+        self.run_on_reader(|conn| transaction::read_snapshot(conn, work)).await
+    }
+
+    /// Like [`Db::read`], for work of a single statement, which needs no transaction to read one snapshot.
+    pub async fn read_statement<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        self.run_on_reader(|conn| transaction::fail_on_panic(conn, work)).await
+    }
+
+    async fn run_on_reader<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
         let permit = self.readers.permits.clone().acquire_owned().await.map_err(|_| DbError::Closed)?;
         let free = self.readers.free.clone();
         let work = move || {
             let conn = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut conn = conn.ok_or(DbError::Closed)?;
-            let result = transaction::read_snapshot(&mut conn, work);
+            let result = work(&mut conn);
             free.lock().unwrap_or_else(PoisonError::into_inner).push(conn);
             drop(permit);
             result.map_err(DbError::from)

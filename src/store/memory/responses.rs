@@ -2,7 +2,7 @@
 
 use diesel::dsl::{exists, not, sql};
 use diesel::prelude::*;
-use diesel::sql_types::BigInt;
+use diesel::sql_types::{BigInt, Text};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -12,9 +12,9 @@ use crate::conversation::memory::recall::RecallScope;
 use crate::conversation::people::facts::{FORGET, REMEMBER};
 use crate::conversation::stream_events::CallPhase;
 use crate::conversation::text::normalization::normalize_title;
-use crate::conversation::transcript::{Responder, TurnId, UserId};
+use crate::conversation::transcript::{TurnId, UserId};
 use crate::store::codec::ms;
-use crate::store::column_types::{StoredEnum, stored_enum};
+use crate::store::column_types::stored_enum;
 use crate::store::conversation::record::steps::AttemptState;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{agent_responses, inbound_events, llm_steps, tool_calls};
@@ -24,6 +24,12 @@ use crate::store::{Conn, QueryResult};
 /// Maximum lengths of a stored question and of a stored answer, in characters.
 const MAX_QUESTION_CHARS: usize = 1_000;
 const MAX_ANSWER_CHARS: usize = 2_000;
+
+/// Value of `agent` for answers of code.
+const CODE_AGENT: &str = "code";
+
+/// Expression for the value of `agent` for the answer of a step: the name of its model, or the keyword responder.
+const STEP_AGENT: &str = "iif(llm_steps.brain = 'keyword', 'keyword', llm_steps.model)";
 
 /// Value of `agent` for answers that the operator added manually.
 pub const OPERATOR: &str = "operator";
@@ -163,31 +169,24 @@ pub(in crate::store) fn store_turn_answer(
     let is_prompt_or_fact =
         tool_calls::state.eq(CallPhase::Held).or(calls_tool(REMEMBER)).or(calls_tool(FORGET));
     let excluding_calls = tool_calls::table.filter(tool_calls::turn_id.eq(turn).and(is_prompt_or_fact));
-    let questions: Vec<String> = inbound_events::table
-        .filter(inbound_events::turn_id.eq(turn).and(not(exists(excluding_calls))))
-        .order((inbound_events::provider_at, inbound_events::id))
-        .select(inbound_events::body)
-        .load(conn)?;
-    if questions.is_empty() {
-        return Ok(());
-    }
-    let last_step: Option<(Responder, String)> = llm_steps::table
+    let last_agent = llm_steps::table
         .filter(llm_steps::turn_id.eq(turn).and(llm_steps::state.eq(AttemptState::Complete)))
         .order(llm_steps::step.desc())
-        .select((llm_steps::brain, llm_steps::model))
-        .first(conn)
-        .optional()?;
-    let agent = match last_step {
-        Some((Responder::Keyword, _)) => Responder::Keyword.as_text().to_owned(),
-        Some((Responder::Model, model)) => model,
-        None => "code".to_owned(),
-    };
+        .select(sql::<Text>(STEP_AGENT))
+        .single_value();
+    let rows: Vec<(String, Option<String>)> = inbound_events::table
+        .filter(inbound_events::turn_id.eq(turn).and(not(exists(excluding_calls))))
+        .order((inbound_events::provider_at, inbound_events::id))
+        .select((inbound_events::body, last_agent))
+        .load(conn)?;
+    let (questions, mut agents): (Vec<String>, Vec<Option<String>>) = rows.into_iter().unzip();
+    let Some(agent) = agents.pop() else { return Ok(()) };
     let new = NewAnswer {
         source: format!("turn:{turn}"),
         owner: AnswerOwner::User(user),
         user: Some(user),
         turn: Some(turn),
-        agent,
+        agent: agent.unwrap_or_else(|| CODE_AGENT.to_owned()),
         question: questions.join("\n"),
         answer: answer.to_owned(),
     };

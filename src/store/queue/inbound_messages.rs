@@ -23,8 +23,9 @@ use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::people::addresses;
 use crate::store::people::users::{self, FirstContactRole};
-use crate::store::schema::{conversations as conversation_rows, inbound_events, turns};
+use crate::store::schema::{conversations as conversation_rows, inbound_events, turns, users as user_rows};
 use crate::store::stream::recording::{EventOwner, record_event};
+use crate::store::turns::turn_lifecycle::ActiveTurn;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdmissionOutcome {
@@ -238,12 +239,28 @@ pub fn load_due_messages(
     Ok(messages)
 }
 
-/// Returns the time from which the first of the user's waiting messages may be processed.
-pub fn load_due_time(conn: &mut Conn, user: UserId) -> QueryResult<Option<Timestamp>> {
-    inbound_events::table
+/// Next work of a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NextWork {
+    pub active_turn: Option<ActiveTurn>,
+    /// Time from which the first of the user's waiting messages may be processed.
+    pub due_at: Option<Timestamp>,
+}
+
+/// Loads the next work of a user, in a single statement.
+pub fn load_next_work(conn: &mut Conn, user: UserId) -> QueryResult<NextWork> {
+    let due_at = inbound_events::table
         .filter(inbound_events::user_id.eq(user).and(PENDING))
         .select(min(inbound_events::not_before))
+        .single_value();
+    let is_active = turns::user_id.eq(user_rows::id).and(turns::finished_at.is_null());
+    let work: Option<(Option<ActiveTurn>, Option<Timestamp>)> = user_rows::table
+        .find(user)
+        .left_join(turns::table.on(is_active))
+        .select((Option::<ActiveTurn>::as_select(), due_at))
         .first(conn)
+        .optional()?;
+    Ok(work.map(|(active_turn, due_at)| NextWork { active_turn, due_at }).unwrap_or_default())
 }
 
 /// Loads every user with a waiting message or an unfinished turn.
@@ -545,7 +562,7 @@ mod tests {
             AdmissionOutcome::Duplicate
         );
         assert_eq!(
-            load_due_time(&mut conn, user).unwrap(),
+            load_next_work(&mut conn, user).unwrap().due_at,
             Some(Timestamp::from_millisecond(1_200).unwrap())
         );
     }
@@ -586,7 +603,7 @@ mod tests {
                 panic!()
             };
             assert_eq!(
-                load_due_time(&mut conn, user).unwrap(),
+                load_next_work(&mut conn, user).unwrap().due_at,
                 Some(Timestamp::from_millisecond(due).unwrap()),
                 "{sid}"
             );

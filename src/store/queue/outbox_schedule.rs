@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use diesel::dsl::exists;
 use diesel::prelude::*;
 use jiff::Timestamp;
 
@@ -28,6 +29,12 @@ pub enum OutboxTask {
     LookUpThenSend,
     /// The delivery status is unknown: the relay looks up whether the carrier accepted the message.
     LookUp,
+}
+
+/// Returns whether a message may have a task: whether any is open and not being handed over. A single statement.
+pub fn has_waiting_messages(conn: &mut Conn) -> QueryResult<bool> {
+    let waiting = outbox::table.filter(OPEN.and(outbox::state.ne(OutboxState::Attempting)));
+    diesel::select(exists(waiting)).get_result(conn)
 }
 
 /// Computes the schedule. `lookup_delays` are counted from the time at which the delivery status became unknown.

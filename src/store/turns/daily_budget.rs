@@ -5,7 +5,7 @@
 use std::fmt;
 
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Text};
+use diesel::sql_types::{BigInt, Bool, Text};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -61,8 +61,30 @@ pub fn reserve_call_cost(
     call: &BudgetedCall,
     budget: DailyBudget,
 ) -> QueryResult<ReservationOutcome> {
+    let spending = load_day_spending(conn, call)?;
+    reserve_within_budget(conn, call, spending, budget)
+}
+
+/// Like [`reserve_call_cost`], for a step of a running turn. Returns `None` if the turn was canceled.
+pub fn reserve_step_cost(
+    conn: &mut Conn,
+    call: &BudgetedCall,
+    budget: DailyBudget,
+) -> QueryResult<Option<ReservationOutcome>> {
+    let spending = load_day_spending(conn, call)?;
+    if spending.is_turn_canceled {
+        return Ok(None);
+    }
+    reserve_within_budget(conn, call, spending, budget).map(Some)
+}
+
+fn reserve_within_budget(
+    conn: &mut Conn,
+    call: &BudgetedCall,
+    DaySpending { used, reserved, .. }: DaySpending,
+    budget: DailyBudget,
+) -> QueryResult<ReservationOutcome> {
     let BudgetedCall { turn, user, day, estimate } = call;
-    let DaySpending { used, reserved } = load_day_spending(conn, day)?;
     if !budget.has_room(used, estimate.total()) {
         return Ok(ReservationOutcome::Exhausted);
     }
@@ -151,13 +173,15 @@ pub(in crate::store) fn count_segments(
         .run(conn)
 }
 
-/// Spending of a day.
+/// Spending of the day of a call, and the state of its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DaySpending {
     /// Spending of all calls that have ended, with the blocks of earlier runs.
     used: ModelSpending,
     /// Reservations of the running calls.
     reserved: ModelSpending,
+    /// Whether the turn of the call was canceled.
+    is_turn_canceled: bool,
 }
 
 #[derive(QueryableByName)]
@@ -170,11 +194,14 @@ struct DaySpendingRow {
     reserved_tokens: i64,
     #[diesel(sql_type = BigInt)]
     reserved_cost: i64,
+    #[diesel(sql_type = Bool)]
+    is_turn_canceled: bool,
 }
 
 const DAY_SPENDING: &str = "\
     SELECT used.tokens + lost.tokens AS used_tokens, used.cost + lost.cost AS used_cost, \
-           reserved.tokens AS reserved_tokens, reserved.cost AS reserved_cost \
+           reserved.tokens AS reserved_tokens, reserved.cost AS reserved_cost, \
+           EXISTS (SELECT 1 FROM turns WHERE id = ?2 AND cancel_requested_at IS NOT NULL) AS is_turn_canceled \
     FROM (SELECT coalesce(sum(tokens_in + tokens_out), 0) AS tokens, coalesce(sum(cost_micros), 0) AS cost \
           FROM usage WHERE day = ?1) AS used, \
          (SELECT coalesce(sum(tokens), 0) AS tokens, coalesce(sum(cost_micros), 0) AS cost \
@@ -183,15 +210,16 @@ const DAY_SPENDING: &str = "\
                  coalesce(sum(cost_in_micros + cost_out_micros), 0) AS cost \
           FROM reservations WHERE day = ?1) AS reserved";
 
-fn load_day_spending(conn: &mut Conn, day: &Day) -> QueryResult<DaySpending> {
-    let row: DaySpendingRow =
-        diesel::sql_query(DAY_SPENDING).bind::<Text, _>(&day.0).cached().get_result(conn)?;
+fn load_day_spending(conn: &mut Conn, call: &BudgetedCall) -> QueryResult<DaySpending> {
+    let query = diesel::sql_query(DAY_SPENDING).bind::<Text, _>(&call.day.0).bind::<BigInt, _>(call.turn);
+    let row: DaySpendingRow = query.cached().get_result(conn)?;
     let spending = |tokens, cost| -> QueryResult<ModelSpending> {
         Ok(ModelSpending { tokens: convert_integer(tokens)?, cost: convert_integer(cost)? })
     };
     Ok(DaySpending {
         used: spending(row.used_tokens, row.used_cost)?,
         reserved: spending(row.reserved_tokens, row.reserved_cost)?,
+        is_turn_canceled: row.is_turn_canceled,
     })
 }
 
@@ -230,8 +258,8 @@ mod tests {
     }
 
     /// Returns the used and the reserved amounts.
-    fn load_amounts(conn: &mut Conn, day: &Day) -> [(u64, u64); 2] {
-        let DaySpending { used, reserved } = load_day_spending(conn, day).unwrap();
+    fn load_amounts(conn: &mut Conn, call: &BudgetedCall) -> [(u64, u64); 2] {
+        let DaySpending { used, reserved, .. } = load_day_spending(conn, call).unwrap();
         [used, reserved].map(|sum| (sum.tokens, sum.cost))
     }
 
@@ -250,12 +278,22 @@ mod tests {
             let mut conn = scratch();
             let call = create_call(&mut conn, "+15550100001");
             assert_eq!(reserve_call_cost(&mut conn, &call, TOKEN_BUDGET), Ok(ReservationOutcome::Granted));
-            assert_eq!(load_amounts(&mut conn, &call.day), [(0, 0), (120, 10)]);
+            assert_eq!(load_amounts(&mut conn, &call), [(0, 0), (120, 10)]);
             for _ in 0..2 {
                 settle_call_cost(&mut conn, call.turn, charge).unwrap();
-                assert_eq!(load_amounts(&mut conn, &call.day), [expected, (0, 0)], "{charge:?}");
+                assert_eq!(load_amounts(&mut conn, &call), [expected, (0, 0)], "{charge:?}");
             }
         }
+    }
+
+    #[test]
+    fn step_of_a_canceled_turn_reserves_nothing() {
+        let mut conn = scratch();
+        let call = create_call(&mut conn, "+15550100001");
+        turn_lifecycle::request_cancel(&mut conn, call.user, NOW).unwrap();
+        assert_eq!(reserve_step_cost(&mut conn, &call, TOKEN_BUDGET), Ok(None));
+        assert_eq!(load_amounts(&mut conn, &call), [(0, 0), (0, 0)]);
+        assert_eq!(reserve_call_cost(&mut conn, &call, TOKEN_BUDGET), Ok(ReservationOutcome::Granted));
     }
 
     #[test]
@@ -280,7 +318,7 @@ mod tests {
             BudgetedCall { day: Day("1969-12-31".to_owned()), ..create_call(&mut conn, "+15550100001") };
         reserve_call_cost(&mut conn, &call, TOKEN_BUDGET).unwrap();
         settle_call_cost(&mut conn, call.turn, ACTUAL_CHARGE).unwrap();
-        assert_eq!(load_amounts(&mut conn, &call.day)[0], (95, 7));
+        assert_eq!(load_amounts(&mut conn, &call)[0], (95, 7));
     }
 
     #[test]
@@ -298,7 +336,7 @@ mod tests {
             model_steps::start_attempt(&mut conn, attempt, Responder::Model, "model", NOW).unwrap();
             reserve_call_cost(&mut conn, &call, TOKEN_BUDGET).unwrap();
             interrupt(&mut conn, call.turn);
-            assert_eq!(load_amounts(&mut conn, &call.day), [(100, 6), (0, 0)]);
+            assert_eq!(load_amounts(&mut conn, &call), [(100, 6), (0, 0)]);
         }
     }
 
@@ -310,10 +348,10 @@ mod tests {
         let budget = DailyBudget { tokens: Some(2_000), cost: None };
         let block = BudgetBlock::new(LogSyncs::default(), None);
         budget_blocks::open_block(&mut conn, &block.cover_call(&call, budget).new_block().unwrap()).unwrap();
-        assert_eq!(load_amounts(&mut conn, &call.day)[0], (0, 0));
+        assert_eq!(load_amounts(&mut conn, &call)[0], (0, 0));
         boot::recover_interrupted_work(&mut conn, NOW).unwrap();
-        assert_eq!(load_amounts(&mut conn, &call.day)[0], (100, 0));
-        let tomorrow = Day("1970-01-02".to_owned());
+        assert_eq!(load_amounts(&mut conn, &call)[0], (100, 0));
+        let tomorrow = BudgetedCall { day: Day("1970-01-02".to_owned()), ..call };
         assert_eq!(load_amounts(&mut conn, &tomorrow)[0], (0, 0));
     }
 }

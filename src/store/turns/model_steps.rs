@@ -132,9 +132,8 @@ pub fn complete_attempt(
     let calls = (0_u32..).zip(&response.calls);
     let calls =
         calls.map(|(ord, call)| insert_call(conn, attempt, ord, call, now)).collect::<QueryResult<_>>()?;
-    if response.calls.is_empty() {
-        turn_lifecycle::record_turn_activity(conn, attempt.turn, now)?;
-    } else {
+    // Without calls, the turn ends in the same transaction, or soon starts another attempt.
+    if !response.calls.is_empty() {
         turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::WaitingForTools, now)?;
     }
     Ok(calls)

@@ -180,7 +180,8 @@ pub(in crate::store) fn start_with_context(
             turns::state.eq(StreamTurnState::InProgress),
             turns::updated_at.eq(ms(now)),
         ))
-        .execute(conn)?;
+        .cached()
+        .run(conn)?;
     record_event(conn, id, now, StreamEventKind::Turn(StreamTurnState::InProgress))
 }
 
@@ -439,7 +440,7 @@ pub(in crate::store) fn set_turn_state(
 }
 
 /// Records that a running turn made progress. After a crash, its deadline is extended from this time.
-pub(in crate::store) fn record_turn_activity(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<()> {
+fn record_turn_activity(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<()> {
     diesel::update(turns::table.find(id).filter(turns::finished_at.is_null()))
         .set(turns::updated_at.eq(ms(now)))
         .cached()

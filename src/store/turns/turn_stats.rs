@@ -1,14 +1,17 @@
 //! Statistics of a finished turn: its result, the time spent in the model and in tools, and its calls.
 
+use std::collections::BTreeMap;
+
 use diesel::prelude::*;
+use diesel::result::Error as QueryError;
 use jiff::Timestamp;
 
 use super::turn_lifecycle::TurnKind;
 use crate::conversation::stream_events::{CallPhase, StreamTurnState};
-use crate::conversation::transcript::TurnId;
+use crate::conversation::transcript::{CallRow, TurnId};
 use crate::conversation::turn::TURN_TIME;
 use crate::store::Conn;
-use crate::store::codec::{convert_integer, ms, unreadable_column};
+use crate::store::codec::{convert_integer, unreadable_column};
 use crate::store::schema::{llm_steps, tool_calls, turns};
 
 /// Statistics of a finished turn; for a resumed turn, of its last run. Times are in milliseconds.
@@ -56,38 +59,45 @@ struct TurnStatsRow {
     finished_at: Option<Timestamp>,
 }
 
+impl TurnStatsRow {
+    fn result(&self) -> QueryResult<TurnResult> {
+        match self.state {
+            StreamTurnState::Completed => Ok(TurnResult::Completed),
+            StreamTurnState::Canceled => Ok(TurnResult::Canceled),
+            StreamTurnState::Failed | StreamTurnState::Error => Ok(TurnResult::Failed),
+            StreamTurnState::Created | StreamTurnState::InProgress | StreamTurnState::WaitingForTools => {
+                Err(unreadable_column("turn state"))
+            }
+        }
+    }
+}
+
 /// Loads the statistics of a turn; `None` if the turn is running.
 pub fn load_turn_stats(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<TurnStats>> {
-    let row: TurnStatsRow = turns::table.find(turn).select(TurnStatsRow::as_select()).first(conn)?;
+    let StoredTurnStats { turn: row, attempts, calls } = load_stored_stats(conn, turn)?;
     let Some(finished_at) = row.finished_at else { return Ok(None) };
     let run = convert_integer(row.runs)?;
     // A resume resets the deadline, and a restart moves it by the downtime. Time counted from here therefore excludes
     // earlier runs and the downtime.
     let run_start = row.deadline_at - TURN_TIME;
     let since = if run == 1 { Timestamp::MIN } else { run_start };
-    let attempts: Vec<(Timestamp, Option<Timestamp>)> = llm_steps::table
-        .filter(llm_steps::turn_id.eq(turn).and(llm_steps::started_at.ge(ms(since))))
-        .order((llm_steps::step, llm_steps::attempt))
-        .select((llm_steps::started_at, llm_steps::finished_at))
-        .load(conn)?;
-    let mut calls = load_call_stats(conn, turn, since)?;
+    let attempts = attempts.into_iter().filter(|attempt| attempt.started_at >= since);
+    let mut calls: Vec<CallStats> = calls
+        .into_iter()
+        .filter(|call| call.finished_at.is_none_or(|finished| finished >= since))
+        .map(|call| call.into_call_stats(turn))
+        .collect();
     calls.sort_by_key(|call| call.times.0);
     // The times of an attempt or call that a crash interrupted include the downtime, so they are limited to the total.
     let total_ms = millis_between(run_start, finished_at);
     let model_ms =
-        covered_millis(attempts.into_iter().filter_map(|(from, to)| Some((from, to?)))).min(total_ms);
+        covered_millis(attempts.filter_map(|attempt| Some((attempt.started_at, attempt.finished_at?))))
+            .min(total_ms);
     let tools_ms = covered_millis(calls.iter().map(|call| call.times)).min(total_ms - model_ms);
     Ok(Some(TurnStats {
         kind: row.kind,
         run,
-        result: match row.state {
-            StreamTurnState::Completed => TurnResult::Completed,
-            StreamTurnState::Canceled => TurnResult::Canceled,
-            StreamTurnState::Failed | StreamTurnState::Error => TurnResult::Failed,
-            StreamTurnState::Created | StreamTurnState::InProgress | StreamTurnState::WaitingForTools => {
-                return Err(unreadable_column("turn state"));
-            }
-        },
+        result: row.result()?,
         model_ms,
         tools_ms,
         own_ms: total_ms - model_ms - tools_ms,
@@ -106,6 +116,7 @@ struct CallStats {
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = tool_calls)]
 struct CallStatsRow {
+    id: CallRow,
     tool_name: String,
     state: CallPhase,
     started_at: Option<Timestamp>,
@@ -128,15 +139,47 @@ impl CallStatsRow {
     }
 }
 
-/// Loads the calls that a turn requested or executed, without those that finished before `since`. A call that another
-/// turn executes has no times.
-fn load_call_stats(conn: &mut Conn, turn: TurnId, since: Timestamp) -> QueryResult<Vec<CallStats>> {
-    let mut rows: Vec<CallStatsRow> = tool_calls::table
-        .filter(tool_calls::turn_id.eq(turn).or(tool_calls::run_turn_id.eq(turn)))
-        .select(CallStatsRow::as_select())
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = llm_steps)]
+struct AttemptStatsRow {
+    step: i64,
+    attempt: i64,
+    started_at: Timestamp,
+    finished_at: Option<Timestamp>,
+}
+
+/// Rows of a turn, its attempts in order, and the calls that it requested or executed.
+struct StoredTurnStats {
+    turn: TurnStatsRow,
+    attempts: Vec<AttemptStatsRow>,
+    calls: Vec<CallStatsRow>,
+}
+
+/// Loads the rows of a turn in a single statement, which combines each attempt with each call.
+fn load_stored_stats(conn: &mut Conn, turn: TurnId) -> QueryResult<StoredTurnStats> {
+    let is_call = tool_calls::turn_id.eq(turns::id).or(tool_calls::run_turn_id.eq(turns::id.nullable()));
+    let rows: Vec<(TurnStatsRow, Option<AttemptStatsRow>, Option<CallStatsRow>)> = turns::table
+        .find(turn)
+        .left_join(llm_steps::table)
+        .left_join(tool_calls::table.on(is_call))
+        .select((
+            TurnStatsRow::as_select(),
+            Option::<AttemptStatsRow>::as_select(),
+            Option::<CallStatsRow>::as_select(),
+        ))
         .load(conn)?;
-    rows.retain(|call| call.finished_at.is_none_or(|finished| finished >= since));
-    Ok(rows.into_iter().map(|row| row.into_call_stats(turn)).collect())
+    let (mut attempts, mut calls, mut last_turn) = (BTreeMap::new(), BTreeMap::new(), None);
+    for (turn, attempt, call) in rows {
+        last_turn = Some(turn);
+        attempts.extend(attempt.map(|attempt| ((attempt.step, attempt.attempt), attempt)));
+        calls.extend(call.map(|call| (call.id, call)));
+    }
+    let turn = last_turn.ok_or(QueryError::NotFound)?;
+    Ok(StoredTurnStats {
+        turn,
+        attempts: attempts.into_values().collect(),
+        calls: calls.into_values().collect(),
+    })
 }
 
 /// Returns the time covered by at least one of these intervals, which must be ordered by start.

@@ -52,9 +52,14 @@ impl TurnLog {
         let durability = cover.as_ref().map_or(Durability::Unsynced, CallCover::durability);
         let new_block = cover.as_ref().and_then(CallCover::new_block);
         let start = move |conn: &mut Conn| {
-            if turn_lifecycle::is_cancel_requested(conn, id.turn)? {
-                return Ok(None);
-            }
+            let reservation = match responder {
+                Responder::Model => daily_budget::reserve_step_cost(conn, &call, settings.budget)?,
+                Responder::Keyword => {
+                    let is_canceled = turn_lifecycle::is_cancel_requested(conn, id.turn)?;
+                    (!is_canceled).then_some(ReservationOutcome::Granted)
+                }
+            };
+            let Some(reservation) = reservation else { return Ok(None) };
             match &attempt.context {
                 Some(context) => model_steps::start_first_attempt(conn, id, &attempt.model, context, now)?,
                 None => model_steps::start_attempt(conn, id, responder, &attempt.model, now)?,
@@ -62,10 +67,6 @@ impl TurnLog {
             if let Some(block) = &new_block {
                 budget_blocks::open_block(conn, block)?;
             }
-            let reservation = match responder {
-                Responder::Model => daily_budget::reserve_call_cost(conn, &call, settings.budget)?,
-                Responder::Keyword => ReservationOutcome::Granted,
-            };
             abandon_without_budget(conn, id, (reservation, &call.day), &settings, now)?;
             Ok(Some(reservation))
         };

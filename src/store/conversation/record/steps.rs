@@ -225,22 +225,27 @@ impl StepRecord {
     fn into_model_step(self) -> QueryResult<Option<ModelStep>> {
         let is_complete = |attempt: &&AttemptRecord| attempt.row.state == AttemptState::Complete;
         let Some(attempt) = self.attempts.iter().find(is_complete) else { return Ok(None) };
+        let calls = self.calls.into_iter().map(ToolCallRecord::into_tool_call);
         Ok(Some(ModelStep {
             text: attempt.text(BlockKind::Text).unwrap_or_default(),
             stop: parse_stop_reason(attempt.row.finish_reason.as_deref().unwrap_or("stop")),
             responder: attempt.row.responder,
-            calls: self
-                .calls
-                .into_iter()
-                .map(ToolCallRecord::into_tool_call)
-                .collect::<QueryResult<Vec<_>>>()?,
+            calls: shrink(calls.collect::<QueryResult<_>>()?),
         }))
     }
 }
 
 /// Returns the responses of the complete steps of a turn.
 pub(in crate::store) fn collect_model_steps(steps: Vec<StepRecord>) -> QueryResult<Vec<ModelStep>> {
-    steps.into_iter().filter_map(|step| step.into_model_step().transpose()).collect()
+    let steps = steps.into_iter().filter_map(|step| step.into_model_step().transpose());
+    steps.collect::<QueryResult<_>>().map(shrink)
+}
+
+/// Returns the same values in no more memory than they need: the vector that a converted one is collected from leaves
+/// its larger allocation to it. The converted values stay in memory as the history of conversations.
+fn shrink<T>(mut values: Vec<T>) -> Vec<T> {
+    values.shrink_to_fit();
+    values
 }
 
 /// Returns the failed attempts at the step after the complete ones, oldest first.
