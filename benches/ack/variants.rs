@@ -244,7 +244,7 @@ fn read(verifier: &SignatureVerifier, headers: &HeaderMap, body: &[u8]) -> Optio
     Some(ReceivedMessage {
         channel: channel_list::TWILIO,
         external_id: field("MessageSid")?.to_owned(),
-        from: Address::new(field("From")?).phone().ok()?,
+        from: Address::new(field("From")?).phone().ok()?.into(),
         to: Address::new(field("To")?),
         body: field("Body")?.to_owned(),
         media: Vec::new(),

@@ -389,7 +389,7 @@ async fn an_author(folder: &tempfile::TempDir) -> Author {
     let begin = move |conn: &mut _| {
         let user = users::ensure_user(
             conn,
-            &PhoneNumber::parse("+15550100001").unwrap(),
+            PhoneNumber::parse("+15550100001").unwrap(),
             FirstContactRole::Member,
             now,
         )?;

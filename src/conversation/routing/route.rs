@@ -9,8 +9,7 @@ use super::open_prompt::OpenPrompt;
 use super::request_reader::{self, RequestReader};
 use super::verification::FieldAuthority;
 use crate::conversation::grammar::confirmation_reply::{
-    self, ConfirmationReply, ReplyLanguage, UnclearYes, parse_confirmation_reply,
-    parse_prompt_reply,
+    self, ConfirmationReply, ReplyLanguage, UnclearYes, parse_confirmation_reply, parse_prompt_reply,
 };
 use crate::conversation::grammar::keyword_grammar::{self, TextCommand};
 use crate::conversation::grammar::reaction::{self, ReactionTarget};
@@ -20,9 +19,7 @@ use crate::conversation::notifications::quiet_hours::NotificationPreference;
 use crate::conversation::people::admin_commands;
 use crate::conversation::people::first_request::FirstRequest;
 use crate::conversation::text::message_format;
-use crate::conversation::transcript::{
-    EventId, OptKeyword, OutboxId, Responder, User, UserRole, UserStatus,
-};
+use crate::conversation::transcript::{EventId, OptKeyword, OutboxId, Responder, User, UserRole, UserStatus};
 
 /// Context in which a message is routed.
 #[derive(Debug, Clone, Copy)]
@@ -483,8 +480,9 @@ mod tests {
     use super::super::inbound_message::MessageMedia;
     use super::*;
     use crate::conversation::channel_list;
+    use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
     use crate::conversation::transcript::{
-        Address, AddressId, EventId, UserAddress, UserId, UserRights, UserRole,
+        Address, AddressId, EventId, MediaKind, UserAddress, UserId, UserRights, UserRole,
     };
 
     fn second(n: i64) -> Timestamp {

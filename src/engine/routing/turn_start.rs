@@ -7,7 +7,7 @@ use super::user_context::UserContext;
 use crate::clock::Clock;
 use crate::conversation::grammar::reaction::{self, ReactionTarget};
 use crate::conversation::grammar::{confirmation_reply, keyword_grammar};
-use crate::conversation::notifications::quiet_hours;
+use crate::conversation::notifications::quiet_hours::{self, NotificationPreference};
 use crate::conversation::people::first_request::FirstRequest;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::message_origin::MessageOrigin;
@@ -229,14 +229,8 @@ impl TurnStart<'_> {
             Route::Stale(reason) => self.reply_stale(user, context, reason),
             Route::RateLimited => self.reply_rate_limited(user, context, waiting),
             Route::AdminCommand => self.run_admin_command(user, context, first),
-            Route::ListUsers => {
-                let text = self.list_users(user)?;
-                self.answer_and_drop_prompt(user, context, first, &text)
-            }
-            Route::ListApprovals => {
-                let text = self.list_open_approvals(user)?;
-                self.answer_and_drop_prompt(user, context, first, &text)
-            }
+            Route::ListUsers => self.answer_list_of_users(user, context, first),
+            Route::ListApprovals => self.answer_list_of_approvals(user, context, first),
             Route::ClearConversation => self.clear_conversation(user, context, first),
             Route::ForgetAll => self.forget_all(user, context, first),
             Route::ListFacts => self.list_facts(user, context, first),
@@ -248,16 +242,7 @@ impl TurnStart<'_> {
                 &keyword_grammar::format_commands(user.rights.role),
             ),
             Route::More => self.send_next_page(user, context, first),
-            Route::SetNotifications(preference) => {
-                notifications::store_notification_preference(self.conn, user.id, preference, self.now)?;
-                reschedule_notifications(self.conn, self.settings, Some(user.id), self.now)?;
-                self.answer_and_drop_prompt(
-                    user,
-                    context,
-                    first,
-                    &quiet_hours::format_preference_saved(preference),
-                )
-            }
+            Route::SetNotifications(preference) => self.set_notifications(user, context, first, preference),
             Route::Unverified => {
                 self.answer_by_code(user, TurnKind::Command, first, keyword_grammar::UNVERIFIED_REPLY)
             }
@@ -266,6 +251,38 @@ impl TurnStart<'_> {
             }
             Route::Turn(responder) => self.start_chat_turn(user, context, waiting, responder),
         }
+    }
+
+    fn answer_list_of_users(
+        &mut self,
+        user: &User,
+        context: &UserContext,
+        first: &[InboundEvent],
+    ) -> QueryResult<TurnStartOutcome> {
+        let text = self.list_users(user)?;
+        self.answer_and_drop_prompt(user, context, first, &text)
+    }
+
+    fn answer_list_of_approvals(
+        &mut self,
+        user: &User,
+        context: &UserContext,
+        first: &[InboundEvent],
+    ) -> QueryResult<TurnStartOutcome> {
+        let text = self.list_open_approvals(user)?;
+        self.answer_and_drop_prompt(user, context, first, &text)
+    }
+
+    fn set_notifications(
+        &mut self,
+        user: &User,
+        context: &UserContext,
+        first: &[InboundEvent],
+        preference: NotificationPreference,
+    ) -> QueryResult<TurnStartOutcome> {
+        notifications::store_notification_preference(self.conn, user.id, preference, self.now)?;
+        reschedule_notifications(self.conn, self.settings, Some(user.id), self.now)?;
+        self.answer_and_drop_prompt(user, context, first, &quiet_hours::format_preference_saved(preference))
     }
 
     /// Closes the confirmation prompt and answers the first message, together with all yes and no messages up to the no

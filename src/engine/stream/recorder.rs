@@ -109,7 +109,7 @@ mod tests {
     fn create_attempt(conn: &mut Conn, now: Timestamp) -> QueryResult<(ConversationId, AttemptId)> {
         let user = users::ensure_user(
             conn,
-            &PhoneNumber::parse("+15550100001").unwrap(),
+            PhoneNumber::parse("+15550100001").unwrap(),
             FirstContactRole::Member,
             now,
         )?;

@@ -471,7 +471,7 @@ mod tests {
     fn request_join(conn: &mut Conn, phone: &str, codes: &[u16]) -> Approval {
         let user = users::ensure_user(
             conn,
-            &PhoneNumber::parse(phone).unwrap(),
+            PhoneNumber::parse(phone).unwrap(),
             FirstContactRole::Newcomer,
             time_at(0),
         )

@@ -495,7 +495,7 @@ pub fn abandon_claimed_deletion(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::transcript::{PhoneNumber, Responder};
+    use crate::conversation::transcript::{Address, PhoneNumber, Responder};
     use crate::store::conversation::conversations;
     use crate::store::people::users::{self, FirstContactRole};
     use crate::store::scratch;

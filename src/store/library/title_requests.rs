@@ -387,7 +387,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
     fn create_member(conn: &mut Conn, phone: &str) -> UserId {
-        users::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Member, NOW).unwrap()
+        users::ensure_user(conn, PhoneNumber::parse(phone).unwrap(), FirstContactRole::Member, NOW).unwrap()
     }
 
     fn requested_movie(title: &str) -> RequestedTitle {

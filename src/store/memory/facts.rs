@@ -409,7 +409,7 @@ mod tests {
     }
 
     fn create_member(conn: &mut Conn, phone: &str) -> UserId {
-        users::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Member, timestamp(0))
+        users::ensure_user(conn, PhoneNumber::parse(phone).unwrap(), FirstContactRole::Member, timestamp(0))
             .unwrap()
     }
 

@@ -226,7 +226,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
     fn create_admin(conn: &mut Conn, phone: &str) -> UserId {
-        user_rows::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Admin, NOW)
+        user_rows::ensure_user(conn, PhoneNumber::parse(phone).unwrap(), FirstContactRole::Admin, NOW)
             .unwrap()
     }
 

@@ -78,7 +78,7 @@ fn day_time(day: i64) -> Timestamp {
 }
 
 fn create_user(conn: &mut Conn, phone: &str, newcomer: FirstContactRole) -> UserId {
-    user_rows::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), newcomer, day_time(0)).unwrap()
+    user_rows::ensure_user(conn, PhoneNumber::parse(phone).unwrap(), newcomer, day_time(0)).unwrap()
 }
 
 /// Creates Sam, a member, and Ann, the admin who was notified about Sam.

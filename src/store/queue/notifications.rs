@@ -391,8 +391,7 @@ mod tests {
     }
 
     fn create_ann(conn: &mut Conn) -> UserId {
-        ensure_user(conn, &PhoneNumber::parse("+15550100001").unwrap(), FirstContactRole::Member, NOW)
-            .unwrap()
+        ensure_user(conn, PhoneNumber::parse("+15550100001").unwrap(), FirstContactRole::Member, NOW).unwrap()
     }
 
     fn new_message(user: UserId, notice: i64, body: &str) -> NewOutboundMessage {

@@ -491,7 +491,7 @@ mod tests {
     fn queue_test_message(conn: &mut Conn, kind: OutboundKind, key: &str) -> OutboxId {
         let user = people::ensure_user(
             conn,
-            &PhoneNumber::parse("+15550100001").unwrap(),
+            PhoneNumber::parse("+15550100001").unwrap(),
             FirstContactRole::Member,
             NOW,
         );

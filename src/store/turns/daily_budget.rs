@@ -243,7 +243,7 @@ mod tests {
     /// Creates a turn of a new user, and returns its call with a maximum of 120 tokens and a cost of 10.
     fn create_call(conn: &mut Conn, phone: &str) -> BudgetedCall {
         let user =
-            users::ensure_user(conn, &PhoneNumber::parse(phone).unwrap(), FirstContactRole::Member, NOW)
+            users::ensure_user(conn, PhoneNumber::parse(phone).unwrap(), FirstContactRole::Member, NOW)
                 .unwrap();
         let conversation = conversations::start_conversation(conn, user, "Nov 20", NOW).unwrap();
         let plan = TurnPlan::for_responder(Responder::Model);
