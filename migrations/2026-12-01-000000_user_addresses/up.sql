@@ -3,7 +3,7 @@
 CREATE TABLE user_addresses (
   id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
   user_id INTEGER NOT NULL REFERENCES users(id),
-  address TEXT NOT NULL UNIQUE,      -- a phone number such as +15550100123, or a channel's word and an account, word:account
+  address TEXT NOT NULL UNIQUE,      -- a phone number with its plus sign, or a channel's word and an account, word:account
   opted_out_at INTEGER,
   opt_word_at INTEGER,               -- when the last opt-out or opt-in was sent; an older one changes nothing
   preferred_from TEXT,               -- our address, if the user prefers notifications from it to this address

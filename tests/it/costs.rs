@@ -286,7 +286,7 @@ async fn cost_of_a_confirmed_deletion_is_bounded() {
         }
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (22.8, 14.0), 270.0, 2.0, 60.5);
+    assert_within(&cost, (22.8, 14.0), 271.0, 2.0, 60.5);
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,6 +9,7 @@ use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
 use super::inbound_message_row::{InboundMessageRow, carrier_word_column_value};
+use super::repeated_message::is_repeat;
 use crate::conversation::channel::{Channel, SenderKind};
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::{InboundEvent, ReceivedMessage};
@@ -123,26 +124,6 @@ fn insert_inbound_message(
     let waits = StreamEventKind::InboundMessage(event, InboundStatus::Waiting);
     record_event(conn, owner, received.received_at, waits)?;
     Ok(AdmissionOutcome::New { user, address, event })
-}
-
-/// Number of newest messages of a user among which a repeat is searched.
-const NEWEST_MESSAGES: i64 = 50;
-
-/// Returns whether the channel lists a known message under another id: the same text, sent within a few seconds.
-fn is_repeat(conn: &mut Conn, user: UserId, received: &ReceivedMessage) -> QueryResult<bool> {
-    let Some(seconds) = received.channel.profile().receiving.repeat_seconds else { return Ok(false) };
-    let newest: Vec<(Channel, String, Timestamp)> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user))
-        .order(inbound_events::id.desc())
-        .limit(NEWEST_MESSAGES)
-        .select((inbound_events::channel, inbound_events::body, inbound_events::provider_at))
-        .load(conn)?;
-    let limit = SignedDuration::from_secs(seconds);
-    Ok(newest.iter().any(|(channel, body, sent_at)| {
-        *channel == received.channel
-            && *body == received.body
-            && received.provider_at.duration_since(*sent_at).abs() <= limit
-    }))
 }
 
 /// Returns the messages of `received`, which are from one channel, that were never admitted, in the same order.

@@ -15,6 +15,7 @@ pub mod outbox;
 pub(in crate::store) mod outbox_events;
 pub mod outbox_schedule;
 pub mod queued_claim;
+mod repeated_message;
 pub mod resend;
 pub mod second_attempt;
 pub mod source_cursors;
