@@ -3,7 +3,7 @@
 #![no_main]
 
 use bytes::Bytes;
-use dialarr::conversation::transcript::{Address, PhoneNumber};
+use dialarr::conversation::transcript::{Address, PhoneNumber, UserAddress};
 use dialarr::messaging::twilio::{Twilio, TwilioAccount, TwilioCredentials, TwilioSender};
 use dialarr_fuzz::peer::{answering, run};
 use jiff::Timestamp;
@@ -38,7 +38,7 @@ fuzz_target!(|data: &[u8]| {
     for text in &received {
         assert!(text.provider_at >= since && text.received_at == now);
         assert!(!text.body.contains('\0') && text.media.len() <= 10);
-        assert_eq!(PhoneNumber::parse(text.from.as_str()).as_ref(), Ok(&text.from));
+        assert_eq!(UserAddress::parse(text.from.name()).as_ref(), Some(&text.from));
     }
     let ours = PhoneNumber::parse("+15550100000").expect("a number");
     // The content does not matter; one page is requested.
