@@ -151,6 +151,14 @@ pub fn messenger(address: &str) -> &'static str {
     }
 }
 
+/// Returns whether people know the addresses of a channel by this messenger.
+pub fn is_messenger(name: &str) -> bool {
+    CHANNELS.iter().any(|channel| match channel.profile().addresses {
+        AddressForm::Fixed(_) => false,
+        AddressForm::Prefixed(prefixes) => prefixes.iter().any(|known| known.messenger == name),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

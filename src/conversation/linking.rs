@@ -2,6 +2,7 @@
 
 use jiff::SignedDuration;
 
+use crate::conversation::channel_list;
 use crate::conversation::transcript::{PhoneNumber, UserAddress};
 
 /// Period in which a code can be used.
@@ -100,7 +101,7 @@ pub fn parse_preferred_address(text: &str) -> Option<PreferredAddress> {
     if target.starts_with('+') {
         return PhoneNumber::parse(&digits).ok().map(PreferredAddress::Phone);
     }
-    let is_messenger = rest != target && target.chars().all(char::is_alphabetic) && !target.is_empty();
+    let is_messenger = rest != target && channel_list::is_messenger(target);
     is_messenger.then(|| PreferredAddress::Messenger(target.to_owned()))
 }
 
@@ -198,7 +199,7 @@ mod tests {
         ] {
             assert_eq!(parse_preferred_address(text), Some(expected), "{text}");
         }
-        for text in ["text me", "text me when dune is ready", "text me on friday night", "text me later"] {
+        for text in ["text me", "text me when dune is ready", "text me on friday", "notify me on release"] {
             assert_eq!(parse_preferred_address(text), None, "{text}");
         }
     }

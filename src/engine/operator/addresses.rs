@@ -25,8 +25,8 @@ impl OperatorDecisions {
         user: UserId,
         address: UserAddress,
     ) -> Result<Option<LinkOutcome>, DbError> {
-        let now = self.now();
-        self.db()
+        let now = self.clock.now();
+        self.db
             .write(move |conn| match user_admin::find_known_user(conn, user)? {
                 Some(_) => operator_links::link_address(conn, user, &address, Actor::Console, now).map(Some),
                 None => Ok(None),
@@ -35,30 +35,30 @@ impl OperatorDecisions {
     }
 
     pub async fn unlink_address(&self, user: UserId, address: AddressId) -> Result<UnlinkOutcome, DbError> {
-        let now = self.now();
+        let now = self.clock.now();
         let unlink =
             move |conn: &mut _| operator_links::unlink_address(conn, user, address, Actor::Console, now);
-        let outcome = self.db().write(unlink).await?;
+        let outcome = self.db.write(unlink).await?;
         self.resume_all_work().await?;
         Ok(outcome)
     }
 
     /// Merges two users. The waiting messages of both are processed as the remaining user's.
     pub async fn merge_users(&self, merged: MergedUsers) -> Result<MergeOutcome, DbError> {
-        let (now, quotas) = (self.now(), self.default_quotas());
+        let (now, quotas) = (self.clock.now(), self.default_quotas());
         let household = QuotaOverride {
             movies: quotas.movies.map(|limit| limit.max),
             seasons: quotas.seasons.map(|limit| limit.max),
         };
         let merge = move |conn: &mut _| merge::merge_users(conn, merged, household, Actor::Console, now);
-        let outcome = self.db().write(merge).await?;
+        let outcome = self.db.write(merge).await?;
         self.resume_all_work().await?;
         Ok(outcome)
     }
 
     /// Creates the code that makes its sender the first admin.
     pub async fn create_admin_code(&self) -> Result<AdminCodeOutcome, DbError> {
-        let (now, codes) = (self.now(), self.codes());
+        let (now, codes) = (self.clock.now(), self.codes());
         let create = move |conn: &mut _| {
             if !users::load_admins(conn)?.is_empty() {
                 return Ok(AdminCodeOutcome::HasAdmin);
@@ -66,6 +66,6 @@ impl OperatorDecisions {
             let code = link_codes::create_link_code(conn, None, None, &mut codes.link_codes(), now)?;
             Ok(AdminCodeOutcome::Created(code.as_str().to_owned()))
         };
-        self.db().write(create).await
+        self.db.write(create).await
     }
 }

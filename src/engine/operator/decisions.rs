@@ -75,14 +75,6 @@ impl OperatorDecisions {
         Self { db, clock, live, outbox, scheduler }
     }
 
-    pub(super) fn db(&self) -> &Db {
-        &self.db
-    }
-
-    pub(super) fn now(&self) -> Timestamp {
-        self.clock.now()
-    }
-
     pub(super) fn codes(&self) -> CodeSource {
         self.live.settings().codes
     }
