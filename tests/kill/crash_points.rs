@@ -157,7 +157,7 @@ async fn live(mut person: Person, request: UserRequest, missed: Option<Line>) ->
 }
 
 /// Waits for the first reading of the carrier's list. Only messages sent after this reading are ever missed.
-async fn first_reading(stage: &Stage) {
+pub(crate) async fn first_reading(stage: &Stage) {
     let mut running = stage.start(None);
     stage.ready(&mut running).await;
     wait_for("the first reading", async || count(stage, "SELECT count(*) AS n FROM offsets") > 0).await;

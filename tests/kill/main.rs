@@ -7,6 +7,7 @@ mod crash_points;
 mod invariants;
 mod ledger;
 mod model;
+mod own_phone;
 mod people;
 mod random;
 mod settings;

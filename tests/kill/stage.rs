@@ -21,6 +21,7 @@ use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::{Address, PhoneNumber};
 use dialarr::http::HttpClient;
+use dialarr::messaging::smsgate::fake::{FakePhone, FakePhoneAccount};
 use dialarr::messaging::twilio::fake::{FakeAccount, FakeTwilio};
 use dialarr::store::Conn;
 use dialarr::store::people::users::{self, FirstContactRole};
@@ -42,6 +43,8 @@ pub(crate) const GLANCE: Duration = Duration::from_millis(10);
 pub(crate) struct Stage {
     pub(crate) radarr: FakeRadarr,
     pub(crate) twilio: FakeTwilio,
+    pub(crate) phone: FakePhone,
+    carrier: StageCarrier,
     pub(crate) model: FakeModel,
     writes: Arc<Mutex<Vec<Write>>>,
     http: HttpClient,
@@ -52,10 +55,18 @@ pub(crate) struct Stage {
     texts: AtomicU64,
 }
 
+/// Carrier that the program uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StageCarrier {
+    Twilio,
+    Phone,
+}
+
 struct Urls {
     radarr: String,
     sonarr: String,
     twilio: String,
+    phone: String,
     model: String,
 }
 
@@ -80,8 +91,22 @@ impl Stage {
         Self::beside(people, pause, None).await
     }
 
+    /// Creates a stage on which the users text a phone of the household.
+    pub(crate) async fn open_by_phone(people: &[String]) -> Self {
+        Self::build(people, Duration::from_millis(1), None, StageCarrier::Phone).await
+    }
+
     /// Creates a stage with other servers in place of its Radarr and its Sonarr, if any are given.
     pub(crate) async fn beside(people: &[String], pause: Duration, library: Option<Router>) -> Self {
+        Self::build(people, pause, library, StageCarrier::Twilio).await
+    }
+
+    async fn build(
+        people: &[String],
+        pause: Duration,
+        library: Option<Router>,
+        carrier: StageCarrier,
+    ) -> Self {
         let port = free_port().await;
         let account = FakeAccount {
             account_sid: ACCOUNT.to_owned(),
@@ -91,6 +116,7 @@ impl Stage {
         };
         let (radarr, sonarr) = (FakeRadarr::new(), FakeSonarr::new());
         let twilio = FakeTwilio::new(account, Clock::System);
+        let phone = FakePhone::new(phone_account(), Clock::System);
         let model = FakeModel::new(pause);
         let writes = Arc::default();
         let (movies, series) = match library {
@@ -101,11 +127,14 @@ impl Stage {
             radarr: serve(movies).await,
             sonarr: serve(series).await,
             twilio: serve(twilio.router()).await,
+            phone: serve(phone.router()).await,
             model: serve(model.router()).await,
         };
         let stage = Self {
             radarr,
             twilio,
+            phone,
+            carrier,
             model,
             writes,
             http: HttpClient::network().unwrap(),
@@ -144,23 +173,39 @@ impl Stage {
         command.arg("serve").env_clear().current_dir(self.folder.path()).stdin(Stdio::null());
         // Many stages run at once, and the console has one usual port.
         command.env("CONSOLE_BIND", "");
-        command.envs(self.variables()).envs(failpoint.map(|place| ("FAILPOINT", place)));
+        command
+            .envs(self.variables())
+            .envs(self.carrier_variables())
+            .envs(failpoint.map(|place| ("FAILPOINT", place)));
         let child = command.stdout(same(&log)).stderr(same(&log)).spawn().unwrap();
         Running { child }
     }
 
-    fn variables(&self) -> [(&'static str, String); 22] {
+    fn carrier_variables(&self) -> Vec<(&'static str, String)> {
+        let text = str::to_owned;
+        match self.carrier {
+            StageCarrier::Twilio => vec![
+                ("PUBLIC_URL", self.public_url()),
+                ("TWILIO_ACCOUNT_SID", text(ACCOUNT)),
+                ("TWILIO_AUTH_TOKEN", text(TOKEN)),
+                ("TWILIO_PHONE_NUMBER", text(NUMBER)),
+                ("TWILIO_API_URL", self.urls.twilio.clone()),
+            ],
+            StageCarrier::Phone => vec![
+                ("SMSGATE_URL", self.urls.phone.clone()),
+                ("SMSGATE_PASSWORD", text(TOKEN)),
+                ("SMSGATE_PHONE_NUMBER", text(NUMBER)),
+            ],
+        }
+    }
+
+    fn variables(&self) -> [(&'static str, String); 17] {
         let text = str::to_owned;
         [
             ("HOST", text("127.0.0.1")),
             ("PORT", self.port.to_string()),
-            ("PUBLIC_URL", self.public_url()),
             ("DATABASE_URL", self.database().display().to_string()),
             ("TZ", text("UTC")),
-            ("TWILIO_ACCOUNT_SID", text(ACCOUNT)),
-            ("TWILIO_AUTH_TOKEN", text(TOKEN)),
-            ("TWILIO_PHONE_NUMBER", text(NUMBER)),
-            ("TWILIO_API_URL", self.urls.twilio.clone()),
             ("LLM_BASE_URL", format!("{}/v1", self.urls.model)),
             ("LLM_MODEL", text("fake")),
             // The limit of a public server: by default, one on this machine gets fewer calls at once.
@@ -245,6 +290,15 @@ impl Stage {
         let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().rev().take(60).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn phone_account() -> FakePhoneAccount {
+    FakePhoneAccount {
+        number: PhoneNumber::parse(NUMBER).unwrap(),
+        user: "sms".to_owned(),
+        password: SecretString::from(TOKEN.to_owned()),
+        signing_key: SecretString::from(TOKEN.to_owned()),
     }
 }
 
