@@ -17,6 +17,7 @@ use crate::settings::LiveSettings;
 use crate::settings::change::SettingsContext;
 use crate::settings::setup_step::{SetupStep, is_setup_unfinished};
 use crate::store::audit::Actor;
+use crate::store::people::users;
 use crate::web::auth;
 use crate::wiring;
 
@@ -70,7 +71,7 @@ pub(super) async fn run_service(sources: ConfigSources) -> anyhow::Result<()> {
 /// Logs how the operator opens the setup assistant while the setup is unfinished: with a sign-in link until there is a
 /// password. The link is logged only here.
 async fn announce_setup(app: &App, sources: &ConfigSources, bind: SocketAddr) -> anyhow::Result<()> {
-    if !is_setup_unfinished(sources) {
+    if !is_setup_unfinished(sources, app.db.read(users::has_admin).await?) {
         return Ok(());
     }
     let url = console::console_url(bind);

@@ -7,7 +7,6 @@ use dialarr::conversation::routing::inbound_message::{MessageSource, ReceivedMes
 use dialarr::conversation::routing::verification::FieldAuthority;
 use dialarr::conversation::transcript::{Address, UserAddress};
 use dialarr::engine::operator::addresses::AdminCodeOutcome;
-use diesel::connection::SimpleConnection;
 
 use crate::harness::model::{removes_movie, request_text, says};
 use crate::harness::{ANN, BOB, Has, TestApp};
@@ -189,6 +188,16 @@ async fn question_is_answered_only_from_the_phone_that_was_asked() {
 }
 
 #[tokio::test]
+async fn admin_names_a_user_by_any_phone_number() {
+    let app = TestApp::start_without_model().await;
+    app.register_named_user("Ann", ANN, Has::EveryRight).await;
+    app.register_named_user("Bob", BOB, Has::AddRight).await;
+    app.browser().await.submit("/users/2/addresses", &[("address", NEW_PHONE)]).await;
+
+    assert!(app.sms(&format!("quota {NEW_PHONE}")).await.starts_with("Bob may add"));
+}
+
+#[tokio::test]
 async fn stop_ends_the_texts_to_one_phone_only() {
     let app = TestApp::start_without_model().await;
     link_new_phone(&app).await;
@@ -252,8 +261,7 @@ async fn setup_code_makes_the_first_sender_the_admin_once() {
     let app = TestApp::start_without_model().await;
     let admin_code = async || app.app().engine.decisions.create_admin_code().await.unwrap();
     assert_eq!(admin_code().await, AdminCodeOutcome::HasAdmin);
-    let demote = "UPDATE users SET role = 'member'";
-    app.app().db.write(|conn| conn.batch_execute(demote)).await.unwrap();
+    app.demote_admins().await;
 
     let AdminCodeOutcome::Created(code) = admin_code().await else { panic!("there is no admin") };
     account_types(&app, "pigeon:501", &format!("LINK {code}")).await;

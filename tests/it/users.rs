@@ -1,9 +1,11 @@
 //! `dialarr users` at the shell.
 
-use dialarr::conversation::transcript::PhoneNumber;
+use dialarr::conversation::transcript::{PhoneNumber, UserAddress};
 use dialarr::store::Conn;
+use dialarr::store::audit::Actor;
 use dialarr::store::confirmation::code_misses;
 use dialarr::store::database::shell_access;
+use dialarr::store::people::operator_links::{self, LinkOutcome};
 use dialarr::store::people::user_admin;
 use dialarr::store::turns::daily_budget::Day;
 use jiff::tz::TimeZone;
@@ -58,6 +60,32 @@ fn users_list_is_a_table() {
 }
 
 #[test]
+fn every_address_of_a_user_finds_the_user_at_the_shell() {
+    let cli = household();
+    let account = UserAddress::parse("pigeon:501").unwrap();
+    let now = Timestamp::now();
+    let linked = shell_access::visit_database(&cli.path("dialarr.db"), |conn| {
+        let sam = user_admin::find_user_id(conn, &PhoneNumber::parse(SAM).unwrap())?.unwrap();
+        operator_links::link_address(conn, sam, &account, Actor::Shell, now)
+    });
+    assert_eq!(linked.unwrap(), LinkOutcome::Linked);
+
+    assert!(
+        done(cli.run(&["users", "show", "pigeon:501"], &[]))
+            .starts_with(&format!("addresses: {SAM}, pigeon:501\n"))
+    );
+    assert!(done(cli.run(&["users", "list"], &[])).contains(&format!("{SAM}, pigeon:501")));
+    assert!(done(cli.run(&["users", "promote", "pigeon:501"], &[])).contains("role: admin"));
+    let forgotten = cli.run(&["users", "forget", "pigeon:501", "--yes"], &[]);
+    assert!(
+        forgotten.errors.contains("hint: remove the number from PHONE_WHITELIST"),
+        "{}",
+        forgotten.errors
+    );
+    assert!(!done(cli.run(&["users", "list"], &[])).contains(SAM));
+}
+
+#[test]
 fn users_show_includes_conversations() {
     let cli = household();
     let shown = done(cli.run(&["users", "show", ADMIN], &[]));
@@ -65,7 +93,7 @@ fn users_show_includes_conversations() {
     assert_eq!(
         head,
         [
-            "number: +15550100123",
+            "addresses: +15550100123",
             "name: -",
             "role: admin",
             "status: active",
@@ -106,7 +134,7 @@ fn users_set_reports_and_changes_only_the_given_settings() {
 fn suspension_is_shown_and_lifted_at_the_shell() {
     let cli = household();
     let guesses = |conn: &mut Conn| {
-        let sam = user_admin::find_user_id_by_phone(conn, &PhoneNumber::parse(SAM).unwrap())?.unwrap();
+        let sam = user_admin::find_user_id(conn, &PhoneNumber::parse(SAM).unwrap())?.unwrap();
         let now = Timestamp::now();
         // A day in the future counts as today, so that midnight in between does not matter.
         let day = Day::from_timestamp(now + SignedDuration::from_hours(48), &TimeZone::UTC);
@@ -147,7 +175,7 @@ fn unknown_number_is_refused_with_a_hint() {
     ] {
         assert_eq!(
             refused(&cli.run(command, &[])),
-            "error: failed to find +15550100125: no user has this number; hint: dialarr users list"
+            "error: failed to find +15550100125: no user has this address; hint: dialarr users list"
         );
     }
 }
@@ -245,7 +273,7 @@ fn number_is_approved_and_blocked_at_the_shell() {
     let cli = household();
     let approved = done(cli.run(&["users", "approve", "+1 555 010 0130"], &[]));
     assert!(
-        approved.starts_with("number: +15550100130\nname: -\nrole: member\nstatus: active\n"),
+        approved.starts_with("addresses: +15550100130\nname: -\nrole: member\nstatus: active\n"),
         "{approved}"
     );
     let blocked = done(cli.run(&["users", "block", "+15550100130"], &[]));

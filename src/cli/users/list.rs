@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use super::{database_path, print_text, unknown_user_text, with_user};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::conversation::transcript::{PhoneNumber, User, UserAddress, UserRights, UserRole, UserStatus};
+use crate::conversation::transcript::{User, UserAddress, UserRights, UserRole, UserStatus};
 use crate::store::database::shell_access;
 use crate::store::people::user_admin::{self, ConversationOverview, UserAccount, UserLimit};
 use crate::store::turns::daily_budget::Day;
@@ -17,11 +17,11 @@ const COLUMN_GAP: &str = "  ";
 
 pub(super) fn list_users(config: &Config) -> anyhow::Result<()> {
     let accounts = shell_access::visit_read_only(database_path(config)?, user_admin::load_user_accounts)?;
-    let head = ["NUMBER", "NAME", "ROLE", "STATUS", "MAY", "MOVIES", "SEASONS", "OPTED OUT", "LAST TEXT"];
+    let head = ["ADDRESSES", "NAME", "ROLE", "STATUS", "MAY", "MOVIES", "SEASONS", "OPTED OUT", "LAST TEXT"];
     let rows = accounts.iter().map(|account| {
         let user = &account.user;
         [
-            user.address.as_ref().map(UserAddress::to_text).unwrap_or_default(),
+            format_addresses(account),
             display_name(user),
             role_text(user.rights.role).to_owned(),
             status_text(user.status).to_owned(),
@@ -35,16 +35,16 @@ pub(super) fn list_users(config: &Config) -> anyhow::Result<()> {
     print_text(&format_table(&[head.map(str::to_owned)].into_iter().chain(rows).collect::<Vec<_>>()))
 }
 
-pub(super) fn show_user(config: &Config, number: &PhoneNumber) -> anyhow::Result<()> {
+pub(super) fn show_user(config: &Config, address: &UserAddress) -> anyhow::Result<()> {
     let found = shell_access::visit_read_only(database_path(config)?, |conn| {
-        with_user(conn, number, |conn, user| {
+        with_user(conn, address, |conn, user| {
             Ok((
                 user_admin::load_user_account(conn, user)?,
                 user_admin::load_recent_conversations(conn, user, MAX_CONVERSATIONS)?,
             ))
         })
     })?;
-    let (account, conversations) = found.with_context(|| unknown_user_text(number))?;
+    let (account, conversations) = found.with_context(|| unknown_user_text(address))?;
     print_text(&format!(
         "{}\n{}",
         format_user(&account, &config.time_zone),
@@ -59,7 +59,7 @@ pub(super) fn format_user(account: &UserAccount, zone: &TimeZone) -> String {
     let suspension_line = is_suspended
         .then_some("deletions and approvals by text: suspended until tomorrow (too many wrong codes)\n");
     let lines = [
-        ("number", user.address.as_ref().map(UserAddress::to_text).unwrap_or_default()),
+        ("addresses", format_addresses(account)),
         ("name", display_name(user)),
         ("role", role_text(user.rights.role).to_owned()),
         ("status", status_text(user.status).to_owned()),
@@ -85,6 +85,11 @@ fn format_conversations(conversations: &[ConversationOverview], zone: &TimeZone)
         ]
     });
     format_table(&[head].into_iter().chain(rows).collect::<Vec<_>>())
+}
+
+/// Formats the addresses of a user, oldest first. Any of them names the user in a command.
+fn format_addresses(account: &UserAccount) -> String {
+    account.addresses.iter().map(|stored| stored.address.to_text()).collect::<Vec<_>>().join(", ")
 }
 
 fn no_value() -> String {

@@ -1,4 +1,5 @@
-//! `dialarr users`: users and their permissions. The commands also work while the service runs.
+//! `dialarr users`: users and their permissions. A user is found by any of their addresses. The commands also work while
+//! the service runs.
 
 mod edit;
 mod export;
@@ -13,7 +14,7 @@ use clap::{Args, Subcommand};
 use super::print_text;
 use crate::config::Config;
 use crate::conversation::people::naming::UserName;
-use crate::conversation::transcript::{PhoneNumber, UserId, UserRole};
+use crate::conversation::transcript::{UserAddress, UserId, UserRole};
 use crate::store::people::user_admin::{self, UserChanges, UserLimit};
 use crate::store::{Conn, QueryResult};
 use value_parsers::OnOff;
@@ -24,48 +25,48 @@ pub enum UsersCommand {
     List,
     /// Show a user and their last conversations
     Show {
-        #[arg(value_parser = value_parsers::parse_phone)]
-        number: PhoneNumber,
+        #[arg(value_parser = value_parsers::parse_address)]
+        address: UserAddress,
     },
-    /// Approve a user; a number that never texted is added
+    /// Approve a user; an address that never texted is added
     Approve {
-        #[arg(value_parser = value_parsers::parse_phone)]
-        number: PhoneNumber,
+        #[arg(value_parser = value_parsers::parse_address)]
+        address: UserAddress,
     },
     /// Block a user: their texts get no reply
     Block {
-        #[arg(value_parser = value_parsers::parse_phone)]
-        number: PhoneNumber,
+        #[arg(value_parser = value_parsers::parse_address)]
+        address: UserAddress,
     },
     /// Allow a user to delete and approve by text again after too many wrong codes
     Unsuspend {
-        #[arg(value_parser = value_parsers::parse_phone)]
-        number: PhoneNumber,
+        #[arg(value_parser = value_parsers::parse_address)]
+        address: UserAddress,
     },
     /// Make a user an admin
     Promote {
-        #[arg(value_parser = value_parsers::parse_phone)]
-        number: PhoneNumber,
+        #[arg(value_parser = value_parsers::parse_address)]
+        address: UserAddress,
     },
     /// Make an admin a member
     Demote {
-        #[arg(value_parser = value_parsers::parse_phone)]
-        number: PhoneNumber,
+        #[arg(value_parser = value_parsers::parse_address)]
+        address: UserAddress,
     },
     /// Change a user's name, permissions and limits
     Set(SetArguments),
     /// Erase all messages of a user, and their identity
     Forget {
-        #[arg(value_parser = value_parsers::parse_phone)]
-        number: PhoneNumber,
+        #[arg(value_parser = value_parsers::parse_address)]
+        address: UserAddress,
         /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
     /// Write all stored data of a user as JSON
     Export {
-        #[arg(value_parser = value_parsers::parse_phone)]
-        number: PhoneNumber,
+        #[arg(value_parser = value_parsers::parse_address)]
+        address: UserAddress,
         /// New file; the default is standard output
         file: Option<PathBuf>,
     },
@@ -73,8 +74,8 @@ pub enum UsersCommand {
 
 #[derive(Debug, Args, PartialEq, Eq)]
 pub struct SetArguments {
-    #[arg(value_parser = value_parsers::parse_phone)]
-    number: PhoneNumber,
+    #[arg(value_parser = value_parsers::parse_address)]
+    address: UserAddress,
     #[command(flatten)]
     changes: SetChanges,
 }
@@ -105,19 +106,23 @@ struct SetChanges {
 pub(super) fn run_users_command(config: &Config, command: &UsersCommand) -> anyhow::Result<()> {
     match command {
         UsersCommand::List => list::list_users(config),
-        UsersCommand::Show { number } => list::show_user(config, number),
-        UsersCommand::Approve { number } => edit::approve_user(config, number),
-        UsersCommand::Block { number } => edit::block_user(config, number),
-        UsersCommand::Unsuspend { number } => edit::unsuspend_user(config, number),
-        UsersCommand::Promote { number } => edit::change_user(config, number, &role_changes(UserRole::Admin)),
-        UsersCommand::Demote { number } => edit::change_user(config, number, &role_changes(UserRole::Member)),
-        UsersCommand::Set(set) => edit::change_user(config, &set.number, &set.changes.to_changes()),
-        UsersCommand::Forget { number, yes: true } => edit::forget_user(config, number),
-        UsersCommand::Forget { number, yes: false } => {
-            edit::confirm_erasure(config, number)?;
-            edit::forget_user(config, number)
+        UsersCommand::Show { address } => list::show_user(config, address),
+        UsersCommand::Approve { address } => edit::approve_user(config, address),
+        UsersCommand::Block { address } => edit::block_user(config, address),
+        UsersCommand::Unsuspend { address } => edit::unsuspend_user(config, address),
+        UsersCommand::Promote { address } => {
+            edit::change_user(config, address, &role_changes(UserRole::Admin))
         }
-        UsersCommand::Export { number, file } => export::export_user(config, number, file.as_deref()),
+        UsersCommand::Demote { address } => {
+            edit::change_user(config, address, &role_changes(UserRole::Member))
+        }
+        UsersCommand::Set(set) => edit::change_user(config, &set.address, &set.changes.to_changes()),
+        UsersCommand::Forget { address, yes: true } => edit::forget_user(config, address),
+        UsersCommand::Forget { address, yes: false } => {
+            edit::confirm_erasure(config, address)?;
+            edit::forget_user(config, address)
+        }
+        UsersCommand::Export { address, file } => export::export_user(config, address, file.as_deref()),
     }
 }
 
@@ -143,15 +148,15 @@ fn database_path(config: &Config) -> anyhow::Result<&str> {
     config.database.to_str().context("use a database path that is not UTF-8")
 }
 
-/// Runs `operation` for the user with a number. Returns `None` if no user has it.
+/// Runs `operation` for the user with an address. Returns `None` if no user has it.
 fn with_user<R>(
     conn: &mut Conn,
-    number: &PhoneNumber,
+    address: &UserAddress,
     operation: impl FnOnce(&mut Conn, UserId) -> QueryResult<R>,
 ) -> QueryResult<Option<R>> {
-    user_admin::find_user_id_by_phone(conn, number)?.map(|user| operation(conn, user)).transpose()
+    user_admin::find_user_id(conn, address.clone())?.map(|user| operation(conn, user)).transpose()
 }
 
-fn unknown_user_text(number: &PhoneNumber) -> String {
-    format!("find {}: no user has this number; hint: dialarr users list", number.as_str())
+fn unknown_user_text(address: &UserAddress) -> String {
+    format!("find {}: no user has this address; hint: dialarr users list", address.to_text())
 }

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use crate::conversation::transcript::PhoneNumber;
+use crate::conversation::transcript::{PhoneNumber, UserAddress};
 use crate::store::people::user_admin::UserLimit;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -20,10 +20,13 @@ impl OnOff {
     }
 }
 
-/// Parses a phone number, ignoring spaces, hyphens, periods and parentheses.
-pub(super) fn parse_phone(text: &str) -> Result<PhoneNumber, &'static str> {
+/// Parses a phone number, ignoring spaces, hyphens, periods and parentheses, or an account such as `terminal:ann`.
+pub(super) fn parse_address(text: &str) -> Result<UserAddress, &'static str> {
     let compact: String = text.chars().filter(|mark| !" -.()".contains(*mark)).collect();
-    PhoneNumber::parse(&compact).map_err(|_| "a number starts with + and a country code, e.g. +15550100123")
+    let address = PhoneNumber::parse(&compact).ok().map(UserAddress::Phone);
+    address
+        .or_else(|| UserAddress::parse(text))
+        .ok_or("a number starts with + and a country code, e.g. +15550100123")
 }
 
 pub(super) fn parse_limit(text: &str) -> Result<UserLimit, &'static str> {
@@ -40,10 +43,12 @@ mod tests {
     #[test]
     fn number_may_be_grouped_and_needs_its_country_code() {
         for text in ["+15550100123", "+1 555 010 0123", "+1 (555) 010-0123", "+1.555.010.0123"] {
-            assert_eq!(parse_phone(text), Ok(PhoneNumber::parse("+15550100123").unwrap()), "{text}");
+            let number = PhoneNumber::parse("+15550100123").unwrap();
+            assert_eq!(parse_address(text), Ok(UserAddress::Phone(number)), "{text}");
         }
         for text in ["555 010 0123", "0155501001", "Sam", "+1/555/0100123", ""] {
-            assert!(parse_phone(text).is_err(), "{text}");
+            assert!(parse_address(text).is_err(), "{text}");
         }
+        assert_eq!(parse_address("terminal:ann-2").unwrap().to_text(), "terminal:ann-2");
     }
 }

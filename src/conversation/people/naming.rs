@@ -1,4 +1,4 @@
-//! Names of users, and the search for users by name or phone number.
+//! Names of users, and the search for users by name.
 
 use crate::conversation::transcript::{PhoneNumber, User, UserAddress};
 
@@ -42,19 +42,17 @@ pub fn format_admin_contacts(admins: &[User]) -> String {
     admins.iter().find_map(|admin| admin.name.clone()).unwrap_or_else(|| "an admin".to_owned())
 }
 
-/// Returns the users who match `query`: a phone number, or a name, ignoring case.
-pub fn find_users<'u>(users: &'u [User], query: &str) -> Vec<&'u User> {
+/// Parses a phone number that a user typed in the place of a name, with any separators.
+pub fn parse_typed_number(query: &str) -> Option<PhoneNumber> {
     let digits: String = query.chars().filter(|c| c.is_ascii_digit() || *c == '+').collect();
-    let phone = PhoneNumber::parse(&digits).ok();
+    PhoneNumber::parse(&digits).ok()
+}
+
+/// Returns the users with a name, ignoring case and quotation marks.
+pub fn find_users_by_name(users: Vec<User>, query: &str) -> Vec<User> {
     let name = query.trim_matches('"').to_lowercase();
-    users
-        .iter()
-        .filter(|user| {
-            let has_name = user.name.as_ref().is_some_and(|user_name| user_name.to_lowercase() == name);
-            let number = user.address.as_ref().and_then(UserAddress::phone);
-            has_name || phone.as_ref().is_some_and(|phone| number == Some(phone))
-        })
-        .collect()
+    let has_name = |user: &User| user.name.as_ref().is_some_and(|user_name| user_name.to_lowercase() == name);
+    users.into_iter().filter(has_name).collect()
 }
 
 #[cfg(test)]

@@ -257,12 +257,15 @@ impl TurnStart<'_> {
     }
 
     fn change_quota(&mut self, admin: &User, quota: QuotaCommand<'_>) -> QueryResult<String> {
-        let users = users::load_known_users(self.conn)?;
-        let member = match naming::find_users(&users, quota.user_query).as_slice() {
+        let found = match naming::parse_typed_number(quota.user_query) {
+            Some(phone) => users::find_user_by_phone(self.conn, &phone)?.into_iter().collect(),
+            None => naming::find_users_by_name(users::load_known_users(self.conn)?, quota.user_query),
+        };
+        let member = match found.as_slice() {
             [] => return Ok(format!("No user is named {}. Text USERS for the list.", quota.user_query)),
-            [one] => (*one).clone(),
+            [one] => one.clone(),
             several => {
-                let numbers: Vec<String> = several.iter().map(|user| naming::format_address(user)).collect();
+                let numbers: Vec<String> = several.iter().map(naming::format_address).collect();
                 return Ok(format!(
                     "Several users are named {}. Use a phone number: {}.",
                     quota.user_query,

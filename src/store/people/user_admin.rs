@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::addresses::{self, StoredAddress};
 use super::users as user_rows;
 use crate::conversation::people::naming::UserName;
-use crate::conversation::transcript::{ConversationId, PhoneNumber, User, UserId, UserRights, UserRole};
+use crate::conversation::transcript::{ConversationId, User, UserAddress, UserId, UserRights, UserRole};
 use crate::store::Conn;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::column_types::StoredEnum;
@@ -41,8 +41,8 @@ pub fn load_user_accounts(conn: &mut Conn) -> QueryResult<Vec<UserAccount>> {
     users.into_iter().map(|user| load_account_details(conn, user)).collect()
 }
 
-pub fn find_user_id_by_phone(conn: &mut Conn, phone: &PhoneNumber) -> QueryResult<Option<UserId>> {
-    Ok(addresses::find_address(conn, phone)?.map(|(_, user)| user))
+pub fn find_user_id(conn: &mut Conn, address: impl Into<UserAddress>) -> QueryResult<Option<UserId>> {
+    Ok(addresses::find_address(conn, address)?.map(|(_, user)| user))
 }
 
 /// Loads a user; `None` if the user is unknown or forgotten.
@@ -219,7 +219,7 @@ impl UserLimit {
 mod tests {
     use super::super::users::FirstContactRole;
     use super::*;
-    use crate::conversation::transcript::UserStatus;
+    use crate::conversation::transcript::{PhoneNumber, UserStatus};
     use crate::store::schema::audit_log;
     use crate::store::scratch;
 

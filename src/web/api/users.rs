@@ -107,7 +107,7 @@ pub(super) async fn find_user(
 ) -> Result<transcript::User, ProblemDetails> {
     let load = move |conn: &mut _| match identifier {
         UserIdentifier::Id(id) => user_admin::find_known_user(conn, id),
-        UserIdentifier::Phone(phone) => match user_admin::find_user_id_by_phone(conn, &phone)? {
+        UserIdentifier::Phone(phone) => match user_admin::find_user_id(conn, &phone)? {
             Some(id) => user_admin::find_known_user(conn, id),
             None => Ok(None),
         },

@@ -7,6 +7,7 @@ use dialarr::store::people::user_admin;
 use dialarr::store::privacy::export::export_user;
 use dialarr::store::privacy::forget::{ErasureOutcome, forget_user};
 use dialarr::store::{Conn, QueryResult};
+use diesel::connection::SimpleConnection;
 use serde_json::Value;
 
 use super::TestApp;
@@ -25,10 +26,16 @@ impl TestApp {
     fn at_the_shell<R>(&self, phone: &str, work: impl FnOnce(&mut Conn, UserId) -> QueryResult<R>) -> R {
         let (path, phone) = (self.world.folder.path().join("test.db"), PhoneNumber::parse(phone).unwrap());
         let visit = |conn: &mut Conn| {
-            let user = user_admin::find_user_id_by_phone(conn, &phone)?.unwrap();
+            let user = user_admin::find_user_id(conn, &phone)?.unwrap();
             work(conn, user)
         };
         shell_access::visit_database(path.to_str().unwrap(), visit).unwrap()
+    }
+
+    /// Leaves the household without an admin, as before the setup.
+    pub(crate) async fn demote_admins(&self) {
+        let demote = "UPDATE users SET role = 'member'";
+        self.app().db.write(|conn| conn.batch_execute(demote)).await.unwrap();
     }
 
     pub(crate) async fn days_pass(&self, days: i64) {
