@@ -111,6 +111,17 @@ async fn lost_answer_repeats_the_id_and_adds_no_message() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn refused_repeat_after_a_lost_answer_is_not_taken_for_a_failure() {
+    let world = World::start_with_channels(Channels::Phone).await;
+    world.phone().lose_answers(1);
+    world.phone().refuse_repeats(400);
+    world.phone().receive_text(ANN, "status");
+    world.pass(300).await;
+    assert_eq!(world.phone_texts(), [STATUS]);
+    assert_eq!(world.lines("SELECT state AS line FROM outbox").await, ["accepted"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn kill_during_a_send_adds_no_message_at_the_phone() {
     let mut world = World::start_with_channels(Channels::Phone).await;
     world.phone().lose_answers(2);

@@ -14,6 +14,8 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use serde_json::{Value, json};
 
+use crate::harness::ANN;
+use crate::harness::phone::Channels;
 use crate::harness::world::World;
 
 const HEAT: i64 = 949;
@@ -166,6 +168,16 @@ fn load_counted_calls(conn: &mut Conn) -> QueryResult<CountedCalls> {
                 (SELECT count(*) FROM budget_blocks WHERE epoch < (SELECT epoch FROM instance)) AS lost_blocks",
     )
     .get_result(conn)
+}
+
+#[tokio::test(start_paused = true)]
+async fn text_after_the_first_poll_of_a_phone_is_answered_after_a_power_cut() {
+    let mut world = World::start_with_channels(Channels::Phone).await;
+    world.phone().receive_text(ANN, "status");
+
+    cut_power(&mut world, 0).await;
+
+    assert_eq!(world.phone_texts(), ["Nothing is downloading."]);
 }
 
 #[tokio::test(start_paused = true)]

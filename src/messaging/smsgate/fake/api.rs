@@ -148,7 +148,8 @@ impl FakePhone {
         }
         let mut state = self.lock_state();
         if state.messages.iter().any(|message| message.id == id) {
-            return Some(Answer::error(409, "a message with this id exists"));
+            let status = state.faults.repeat_status.unwrap_or(409);
+            return Some(Answer::error(status, "a message with this id exists"));
         }
         let period = json["ttl"].as_u64().unwrap_or(86_400);
         let message = PhoneMessage {

@@ -72,6 +72,8 @@ pub(super) struct PhoneFaults {
     pub(super) is_asleep: bool,
     /// Number of messages that are accepted without an answer.
     pub(super) lost_answers: u32,
+    /// Status of the answer to a repeated request for an accepted message, instead of that of a conflict.
+    pub(super) repeat_status: Option<u16>,
     /// Number of messages that the radio fails to send.
     pub(super) failed_sends: u32,
     /// Number of messages that are sent twice, because the phone is killed between its radio and its record.
@@ -230,6 +232,11 @@ impl FakePhone {
     /// Accepts the next messages without an answer.
     pub fn lose_answers(&self, count: u32) {
         self.lock_state().faults.lost_answers = count;
+    }
+
+    /// Answers repeated requests for accepted messages with a status.
+    pub fn refuse_repeats(&self, status: u16) {
+        self.lock_state().faults.repeat_status = Some(status);
     }
 
     /// Fails to send the next messages.
