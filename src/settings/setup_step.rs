@@ -114,11 +114,21 @@ impl SetupStep {
 pub struct SetupProgress<'a> {
     pub sources: &'a ConfigSources,
     pub has_installed_webhooks: bool,
+    /// True if there is an active admin, who may have joined with a code and without a phone number.
+    pub has_admin: bool,
 }
 
 impl SetupProgress<'_> {
     pub fn is_done(&self, step: SetupStep) -> bool {
-        step.is_done(self.sources) && (step != SetupStep::Webhooks || self.has_installed_webhooks)
+        match step {
+            SetupStep::You => self.has_admin || step.is_done(self.sources),
+            SetupStep::Webhooks => self.has_installed_webhooks && step.is_done(self.sources),
+            SetupStep::Password
+            | SetupStep::Library
+            | SetupStep::Model
+            | SetupStep::Texting
+            | SetupStep::Finish => step.is_done(self.sources),
+        }
     }
 
     /// Returns the step to show: the requested one, by default the first that is not done. The password comes first,
@@ -138,11 +148,13 @@ fn requires_no_sign_in(sources: &ConfigSources) -> bool {
 
 /// Returns whether the assistant is offered after a sign-in: required steps are open, and nothing is configured without
 /// it.
-pub fn is_setup_unfinished(sources: &ConfigSources) -> bool {
+pub fn is_setup_unfinished(sources: &ConfigSources, has_admin: bool) -> bool {
     let is_elsewhere = |source| matches!(source, ValueSource::Environment | ValueSource::EnvFile(_));
     let mut elsewhere = SetupStep::CONFIGURED_ELSEWHERE.into_iter();
     !elsewhere.any(|step| step.is_done_by(sources, is_elsewhere))
-        && !SetupStep::REQUIRED.into_iter().all(|step| step.is_done(sources))
+        && !SetupStep::REQUIRED
+            .into_iter()
+            .all(|step| step.is_done(sources) || step == SetupStep::You && has_admin)
 }
 
 const LIBRARY: &[Variable] = &[
@@ -187,7 +199,8 @@ mod tests {
     #[test]
     fn setup_continues_at_the_first_open_step() {
         let step = |values: &[(&str, &str)], has_installed_webhooks, requested| {
-            SetupProgress { sources: &sources(values), has_installed_webhooks }.choose_step(requested)
+            SetupProgress { sources: &sources(values), has_installed_webhooks, has_admin: false }
+                .choose_step(requested)
         };
         let password = ("CONSOLE_PASSWORD", "a password");
         assert_eq!(step(&[], true, None), SetupStep::Password);
@@ -210,9 +223,21 @@ mod tests {
 
     #[test]
     fn installation_with_an_env_file_has_no_unfinished_setup() {
-        assert!(is_setup_unfinished(&sources(&[("TZ", "UTC"), ("CONSOLE_PASSWORD", "a password")])));
-        assert!(is_setup_unfinished(&stored(&[("ADMIN_PHONE", "+15550100123")])));
-        assert!(!is_setup_unfinished(&sources(&[("ADMIN_PHONE", "+15550100123")])));
-        assert!(!is_setup_unfinished(&sources(&[("RADARR_API_KEY", "0123456789abcdef")])));
+        assert!(is_setup_unfinished(&sources(&[("TZ", "UTC"), ("CONSOLE_PASSWORD", "a password")]), false));
+        assert!(is_setup_unfinished(&stored(&[("ADMIN_PHONE", "+15550100123")]), false));
+        assert!(!is_setup_unfinished(&sources(&[("ADMIN_PHONE", "+15550100123")]), false));
+        assert!(!is_setup_unfinished(&sources(&[("RADARR_API_KEY", "0123456789abcdef")]), false));
+    }
+
+    #[test]
+    fn admin_without_a_phone_number_completes_the_step() {
+        let configured =
+            stored(&[("CONSOLE_PASSWORD", "a password"), ("RADARR_API_KEY", "0123456789abcdef")]);
+        let progress =
+            |has_admin| SetupProgress { sources: &configured, has_installed_webhooks: false, has_admin };
+        assert_eq!(progress(false).choose_step(None), SetupStep::You);
+        assert_eq!(progress(true).choose_step(None), SetupStep::Model);
+        assert!(is_setup_unfinished(&configured, false));
+        assert!(!is_setup_unfinished(&configured, true));
     }
 }

@@ -60,7 +60,7 @@ impl OperatorDecisions {
     pub async fn create_admin_code(&self) -> Result<AdminCodeOutcome, DbError> {
         let (now, codes) = (self.clock.now(), self.codes());
         let create = move |conn: &mut _| {
-            if !users::load_admins(conn)?.is_empty() {
+            if users::has_admin(conn)? {
                 return Ok(AdminCodeOutcome::HasAdmin);
             }
             let code = link_codes::create_link_code(conn, None, None, &mut codes.link_codes(), now)?;

@@ -174,6 +174,10 @@ pub fn load_admins(conn: &mut Conn) -> QueryResult<Vec<User>> {
     Ok(rows.into_iter().map(User::from).collect())
 }
 
+pub fn has_admin(conn: &mut Conn) -> QueryResult<bool> {
+    load_admins(conn).map(|admins| !admins.is_empty())
+}
+
 /// Returns whether this user is the only active admin.
 pub fn is_last_admin(conn: &mut Conn, id: UserId) -> QueryResult<bool> {
     let admins = load_admins(conn)?;

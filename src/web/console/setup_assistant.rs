@@ -22,6 +22,7 @@ use crate::config::{ConfigProblem, ConfigSources, ValueSource, Variable};
 use crate::settings::setup_step::{SetupProgress, SetupStep};
 use crate::settings::texting_way::TextingWay;
 use crate::store::audit;
+use crate::store::people::users;
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
 
@@ -51,6 +52,8 @@ struct SetupPage {
     /// Number to text, at the end.
     phone: Option<String>,
     has_installed_webhooks: bool,
+    /// True if nobody can approve newcomers.
+    lacks_admin: bool,
 }
 
 struct StepLink {
@@ -154,11 +157,16 @@ pub(super) struct LoadedSetup {
     version: i64,
     sources: ConfigSources,
     has_installed_webhooks: bool,
+    has_admin: bool,
 }
 
 impl LoadedSetup {
     pub(super) fn as_progress(&self) -> SetupProgress<'_> {
-        SetupProgress { sources: &self.sources, has_installed_webhooks: self.has_installed_webhooks }
+        SetupProgress {
+            sources: &self.sources,
+            has_installed_webhooks: self.has_installed_webhooks,
+            has_admin: self.has_admin,
+        }
     }
 }
 
@@ -166,8 +174,9 @@ impl SetupPageRequest<'_> {
     pub(super) async fn load_progress(&self) -> Result<LoadedSetup, PageError> {
         let settings = self.console.settings.as_ref().ok_or(PageError::NotFound)?;
         let (version, sources) = load_settings(settings).await?;
-        let has_installed_webhooks = self.console.db.read(audit::has_installed_webhooks).await?;
-        Ok(LoadedSetup { version, sources, has_installed_webhooks })
+        let read = |conn: &mut _| Ok((audit::has_installed_webhooks(conn)?, users::has_admin(conn)?));
+        let (has_installed_webhooks, has_admin) = self.console.db.read(read).await?;
+        Ok(LoadedSetup { version, sources, has_installed_webhooks, has_admin })
     }
 
     /// Returns whether a connection of the step does not work. Texting needs the webhooks, which are installed after it.
@@ -276,6 +285,7 @@ impl SetupPageRequest<'_> {
             phone: read_phone(sources, way.number_variable()).map(|phone| phone.format_grouped()),
             // The phone is polled, and needs none.
             has_installed_webhooks: loaded.has_installed_webhooks || way == TextingWay::Phone,
+            lacks_admin: !loaded.has_admin,
             texting: TextingChoice::load(self.console, sources, way).await?,
             can_install: webhooks.iter().any(|webhook| webhook.is_planned),
             step,

@@ -15,6 +15,8 @@ use super::error_page::error_response;
 use super::layout::render_page;
 use super::setup_assistant::SETUP_PATH;
 use crate::settings::setup_step::is_setup_unfinished;
+use crate::store::database::db::DbError;
+use crate::store::people::users;
 use crate::web::auth::sign_in::{self, SignInOutcome};
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
@@ -142,9 +144,13 @@ pub(in crate::web) async fn sign_out(
 /// Returns the page to open after a sign-in: the setup assistant instead of Home while the setup is unfinished.
 async fn landing_path(console: &ConsoleState, next: String) -> String {
     let Some(settings) = console.settings.as_ref().filter(|_| next == "/") else { return next };
-    match settings.load_sources().await {
-        Ok(sources) if is_setup_unfinished(&sources) => SETUP_PATH.to_owned(),
-        Ok(_) => next,
+    let load = async || {
+        let has_admin = console.db.read(users::has_admin).await?;
+        Ok::<_, DbError>(is_setup_unfinished(&settings.load_sources().await?, has_admin))
+    };
+    match load().await {
+        Ok(true) => SETUP_PATH.to_owned(),
+        Ok(false) => next,
         Err(error) => {
             tracing::warn!(%error, "failed to check whether the setup is finished");
             next
