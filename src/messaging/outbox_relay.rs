@@ -246,7 +246,7 @@ impl OutboxRelay {
     }
 
     async fn load_schedule(&self, now: Timestamp) -> Result<OutboxSchedule, DbError> {
-        if !self.parts.db.read_statement(outbox_schedule::has_waiting_messages).await? {
+        if !self.parts.db.read_without_snapshot(outbox_schedule::has_waiting_messages).await? {
             return Ok(OutboxSchedule::default());
         }
         let delays = self.parts.settings.current().lookup_delays;

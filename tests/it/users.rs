@@ -65,7 +65,7 @@ fn every_address_of_a_user_finds_the_user_at_the_shell() {
     let account = UserAddress::parse("pigeon:501").unwrap();
     let now = Timestamp::now();
     let linked = shell_access::visit_database(&cli.path("dialarr.db"), |conn| {
-        let sam = user_admin::find_user_id(conn, &PhoneNumber::parse(SAM).unwrap())?.unwrap();
+        let sam = user_admin::find_user_id(conn, PhoneNumber::parse(SAM).unwrap())?.unwrap();
         operator_links::link_address(conn, sam, &account, Actor::Shell, now)
     });
     assert_eq!(linked.unwrap(), LinkOutcome::Linked);
@@ -134,7 +134,7 @@ fn users_set_reports_and_changes_only_the_given_settings() {
 fn suspension_is_shown_and_lifted_at_the_shell() {
     let cli = household();
     let guesses = |conn: &mut Conn| {
-        let sam = user_admin::find_user_id(conn, &PhoneNumber::parse(SAM).unwrap())?.unwrap();
+        let sam = user_admin::find_user_id(conn, PhoneNumber::parse(SAM).unwrap())?.unwrap();
         let now = Timestamp::now();
         // A day in the future counts as today, so that midnight in between does not matter.
         let day = Day::from_timestamp(now + SignedDuration::from_hours(48), &TimeZone::UTC);

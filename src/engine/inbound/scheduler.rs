@@ -233,10 +233,12 @@ impl TurnScheduler {
         user: UserId,
         ended_turn: &mut Option<TurnId>,
     ) -> Result<NextWork, DbError> {
-        let load_work = move |conn: &mut Conn| inbound_messages::load_next_work(conn, user);
-        let Some(turn) = *ended_turn else { return self.0.db.read_statement(load_work).await };
-        let load = move |conn: &mut Conn| Ok((load_turn_stats(conn, turn), load_work(conn)?));
-        let (stats, work) = self.0.db.read(load).await?;
+        let turn = *ended_turn;
+        let load = move |conn: &mut Conn| {
+            let stats = turn.and_then(|turn| load_turn_stats(conn, turn));
+            Ok((stats, inbound_messages::load_next_work(conn, user)?))
+        };
+        let (stats, work) = self.0.db.read_without_snapshot(load).await?;
         *ended_turn = None;
         if let Some(stats) = stats {
             self.0.metrics.turn_ended(&stats);

@@ -327,8 +327,8 @@ impl Db {
         self.run_on_reader(|conn| transaction::read_snapshot(conn, work)).await
     }
 
-    /// Like [`Db::read`], for work of a single statement, which needs no transaction to read one snapshot.
-    pub async fn read_statement<R: Send + 'static>(
+    /// Like [`Db::read`], without a transaction: each statement of `work` reads a state of its own.
+    pub async fn read_without_snapshot<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
     ) -> Result<R, DbError> {

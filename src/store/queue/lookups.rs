@@ -4,12 +4,11 @@
 
 use std::time::Duration;
 
+use diesel::dsl;
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
-use super::outbox::{
-    DueMessage, DueMessageRow, NewOutboundMessage, OPEN, OutboxState, SendFailure, fail_message,
-};
+use super::outbox::{DueMessage, DueMessageRow, OPEN, OutboxState, SendFailure, fail_message};
 use super::outbox_events::{ChangedMessage, record_changed_messages};
 use crate::conversation::channel::Channel;
 use crate::conversation::channel_list::CHANNELS;
@@ -24,7 +23,7 @@ use crate::store::schema::{instance, outbox, turns};
 /// message is sent: a rare duplicate is better than a lost message, and a duplicate confirmation prompt does no harm.
 const LOOKUPS_BEFORE_SENDING: i64 = 3;
 /// Value of `lookups_left` for a message that needs lookups and has had none.
-const LOOKUPS_NOT_STARTED: i64 = LOOKUPS_BEFORE_SENDING + LOOKUPS_USED_UP;
+pub(super) const LOOKUPS_NOT_STARTED: i64 = LOOKUPS_BEFORE_SENDING + LOOKUPS_USED_UP;
 /// Value of `lookups_left` for a message whose lookups all failed: the message is sent anyway.
 const LOOKUPS_USED_UP: i64 = 1;
 /// Failure of a message that an earlier carrier account may have sent.
@@ -111,17 +110,15 @@ fn load_open_messages(conn: &mut Conn, channel: Channel) -> QueryResult<Vec<(Out
     Ok(of_channel.map(|(id, state, _)| (id, state)).collect())
 }
 
-/// Returns the value of `lookups_left` for a new message. Lookups are needed if the turn of the message started before
-/// this run, because a run that is missing from this database may have finished the turn and sent the message.
-pub(in crate::store) fn count_needed_lookups(
-    conn: &mut Conn,
-    message: &NewOutboundMessage,
-) -> QueryResult<i64> {
-    let Some(turn) = message.turn.filter(|_| !message.from.channel().is_shown()) else { return Ok(0) };
+/// Condition that the turn of a new message started before this run. The message is then looked up before it is sent,
+/// because a run that is missing from this database may have finished the turn and sent the message.
+#[dsl::auto_type]
+pub(super) fn is_turn_of_earlier_run(turn: Option<TurnId>) -> _ {
     let run_started_at = instance::table.select(instance::started_at).single_value();
-    let is_from_earlier_run: Option<bool> =
-        turns::table.find(turn).select(turns::created_at.nullable().lt(run_started_at)).first(conn)?;
-    Ok(if is_from_earlier_run == Some(true) { LOOKUPS_NOT_STARTED } else { 0 })
+    turns::table
+        .filter(turns::id.nullable().eq(turn))
+        .select(turns::created_at.nullable().lt(run_started_at))
+        .single_value()
 }
 
 /// Claims a message for a lookup before it is sent; `None` if the message needs no lookup now. An interrupted or failed

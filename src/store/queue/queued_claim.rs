@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::callbacks::CallbackToken;
-use super::lookups;
+use super::lookups::{self, LOOKUPS_NOT_STARTED};
 use super::outbox::{NewOutboundMessage, OPEN, OutboundKind, OutboxState};
 use super::outbox_events::{ChangedMessage, record_changed_messages};
 use crate::conversation::transcript::{OutboxId, UserStatus};
@@ -32,17 +32,20 @@ impl FirstState {
         send_at: Timestamp,
         now: Timestamp,
     ) -> QueryResult<Self> {
-        let lookups_left = lookups::count_needed_lookups(conn, message)?;
         let is_answer = match message.kind {
             OutboundKind::Reply | OutboundKind::ConfirmPrompt => message.media.is_none(),
             // Prompts and quiet hours hold notifications back.
             OutboundKind::Notice => false,
         };
-        let may_be_claimed =
-            is_answer && send_at <= now && lookups_left == 0 && recording::may_claim_messages();
-        Ok(match may_be_claimed && is_next_message(conn, message)? {
-            true => Self::Claimed(CallbackToken::random()),
-            false => Self::Queued { lookups_left },
+        let may_be_claimed = is_answer && send_at <= now && recording::may_claim_messages();
+        let check = SendCheck::load(conn, message)?;
+        let is_shown = message.from.channel().is_shown();
+        Ok(match check {
+            SendCheck { is_from_earlier_run: true, .. } if !is_shown => {
+                Self::Queued { lookups_left: LOOKUPS_NOT_STARTED }
+            }
+            SendCheck { is_next: true, .. } if may_be_claimed => Self::Claimed(CallbackToken::random()),
+            SendCheck { .. } => Self::Queued { lookups_left: 0 },
         })
     }
 }
@@ -56,24 +59,43 @@ pub fn release_message(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryRe
     record_changed_messages(conn, changed, now)
 }
 
-/// Returns whether the user may be sent the message, and no earlier message to the user is open.
-fn is_next_message(conn: &mut Conn, message: &NewOutboundMessage) -> QueryResult<bool> {
-    let open_messages = outbox::table.filter(OPEN.and(outbox::user_id.eq(message.user)));
-    let address_opted_out = user_addresses::table
-        .filter(user_addresses::id.nullable().eq(message.address))
-        .select(user_addresses::opted_out_at.is_not_null())
-        .single_value();
-    let (status, address_opted_out, user_opted_out, has_open_messages): (
-        UserStatus,
-        Option<bool>,
-        bool,
-        bool,
-    ) = users::table
-        .find(message.user)
-        .select((users::status, address_opted_out, addresses::is_opted_out(), exists(open_messages)))
-        .first(conn)?;
-    let is_opted_out = address_opted_out.unwrap_or(user_opted_out);
-    Ok(status != UserStatus::Blocked && !is_opted_out && !has_open_messages)
+/// What decides how a new message is sent.
+struct SendCheck {
+    /// True if a run that is missing from this database may have sent the message.
+    is_from_earlier_run: bool,
+    /// True if the user may be sent the message, and no earlier message to the user is open.
+    is_next: bool,
+}
+
+impl SendCheck {
+    fn load(conn: &mut Conn, message: &NewOutboundMessage) -> QueryResult<Self> {
+        let open_messages = outbox::table.filter(OPEN.and(outbox::user_id.eq(message.user)));
+        let address_opted_out = user_addresses::table
+            .filter(user_addresses::id.nullable().eq(message.address))
+            .select(user_addresses::opted_out_at.is_not_null())
+            .single_value();
+        let (status, address_opted_out, user_opted_out, has_open_messages, is_from_earlier_run): (
+            UserStatus,
+            Option<bool>,
+            bool,
+            bool,
+            Option<bool>,
+        ) = users::table
+            .find(message.user)
+            .select((
+                users::status,
+                address_opted_out,
+                addresses::is_opted_out(),
+                exists(open_messages),
+                lookups::is_turn_of_earlier_run(message.turn),
+            ))
+            .first(conn)?;
+        let is_opted_out = address_opted_out.unwrap_or(user_opted_out);
+        Ok(Self {
+            is_from_earlier_run: is_from_earlier_run == Some(true),
+            is_next: status != UserStatus::Blocked && !is_opted_out && !has_open_messages,
+        })
+    }
 }
 
 #[cfg(test)]
