@@ -48,6 +48,7 @@ use crate::tools::registry::ToolRegistry;
 use crate::web::auth::{ConsoleAccess, PasswordError};
 use crate::web::console_state::ConsoleState;
 use crate::web::health::HealthChecker;
+use crate::web::posters::PosterCache;
 use crate::web::stream_limit::StreamLimit;
 use crate::web::{WebhookSettings, WebhookState};
 
@@ -266,6 +267,7 @@ impl App {
             access,
             stop: stop.clone(),
             streams: StreamLimit::default(),
+            posters: PosterCache::new(db.folder().join("posters")),
             metrics,
             health,
             connection_tester,

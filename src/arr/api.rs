@@ -194,6 +194,16 @@ impl ApiClient {
         }
     }
 
+    /// Fetches a file of at most `max_bytes`. Returns `None` if there is none.
+    pub(super) async fn get_file(&self, path: &str, max_bytes: u64) -> Result<Option<Bytes>, ArrError> {
+        let bounds = ResponseBounds::for_whole_response(READ_TIMEOUT, max_bytes);
+        let call = ApiCall { method: Method::GET, path, query: &[], body: None, bounds };
+        match self.read_bytes(&call).await {
+            Err(ArrError::NotFound) => Ok(None),
+            result => result.map(Some),
+        }
+    }
+
     /// Fetches the catalog hits for `term`.
     pub(super) async fn get_lookup<W, T>(&self, path: &str, term: &str) -> Result<Vec<T>, ArrError>
     where

@@ -1,9 +1,13 @@
-//! Poster URLs of movies and series from the catalog.
+//! Poster URLs of movies and series from the catalog, and the poster images of the library.
 
+use bytes::Bytes;
 use serde::Deserialize;
 
 use super::ArrError;
 use super::common_api::CommonApi;
+
+/// Maximum size of a poster image.
+const MAX_POSTER_BYTES: u64 = 300_000;
 
 /// Title, year and poster of a catalog entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +33,14 @@ impl CommonApi<'_> {
         let hits: Vec<CatalogPoster> =
             self.0.get_lookup::<PosterLookup, _>("series/lookup", &format!("tvdb:{tvdb}")).await?;
         Ok(hits.into_iter().find(|hit| hit.catalog_id == tvdb))
+    }
+}
+
+impl CommonApi<'_> {
+    /// Fetches the poster of a title in the library as an image of 250 pixels width; `None` if there is none. Its type is
+    /// not checked.
+    pub async fn fetch_poster_image(self, id: i64) -> Result<Option<Bytes>, ArrError> {
+        self.0.get_file(&format!("mediacover/{id}/poster-250.jpg"), MAX_POSTER_BYTES).await
     }
 }
 

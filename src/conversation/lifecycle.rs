@@ -36,12 +36,12 @@ pub fn choose_slot(open: Option<OpenConversation>, idle: SignedDuration, now: Ti
     }
 }
 
-/// Formats the name of an open conversation, its start time: `Nov 20, 2026 21:04`.
-pub fn format_conversation_name(started_at: Timestamp, zone: &TimeZone) -> String {
+/// Formats the name of a conversation without words, its start time: `Nov 20, 2026 21:04`.
+pub fn format_start_name(started_at: Timestamp, zone: &TimeZone) -> String {
     started_at.to_zoned(zone.clone()).strftime("%b %-d, %Y %H:%M").to_string()
 }
 
-/// Formats the name of an ended conversation: the beginning of its first message.
+/// Formats the name of a conversation: the beginning of its first message.
 pub fn format_topic(first_text: &str) -> Option<String> {
     let line = first_text.split_whitespace().collect::<Vec<_>>().join(" ");
     let plain = message_format::format_for_sms(&line, message_format::EmojiPolicy::Remove);

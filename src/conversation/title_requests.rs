@@ -194,6 +194,15 @@ impl RequestedTitle {
     }
 }
 
+/// Formats the notification of a user whose request the operator has declined.
+pub fn format_declined(title: &RequestedTitle, reason: Option<&str>) -> String {
+    let name = title.format_name();
+    match reason {
+        Some(reason) => format!("Your request for {name} was declined: {reason}"),
+        None => format!("Your request for {name} was declined."),
+    }
+}
+
 /// Formats `season 2`, `seasons 1 and 2`, `the specials`, `season 4 and the specials`.
 pub fn format_season_list(seasons: &[u32]) -> String {
     let numbers: Vec<String> = seasons.iter().filter(|number| **number > 0).map(u32::to_string).collect();

@@ -44,6 +44,7 @@ use notifications::season_checker::SeasonChecker;
 use operator::answers::AnswerActions;
 use operator::conversations::ConversationActions;
 use operator::decisions::OperatorDecisions;
+use operator::library::LibraryActions;
 use operator::turns::TurnActions;
 use routing::turn_start::TurnStarter;
 use stream::hub::Hub;
@@ -73,6 +74,7 @@ pub struct Engine {
     pub conversation_actions: ConversationActions,
     pub turn_actions: TurnActions,
     pub answer_actions: AnswerActions,
+    pub library: LibraryActions,
     pub moved_servers: MovedServers,
     clock_steps: ClockStepAdoption,
     parts: EngineParts,
@@ -108,6 +110,7 @@ impl Engine {
             conversation_actions: ConversationActions::new(parts, scheduler.clone(), admission.clone()),
             turn_actions: TurnActions::new(parts, scheduler.clone()),
             answer_actions: AnswerActions::new(parts, answer_stored),
+            library: LibraryActions::new(parts),
             moved_servers: MovedServers::new(parts),
             admission,
             scheduler,

@@ -262,7 +262,7 @@ pub(super) fn format_download(download: &Download) -> String {
     }
 }
 
-fn format_state(state: &DownloadState) -> String {
+pub(super) fn format_state(state: &DownloadState) -> String {
     match state {
         DownloadState::Downloading => "downloading".to_owned(),
         DownloadState::Queued => "waiting in line".to_owned(),
@@ -281,7 +281,7 @@ fn state_with_reason(state: &str, reason: &str) -> String {
 }
 
 /// Returns the progress in whole percent. The value is 100 only when nothing is left.
-fn percent_done(download: &Download) -> u8 {
+pub(super) fn percent_done(download: &Download) -> u8 {
     if download.size_bytes <= 0.0 {
         return 0;
     }
@@ -291,7 +291,7 @@ fn percent_done(download: &Download) -> u8 {
     percent.floor().clamp(0.0, 100.0) as u8
 }
 
-fn format_time_left(left: Duration) -> String {
+pub(super) fn format_time_left(left: Duration) -> String {
     let minutes = left.as_secs().div_ceil(60).max(1);
     match (minutes / 60, minutes % 60) {
         (0, minutes) => format!("{minutes} min"),

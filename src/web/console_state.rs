@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::auth::ConsoleAccess;
 use super::health::HealthChecker;
+use super::posters::PosterCache;
 use super::stream_limit::StreamLimit;
 use crate::clock::Clock;
 use crate::connections::states::ConnectionStates;
@@ -28,6 +29,7 @@ pub struct ConsoleState {
     /// Token that ends the streams, so that the listener can close.
     pub stop: CancellationToken,
     pub streams: StreamLimit,
+    pub posters: PosterCache,
     pub metrics: Metrics,
     pub health: HealthChecker,
     /// Connection tests of the health page.

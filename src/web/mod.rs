@@ -13,6 +13,7 @@ pub mod http_server;
 mod idle_connections;
 mod lingering;
 mod metrics;
+pub mod posters;
 mod problem;
 pub mod sse;
 mod sse_events;
@@ -48,8 +49,9 @@ use crate::store::database::db::Db;
 use crate::store::queue::delivery_reports::AcceptancePolicy;
 use console::health as health_page;
 use console::{
-    assets, audit, conversation, deliveries, facts, home, keys, memory, settings, setup_assistant,
-    setup_texting, setup_webhooks, sign_in, spend, user, user_addresses, user_settings, users,
+    assets, audit, conversation, deliveries, facts, home, keys, library, memory, more, requests, settings,
+    setup_assistant, setup_texting, setup_webhooks, sign_in, spend, user, user_addresses, user_settings,
+    users,
 };
 use console_state::ConsoleState;
 use health::HealthChecker;
@@ -104,11 +106,16 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/assets/style.css", get(assets::serve_style))
         .route("/assets/live.js", get(assets::serve_script))
         .route("/assets/icon.svg", get(assets::serve_icon))
+        .route("/assets/icon-192.png", get(assets::serve_small_icon))
+        .route("/assets/icon-512.png", get(assets::serve_large_icon))
+        .route("/assets/apple-touch-icon.png", get(assets::serve_touch_icon))
+        .route("/assets/manifest.webmanifest", get(assets::serve_manifest))
         .route("/sign-in", get(sign_in::show_sign_in).post(sign_in::submit_password))
         .route(auth::LINK_PATH, get(sign_in::show_link).post(sign_in::use_link))
         .route("/sign-out", post(sign_in::sign_out))
         .route("/", get(home::page::show_home))
         .route("/live", get(home::live::follow_home))
+        .route("/more", get(more::show_more))
         .route("/conversations", get(conversation::list::list_conversations))
         .route("/conversations/new", post(conversation::actions::begin_test_conversation))
         .route("/conversations/{id}", get(conversation::page::show_conversation))
@@ -130,8 +137,14 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/metrics", get(metrics::show_metrics))
         .route("/health", get(health::report_liveness))
         .route("/resume", post(home::actions::resume_from_pause))
-        .route("/wishes/{id}/approve", post(home::actions::approve_removal))
-        .route("/wishes/{id}/deny", post(home::actions::deny_removal))
+        .route("/wishes/{id}/approve", post(requests::approve_removal))
+        .route("/wishes/{id}/deny", post(requests::deny_removal))
+        .route("/requests", get(requests::show_requests))
+        .route("/requests/{id}/decline", post(requests::decline_request))
+        .route("/library", get(library::show_library))
+        .route("/library/search", post(requests::search_again))
+        .route("/library/delete", post(library::request_deletion))
+        .route("/posters/{instance}/{id}", get(posters::show_poster))
         .route("/users", get(users::show_users))
         .route("/users/admin-code", post(users::create_admin_code))
         .route("/users/{id}", get(user::show_user))
@@ -158,6 +171,7 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/memory/{id}/forget", post(memory::forget_answer))
         .route("/audit", get(audit::show_audit))
         .route("/health-checks", get(health_page::show_health).post(health_page::check_connection))
+        .fallback(console::show_not_found)
         // The layers that follow apply to the routes above them, and only to those.
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
         .layer(RequestBodyDeadlineLayer::new(MAX_FORM_TIME))

@@ -3,7 +3,7 @@
 import { check, faults, inspect, person, runSteps } from "./window.mjs";
 
 const { BASE, SWITCHES, PASSWORD, STORY, RIDDLE } = process.env;
-const PAGES = ["/", "/conversations", "/users", "/users/1", "/users/2", "/users/1/merge?from=2", "/deliveries", "/spend", "/memory", "/health-checks",
+const PAGES = ["/", "/conversations", "/requests", "/library", "/more", "/nothing-here", "/users", "/users/1", "/users/2", "/users/1/merge?from=2", "/deliveries", "/spend", "/memory", "/health-checks",
   "/audit", "/settings", "/keys"];
 
 async function signIn({ page }) {
@@ -154,7 +154,7 @@ async function useConsole(size, scheme, title) {
 async function lookAround(who) {
   for (const path of PAGES) {
     const response = await who.page.goto(`${BASE}${path}`);
-    check(response.status() === 200, `${who.name}: ${path} answers ${response.status()}`);
+    check(response.status() === (path === "/nothing-here" ? 404 : 200), `${who.name}: ${path} answers ${response.status()}`);
     await inspect(who, path === "/" ? "home" : path.slice(1).replace(/\W/g, "-"));
   }
 }

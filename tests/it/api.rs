@@ -55,7 +55,7 @@ async fn message_by_api_is_answered_by_api_only() {
         "lifecycle": {
             "is_new_conversation": false,
             "conversation_id": 1,
-            "conversation_name": "Nov 20, 2026 21:04",
+            "conversation_name": "hello",
             "started_at": "2026-11-20T21:04:01.000Z",
         },
         "turn": { "id": 2, "state": "COMPLETED" },

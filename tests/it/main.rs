@@ -86,6 +86,7 @@ mod stream;
 mod texts;
 mod threads;
 mod tidy;
+mod title_pages;
 mod tools;
 mod turns;
 mod unanswered;

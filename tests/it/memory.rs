@@ -446,7 +446,9 @@ async fn operator_erases_an_answer_for_everyone() {
     assert_eq!(looks().await, 1);
 
     let mut browser = app.browser().await;
-    assert!(browser.get("/memory").await.text().contains("Shared answers where do i watch it"));
+    assert!(
+        browser.get("/memory").await.text().contains("Answers that everyone may get where do i watch it")
+    );
     let location = browser.submit("/memory/1/forget", &[]).await.location.unwrap();
     let page = browser.get(&location).await.text();
     assert!(page.contains("Removed from memory.") && !page.contains("watch"), "{page}");

@@ -11,7 +11,8 @@ use crate::harness::{ANN, BOB, Has, TestApp};
 
 const SAM: &str = "+15550100009";
 const HOSTILE: &str = "<script>alert(1)</script> \"><img src=x onerror=alert(1)> \u{202e}txet";
-const PAGES: [&str; 7] = ["/", "/users", "/users/1", "/deliveries", "/spend", "/memory", "/audit"];
+const PAGES: [&str; 9] =
+    ["/", "/users", "/users/1", "/deliveries", "/spend", "/memory", "/audit", "/requests", "/library"];
 
 /// Starts after Sam gave a name, without a decision.
 async fn app_with_sam_at_the_door() -> TestApp {
@@ -290,8 +291,8 @@ async fn audit_page_describes_and_links_each_entry() {
         &[
             "You, in the console painted over The household colours: red blue title: <b>",
             "You, in the console Approved a deletion Request from Bob",
-            "Ann Deleted remove media, in Nov 20, 2026 21:04 : Dune (2021) delete files: yes instance: radarr size: 21.4 GB",
-            "Bob Asked the admins to delete request removal, in Nov 20, 2026 21:04 : Dune (2021)",
+            "Ann Deleted remove media, in approve 4747 : Dune (2021) delete files: yes instance: radarr size: 21.4 GB",
+            "Bob Asked the admins to delete request removal, in delete Dune : Dune (2021)",
             "You, at the shell Created a sign-in link The console",
         ],
     );
@@ -319,7 +320,7 @@ async fn each_change_is_one_audit_row_with_its_target() {
         ]
     );
     let page = app.browser().await.get("/audit").await;
-    let place = "add movie, in Nov 20, 2026 21:04";
+    let place = "add movie, in add heat";
     check_text(
         &page,
         &[
@@ -558,7 +559,7 @@ async fn asset_urls_contain_the_version() {
 async fn memory_page_shows_retention_periods() {
     let app = TestApp::start_without_model().await;
     let page = app.browser().await.get("/memory").await;
-    check_text(&page, &["Message texts and replies 365 days", "Answers that can be found 0"]);
+    check_text(&page, &["Message texts and replies 365 days", "Answers it remembers 0"]);
 }
 
 #[tokio::test]
@@ -571,7 +572,7 @@ async fn memory_page_counts_stored_answers_and_facts() {
     app.app().engine.indexer.index_due_answers().await.unwrap();
     app.sms("where do I watch it").await;
     let page = app.browser().await.get("/memory").await;
-    let counted = ["Answers that can be found 2", "Waiting for indexing 1", "Facts about users 1"];
+    let counted = ["Answers it remembers 2", "New answers 1", "Facts about people 1"];
     check_text(&page, &counted);
     check_text(&page, &["Recipient 2", "hashing-256/256 1"]);
 }

@@ -6,11 +6,12 @@ use std::path::Path;
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::rate_limit::RateLimit;
 use dialarr::conversation::stream_events::EventSeq;
-use dialarr::conversation::transcript::{ConversationId, PhoneNumber};
+use dialarr::conversation::transcript::{ConversationId, MediaKind, PhoneNumber};
 use dialarr::messaging::twilio::fake::FakeDelivery;
 use dialarr::store::Conn;
 use dialarr::store::console::conversations::{self, ConversationFilter as Listing};
 use dialarr::store::console::deliveries::DeliveryFilter;
+use dialarr::store::console::requests::{self, RequestFilter};
 use dialarr::store::console::search::{self, SearchCursor, SearchQuery};
 use dialarr::store::console::{
     NEWEST, attention, audit, conversation, deliveries, message_counts, usage, user_details,
@@ -156,7 +157,6 @@ async fn looks_at_every_page(world: &World) {
                 conversations::load_conversation_summaries(conn, which, before)?;
             }
             conversations::load_user_conversations(conn, ann, before, 1)?;
-            user_details::load_user_title_requests(conn, ann, before, 1)?;
             for which in [
                 DeliveryFilter::All,
                 DeliveryFilter::Waiting,
@@ -165,6 +165,10 @@ async fn looks_at_every_page(world: &World) {
             ] {
                 deliveries::load_delivery_summaries(conn, which, before, 1)?;
             }
+            for which in [RequestFilter::All, RequestFilter::Waiting, RequestFilter::By(ann)] {
+                requests::load_request_summaries(conn, which, before, 1)?;
+            }
+            requests::load_requesters(conn, &[("radarr".to_owned(), MediaKind::Movie, 949)])?;
             for kind in [None, Some("write")] {
                 audit::load_audit_entries(conn, kind, before, 1)?;
             }

@@ -245,7 +245,7 @@ async fn ended_conversation_is_reopened_and_continued() {
     app.sms("second things").await;
     let mut browser = app.browser().await;
     let ended = browser.get("/conversations/1").await.text();
-    assert!(ended.starts_with("first things With") && ended.contains("ended by the user"), "{ended}");
+    assert!(ended.contains(": first things Since") && ended.contains("ended by the user"), "{ended}");
 
     let opened = browser.submit("/conversations/1/reopen", &[]).await;
     assert_eq!(opened.location.as_deref(), Some("/conversations/1?flash=reopened#tail"));

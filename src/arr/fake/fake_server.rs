@@ -8,6 +8,7 @@ use serde_json::json;
 use super::activity::{FakeDownload, HistoryFixture, download};
 use super::connect_api::ConnectEntries;
 use super::media_fixtures::FakeTitle;
+use super::posters::FakePoster;
 use super::request_guard::{RequestFault, RequestGuard};
 use super::responses::{RequestQuery, ValidationFailure};
 use super::search::{is_same_title, split_year};
@@ -83,6 +84,7 @@ pub struct FakeLibraryState<D> {
     pub(super) added: Vec<(i64, String)>,
     pub(super) removed: Vec<i64>,
     pub(super) connect_entries: ConnectEntries,
+    pub(super) poster: FakePoster,
     pub(super) clock: Clock,
     last_id: i64,
 }
@@ -139,10 +141,16 @@ impl<D: Clone> FakeServer<D> {
             added: Vec::new(),
             removed: Vec::new(),
             connect_entries: ConnectEntries::default(),
+            poster: FakePoster::default(),
             clock,
             last_id: 0,
         };
         Self { identity, guard: RequestGuard::new(identity), state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Sets the response to requests for posters.
+    pub fn set_poster(&self, poster: FakePoster) {
+        self.lock_state().poster = poster;
     }
 
     /// Returns the API key that the server requires.

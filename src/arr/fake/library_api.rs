@@ -2,13 +2,15 @@
 
 use axum::Router;
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, LOCATION};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::Value;
 
 use super::fake_server::{FakeLibraryState, FakeServer, ServerIdentity};
 use super::media_fixtures::FakeTitle;
+use super::posters::FakePoster;
 use super::release_search::ReleaseSearch;
 use super::request_guard::in_process;
 use super::responses::{
@@ -63,6 +65,7 @@ impl<D: LibraryKind> FakeServer<D> {
             .route(&format!("{titles}/{{id}}"), get(get_title::<D>).delete(delete_title::<D>))
             .route(&format!("/history{titles}"), get(title_history::<D>))
             .route("/history/since", get(history_since::<D>))
+            .route("/mediacover/{id}/{file}", get(get_poster::<D>))
             .with_state(self.clone())
             .merge(D::kind_routes(self.clone()))
             .merge(activity_api::routes(self.clone()))
@@ -97,6 +100,23 @@ async fn list_titles<D: LibraryKind>(
     let state = fake.lock_state();
     let found = state.library.iter().filter(|title| catalog_id.is_none_or(|id| title.catalog_id == id));
     ok_response(found.map(|title| D::library_title_json(&state, title)).collect())
+}
+
+async fn get_poster<D: LibraryKind>(
+    State(fake): State<FakeServer<D>>,
+    Path((id, _file)): Path<(i64, String)>,
+) -> Response {
+    let state = fake.lock_state();
+    if state.title(id).is_none() {
+        return not_found();
+    }
+    let FakePoster { status, content_type, location, body } = state.poster.clone();
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, [(CONTENT_TYPE, content_type)], body).into_response();
+    if let Some(location) = location {
+        response.headers_mut().insert(LOCATION, HeaderValue::from_static(location));
+    }
+    response
 }
 
 async fn get_title<D: LibraryKind>(State(fake): State<FakeServer<D>>, Path(id): Path<String>) -> Response {

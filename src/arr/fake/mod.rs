@@ -13,6 +13,7 @@ mod library_api;
 pub mod media_fixtures;
 mod movie_api;
 mod movie_json;
+pub mod posters;
 pub mod radarr;
 mod release_search;
 mod request_guard;

@@ -94,8 +94,12 @@ pub fn format_removal_request(requester: &str, item: &DeletionTarget, code: &str
 }
 
 /// Formats the message to the member whose removal request an admin denied.
-pub fn format_removal_denied(item: &DeletionTarget) -> String {
-    format!("An admin decided to keep {}.", format_target_name(item))
+pub fn format_removal_denied(item: &DeletionTarget, reason: Option<&str>) -> String {
+    let name = format_target_name(item);
+    match reason {
+        Some(reason) => format!("An admin decided to keep {name}: {reason}"),
+        None => format!("An admin decided to keep {name}."),
+    }
 }
 
 /// Formats the message to the member whose removal request expired.

@@ -80,7 +80,10 @@ impl InboundEvent {
         match self.origin {
             MessageOrigin::Sender => self.channel.is_remote(),
             MessageOrigin::ApiKey(_) => true,
-            MessageOrigin::TestUser | MessageOrigin::Button | MessageOrigin::Session => false,
+            MessageOrigin::TestUser
+            | MessageOrigin::Button
+            | MessageOrigin::Operator
+            | MessageOrigin::Session => false,
         }
     }
 }

@@ -12,6 +12,8 @@ pub enum MessageOrigin {
     TestUser,
     /// A button that the operator pressed.
     Button,
+    /// The operator, in the name of a user. The text confirms nothing, is no command, and is not the user's own words.
+    Operator,
     /// A program, with the API key of this id.
     ApiKey(i64),
     /// A call of the API by a browser that is signed in to the console.
@@ -20,6 +22,8 @@ pub enum MessageOrigin {
 
 /// Prefix of the ids of messages that a button created.
 pub const BUTTON_PREFIX: &str = "button:";
+/// Prefix of the ids of texts that the operator wrote in the name of a user.
+pub const OPERATOR_PREFIX: &str = "operator:";
 const TEST_USER_PREFIX: &str = "typed:";
 const API_KEY_PREFIX: &str = "api:key-";
 const SESSION_PREFIX: &str = "api:console:";
@@ -32,6 +36,7 @@ impl MessageOrigin {
             Self::Sender => suffix.to_owned(),
             Self::TestUser => format!("{TEST_USER_PREFIX}{suffix}"),
             Self::Button => format!("{BUTTON_PREFIX}{suffix}"),
+            Self::Operator => format!("{OPERATOR_PREFIX}{suffix}"),
             Self::ApiKey(key) => format!("{API_KEY_PREFIX}{key}:{suffix}"),
             Self::Session => format!("{SESSION_PREFIX}{suffix}"),
         }
@@ -44,6 +49,9 @@ impl MessageOrigin {
         }
         if id.starts_with(BUTTON_PREFIX) {
             return Self::Button;
+        }
+        if id.starts_with(OPERATOR_PREFIX) {
+            return Self::Operator;
         }
         if id.starts_with(SESSION_PREFIX) {
             return Self::Session;
@@ -60,9 +68,13 @@ mod tests {
 
     #[test]
     fn message_id_identifies_its_origin_only_in_the_console() {
-        for origin in
-            [MessageOrigin::TestUser, MessageOrigin::Button, MessageOrigin::ApiKey(7), MessageOrigin::Session]
-        {
+        for origin in [
+            MessageOrigin::TestUser,
+            MessageOrigin::Button,
+            MessageOrigin::Operator,
+            MessageOrigin::ApiKey(7),
+            MessageOrigin::Session,
+        ] {
             let id = origin.to_message_id("button:api:key-9:x");
             assert_eq!(MessageOrigin::from_message_id(channel_list::CONSOLE, &id), origin);
             assert_eq!(MessageOrigin::from_message_id(channel_list::TWILIO, &id), MessageOrigin::Sender);

@@ -44,6 +44,7 @@ impl OpenPrompt {
         // A button in the console belongs to one prompt, regardless of later messages.
         let is_for_this_prompt = !self.was_followed || event.origin == MessageOrigin::Button;
         is_direct
+            && event.origin != MessageOrigin::Operator
             && event.authority.may_act()
             && has_same_channel
             && has_same_address

@@ -300,6 +300,9 @@ fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
     if let Some(reason) = stale_reason(event, context.resumed_at) {
         return Route::Stale(reason);
     }
+    if event.origin == MessageOrigin::Operator {
+        return route_operator_text(context, event);
+    }
     let is_button = event.origin == MessageOrigin::Button;
     if is_button
         && context.user.rights.role == UserRole::Admin
@@ -313,6 +316,19 @@ fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
         None if is_blank && context.over_limit => Route::RateLimited,
         None if is_blank => Route::MediaOnly,
         None => route_without_prompt(context, event),
+    }
+}
+
+/// Routes a text that the operator wrote in a user's name. Whatever its words, it answers no prompt and is no command.
+fn route_operator_text(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
+    match keyword_grammar::parse_command(&event.body) {
+        Some(TextCommand::Status | TextCommand::Upcoming) => Route::Turn(Responder::Keyword),
+        Some(TextCommand::Number(_)) => route_plain_message(context, event),
+        Some(_) => Route::Commands,
+        None => match route_request(context, event) {
+            route @ Route::Turn(_) => route,
+            _ => Route::Turn(Responder::Model),
+        },
     }
 }
 

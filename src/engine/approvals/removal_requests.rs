@@ -19,12 +19,18 @@ pub(crate) fn outcome_notification_key(request: i64) -> String {
     format!("approval:{request}:done")
 }
 
+/// Author of the denial of a removal request, with the reason that the member gets.
+pub(crate) struct Denial<'a> {
+    pub(crate) actor: Actor,
+    pub(crate) reason: Option<&'a str>,
+}
+
 /// Denies a removal request. The title remains, and the member is notified. `senders` are used
 /// from if the member has not texted yet.
 pub(crate) fn deny_request(
     conn: &mut Conn,
     request: &Approval,
-    actor: Actor,
+    Denial { actor, reason }: Denial<'_>,
     senders: &Senders,
     now: Timestamp,
 ) -> QueryResult<SettleApprovalOutcome> {
@@ -40,12 +46,15 @@ pub(crate) fn deny_request(
         &NewAuditEntry { actor, kind: "deny_deletion", subject, detail: json!({}) },
         now,
     )?;
+    if request.is_by_operator {
+        return Ok(SettleApprovalOutcome::Settled);
+    }
     let member = users::load_user(conn, request.user)?;
     let key = format!("approval:{}:denied", request.id);
     let address = ReplyAddress::load_for_user(conn, &member, senders)?;
     outbox::queue_message_once(
         conn,
-        &address.notification_message(&key, &deletion_messages::format_removal_denied(item)),
+        &address.notification_message(&key, &deletion_messages::format_removal_denied(item, reason)),
         now,
     )?;
     Ok(SettleApprovalOutcome::Settled)

@@ -1,5 +1,5 @@
-//! Operator actions in conversations: starting a test conversation, reopening an ended one, and answering a
-//! confirmation prompt in its user's name.
+//! Operator actions in conversations: starting a test conversation, reopening an ended one, answering a confirmation prompt
+//! in its user's name, and writing to a user or in a user's name.
 
 use std::sync::Arc;
 
@@ -8,14 +8,17 @@ use serde_json::json;
 
 use crate::clock::Clock;
 use crate::conversation::channel_list;
+use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::lifecycle;
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::transcript::{Address, ConversationId, UserAddress, UserId, UserStatus};
+use crate::conversation::transcript::{Address, ConversationId, User, UserAddress, UserId, UserStatus};
 use crate::engine::inbound::admission::Admission;
 use crate::engine::inbound::scheduler::TurnScheduler;
 use crate::engine::parts::{EngineParts, LiveParts};
+use crate::engine::reply_address::ReplyAddress;
+use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::confirmation::pending_lookup::{self, AnswerablePrompt};
@@ -23,6 +26,7 @@ use crate::store::conversation::conversations::{self, ConversationRef, EndReason
 use crate::store::database::db::{Db, DbError};
 use crate::store::people::{test_users, users};
 use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy};
+use crate::store::queue::outbox;
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult};
 
@@ -43,6 +47,23 @@ pub enum OperatorMessageOutcome {
     Admitted,
     /// The conversation is not the open conversation of a test user, so no message may be sent in it.
     NotOpen,
+}
+
+/// Text that the operator wrote in a conversation, with an idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperatorText {
+    pub body: String,
+    pub key: String,
+}
+
+/// Outcome of writing to a user or in a user's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperatorTextOutcome {
+    Stored,
+    /// The conversation has ended.
+    Ended,
+    /// The user is not active, has opted out, or is a test user.
+    NotReachable,
 }
 
 /// Outcome of reopening a conversation.
@@ -81,12 +102,13 @@ pub struct ConversationActions {
     live: LiveParts,
     scheduler: TurnScheduler,
     admission: Arc<Admission>,
+    outbox: OutboxSignal,
 }
 
 impl ConversationActions {
     pub(crate) fn new(parts: &EngineParts, scheduler: TurnScheduler, admission: Arc<Admission>) -> Self {
-        let EngineParts { db, clock, live, .. } = parts.clone();
-        Self { db, clock, live, scheduler, admission }
+        let EngineParts { db, clock, live, outbox, .. } = parts.clone();
+        Self { db, clock, live, scheduler, admission, outbox }
     }
 
     /// Starts an empty conversation of a test user who has no open conversation.
@@ -103,13 +125,8 @@ impl ConversationActions {
                 detail: json!({}),
             };
             audit::record_change(conn, &entry, now)?;
-            conversations::start_conversation(
-                conn,
-                user,
-                &lifecycle::format_conversation_name(now, &zone),
-                now,
-            )
-            .map(TestConversationOutcome::Started)
+            conversations::start_conversation(conn, user, &lifecycle::format_start_name(now, &zone), now)
+                .map(TestConversationOutcome::Started)
         };
         self.db.write(start).await
     }
@@ -150,6 +167,72 @@ impl ConversationActions {
         })
     }
 
+    /// Sends a text to the user of a conversation, marked as coming from the household.
+    pub async fn write_to_user(
+        &self,
+        id: ConversationId,
+        text: OperatorText,
+    ) -> Result<OperatorTextOutcome, DbError> {
+        let (settings, now) = (self.live.settings(), self.clock.now());
+        let queue = move |conn: &mut Conn| {
+            let Some((user, _)) = load_reachable_user(conn, id)? else {
+                return Ok(OperatorTextOutcome::NotReachable);
+            };
+            let entry = NewAuditEntry {
+                actor: Actor::Console,
+                kind: "write_to",
+                subject: AuditSubject::User(user.id),
+                detail: json!({ "conversation": id.0 }),
+            };
+            let address = ReplyAddress::load_for_user(conn, &user, &settings.senders)?;
+            let message = address.notification_message(
+                &format!("household:{}", text.key),
+                &format!("From the household: {}", text.body),
+            );
+            // A form that is sent twice is one message.
+            if !outbox::is_message_queued(conn, &message.key)? {
+                outbox::queue_message(conn, &message, now)?;
+                audit::record_change(conn, &entry, now)?;
+            }
+            Ok(OperatorTextOutcome::Stored)
+        };
+        let outcome = self.db.write(queue).await?;
+        self.outbox.notify();
+        Ok(outcome)
+    }
+
+    /// Admits a text in the name of the user of an open conversation. It is answered in the console only.
+    pub async fn write_as_user(
+        &self,
+        id: ConversationId,
+        text: OperatorText,
+    ) -> Result<OperatorTextOutcome, DbError> {
+        let now = self.clock.now();
+        let load = move |conn: &mut Conn| {
+            let found = load_reachable_user(conn, id)?;
+            if let Some((_, ConversationRef { is_ended: false, .. })) = &found {
+                // The operator writes in this conversation, so it continues even after the idle timeout.
+                conversations::record_activity(conn, id, now)?;
+            }
+            Ok(found)
+        };
+        let Some((user, conversation)) = self.db.write(load).await? else {
+            return Ok(OperatorTextOutcome::NotReachable);
+        };
+        if conversation.is_ended {
+            return Ok(OperatorTextOutcome::Ended);
+        }
+        let Some(address) = user.address else { return Ok(OperatorTextOutcome::NotReachable) };
+        let message = ReceivedMessage {
+            external_id: MessageOrigin::Operator.to_message_id(&text.key),
+            ..operator_message(address, Address::console(), &text.body, now)
+        };
+        match self.admission.admit_message_as(message, TriageDecision::Answer, Actor::Console).await? {
+            AdmissionOutcome::New { .. } | AdmissionOutcome::Duplicate => Ok(OperatorTextOutcome::Stored),
+            AdmissionOutcome::NoUser => Ok(OperatorTextOutcome::NotReachable),
+        }
+    }
+
     /// Reopens a conversation. Another open conversation of the user ends.
     pub async fn reopen_conversation(
         &self,
@@ -175,6 +258,14 @@ impl ConversationActions {
         }
         Ok(outcome)
     }
+}
+
+/// Loads the user of a conversation, if the operator can write to them.
+fn load_reachable_user(conn: &mut Conn, id: ConversationId) -> QueryResult<Option<(User, ConversationRef)>> {
+    let conversation = conversations::load_conversation_ref(conn, id)?;
+    let user = users::load_user(conn, conversation.user)?;
+    let is_reachable = user.status == UserStatus::Active && !user.opted_out && !user.test;
+    Ok(is_reachable.then_some((user, conversation)))
 }
 
 fn reopen_stored_conversation(

@@ -8,8 +8,8 @@ use crate::conversation::channel_list;
 use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessage};
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::transcript::{ConversationId, UserId};
-use crate::engine::approvals::removal_requests;
+use crate::conversation::transcript::{ConversationId, User, UserId};
+use crate::engine::approvals::removal_requests::{self, Denial};
 use crate::engine::approvals::user_access::{self, BlockOutcome};
 use crate::engine::codes::CodeSource;
 use crate::engine::inbound::scheduler::TurnScheduler;
@@ -20,7 +20,6 @@ use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::approvals::{self, Approval, ApprovalKind, SettleApprovalOutcome};
 use crate::store::confirmation::pending_action::{self, CloseReason};
-use crate::store::console::user_ref;
 use crate::store::conversation::conversations::{self, EndReason};
 use crate::store::conversation::message_results;
 use crate::store::database::db::{Db, DbError};
@@ -148,14 +147,18 @@ impl OperatorDecisions {
     }
 
     /// Denies a member's removal request. The title remains in the library.
-    pub async fn deny_removal_request(&self, id: i64) -> Result<DecisionOutcome, DbError> {
+    pub async fn deny_removal_request(
+        &self,
+        id: i64,
+        reason: Option<String>,
+    ) -> Result<DecisionOutcome, DbError> {
         let (senders, now) = (self.live.settings().senders.clone(), self.clock.now());
         let denial = self.db.write(move |conn| {
             let Some(request) = load_open_removal_request(conn, id, now)? else {
                 return Ok(DecisionOutcome::TooLate);
             };
-            let senders = &senders;
-            Ok(match removal_requests::deny_request(conn, &request, Actor::Console, senders, now)? {
+            let denial = Denial { actor: Actor::Console, reason: reason.as_deref() };
+            Ok(match removal_requests::deny_request(conn, &request, denial, &senders, now)? {
                 SettleApprovalOutcome::Settled => DecisionOutcome::Decided,
                 SettleApprovalOutcome::AlreadySettled => DecisionOutcome::TooLate,
             })
@@ -218,6 +221,11 @@ fn load_open_removal_request(conn: &mut Conn, id: i64, now: Timestamp) -> QueryR
     Ok(open.find(|open| open.id == id && open.kind != ApprovalKind::Join && !open.has_expired(now)))
 }
 
+/// Returns the oldest admin who can receive texts, on whose behalf deletions of the operator are executed.
+pub(super) fn find_reachable_admin(conn: &mut Conn) -> QueryResult<Option<User>> {
+    Ok(users::load_admins(conn)?.into_iter().find(|admin| !admin.opted_out))
+}
+
 /// Outcome of queuing an `APPROVE` message for an admin.
 enum ApproveMessageOutcome {
     SentBy(UserId),
@@ -235,14 +243,7 @@ fn queue_approve_message(
     let Some(request) = load_open_removal_request(conn, id, now)? else {
         return Ok(ApproveMessageOutcome::TooLate);
     };
-    let mut admin = None;
-    for candidate in users::load_admins(conn)? {
-        // A test user has no phone that could receive the result.
-        if admin.is_none() && !candidate.opted_out && !user_ref::load_user_ref(conn, candidate.id)?.is_test {
-            admin = Some(candidate);
-        }
-    }
-    let Some(admin) = admin else { return Ok(ApproveMessageOutcome::NoAdmin) };
+    let Some(admin) = find_reachable_admin(conn)? else { return Ok(ApproveMessageOutcome::NoAdmin) };
     // A second press of the button has no effect, because the single-use code is part of the message id.
     let message_id = |request: &Approval| {
         MessageOrigin::Button.to_message_id(&format!("approval-{}-{}", request.id, request.code.as_str()))

@@ -4,5 +4,6 @@ pub mod addresses;
 pub mod answers;
 pub mod conversations;
 pub mod decisions;
+pub mod library;
 pub mod test_text;
 pub mod turns;

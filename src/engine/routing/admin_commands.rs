@@ -17,8 +17,9 @@ use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::route;
 use crate::conversation::transcript::{Responder, User, UserId, UserRole, UserStatus};
+use crate::engine::approvals::expiry;
+use crate::engine::approvals::removal_requests::{self, Denial};
 use crate::engine::approvals::user_access::{self, BlockOutcome};
-use crate::engine::approvals::{expiry, removal_requests};
 use crate::engine::reply_address::ReplyAddress;
 use crate::store::QueryResult;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
@@ -192,7 +193,8 @@ impl TurnStart<'_> {
         item: &DeletionTarget,
     ) -> QueryResult<String> {
         let senders = &self.settings.senders;
-        if removal_requests::deny_request(self.conn, approval, Actor::User(admin.id), senders, self.now)?
+        let denial = Denial { actor: Actor::User(admin.id), reason: None };
+        if removal_requests::deny_request(self.conn, approval, denial, senders, self.now)?
             == SettleApprovalOutcome::AlreadySettled
         {
             return Ok("That was already answered.".to_owned());

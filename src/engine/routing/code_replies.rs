@@ -336,7 +336,7 @@ impl TurnStart<'_> {
         plan: &TurnPlan,
         events: &[InboundEvent],
     ) -> QueryResult<ActiveTurn> {
-        let conversation = self.open_conversation(user.id, slot)?;
+        let conversation = self.open_conversation(user.id, slot, events)?;
         let id = turn_lifecycle::create_turn(
             self.conn,
             NewTurn { user: user.id, conversation, kind, plan },
@@ -348,8 +348,13 @@ impl TurnStart<'_> {
         Ok(ActiveTurn { id, kind, conversation })
     }
 
-    /// Returns the open conversation, or starts a new one after the idle timeout.
-    fn open_conversation(&mut self, user: UserId, slot: ConversationSlot) -> QueryResult<ConversationId> {
+    /// Returns the open conversation, or starts a new one after the idle timeout, named by the first words of the message.
+    fn open_conversation(
+        &mut self,
+        user: UserId,
+        slot: ConversationSlot,
+        events: &[InboundEvent],
+    ) -> QueryResult<ConversationId> {
         match slot {
             ConversationSlot::Continue(id) => return Ok(id),
             ConversationSlot::AfterEnd(id, ended_at) => {
@@ -357,7 +362,8 @@ impl TurnStart<'_> {
             }
             ConversationSlot::New => {}
         }
-        let name = lifecycle::format_conversation_name(self.now, &self.settings.zone);
+        let topic = events.first().and_then(|event| lifecycle::format_topic(&event.body));
+        let name = topic.unwrap_or_else(|| lifecycle::format_start_name(self.now, &self.settings.zone));
         conversations::start_conversation(self.conn, user, &name, self.now)
     }
 }

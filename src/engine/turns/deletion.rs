@@ -212,7 +212,9 @@ impl DeletionRunner {
         };
         let new_prompt = (!refreshed.is_empty())
             .then(|| build_confirmation_prompt(context, refreshed, &report, &self.tools.newest_settings()));
-        let notification = removal_request.zip(
+        // A deletion that the operator requested is reported to the admin on whose behalf it runs, and to nobody else.
+        let requested_by_other = removal_request.filter(|request| request.user != context.user.id);
+        let notification = requested_by_other.zip(
             outcomes.first().map(|(item, outcome)| deletion_messages::format_removal_outcome(item, *outcome)),
         );
         let end = context.reply_address().turn_end(context.active_turn.id, MessageOutcome::Replied, &report);

@@ -6,6 +6,8 @@ use super::turn_context::TurnContext;
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::people::naming;
 use crate::conversation::rate_limit::RateLimit;
+use crate::conversation::routing::inbound_message::InboundEvent;
+use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::title_requests::{Requester, TitleRequest};
 use crate::conversation::transcript::{EffectLevel, EventId, QuotaKind, User, UserId, UserRole};
 use crate::engine::settings::{HouseholdSettings, Quotas};
@@ -54,7 +56,7 @@ impl ToolRecords {
             now,
             zone: settings.zone.clone(),
             rights: context.user.rights,
-            turn_messages: context.turn.texts.clone(),
+            turn_messages: own_messages(context),
             last_three_messages,
             languages: settings.languages.clone(),
             allowance,
@@ -64,6 +66,16 @@ impl ToolRecords {
             facts: context.facts.clone(),
             request_timing: RequestTiming::Now,
         }
+    }
+}
+
+/// Returns the texts of the turn that the user wrote, and not the operator in the user's name. Only these can ask for a
+/// deletion or state a fact.
+fn own_messages(context: &TurnContext) -> Vec<String> {
+    let is_own = |event: &&InboundEvent| event.origin != MessageOrigin::Operator;
+    match context.events.iter().all(|event| is_own(&event)) {
+        true => context.turn.texts.clone(),
+        false => context.events.iter().filter(is_own).map(|event| event.body.clone()).collect(),
     }
 }
 

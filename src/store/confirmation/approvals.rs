@@ -42,6 +42,8 @@ pub struct Approval {
     settled_by: Option<UserId>,
     misses: i64,
     expires_at: Timestamp,
+    /// True for a deletion that the operator requested in the name of an admin, without a message.
+    pub is_by_operator: bool,
 }
 
 /// Outcome of an approval.
@@ -120,6 +122,7 @@ struct ApprovalRow {
     user_id: UserId,
     code: String,
     misses: i64,
+    tool_call_id: Option<CallRow>,
     instance: Option<String>,
     item_kind: Option<MediaKind>,
     item_id: Option<i64>,
@@ -158,6 +161,7 @@ impl ApprovalRow {
             settled_by: self.settled_by,
             misses: self.misses,
             expires_at: self.expires_at,
+            is_by_operator: self.kind == StoredApprovalKind::Delete && self.tool_call_id.is_none(),
         })
     }
 }

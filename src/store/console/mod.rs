@@ -7,6 +7,7 @@ pub mod conversation;
 pub mod conversations;
 pub mod deliveries;
 pub mod message_counts;
+pub mod requests;
 pub mod search;
 pub mod usage;
 pub mod user_details;

@@ -1,17 +1,13 @@
-//! Users as shown to the operator: summaries, full details and title requests.
+//! Users as shown to the operator: summaries and full details.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use super::{ResultPage, query_limit};
 use crate::conversation::rate_limit::RateLimit;
-use crate::conversation::transcript::QuotaKind;
-use crate::conversation::transcript::{MediaKind, UserId};
-use crate::store::codec::{convert_integer, from_json};
+use crate::conversation::transcript::{QuotaKind, UserId};
 use crate::store::library::quotas::{self, QuotaOverride};
-use crate::store::library::title_requests::RequestState;
 use crate::store::people::user_admin::{self, UserAccount};
-use crate::store::schema::{requests, users};
+use crate::store::schema::users;
 use crate::store::{Conn, QueryResult};
 
 /// User as shown in a list.
@@ -105,70 +101,4 @@ pub fn load_user_details(
         seasons: load_added_amount(conn, id, (QuotaKind::Seasons, seasons), now)?,
         quota_override: quotas::load_quota_override(conn, id)?,
     }))
-}
-
-/// Title that a user requested.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UserTitleRequest {
-    pub id: i64,
-    pub kind: MediaKind,
-    pub title: String,
-    /// Year of the title; 0 if the catalog has none.
-    pub year: u16,
-    /// Requested seasons; `None` means all of them.
-    pub seasons: Option<Vec<u32>>,
-    pub state: UserTitleRequestState,
-    pub at: Timestamp,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UserTitleRequestState {
-    /// The title is not added yet; Dialarr retries.
-    Waiting,
-    Added,
-    GivenUp,
-}
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = requests)]
-struct UserTitleRequestRow {
-    id: i64,
-    kind: MediaKind,
-    title: String,
-    year: i64,
-    seasons: Option<String>,
-    state: RequestState,
-    created_at: Timestamp,
-}
-
-/// Loads the titles that a user requested below `before`, newest first.
-pub fn load_user_title_requests(
-    conn: &mut Conn,
-    user: UserId,
-    before: i64,
-    page_size: usize,
-) -> QueryResult<ResultPage<UserTitleRequest>> {
-    let rows: Vec<UserTitleRequestRow> = requests::table
-        .filter(requests::user_id.eq(user).and(requests::id.lt(before)))
-        .order(requests::id.desc())
-        .limit(query_limit(page_size))
-        .select(UserTitleRequestRow::as_select())
-        .load(conn)?;
-    let parse_row = |row: UserTitleRequestRow| {
-        Ok(UserTitleRequest {
-            id: row.id,
-            kind: row.kind,
-            title: row.title,
-            year: convert_integer(row.year)?,
-            seasons: row.seasons.as_deref().map(|seasons| from_json("seasons", seasons)).transpose()?,
-            state: match row.state {
-                RequestState::Added => UserTitleRequestState::Added,
-                RequestState::GivenUp => UserTitleRequestState::GivenUp,
-                RequestState::Queued | RequestState::Adding => UserTitleRequestState::Waiting,
-            },
-            at: row.created_at,
-        })
-    };
-    let requests: Vec<UserTitleRequest> = rows.into_iter().map(parse_row).collect::<QueryResult<_>>()?;
-    Ok(ResultPage::from_rows(requests, page_size, |request| request.id))
 }

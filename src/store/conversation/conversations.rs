@@ -123,7 +123,7 @@ pub fn reopen_conversation(conn: &mut Conn, id: ConversationId, now: Timestamp) 
     record_waiting_messages(conn, user, id)
 }
 
-/// Ends a conversation, and names it after the topic of its first message, if it has one.
+/// Ends a conversation. If it began without a message, it gets the name of its first message.
 pub fn end_conversation(
     conn: &mut Conn,
     id: ConversationId,

@@ -1,6 +1,7 @@
 //! Open database: one writer thread with group commit, and a few readers. No task can await inside a transaction,
 //! because work is passed as synchronous closures.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -189,6 +190,11 @@ impl Db {
             log_syncs,
             boot_id: None,
         })
+    }
+
+    /// Returns the folder of the database.
+    pub fn folder(&self) -> &Path {
+        self.file_watch.folder()
     }
 
     /// Checks that the files are still at their paths, with two system calls.

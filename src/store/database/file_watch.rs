@@ -4,7 +4,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -74,6 +74,12 @@ impl FileWatch {
         let path = companion_path(handle.path(), "-wal");
         let identity = FileIdentity::from_metadata(&fs::metadata(&path)?);
         Ok(Self([main, WatchedFile { file: DatabaseFile::Log, path, identity }]))
+    }
+
+    /// Returns the folder of the database.
+    pub(in crate::store) fn folder(&self) -> &Path {
+        let [WatchedFile { path, .. }, _] = &self.0;
+        path.parent().unwrap_or(Path::new("."))
     }
 
     pub(in crate::store) fn check_paths(&self) -> Result<(), DisplacedFile> {

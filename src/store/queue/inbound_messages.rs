@@ -13,7 +13,7 @@ use super::repeated_message::is_repeat;
 use crate::conversation::channel::{Channel, SenderKind};
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::{InboundEvent, ReceivedMessage};
-use crate::conversation::routing::message_origin::BUTTON_PREFIX;
+use crate::conversation::routing::message_origin::{BUTTON_PREFIX, OPERATOR_PREFIX};
 use crate::conversation::stream_events::{InboundStatus, StreamEventKind};
 use crate::conversation::transcript::{Address, AddressId, ConversationId, EventId, TurnId, UserId};
 use crate::store::Conn;
@@ -479,6 +479,7 @@ pub fn load_bodies_up_to(
     let last = last.map_or(i64::MAX, |event| event.0);
     inbound_events::table
         .filter(inbound_events::user_id.eq(user).and(inbound_events::id.le(last)))
+        .filter(inbound_events::external_id.not_like(format!("{OPERATOR_PREFIX}%")))
         .order(inbound_events::id.desc())
         .limit(limit)
         .select(inbound_events::body)

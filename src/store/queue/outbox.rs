@@ -151,6 +151,11 @@ pub fn queue_message_once(conn: &mut Conn, message: &NewOutboundMessage, now: Ti
     queue_message_once_at(conn, message, now, now)
 }
 
+/// Returns whether a message with this idempotency key was queued.
+pub fn is_message_queued(conn: &mut Conn, key: &str) -> QueryResult<bool> {
+    diesel::select(diesel::dsl::exists(outbox::table.filter(outbox::dedupe_key.eq(key)))).get_result(conn)
+}
+
 /// Like [`queue_message_once`], for a message that must not be sent before `send_at`.
 pub fn queue_message_once_at(
     conn: &mut Conn,

@@ -1,9 +1,10 @@
 //! In-memory cache of each library, so that queries do not have to load it. `entries.rs` contains the cached titles,
-//! `refresh.rs` the refresh policy, `query.rs` the selection of titles, and `loaded_libraries.rs` the caches of all
-//! libraries that a query covers.
+//! `refresh.rs` the refresh policy, `query.rs` the selection of titles, `loaded_libraries.rs` the caches of all
+//! libraries that a query covers, and `overview.rs` the lists for the operator.
 
 pub mod entries;
 pub mod loaded_libraries;
+pub mod overview;
 pub mod query;
 pub mod refresh;
 

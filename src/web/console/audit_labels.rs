@@ -6,7 +6,7 @@ use crate::conversation::people::facts::{FORGOT, NOTED};
 use crate::conversation::title_requests::{FOLLOWING, NOT_FOLLOWING};
 
 /// Kinds of audit rows with their labels, in the order of the filter.
-pub(super) const KINDS: [(&str, &str); 57] = [
+pub(super) const KINDS: [(&str, &str); 60] = [
     ("write", "Started a change"),
     ("write_done", "Made a change"),
     ("write_settled", "Confirmed a change"),
@@ -43,6 +43,9 @@ pub(super) const KINDS: [(&str, &str); 57] = [
     ("clear", "Ended a conversation"),
     ("test_conversation", "Started a test conversation"),
     ("text_as", "Texted as a user"),
+    ("write_to", "Wrote to a user"),
+    ("ask_deletion", "Asked to delete a title"),
+    ("decline", "Declined a request"),
     ("tell_everyone", "Sent an announcement"),
     ("pause", "Paused replies"),
     ("resume", "Resumed replies"),

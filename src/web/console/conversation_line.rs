@@ -23,7 +23,7 @@ impl ConversationLine {
             LastMessageText::FromAssistant(text) => ("Dialarr: ", text.clone()),
         });
         Self {
-            path: format!("/conversations/{}", summary.conversation.id),
+            path: format!("/conversations/{}#tail", summary.conversation.id),
             name: summary.conversation.name.clone(),
             user: UserLink::from(&summary.user),
             at: console.display_time(summary.conversation.last_activity_at),

@@ -39,6 +39,12 @@ flash_messages! {
     AlreadyDecided, Warning, "too-late", "Already decided or expired.";
     NoActiveAdmin, Warning, "no-admin",
         "Not deleted: a deletion needs an active admin who has not opted out.";
+    RequestDeclined, Success, "declined", "Declined. The requester was notified.";
+    RequestNotWaiting, Warning, "not-waiting", "Not declined: the title was added meanwhile, or is being added.";
+    SearchStarted, Success, "searching", "The search has started.";
+    SearchFailed, Warning, "no-search", "No search: Sonarr or Radarr did not confirm it.";
+    DeletionToConfirm, Warning, "confirm-deletion", "Nothing is deleted yet. Confirm or reject the deletion below.";
+    LibraryUnreachable, Warning, "library-away", "Not possible now: Sonarr or Radarr does not respond.";
     PauseEnded, Success, "resumed", "Resumed. Texts of the last hour are answered now.";
     NotPaused, Warning, "not-paused", "Replies were not paused.";
     SettingsSaved, Success, "saved", "Saved.";
@@ -82,6 +88,9 @@ flash_messages! {
         "Not resent: already resent, possibly delivered, or erased.";
     NoFreeTestNumber, Warning, "no-number",
         "All test numbers are in open conversations. These end automatically after inactivity.";
+    TextQueued, Success, "text-queued", "The text is on its way.";
+    TextStored, Success, "text-stored", "Stored. The answer appears here, and nothing is sent to their phone.";
+    UserNotReachable, Warning, "not-reachable", "Not sent: the user is not active, or has opted out.";
     ConversationEnded, Warning, "not-here", "Not sent: this conversation has ended. Reopen it first.";
     EmptyMessage, Warning, "no-words", "Not sent: the message is empty.";
     MessageTooLong, Warning, "too-long",

@@ -15,6 +15,8 @@ use crate::web::console_state::ConsoleState;
 pub(in crate::web) enum ConsoleSection {
     Home,
     Conversations,
+    Requests,
+    Library,
     Users,
     Deliveries,
     Spend,
@@ -23,12 +25,16 @@ pub(in crate::web) enum ConsoleSection {
     Audit,
     Settings,
     Keys,
+    /// Links to other sections, for a phone.
+    More,
 }
 
 impl ConsoleSection {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Home,
         Self::Conversations,
+        Self::Requests,
+        Self::Library,
         Self::Users,
         Self::Deliveries,
         Self::Spend,
@@ -43,6 +49,8 @@ impl ConsoleSection {
         match self {
             Self::Home => "/",
             Self::Conversations => "/conversations",
+            Self::Requests => "/requests",
+            Self::Library => "/library",
             Self::Users => "/users",
             Self::Deliveries => "/deliveries",
             Self::Spend => "/spend",
@@ -51,6 +59,7 @@ impl ConsoleSection {
             Self::Audit => "/audit",
             Self::Settings => "/settings",
             Self::Keys => "/keys",
+            Self::More => "/more",
         }
     }
 
@@ -58,6 +67,8 @@ impl ConsoleSection {
         match self {
             Self::Home => "Home",
             Self::Conversations => "Conversations",
+            Self::Requests => "Requests",
+            Self::Library => "Library",
             Self::Users => "Users",
             Self::Deliveries => "Deliveries",
             Self::Spend => "Spend",
@@ -66,6 +77,23 @@ impl ConsoleSection {
             Self::Audit => "Audit",
             Self::Settings => "Settings",
             Self::Keys => "API keys",
+            Self::More => "More",
+        }
+    }
+
+    /// Returns whether a phone shows the section in its navigation. The page "More" links to the others.
+    fn is_primary(self) -> bool {
+        match self {
+            Self::Home | Self::Conversations | Self::Requests | Self::Library => true,
+            Self::Users
+            | Self::Deliveries
+            | Self::Spend
+            | Self::Memory
+            | Self::Health
+            | Self::Audit
+            | Self::Settings
+            | Self::Keys
+            | Self::More => false,
         }
     }
 
@@ -75,6 +103,8 @@ impl ConsoleSection {
             Self::Conversations => {
                 "M4 6a2 2 0 0 1 2-2h12a2 2 0 0 1 2 2v8a2 2 0 0 1-2 2h-7l-5 4v-4a2 2 0 0 1-2-2z"
             }
+            Self::Requests => "M4 5h16v14H4zM8 5v14M16 5v14M4 12h4M16 12h4",
+            Self::Library => "M5 4v16M9 4v16M13 4v16M16.5 4.5l4 15",
             Self::Users => {
                 "M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM2.5 20a6.5 6.5 0 0 1 13 0M16 4.5a3.5 3.5 0 0 1 0 6M18 14a6.5 6.5 0 0 1 3.5 6"
             }
@@ -84,6 +114,7 @@ impl ConsoleSection {
             Self::Health => "M2 12h5l2.5-7 5 14 2.5-7h5",
             Self::Audit => "M6 3h12v18H6zM9.5 8h5M9.5 12h5M9.5 16h3",
             Self::Settings => "M4 7h9M19 7h1M16 4v6M4 17h1M11 17h9M8 14v6",
+            Self::More => "M4 7h16M4 12h16M4 17h16",
             Self::Keys => "M8 19a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM11 12l9-9M16 7l3 3",
         }
     }
@@ -108,6 +139,8 @@ pub(in crate::web) struct NavLink {
     /// SVG path of its icon, in a box of 24 by 24.
     pub(in crate::web) icon_path: &'static str,
     pub(in crate::web) is_current: bool,
+    /// True if a phone shows the link.
+    pub(in crate::web) is_primary: bool,
 }
 
 impl PageLayout {
@@ -132,8 +165,19 @@ impl PageLayout {
             name: section.name(),
             icon_path: section.icon_path(),
             is_current: section == current,
+            is_primary: section.is_primary(),
         };
         ConsoleSection::ALL.into_iter().map(link)
+    }
+
+    /// Returns whether this is the page "More".
+    pub(in crate::web) fn is_more(&self) -> bool {
+        self.section == ConsoleSection::More
+    }
+
+    /// Returns whether a phone marks "More" as current, because it has no link to the section of the page.
+    pub(in crate::web) fn is_more_current(&self) -> bool {
+        !self.section.is_primary()
     }
 }
 

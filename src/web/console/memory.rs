@@ -110,11 +110,10 @@ fn memory_totals(stats: &StoredAnswerStats) -> Vec<(&'static str, String)> {
     let findable: i64 = stats.by_scope.values().sum();
     let count_in = |state: &str| stats.by_state.get(state).copied().unwrap_or(0);
     vec![
-        ("Answers that can be found", format_signed_count(findable)),
-        ("Waiting for indexing", format_signed_count(count_in("pending"))),
-        ("Last attempt failed", format_signed_count(stats.failing)),
-        ("Facts about users", format_signed_count(stats.facts)),
-        ("Vectors", format!("{:.1} MB", stats.vector_bytes as f64 / 1e6)),
+        ("Answers it remembers", format_signed_count(findable)),
+        ("New answers", format_signed_count(count_in("pending"))),
+        ("Could not be remembered yet", format_signed_count(stats.failing)),
+        ("Facts about people", format_signed_count(stats.facts)),
     ]
 }
 
@@ -122,11 +121,13 @@ fn category_counts(stats: &StoredAnswerStats) -> Vec<(&'static str, Vec<(String,
     let list = |counts: &std::collections::BTreeMap<String, i64>, name: fn(&str) -> String| {
         counts.iter().map(|(key, count)| (name(key), format_signed_count(*count))).collect::<Vec<_>>()
     };
+    let size = format!("{:.1} MB", stats.vector_bytes as f64 / 1e6);
     let categories = vec![
         ("Who can find them", list(&stats.by_scope, scope_name)),
         ("Kinds", list(&stats.by_type, capitalize_first)),
         ("Vector model", list(&stats.by_model, model_name)),
         ("States", list(&stats.by_state, state_name)),
+        ("Size", vec![("Vectors".to_owned(), size)]),
     ];
     categories.into_iter().filter(|(_, list)| !list.is_empty()).collect()
 }
@@ -145,7 +146,7 @@ fn state_name(state: &str) -> String {
     match state {
         "pending" => "Waiting",
         "done" => "Can be found",
-        "skipped" => "Greetings, excluded from recall",
+        "skipped" => "Greetings, not remembered",
         "repeated" => "Repeated later",
         "erased" => "Erased",
         other => other,

@@ -16,9 +16,12 @@ pub(super) mod health;
 pub(super) mod home;
 pub(super) mod keys;
 mod layout;
+pub(super) mod library;
 pub(super) mod memory;
 mod model_preset;
+pub(super) mod more;
 mod operator_name;
+pub(super) mod requests;
 mod responses;
 mod setting_field;
 pub(super) mod settings;
@@ -34,3 +37,8 @@ pub(super) mod user;
 pub(super) mod user_addresses;
 pub(super) mod user_settings;
 pub(super) mod users;
+
+/// Shows the page for a URL that identifies none.
+pub(super) async fn show_not_found() -> responses::PageError {
+    responses::PageError::NotFound
+}

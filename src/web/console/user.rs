@@ -16,11 +16,14 @@ use super::user_addresses::AddressLine;
 use super::users::{LimitUsage, role_label, status_label};
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::rate_limit::RateLimit;
+use crate::conversation::text::title::format_title;
 use crate::conversation::transcript::{UserId, UserRole, UserStatus};
 use crate::store::console::conversations::{self, ConversationSummary};
+use crate::store::console::requests::{self, RequestFilter, RequestSummary};
 use crate::store::console::usage::{self, UsageTotals};
-use crate::store::console::user_details::{self, UserDetails, UserTitleRequest, UserTitleRequestState};
+use crate::store::console::user_details::{self, UserDetails};
 use crate::store::console::{NEWEST, ResultPage};
+use crate::store::library::title_requests::RequestState;
 use crate::store::memory::facts::{self as stored_facts, FactSuggestion};
 use crate::store::turns::daily_budget::Day;
 use crate::web::auth::Operator;
@@ -98,7 +101,7 @@ struct UserSnapshot {
     details: UserDetails,
     facts: UserFacts,
     suggestions: Vec<FactSuggestion>,
-    titles: ResultPage<UserTitleRequest>,
+    titles: ResultPage<RequestSummary>,
     conversations: ResultPage<ConversationSummary>,
     spent: UsageTotals,
 }
@@ -121,9 +124,9 @@ pub(in crate::web) async fn show_user(
             details,
             facts: stored_facts::load_facts(conn, user)?,
             suggestions: stored_facts::load_fact_suggestions(conn, user)?,
-            titles: user_details::load_user_title_requests(
+            titles: requests::load_request_summaries(
                 conn,
-                user,
+                RequestFilter::By(user),
                 query.titles_before.unwrap_or(NEWEST),
                 PAGE_ROWS,
             )?,
@@ -248,21 +251,20 @@ fn format_notification_setting(details: &UserDetails) -> String {
 }
 
 impl TitleLine {
-    fn from_request(request: &UserTitleRequest, console: &ConsoleState) -> Self {
-        let year = if request.year == 0 { String::new() } else { format!(" ({})", request.year) };
-        let seasons = request.seasons.as_ref().map(|seasons| {
+    fn from_request(request: &RequestSummary, console: &ConsoleState) -> Self {
+        let seasons = request.title.seasons.as_ref().map(|seasons| {
             let numbers: Vec<String> = seasons.iter().map(u32::to_string).collect();
             format!("seasons {}", numbers.join(", "))
         });
         Self {
-            title: format!("{}{year}", request.title),
+            title: format_title(&request.title.title, request.title.year),
             seasons,
             state: match request.state {
-                UserTitleRequestState::Waiting => ("warn", "Retrying"),
-                UserTitleRequestState::Added => ("good", "Added"),
-                UserTitleRequestState::GivenUp => ("", "Given up"),
+                RequestState::Queued | RequestState::Adding => ("warn", "Retrying"),
+                RequestState::Added => ("good", "Added"),
+                RequestState::GivenUp => ("", "Given up"),
             },
-            at: console.display_time(request.at),
+            at: console.display_time(request.requested_at),
         }
     }
 }

@@ -138,7 +138,8 @@ impl Browser<'_> {
         Page {
             status: response.status().as_u16(),
             location: header(LOCATION),
-            html: String::from_utf8(response.body().to_vec()).unwrap(),
+            // An image is not text.
+            html: String::from_utf8_lossy(response.body()).into_owned(),
         }
     }
 }

@@ -31,7 +31,8 @@ impl Tab {
         for (open, close) in [
             ("<article id=", "</article>"),
             ("<header id=\"head\"", "</header>"),
-            ("<div id=\"tail\"", "<p id="),
+            ("<div id=\"tail\"", "<div id=\"question\""),
+            ("<div id=\"question\"", "<p id="),
         ] {
             for rest in page.html.split(open).skip(1) {
                 let piece = format!("{open}{}", rest.split(close).next().unwrap());
@@ -108,7 +109,11 @@ fn id(piece: &str) -> String {
 /// Removes the text between the end of a fragment and the next one, which belongs to neither.
 fn tidied(piece: &str, close: &str) -> String {
     let piece = piece.trim();
-    if close == "<p id=" { piece.trim_end_matches("</div>").trim().to_owned() } else { piece.to_owned() }
+    if close.starts_with("<p") || close.starts_with("<div") {
+        piece.trim_end_matches("</div>").trim().to_owned()
+    } else {
+        piece.to_owned()
+    }
 }
 
 impl TestApp {

@@ -18,8 +18,12 @@ function insertEntry(entry) {
 function renderEvent(event) {
   const template = document.createElement("template");
   template.innerHTML = event.data;
-  const next = template.content.firstElementChild, old = document.getElementById(next.id), oldDetails = queryAll(old, "details");
-  const atEnd = live.id === "thread" && innerHeight + scrollY >= root.scrollHeight - 80;
+  render(template.content.firstElementChild);
+  if (event.lastEventId) cursor = event.lastEventId;
+}
+function render(next) {
+  const old = document.getElementById(next.id), oldDetails = queryAll(old, "details");
+  const atEnd = live?.id === "thread" && innerHeight + scrollY >= root.scrollHeight - 80;
   const focused = document.activeElement, focusIndex = queryAll(old, FOCUSABLE).indexOf(focused);
   queryAll(next, "details").forEach((details, index) => { details.open = oldDetails[index]?.open || false; });
   if (old) old.replaceWith(next); else insertEntry(next);
@@ -35,8 +39,18 @@ function renderEvent(event) {
   const announced = next.dataset.announce;
   if (announced && announced !== old?.dataset.announce) document.getElementById("announce").textContent = announced;
   if (atEnd) scrollTo(0, root.scrollHeight);
-  if (event.lastEventId) cursor = event.lastEventId;
 }
+// Pages without a stream of events are loaded again while they are visible, and their changed part is replaced.
+async function refresh(part) {
+  const current = document.getElementById(part.id);
+  const isEdited = (field) => field === document.activeElement || field.value !== field.defaultValue;
+  if (document.hidden || queryAll(current, "input:not([type=hidden]),textarea").some(isEdited)) return;
+  const response = await fetch(location.href, { redirect: "manual" }).catch(() => null);
+  if (!response?.ok) return;
+  const page = new DOMParser().parseFromString(await response.text(), "text/html"), next = page.getElementById(part.id);
+  if (next && next.innerHTML !== current.innerHTML) render(document.importNode(next, true));
+}
+for (const part of queryAll(document, "[data-refresh]")) setInterval(() => refresh(part), Number(part.dataset.refresh) * 1000);
 function connect() {
   const lost = document.getElementById("lost");
   source?.close();
@@ -57,6 +71,8 @@ async function reconnect() {
   if (page?.type === "opaqueredirect") location.reload(); else connect();
 }
 if (live) connect();
+// A conversation opens at its newest message.
+if (live?.id === "thread" && !location.hash) scrollTo(0, root.scrollHeight);
 // Browsers limit the connections to one host: hidden pages release theirs.
 if (live) addEventListener("visibilitychange", () => { if (document.hidden) source.close(); else if (source.readyState === EventSource.CLOSED) connect(); });
 document.getElementById("text")?.addEventListener("keydown", (event) => {

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use super::page;
 use crate::conversation::transcript::{ConversationId, TurnId};
 use crate::engine::operator::conversations::{
-    OperatorMessageOutcome, PromptAnswerOutcome, PromptDecision, ReopenOutcome, TestConversationOutcome,
+    OperatorMessageOutcome, OperatorText, OperatorTextOutcome, PromptAnswerOutcome, PromptDecision,
+    ReopenOutcome, TestConversationOutcome,
 };
 use crate::engine::operator::turns::{CancelRequestOutcome, ResumeTurnOutcome};
 use crate::store::audit::Actor;
@@ -47,6 +48,22 @@ pub(in crate::web) async fn begin_test_conversation(
 pub(in crate::web) struct MessageForm {
     text: String,
     key: String,
+    /// Kind of the text; test users have only one.
+    #[serde(default, rename = "as")]
+    kind: OperatorTextKind,
+}
+
+/// What the operator writes in a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum OperatorTextKind {
+    /// Text of a test user.
+    #[default]
+    Test,
+    /// Text to the user, from the household.
+    Household,
+    /// Text in the name of the user, which is answered in the console.
+    User,
 }
 
 pub(in crate::web) async fn send_message(
@@ -74,12 +91,32 @@ pub(in crate::web) async fn send_message(
     if form.key.len() > MAX_KEY_CHARS {
         return Err(PageError::NotFound);
     }
-    Ok(match console.engine.conversation_actions.send_as_test_user(id, text, &form.key).await? {
-        OperatorMessageOutcome::Admitted => Redirect::to(&format!("/conversations/{id}#box")).into_response(),
-        OperatorMessageOutcome::NotOpen => {
-            redirect_with_flash(&tail_path(id), FlashMessage::ConversationEnded)
+    let actions = &console.engine.conversation_actions;
+    let operator_text = || OperatorText { body: text.to_owned(), key: form.key.clone() };
+    let (outcome, stored) = match form.kind {
+        OperatorTextKind::Test => {
+            return Ok(match actions.send_as_test_user(id, text, &form.key).await? {
+                OperatorMessageOutcome::Admitted => {
+                    Redirect::to(&format!("/conversations/{id}#box")).into_response()
+                }
+                OperatorMessageOutcome::NotOpen => {
+                    redirect_with_flash(&tail_path(id), FlashMessage::ConversationEnded)
+                }
+            });
         }
-    })
+        OperatorTextKind::Household => {
+            (actions.write_to_user(id, operator_text()).await?, FlashMessage::TextQueued)
+        }
+        OperatorTextKind::User => {
+            (actions.write_as_user(id, operator_text()).await?, FlashMessage::TextStored)
+        }
+    };
+    let flash = match outcome {
+        OperatorTextOutcome::Stored => stored,
+        OperatorTextOutcome::Ended => FlashMessage::ConversationEnded,
+        OperatorTextOutcome::NotReachable => FlashMessage::UserNotReachable,
+    };
+    Ok(redirect_with_flash(&tail_path(id), flash))
 }
 
 pub(in crate::web) async fn reopen_conversation(

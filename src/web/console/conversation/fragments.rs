@@ -1,4 +1,4 @@
-//! Header and footer of a conversation, as HTML: the same for the page and for the stream.
+//! Header, footer and open prompt of a conversation, as HTML: the same for the page and for the stream.
 
 use askama::Template;
 
@@ -22,14 +22,20 @@ struct HeaderView<'a> {
 
 #[derive(Template)]
 #[template(path = "conversation_footer.html")]
-struct FooterView<'a> {
-    id: i64,
-    token: &'a str,
+struct FooterView {
     waiting: Vec<ReceivedView>,
-    prompt: Option<PromptView>,
     last_prompt: Option<String>,
     /// Tokens of the last prompt, and the size of the model's context window.
     meter: Option<(u64, u64)>,
+}
+
+#[derive(Template)]
+#[template(path = "conversation_prompt.html")]
+struct PromptSection<'a> {
+    /// Id of the conversation.
+    id: i64,
+    token: &'a str,
+    prompt: Option<PromptView>,
 }
 
 struct PromptView {
@@ -59,10 +65,10 @@ pub(super) fn render_header(
     view.render()
 }
 
-pub(super) fn render_footer(
+/// Renders the open prompt, or an empty section. The section stays in view while the page is scrolled.
+pub(super) fn render_prompt(
     console: &ConsoleState,
     header: &ConversationHeader,
-    entries: &ConversationEntries,
     footer: &ConversationFooter,
     form_context: &FormContext,
 ) -> askama::Result<String> {
@@ -73,13 +79,18 @@ pub(super) fn render_footer(
         items: prompt.items.clone(),
         expires_at: prompt.record.open_until().map(|at| console.display_time(at)),
     });
+    PromptSection { id: header.conversation.id.0, token: &form_context.token, prompt }.render()
+}
+
+pub(super) fn render_footer(
+    console: &ConsoleState,
+    entries: &ConversationEntries,
+    footer: &ConversationFooter,
+) -> askama::Result<String> {
     let tokens = footer.last_input_tokens.and_then(|tokens| u64::try_from(tokens).ok());
     let waiting = &entries.content.unassigned.waiting;
     let view = FooterView {
-        id: header.conversation.id.0,
-        token: &form_context.token,
         waiting: waiting.iter().map(|message| received_view(console, entries, message)).collect(),
-        prompt,
         last_prompt: tokens.map(format_count),
         meter: tokens.zip(console.engine.settings().context_window),
     };

@@ -64,6 +64,7 @@ pub(super) fn author_label(message: &InboundRecord, key_names: &HashMap<i64, Str
         MessageOrigin::Sender => channel_label(message.channel, message.via),
         MessageOrigin::TestUser => "written in the console".to_owned(),
         MessageOrigin::Button => "you in the console".to_owned(),
+        MessageOrigin::Operator => "you, in their name".to_owned(),
         MessageOrigin::ApiKey(key) => {
             format!("API key {}", key_names.get(&key).map_or("", String::as_str))
         }

@@ -111,10 +111,9 @@ impl PageEvents {
         let mut events: Vec<Event> = entries_html.iter().map(|html| html_event("turn", html)).collect();
         if let Some(footer) = footer {
             let header_html = fragments::render_header(&self.console, &header, &form_context)?;
-            let footer_html =
-                fragments::render_footer(&self.console, &header, &entries, &footer, &form_context)?;
-            events.push(html_event("head", &header_html));
-            events.push(html_event("head", &footer_html));
+            let footer_html = fragments::render_footer(&self.console, &entries, &footer)?;
+            let prompt_html = fragments::render_prompt(&self.console, &header, &footer, &form_context)?;
+            events.extend([header_html, footer_html, prompt_html].map(|html| html_event("head", &html)));
         }
         // Only the last event of the batch carries the cursor.
         if let Some(last) = events.pop() {

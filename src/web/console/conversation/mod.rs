@@ -6,4 +6,5 @@ mod labels;
 pub(in crate::web) mod list;
 pub(in crate::web) mod live;
 pub(in crate::web) mod page;
+mod posters;
 mod turns;

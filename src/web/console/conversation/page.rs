@@ -31,15 +31,25 @@ struct ConversationTemplate {
     header: String,
     entries: Vec<String>,
     footer: String,
+    /// Section of the open prompt.
+    prompt: String,
     older: Option<i64>,
-    /// Name of the test user as whom the operator can send messages.
-    test_user_name: Option<String>,
+    /// Name of the user to whom or in whose name the operator can write.
+    writer: Option<TextBox>,
     /// Content of the text box.
     draft: String,
     /// Longest message, in characters.
     max_chars: usize,
     /// Idempotency key of the message form.
     key: String,
+}
+
+/// Box in which the operator writes.
+struct TextBox {
+    name: String,
+    is_test: bool,
+    /// True if the conversation is open, so that a text in the user's name continues it.
+    is_open: bool,
 }
 
 /// Requested part of a conversation, with the operator's rejected message.
@@ -101,25 +111,34 @@ fn render_conversation(
     let user = UserLink::from(user);
     let form_context = FormContext { token: operator.form_token().to_owned() };
     let is_open = conversation.ended_at.is_none();
-    let content = ConversationTemplate {
-        layout: PageLayout::new(operator, ConsoleSection::Conversations, conversation.name.clone()),
-        id: conversation.id.0,
-        flash,
-        is_test: user.is_test,
-        is_live: before.is_none(),
-        seq: view.seq.0,
-        header: fragments::render_header(console, &view.header, &form_context)?,
-        entries: turns::render_entries(console, &view.entries, &form_context)?,
-        footer: if before.is_none() {
-            fragments::render_footer(console, &view.header, &view.entries, &view.footer, &form_context)?
-        } else {
-            String::new()
-        },
-        older: view.older,
-        test_user_name: (user.is_test && is_open && before.is_none()).then_some(user.name),
-        draft,
-        max_chars: MAX_MESSAGE_CHARS,
-        key: format!("{:032x}", rand::random::<u128>()),
-    };
+    let content =
+        ConversationTemplate {
+            layout: PageLayout::new(
+                operator,
+                ConsoleSection::Conversations,
+                format!("{}: {}", user.name, conversation.name),
+            ),
+            id: conversation.id.0,
+            flash,
+            is_test: user.is_test,
+            is_live: before.is_none(),
+            seq: view.seq.0,
+            header: fragments::render_header(console, &view.header, &form_context)?,
+            entries: turns::render_entries(console, &view.entries, &form_context)?,
+            footer: match before {
+                None => fragments::render_footer(console, &view.entries, &view.footer)?,
+                Some(_) => String::new(),
+            },
+            prompt: match before {
+                None => fragments::render_prompt(console, &view.header, &view.footer, &form_context)?,
+                Some(_) => String::new(),
+            },
+            older: view.older,
+            writer: (before.is_none() && user.path.is_some() && (is_open || !user.is_test))
+                .then_some(TextBox { is_test: user.is_test, is_open, name: user.name }),
+            draft,
+            max_chars: MAX_MESSAGE_CHARS,
+            key: format!("{:032x}", rand::random::<u128>()),
+        };
     Ok(render_page(&content))
 }

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::labels::{self, StateBadge};
+use super::posters;
 use crate::conversation::routing::inbound_message::MessageMedia;
 use crate::conversation::routing::route::MessageRef;
 use crate::conversation::stream_events::{BlockKind, StreamTurnState};
@@ -50,6 +51,8 @@ struct TurnView {
     executed_calls: Vec<CallView>,
     /// Text of the running step so far.
     partial: String,
+    /// Paths of the posters of its titles.
+    posters: Vec<String>,
 }
 
 struct StepView {
@@ -153,6 +156,7 @@ fn turn_view(turn: &TurnRecord) -> TurnView {
         partial: running.and_then(|attempt| attempt.text(BlockKind::Text)).unwrap_or_default(),
         steps: turn.steps.iter().map(step_view).collect(),
         executed_calls: call_views(&turn.executed_calls),
+        posters: posters::poster_paths(turn.calls().chain(&turn.executed_calls)),
     }
 }
 
