@@ -42,6 +42,7 @@ make_api_key() {
     local base=$1 token=$2 cookies=$3 form
     curl -fsS -o /dev/null -c "$cookies" -H "Origin: $base" --data-urlencode "token=$token" "$base/sign-in/link" || return
     form=$(curl -fsS -b "$cookies" "$base/keys" | sed -n 's/.*name="token" value="\([^"]*\)".*/\1/p' | head -n 1)
-    curl -fsS -b "$cookies" -H "Origin: $base" --data-urlencode "token=$form" --data-urlencode "name=Check" "$base/keys" |
+    curl -fsS -b "$cookies" -H "Origin: $base" --data-urlencode "token=$form" --data-urlencode "name=Check" \
+        --data-urlencode "scope=admin" "$base/keys" |
         grep -o 'dlr_[A-Za-z0-9_-]*' | head -n 1
 }

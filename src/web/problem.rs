@@ -7,6 +7,9 @@ use axum::response::{IntoResponse, Response};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
+/// Reason for the status 405.
+pub(super) const METHOD_NOT_ALLOWED: &str = "this path does not allow this method";
+
 /// Problem document of a failed request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Problem)]

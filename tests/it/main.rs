@@ -72,6 +72,7 @@ mod replay;
 mod requests;
 mod routes;
 mod routing;
+mod scopes;
 mod scriptless;
 mod seasons;
 mod secrets;

@@ -6,56 +6,79 @@ mod memory;
 mod messages;
 mod openapi;
 mod paging;
+mod scoped_routes;
 mod turns;
 mod users;
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::routing::get;
+use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::auth::Caller;
+use super::auth::route_scopes::{RequiredScope, RouteScopes};
 use super::console_state::ConsoleState;
-use super::problem::ProblemDetails;
-use super::sse;
+use super::problem::{METHOD_NOT_ALLOWED, ProblemDetails};
+use super::{metrics, sse};
 use crate::store::database::db::DbError;
+use scoped_routes::ScopedRoutes;
 
 /// Largest body. A message has 1,600 characters at most.
 const MAX_BODY_BYTES: usize = 64 << 10;
 const API_PREFIX: &str = "/api/v1";
 
-pub(super) fn api_router() -> Router<ConsoleState> {
-    let api = OpenApiRouter::new()
-        .routes(routes!(conversations::list_conversations))
-        .routes(routes!(conversations::show_conversation))
-        .routes(routes!(conversations::reopen_conversation))
-        .routes(routes!(sse::follow_conversation))
-        .routes(routes!(memory::show_memory_context))
-        .routes(routes!(memory::show_memory_stats))
-        .routes(routes!(memory::add_memory_response))
-        .routes(routes!(memory::forget_memory_response))
-        .routes(routes!(memory::process_pending_memory))
-        .routes(routes!(messages::send_message))
-        .routes(routes!(messages::show_message))
-        .routes(routes!(turns::resume_turn))
-        .routes(routes!(turns::cancel_turn))
-        .routes(routes!(users::list_users))
-        .routes(routes!(users::approve_user))
-        .routes(routes!(users::block_user))
-        .routes(routes!(users::clear_conversation))
-        .fallback(async || ProblemDetails::new(StatusCode::NOT_FOUND, "no API route has this path"));
+/// Routes for programs, with their scopes and their description.
+pub(super) struct Api {
+    pub(super) router: Router<ConsoleState>,
+    pub(super) scopes: RouteScopes,
+    #[expect(dead_code, reason = "the page that shows it follows")]
+    pub(super) document: Arc<OpenApi>,
+}
+
+pub(super) fn build_api() -> Api {
+    use RequiredScope::{Read, Write};
+    let routes = ScopedRoutes::default()
+        .routes(Read, routes!(conversations::list_conversations))
+        .routes(Read, routes!(conversations::show_conversation))
+        .routes(Write, routes!(conversations::reopen_conversation))
+        .routes(Read, routes!(sse::follow_conversation))
+        .routes(Read, routes!(memory::show_memory_context))
+        .routes(Read, routes!(memory::show_memory_stats))
+        .routes(Write, routes!(memory::add_memory_response))
+        .routes(Write, routes!(memory::forget_memory_response))
+        .routes(Write, routes!(memory::process_pending_memory))
+        .routes(Write, routes!(messages::send_message))
+        .routes(Read, routes!(messages::show_message))
+        .routes(Write, routes!(turns::resume_turn))
+        .routes(Write, routes!(turns::cancel_turn))
+        .routes(Read, routes!(users::list_users))
+        .routes(Write, routes!(users::approve_user))
+        .routes(Write, routes!(users::block_user))
+        .routes(Write, routes!(users::clear_conversation));
+    let (router, mut scopes) = routes.into_parts();
+    let router =
+        router.fallback(async || ProblemDetails::new(StatusCode::NOT_FOUND, "no API route has this path"));
     let (router, document) =
-        OpenApiRouter::with_openapi(openapi::base_document()).nest(API_PREFIX, api).split_for_parts();
-    let document = openapi::complete_document(document);
-    let show_document = move |_caller: Caller| std::future::ready(axum::Json(document.clone()));
-    router
+        OpenApiRouter::with_openapi(openapi::base_document()).nest(API_PREFIX, router).split_for_parts();
+    let document = Arc::new(openapi::complete_document(document));
+    let served_document = document.clone();
+    let show_document = move |_caller: Caller| std::future::ready(axum::Json(served_document.clone()));
+    let router = router
         .route("/api/v1/openapi.json", get(show_document))
+        .route("/metrics", get(metrics::show_metrics))
         .method_not_allowed_fallback(async || {
-            ProblemDetails::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not allow this method")
+            ProblemDetails::new(StatusCode::METHOD_NOT_ALLOWED, METHOD_NOT_ALLOWED)
         })
-        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
+    for path in ["/api/v1/openapi.json", "/metrics"] {
+        scopes.declare(Method::GET, path.to_owned(), Read);
+    }
+    Api { router, scopes, document }
 }
 
 /// Builds the problem document for a failed database operation, which changed nothing.
