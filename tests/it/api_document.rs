@@ -246,6 +246,14 @@ async fn api_document_names_every_schema() {
 }
 
 #[tokio::test]
+async fn api_document_has_the_license_of_the_package() {
+    let app = TestApp::start_without_model().await;
+    let document = app.program().await.get("/api/v1/openapi.json").await.json();
+    let license = env!("CARGO_PKG_LICENSE");
+    assert_eq!(document["info"]["license"], json!({ "name": license, "identifier": license }));
+}
+
+#[tokio::test]
 async fn every_documented_route_is_served_and_needs_a_key() {
     let app = TestApp::start_without_model().await;
     let program = app.program().await;

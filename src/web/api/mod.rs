@@ -4,6 +4,7 @@ mod conversations;
 pub(super) mod extract;
 mod memory;
 mod messages;
+mod named_fields;
 mod openapi;
 mod paging;
 mod scoped_routes;
