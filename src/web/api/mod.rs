@@ -1,6 +1,8 @@
 //! API under `/api/v1`, one file per resource. The router and the OpenAPI document are generated from the same routes.
 
+mod audit;
 mod conversations;
+mod deliveries;
 pub(super) mod extract;
 mod memory;
 mod messages;
@@ -8,7 +10,10 @@ mod named_fields;
 mod openapi;
 mod paging;
 mod scoped_routes;
+mod settings;
+mod spend;
 mod turns;
+mod user_changes;
 mod users;
 
 use std::sync::Arc;
@@ -42,12 +47,15 @@ pub(super) struct Api {
 }
 
 pub(super) fn build_api() -> Api {
-    use RequiredScope::{Read, Write};
+    use RequiredScope::{Admin, Read, Write};
     let routes = ScopedRoutes::default()
+        .routes(Read, routes!(audit::list_audit_entries))
         .routes(Read, routes!(conversations::list_conversations))
         .routes(Read, routes!(conversations::show_conversation))
         .routes(Write, routes!(conversations::reopen_conversation))
         .routes(Read, routes!(sse::follow_conversation))
+        .routes(Read, routes!(deliveries::list_deliveries))
+        .routes(Write, routes!(deliveries::resend_delivery))
         .routes(Read, routes!(memory::show_memory_context))
         .routes(Read, routes!(memory::show_memory_stats))
         .routes(Write, routes!(memory::add_memory_response))
@@ -55,12 +63,15 @@ pub(super) fn build_api() -> Api {
         .routes(Write, routes!(memory::process_pending_memory))
         .routes(Write, routes!(messages::send_message))
         .routes(Read, routes!(messages::show_message))
+        .routes(Admin, routes!(settings::list_settings, settings::change_settings))
+        .routes(Read, routes!(spend::show_spend))
         .routes(Write, routes!(turns::resume_turn))
         .routes(Write, routes!(turns::cancel_turn))
         .routes(Read, routes!(users::list_users))
         .routes(Write, routes!(users::approve_user))
         .routes(Write, routes!(users::block_user))
-        .routes(Write, routes!(users::clear_conversation));
+        .routes(Write, routes!(users::clear_conversation))
+        .routes(Admin, routes!(user_changes::change_user));
     let (router, mut scopes) = routes.into_parts();
     let router =
         router.fallback(async || ProblemDetails::new(StatusCode::NOT_FOUND, "no API route has this path"));

@@ -20,8 +20,12 @@ use crate::web::sse_events;
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
     tags(
+        (name = "audit", description = "Recorded changes"),
         (name = "conversations", description = "Conversations and their messages"),
+        (name = "deliveries", description = "Messages to users, with their delivery status"),
         (name = "messages", description = "Messages in the name of a user"),
+        (name = "settings", description = "Settings, without the values of secrets"),
+        (name = "spend", description = "Usage and cost"),
         (name = "turns", description = "Processing of messages, up to the reply"),
         (name = "users", description = "Users"),
     )

@@ -7,7 +7,7 @@ mod chart;
 pub(super) mod conversation;
 mod conversation_line;
 pub(super) mod deliveries;
-mod delivery_labels;
+pub(super) mod delivery_labels;
 mod error_page;
 pub(super) mod facts;
 mod flash;
