@@ -25,12 +25,12 @@ mod webhook_property_tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use bytes::Bytes;
 use secrecy::SecretString;
 use tower::ServiceExt;
@@ -49,7 +49,7 @@ use crate::store::queue::delivery_reports::AcceptancePolicy;
 use auth::request_guard::GuardState;
 use console::health as health_page;
 use console::{
-    assets, audit, conversation, deliveries, facts, home, keys, memory, settings, setup_assistant,
+    api_page, assets, audit, conversation, deliveries, facts, home, keys, memory, settings, setup_assistant,
     setup_texting, setup_webhooks, sign_in, spend, user, user_addresses, user_settings, users,
 };
 use console_state::ConsoleState;
@@ -129,6 +129,7 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/setup/webhooks", post(setup_webhooks::install_webhooks))
         .route("/keys", get(keys::show_keys).post(keys::create_key))
         .route("/keys/{id}/revoke", post(keys::revoke_key))
+        .route("/api", get(api_page::show_api))
         .merge(api.router)
         .route("/health", get(health::report_liveness))
         .route("/resume", post(home::actions::resume_from_pause))
@@ -161,6 +162,7 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/audit", get(audit::show_audit))
         .route("/health-checks", get(health_page::show_health).post(health_page::check_connection))
         // The layers that follow apply to the routes above them, and only to those.
+        .layer(Extension(Arc::new(api.description)))
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
         .layer(RequestBodyDeadlineLayer::new(MAX_FORM_TIME))
         .layer(from_fn_with_state(guard, auth::request_guard::guard_request))

@@ -3,6 +3,7 @@
 mod audit;
 mod conversations;
 mod deliveries;
+pub(super) mod description;
 pub(super) mod extract;
 mod memory;
 mod messages;
@@ -16,13 +17,10 @@ mod turns;
 mod user_changes;
 mod users;
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{Method, StatusCode};
 use axum::routing::get;
-use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -32,6 +30,7 @@ use super::console_state::ConsoleState;
 use super::problem::{METHOD_NOT_ALLOWED, ProblemDetails};
 use super::{metrics, sse};
 use crate::store::database::db::DbError;
+use description::ApiDescription;
 use scoped_routes::ScopedRoutes;
 
 /// Largest body. A message has 1,600 characters at most.
@@ -42,8 +41,7 @@ const API_PREFIX: &str = "/api/v1";
 pub(super) struct Api {
     pub(super) router: Router<ConsoleState>,
     pub(super) scopes: RouteScopes,
-    #[expect(dead_code, reason = "the page that shows it follows")]
-    pub(super) document: Arc<OpenApi>,
+    pub(super) description: ApiDescription,
 }
 
 pub(super) fn build_api() -> Api {
@@ -77,9 +75,9 @@ pub(super) fn build_api() -> Api {
         router.fallback(async || ProblemDetails::new(StatusCode::NOT_FOUND, "no API route has this path"));
     let (router, document) =
         OpenApiRouter::with_openapi(openapi::base_document()).nest(API_PREFIX, router).split_for_parts();
-    let document = Arc::new(openapi::complete_document(document));
-    let served_document = document.clone();
-    let show_document = move |_caller: Caller| std::future::ready(axum::Json(served_document.clone()));
+    let document = openapi::complete_document(document);
+    let description = ApiDescription::from_document(document.clone(), &scopes);
+    let show_document = move |_caller: Caller| std::future::ready(axum::Json(document.clone()));
     let router = router
         .route("/api/v1/openapi.json", get(show_document))
         .route("/metrics", get(metrics::show_metrics))
@@ -90,7 +88,7 @@ pub(super) fn build_api() -> Api {
     for path in ["/api/v1/openapi.json", "/metrics"] {
         scopes.declare(Method::GET, path.to_owned(), Read);
     }
-    Api { router, scopes, document }
+    Api { router, scopes, description }
 }
 
 /// Builds the problem document for a failed database operation, which changed nothing.

@@ -75,6 +75,12 @@ impl RouteScopes {
         self.0.entry(path).or_default().push((method, scope));
     }
 
+    /// Returns the declared scope of a route.
+    pub(in crate::web) fn find(&self, method: &Method, path: &str) -> Option<RequiredScope> {
+        let mut routes = self.0.get(path)?.iter();
+        routes.find(|(declared, _)| declared == method).map(|(_, scope)| *scope)
+    }
+
     /// Decides whether a key opens a route.
     pub(super) fn decide(&self, key: KeyScope, method: &Method, path: &str) -> KeyDecision {
         let Some(routes) = self.0.get(path) else { return KeyDecision::Undeclared };

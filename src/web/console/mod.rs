@@ -1,5 +1,6 @@
 //! Console: the operator's view and decisions in a browser. Each page has one file, with its template next to it.
 
+pub(super) mod api_page;
 pub(super) mod assets;
 pub(super) mod audit;
 mod audit_labels;
