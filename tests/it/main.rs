@@ -7,6 +7,7 @@ mod access;
 mod alerts;
 mod api;
 mod api_document;
+mod api_resources;
 mod arr_changes;
 mod arr_clients;
 mod arr_faulty_responses;

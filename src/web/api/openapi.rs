@@ -23,6 +23,7 @@ use crate::web::sse_events;
         (name = "audit", description = "Recorded changes"),
         (name = "conversations", description = "Conversations and their messages"),
         (name = "deliveries", description = "Messages to users, with their delivery status"),
+        (name = "memory", description = "Earlier answers that are found again"),
         (name = "messages", description = "Messages in the name of a user"),
         (name = "settings", description = "Settings, without the values of secrets"),
         (name = "spend", description = "Usage and cost"),

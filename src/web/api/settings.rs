@@ -186,6 +186,7 @@ enum ChangeStatus {
     path = "/settings",
     tag = "settings",
     operation_id = "change_settings",
+    request_body = SettingsPatch,
     responses(
         (status = 200, description = "The change is stored, or there was nothing to change", body = ChangedSettings),
         (status = 404, description = "A simulated program has no settings"),

@@ -93,6 +93,7 @@ fn parse_limit(field: &str, limit: Option<Number>) -> Result<UserLimit, ProblemD
     tag = "users",
     operation_id = "change_user",
     params(("id" = i64, Path, description = "A user's id")),
+    request_body = UserPatch,
     responses(
         (status = 200, description = "The user as changed", body = UserJson),
         (status = 404, description = "No user has this id"),
