@@ -26,6 +26,7 @@ mod contexts;
 mod copies;
 mod costs;
 mod crowd;
+mod dashboard;
 mod database_file;
 mod details;
 mod doctor;
