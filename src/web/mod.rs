@@ -25,12 +25,12 @@ mod webhook_property_tests;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::routing::{get, post};
-use axum::{Extension, Router};
 use bytes::Bytes;
 use secrecy::SecretString;
 use tower::ServiceExt;
@@ -162,7 +162,7 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/audit", get(audit::show_audit))
         .route("/health-checks", get(health_page::show_health).post(health_page::check_connection))
         // The layers that follow apply to the routes above them, and only to those.
-        .layer(Extension(Arc::new(api.description)))
+        .layer(api.description)
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
         .layer(RequestBodyDeadlineLayer::new(MAX_FORM_TIME))
         .layer(from_fn_with_state(guard, auth::request_guard::guard_request))

@@ -17,10 +17,12 @@ mod turns;
 mod user_changes;
 mod users;
 
-use axum::Router;
+use std::sync::Arc;
+
 use axum::extract::DefaultBodyLimit;
 use axum::http::{Method, StatusCode};
 use axum::routing::get;
+use axum::{Extension, Router};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -41,7 +43,7 @@ const API_PREFIX: &str = "/api/v1";
 pub(super) struct Api {
     pub(super) router: Router<ConsoleState>,
     pub(super) scopes: RouteScopes,
-    pub(super) description: ApiDescription,
+    pub(super) description: Extension<Arc<ApiDescription>>,
 }
 
 pub(super) fn build_api() -> Api {
@@ -76,7 +78,7 @@ pub(super) fn build_api() -> Api {
     let (router, document) =
         OpenApiRouter::with_openapi(openapi::base_document()).nest(API_PREFIX, router).split_for_parts();
     let document = openapi::complete_document(document);
-    let description = ApiDescription::from_document(document.clone(), &scopes);
+    let description = Extension(Arc::new(ApiDescription::from_document(document.clone(), &scopes)));
     let show_document = move |_caller: Caller| std::future::ready(axum::Json(document.clone()));
     let router = router
         .route("/api/v1/openapi.json", get(show_document))
