@@ -29,7 +29,7 @@ use utoipa_axum::routes;
 use super::auth::Caller;
 use super::auth::route_scopes::{RequiredScope, RouteScopes};
 use super::console_state::ConsoleState;
-use super::problem::{METHOD_NOT_ALLOWED, ProblemDetails};
+use super::problem::{METHOD_NOT_ALLOWED, NO_ROUTE, ProblemDetails};
 use super::{metrics, sse};
 use crate::store::database::db::DbError;
 use description::ApiDescription;
@@ -73,8 +73,7 @@ pub(super) fn build_api() -> Api {
         .routes(Write, routes!(users::clear_conversation))
         .routes(Admin, routes!(user_changes::change_user));
     let (router, mut scopes) = routes.into_parts();
-    let router =
-        router.fallback(async || ProblemDetails::new(StatusCode::NOT_FOUND, "no API route has this path"));
+    let router = router.fallback(async || ProblemDetails::new(StatusCode::NOT_FOUND, NO_ROUTE));
     let (router, document) =
         OpenApiRouter::with_openapi(openapi::base_document()).nest(API_PREFIX, router).split_for_parts();
     let document = openapi::complete_document(document);

@@ -20,7 +20,7 @@ use crate::access_rules::SignIn;
 use crate::store::console_access::{self, KeyScope};
 use crate::store::database::db::DbError;
 use crate::web::console_state::ConsoleState;
-use crate::web::problem::{METHOD_NOT_ALLOWED, ProblemDetails};
+use crate::web::problem::{METHOD_NOT_ALLOWED, NO_ROUTE, ProblemDetails};
 
 const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 /// Response to a forwarded request without a sign-in: its sender may be anywhere.
@@ -135,8 +135,9 @@ fn refuse_access(
     match (area, sender) {
         (PathArea::Open, _) | (_, RequestSender::Operator { .. }) => None,
         (PathArea::Api, RequestSender::Program { scope, .. }) => {
-            // A path without a route has no handler except the one for unknown paths.
-            let path = request.extensions().get::<MatchedPath>()?;
+            let Some(path) = request.extensions().get::<MatchedPath>() else {
+                return Some(ProblemDetails::new(StatusCode::NOT_FOUND, NO_ROUTE).into_response());
+            };
             refuse_key(scopes.decide(*scope, request.method(), path.as_str()))
         }
         (PathArea::Api, RequestSender::Anonymous) => Some(refusal_response(
