@@ -12,7 +12,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Registry, Unit};
 
 use crate::conversation::channel::Channel;
 use crate::conversation::delivery_status::DeliveryStatus;
@@ -303,7 +303,7 @@ impl MetricFamilies {
         let times = self.turn_seconds.clone();
         let help =
             "Time of a turn by part: model, tools and Dialarr itself; a resumed turn is measured separately";
-        registry.register("dialarr_turn_seconds", help, times);
+        registry.register_with_unit("dialarr_turn_duration", help, Unit::Seconds, times);
         let calls = self.model_calls.clone();
         registry.register("dialarr_model_calls", "Model calls, by responder and outcome", calls);
         let tokens = self.model_tokens.clone();
@@ -331,7 +331,7 @@ impl MetricFamilies {
         registry.register("dialarr_texts_unsent", "Texts that are due for sending", unsent);
         registry.register("dialarr_turns_live", "Running turns", scrape_gauges.turns_live.clone());
         let limit = model_queue.limit.clone();
-        registry.register("dialarr_model_limit", "Limit of concurrent model calls", limit);
+        registry.register("dialarr_model_calls_limit", "Limit of concurrent model calls", limit);
         let running = model_queue.running.clone();
         registry.register("dialarr_model_calls_running", "Running model calls", running);
         let waiting = model_queue.waiting.clone();
@@ -342,17 +342,14 @@ impl MetricFamilies {
         );
         let oldest = scrape_gauges.oldest_waiting.clone();
         let help = "Age of the oldest received text that waits for a turn";
-        registry.register("dialarr_oldest_text_waiting_seconds", help, oldest);
+        registry.register_with_unit("dialarr_oldest_text_waiting", help, Unit::Seconds, oldest);
         let oldest = scrape_gauges.oldest_unsent.clone();
         let help = "Age of the oldest text that is due for sending";
-        registry.register("dialarr_oldest_text_unsent_seconds", help, oldest);
+        registry.register_with_unit("dialarr_oldest_text_unsent", help, Unit::Seconds, oldest);
         let started = SecondsGauge::default();
         started.set(seconds_from_ms(started_at.as_millisecond()));
-        registry.register(
-            "process_start_time_seconds",
-            "Start time of the program since the Unix epoch",
-            started,
-        );
+        let help = "Start time of the program since the Unix epoch";
+        registry.register_with_unit("process_start_time", help, Unit::Seconds, started);
         let build = Info::new([("version", env!("DIALARR_VERSION"))]);
         registry.register("dialarr_build", "Version of the program", build);
     }

@@ -1,11 +1,13 @@
 //! Changes of stored settings by the running service.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use argon2::password_hash;
 use jiff::Timestamp;
 use tokio::sync::{Mutex, Notify};
 use tokio::task::{JoinError, spawn_blocking};
+use tokio::time::timeout;
 
 use super::change::{SettingsChange, SettingsContext, SettingsOutcome, apply_changes, remove_unused_secrets};
 use super::prepared_change::PreparedChange;
@@ -14,6 +16,9 @@ use crate::live::Live;
 use crate::store::audit::Actor;
 use crate::store::database::db::{Db, DbError};
 use crate::store::settings::{load_settings, load_settings_version};
+
+/// Time limit for the use of a change, after which its author no longer waits for it.
+const USE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Use of the stored settings by the running program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,6 +29,14 @@ pub struct SettingsUse {
     pub failure: Option<String>,
     /// Names of the changed settings that take effect at the next start.
     pub needing_restart: Vec<&'static str>,
+}
+
+/// Whether a stored change is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UseStatus {
+    InUse,
+    /// The program still uses earlier settings, or has not tried the change yet.
+    NotInUse,
 }
 
 /// Failure to change the settings. Nothing is changed.
@@ -119,6 +132,14 @@ impl LiveSettings {
         let mut uses = self.current_use.subscribe();
         let tried = uses.wait_for(|current| current.version >= Some(version)).await;
         tried.map_or_else(|_| self.current_use(), |current| current.clone())
+    }
+
+    /// Waits until a change is in use, for a limited time.
+    pub async fn wait_until_used(&self, version: i64) -> UseStatus {
+        match timeout(USE_TIMEOUT, self.wait_until_tried(version)).await {
+            Ok(current) if current.failure.is_none() => UseStatus::InUse,
+            Ok(_) | Err(_) => UseStatus::NotInUse,
+        }
     }
 
     pub fn record_use(&self, current: SettingsUse) {

@@ -11,4 +11,4 @@ pub mod setup_step;
 mod tests;
 pub mod texting_way;
 
-pub use live::{ChangeError, LiveSettings, SettingsUse};
+pub use live::{ChangeError, LiveSettings, SettingsUse, UseStatus};

@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::codec::{from_json, unreadable_column};
 pub use super::confirmation::approvals::{ApprovalState, StoredApprovalKind};
 pub use super::confirmation::deletion_items::DeletionItemPhase;
+pub use super::console_access::KeyScope;
 pub use super::conversation::conversations::EndReason;
 pub use super::conversation::reactions::ReactionAuthor;
 pub use super::conversation::record::steps::AttemptState;

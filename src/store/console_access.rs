@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::Conn;
 use super::codec::ms;
+use super::column_types::stored_enum;
 use super::schema::{api_keys, console_password, sessions, sign_in_links};
 
 /// SHA-256 hash of a session token, a sign-in link or an API key.
@@ -28,8 +29,31 @@ pub struct ApiKey {
     pub name: String,
     /// Last characters of the key, by which the operator recognizes it.
     pub ending: String,
+    pub scope: KeyScope,
     pub created_at: Timestamp,
     pub last_used_at: Option<Timestamp>,
+}
+
+/// API key that is about to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewApiKey {
+    pub hash: TokenHash,
+    pub name: String,
+    pub ending: String,
+    pub scope: KeyScope,
+}
+
+stored_enum! {
+    /// Scope of an API key.
+    pub enum KeyScope {
+        /// Key from before keys had scopes, which opens the routes of that time.
+        Unscoped = "unscoped",
+        Read = "read",
+        /// Includes `Read`.
+        Write = "write",
+        /// Includes `Write`.
+        Admin = "admin",
+    }
 }
 
 /// Loads the hash of the console password, in PHC format; `None` if no password is set.
@@ -141,18 +165,13 @@ pub fn redeem_sign_in_link(
 }
 
 /// Creates an API key and returns its id.
-pub fn create_api_key(
-    conn: &mut Conn,
-    key: TokenHash,
-    name: &str,
-    ending: &str,
-    now: Timestamp,
-) -> QueryResult<i64> {
+pub fn create_api_key(conn: &mut Conn, key: &NewApiKey, now: Timestamp) -> QueryResult<i64> {
     diesel::insert_into(api_keys::table)
         .values((
-            api_keys::name.eq(name),
-            api_keys::key_hash.eq(&key.0[..]),
-            api_keys::ending.eq(ending),
+            api_keys::name.eq(&key.name),
+            api_keys::key_hash.eq(&key.hash.0[..]),
+            api_keys::ending.eq(&key.ending),
+            api_keys::scope.eq(key.scope),
             api_keys::created_at.eq(ms(now)),
         ))
         .returning(api_keys::id)

@@ -76,6 +76,7 @@ diesel::table! {
         created_at -> Timestamp,
         last_used_at -> Nullable<Timestamp>,
         revoked_at -> Nullable<Timestamp>,
+        scope -> KeyScope,
     }
 }
 

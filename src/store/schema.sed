@@ -38,6 +38,7 @@ s/^diesel::table! {$/&\n    use crate::store::column_types::*;\n/
   s/ target -> Text/ target -> AlertTarget/
   s/ state -> Text/ state -> AlertState/
 }
+/^    api_keys (/,/^    }/ s/ scope -> Text/ scope -> KeyScope/
 /^    approvals (/,/^    }/ {
   s/ kind -> Text/ kind -> StoredApprovalKind/
   s/ item_kind -> Nullable<Text>/ item_kind -> Nullable<MediaKind>/

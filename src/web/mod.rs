@@ -47,11 +47,12 @@ use crate::messaging::channel_ports::ChannelPorts;
 use crate::metrics::Metrics;
 use crate::store::database::db::Db;
 use crate::store::queue::delivery_reports::AcceptancePolicy;
+use auth::request_guard::GuardState;
 use console::health as health_page;
 use console::{
-    assets, audit, conversation, deliveries, facts, home, keys, library, memory, more, requests, settings,
-    setup_assistant, setup_texting, setup_webhooks, sign_in, spend, user, user_addresses, user_settings,
-    users,
+    api_page, assets, audit, conversation, deliveries, facts, home, keys, library, memory, more, requests,
+    settings, setup_assistant, setup_texting, setup_webhooks, sign_in, spend, user, user_addresses,
+    user_settings, users,
 };
 use console_state::ConsoleState;
 use health::HealthChecker;
@@ -102,6 +103,8 @@ pub fn webhook_router(webhooks: WebhookState) -> Router {
 /// Builds the router of the console pages and the API. They have their own listener, so that the public address of the
 /// webhooks does not expose them.
 pub fn console_router(console: ConsoleState) -> Router {
+    let api = api::build_api();
+    let guard = GuardState { console: console.clone(), scopes: Arc::new(api.scopes) };
     Router::new()
         .route("/assets/style.css", get(assets::serve_style))
         .route("/assets/live.js", get(assets::serve_script))
@@ -133,8 +136,8 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/setup/webhooks", post(setup_webhooks::install_webhooks))
         .route("/keys", get(keys::show_keys).post(keys::create_key))
         .route("/keys/{id}/revoke", post(keys::revoke_key))
-        .merge(api::api_router())
-        .route("/metrics", get(metrics::show_metrics))
+        .route("/api", get(api_page::show_api))
+        .merge(api.router)
         .route("/health", get(health::report_liveness))
         .route("/resume", post(home::actions::resume_from_pause))
         .route("/wishes/{id}/approve", post(requests::approve_removal))
@@ -173,9 +176,10 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/health-checks", get(health_page::show_health).post(health_page::check_connection))
         .fallback(console::show_not_found)
         // The layers that follow apply to the routes above them, and only to those.
+        .layer(api.description)
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
         .layer(RequestBodyDeadlineLayer::new(MAX_FORM_TIME))
-        .layer(from_fn_with_state(console.clone(), auth::request_guard::guard_request))
+        .layer(from_fn_with_state(guard, auth::request_guard::guard_request))
         .layer(CatchPanicLayer::new())
         .layer(map_response(auth::headers::add_security_headers))
         .with_state(console)

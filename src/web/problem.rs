@@ -7,6 +7,11 @@ use axum::response::{IntoResponse, Response};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
+/// Reason for the status 404 of a path without a route.
+pub(super) const NO_ROUTE: &str = "no API route has this path";
+/// Reason for the status 405.
+pub(super) const METHOD_NOT_ALLOWED: &str = "this path does not allow this method";
+
 /// Problem document of a failed request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Problem)]

@@ -509,12 +509,12 @@ async fn api_key_is_shown_once_and_then_by_its_ending() {
     };
 
     assert!(!browser.get("/keys").await.html.contains(&key));
-    assert_eq!(lines(&mut browser).await, format!("Home <b>Assistant</b> {ending} 21:04 never Revoke"));
+    assert_eq!(lines(&mut browser).await, format!("Home <b>Assistant</b> {ending} Read 21:04 never Revoke"));
     app.pass(60);
     status(&app, with_key(&key)).await;
     app.pass(59);
     status(&app, with_key(&key)).await;
-    assert_eq!(lines(&mut browser).await, format!("Home <b>Assistant</b> {ending} 21:04 21:05 Revoke"));
+    assert_eq!(lines(&mut browser).await, format!("Home <b>Assistant</b> {ending} Read 21:04 21:05 Revoke"));
 }
 
 #[tokio::test]
@@ -628,7 +628,7 @@ async fn sign_ins_and_failures_are_in_the_audit_log() {
             r#"password console {"by":"dialarr","set":true}"#,
             r#"sign_in_failed console {"by":"console","failed":5}"#,
             r#"sign_in console {"by":"console","failed_before":5,"with":"password"}"#,
-            r#"key_made api_key:1 {"by":"console","name":"Stats"}"#,
+            r#"key_made api_key:1 {"by":"console","name":"Stats","scope":"read"}"#,
             r#"key_revoked api_key:1 {"by":"console","name":"Stats"}"#,
             r#"sign_out console {"by":"console"}"#,
             r#"sign_in_link console {"by":"shell"}"#,

@@ -389,19 +389,18 @@ async fn conversations_are_listed_by_user_state_and_page() {
     assert_eq!(list("?open=false&limit=1").await, (vec![3], Some(3)));
     assert_eq!(list("?user=%2B15550100003").await, (vec![4], None));
     assert_eq!(list("?user=1&open=true").await, (vec![], None));
-    for (query, status) in [
-        ("?limit=0", 400),
-        ("?limit=101", 400),
-        ("?open=maybe", 400),
-        ("?colour=red", 400),
-        ("?user=99", 404),
-        ("?user=Bob", 422),
+    for (query, status, detail) in [
+        ("?limit=0", 400, "limit must be from 1 to 100"),
+        ("?limit=101", 400, "limit must be from 1 to 100"),
+        ("?limit=ten", 400, "the query parameter limit has an invalid value"),
+        ("?open=maybe", 400, "the query parameter open has an invalid value"),
+        ("?colour=red", 400, "there is no query parameter colour"),
+        ("?open=true&open=true", 400, "the query parameter open appears more than once"),
+        ("?user=99", 404, "no user has this id or number"),
+        ("?user=Bob", 422, "user must be a user id or a phone number in E.164 format such as +15550100123"),
     ] {
-        assert_eq!(
-            program.get(&format!("/api/v1/conversations{query}")).await.problem().0,
-            status,
-            "{query}"
-        );
+        let problem = program.get(&format!("/api/v1/conversations{query}")).await.problem();
+        assert_eq!(problem, (status, detail.to_owned()), "{query}");
     }
 }
 
@@ -507,21 +506,33 @@ async fn unreadable_request_gets_a_problem_with_a_reason() {
     let program = app.program().await;
     let send = async |kind: &str, body: &str| {
         let request = program.to(Method::POST, "/api/v1/messages").header("content-type", kind);
-        program.send(request, body).await.problem().0
+        program.send(request, body).await.problem()
     };
     let long = json!({ "user": ANN, "text": "a".repeat(1601) }).to_string();
     let huge = json!({ "user": ANN, "text": "a".repeat(70_000) }).to_string();
-    for (kind, body, status) in [
-        ("text/plain", "{}", 415),
-        ("application/json", "{", 400),
-        ("application/json", "{}", 422),
-        ("application/json", r#"{"user": 1, "text": "hi", "colour": "red"}"#, 422),
-        ("application/json", r#"{"user": 1, "text": " "}"#, 422),
-        ("application/json", r#"{"user": 1.5, "text": "hi"}"#, 422),
-        ("application/json", long.as_str(), 422),
-        ("application/json", huge.as_str(), 413),
+    for (kind, body, status, detail) in [
+        ("text/plain", "{}", 415, "the body must be JSON, with the header Content-Type: application/json"),
+        ("application/json", "{", 400, "the body is not valid JSON"),
+        ("application/json", "[]", 422, "the body must be a JSON object"),
+        ("application/json", "{}", 422, "the body field user is missing"),
+        (
+            "application/json",
+            r#"{"user": 1, "text": "hi", "colour": "red"}"#,
+            422,
+            "there is no body field colour",
+        ),
+        ("application/json", r#"{"user": 1, "text": " "}"#, 422, "text is blank"),
+        (
+            "application/json",
+            r#"{"user": 1.5, "text": "hi"}"#,
+            422,
+            "the body field user has an invalid value",
+        ),
+        ("application/json", long.as_str(), 422, "text is longer than 1600 characters"),
+        ("application/json", huge.as_str(), 413, "the body is over 64 KiB"),
     ] {
-        assert_eq!(send(kind, body).await, status, "{kind} {}", &body[..body.len().min(60)]);
+        let start = &body[..body.len().min(60)];
+        assert_eq!(send(kind, body).await, (status, detail.to_owned()), "{kind} {start}");
     }
     let to = async |method: Method, path: &str| {
         let answered = program.send(program.to(method, path), "").await;

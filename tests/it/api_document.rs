@@ -162,10 +162,13 @@ async fn api_document_names_every_route() {
     let app = TestApp::start_without_model().await;
     let document = app.program().await.get("/api/v1/openapi.json").await.json();
     insta::assert_snapshot!(routes(&document).join("\n"), @r"
+    GET /api/v1/audit
     GET /api/v1/conversations
     GET /api/v1/conversations/{id}
     GET /api/v1/conversations/{id}/events
     POST /api/v1/conversations/{id}/reopen
+    GET /api/v1/deliveries
+    POST /api/v1/deliveries/{id}/resend
     GET /api/v1/memory/context
     POST /api/v1/memory/process-pending
     POST /api/v1/memory/responses
@@ -173,9 +176,13 @@ async fn api_document_names_every_route() {
     GET /api/v1/memory/stats
     POST /api/v1/messages
     GET /api/v1/messages/{id}
+    GET /api/v1/settings
+    PATCH /api/v1/settings
+    GET /api/v1/spend
     POST /api/v1/turns/{id}/cancel
     POST /api/v1/turns/{id}/resume
     GET /api/v1/users
+    PATCH /api/v1/users/{id}
     POST /api/v1/users/{id}/approve
     POST /api/v1/users/{id}/block
     POST /api/v1/users/{id}/clear
@@ -193,17 +200,24 @@ async fn api_document_names_every_schema() {
     Action
     AddedResponse
     Asides
+    AuditActor
+    AuditEntry
+    AuditSubject
     BlockEvent
     BlockKey
     BlockWord
     CallEvent
     CallWord
+    ChangeStatus
+    ChangedSettings
     Cleared
     Content
     Conversation
     ConversationEvent
     ConversationWord
     Count
+    DayUsage
+    Delivery
     DeltaEvent
     Direction
     Intervention
@@ -216,7 +230,9 @@ async fn api_document_names_every_schema() {
     NewMessage
     NewResponse
     NoData
+    Page_AuditEntry
     Page_Conversation
+    Page_Delivery
     Page_Turn
     Page_User
     Pending
@@ -231,18 +247,36 @@ async fn api_document_names_every_schema() {
     ReactionWord
     Remembered
     Reply
+    Resent
+    Role
     Sender
+    Setting
+    SettingSource
+    Settings
+    SettingsPatch
     Snapshot
     SnapshotConversation
+    Spend
     Text
     ToolCall
     Turn
     TurnEvent
     TurnState
     TurnWord
+    Usage
     User
+    UserPatch
+    UserUsage
     WholeConversation
     ");
+}
+
+#[tokio::test]
+async fn api_document_has_the_license_of_the_package() {
+    let app = TestApp::start_without_model().await;
+    let document = app.program().await.get("/api/v1/openapi.json").await.json();
+    let license = env!("CARGO_PKG_LICENSE");
+    assert_eq!(document["info"]["license"], json!({ "name": license, "identifier": license }));
 }
 
 #[tokio::test]

@@ -40,7 +40,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn read(path: &str) -> String {
+pub(crate) fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap()
 }
 
@@ -87,12 +87,12 @@ fn spans(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
 }
 
-fn words<'a>(text: &'a str, belongs: impl Fn(char) -> bool + 'a) -> impl Iterator<Item = &'a str> {
+pub(crate) fn words<'a>(text: &'a str, belongs: impl Fn(char) -> bool + 'a) -> impl Iterator<Item = &'a str> {
     text.split(move |mark: char| !belongs(mark)).filter(|word| !word.is_empty())
 }
 
 /// Returns the names of all samples, each with its labels, of a program that has counted everything at least once.
-fn samples() -> BTreeMap<String, BTreeSet<String>> {
+pub(crate) fn metrics_text() -> String {
     let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
     let metrics = Metrics::new(vec!["add_movie"], now);
     metrics.text_received(channel_list::TWILIO);
@@ -126,15 +126,19 @@ fn samples() -> BTreeMap<String, BTreeSet<String>> {
     let backlog =
         Backlog { waiting: none, unsent: none, running_turns: 0, assistant: AssistantState::Running };
     let metrics_text = metrics.render(&backlog, now).unwrap();
-    let registered = source(&["src"]).matches("registry.register(").count();
+    let registered = source(&["src"]).matches("registry.register").count();
     assert_eq!(
         metrics_text.matches("# TYPE ").count(),
         registered,
         "a metric has no sample here:\n{metrics_text}"
     );
+    metrics_text
+}
 
+/// Returns every sample with its labels.
+pub(crate) fn samples() -> BTreeMap<String, BTreeSet<String>> {
     let mut samples: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for line in metrics_text.lines().filter(|line| !line.starts_with('#')) {
+    for line in metrics_text().lines().filter(|line| !line.starts_with('#')) {
         let sample = line.rsplit_once(' ').unwrap().0;
         let (name, labels) = sample.split_once('{').unwrap_or((sample, ""));
         let labels = labels.split('=').filter_map(|part| words(part, is_of_a_name).last());
@@ -144,11 +148,11 @@ fn samples() -> BTreeMap<String, BTreeSet<String>> {
     samples
 }
 
-fn is_of_a_name(mark: char) -> bool {
+pub(crate) fn is_of_a_name(mark: char) -> bool {
     mark.is_ascii_alphanumeric() || mark == '_'
 }
 
-fn is_metric(word: &&str) -> bool {
+pub(crate) fn is_metric(word: &&str) -> bool {
     (word.starts_with("dialarr_") || word.starts_with("process_")) && word.len() > "process_".len()
 }
 

@@ -30,7 +30,7 @@ async fn samples_of(world: &World, names: &[&str]) -> String {
 
 /// Returns the total duration of the turns in tens of seconds.
 async fn seconds_spent(world: &World) -> String {
-    let spent = samples_of(world, &["dialarr_turn_seconds_sum"]).await;
+    let spent = samples_of(world, &["dialarr_turn_duration_seconds_sum"]).await;
     let tens = |line: &str| {
         let (name, seconds) = line.rsplit_once(' ').unwrap();
         format!("{name} {:.0}0", seconds.parse::<f64>().unwrap() / 10.0)
@@ -61,11 +61,11 @@ async fn metrics_count_each_operation_once() {
     insta::assert_snapshot!(
         samples(&program, &["dialarr_texts", "dialarr_text_", "dialarr_turns", "dialarr_model", "dialarr_tool"]).await,
         @r#"
+    dialarr_model_calls_limit 4
     dialarr_model_calls_running 0
     dialarr_model_calls_total{brain="model",outcome="answered"} 4
     dialarr_model_calls_waiting{purpose="answer"} 0
     dialarr_model_calls_waiting{purpose="notes"} 0
-    dialarr_model_limit 4
     dialarr_model_retries_total 0
     dialarr_text_retries_total 0
     dialarr_text_segments_sent_total 5
@@ -86,10 +86,10 @@ async fn metrics_count_each_operation_once() {
     dialarr_turns_total{kind="confirm",outcome="completed"} 1
     "#
     );
-    insta::assert_snapshot!(samples(&program, &["dialarr_turn_seconds_count", "dialarr_webhook"]).await, @r#"
-    dialarr_turn_seconds_count{part="model"} 4
-    dialarr_turn_seconds_count{part="own"} 4
-    dialarr_turn_seconds_count{part="tools"} 4
+    insta::assert_snapshot!(samples(&program, &["dialarr_turn_duration_seconds_count", "dialarr_webhook"]).await, @r#"
+    dialarr_turn_duration_seconds_count{part="model"} 4
+    dialarr_turn_duration_seconds_count{part="own"} 4
+    dialarr_turn_duration_seconds_count{part="tools"} 4
     dialarr_webhook_answers_total{webhook="/webhook/twilio",status="200"} 3
     "#);
 }
@@ -150,9 +150,9 @@ async fn resumed_turn_counts_once_and_its_wait_does_not() {
     "#);
     // Four model responses, and moments for everything else.
     insta::assert_snapshot!(seconds_spent(&world).await, @r#"
-    dialarr_turn_seconds_sum{part="model"} 100
-    dialarr_turn_seconds_sum{part="own"} 00
-    dialarr_turn_seconds_sum{part="tools"} 00
+    dialarr_turn_duration_seconds_sum{part="model"} 100
+    dialarr_turn_duration_seconds_sum{part="own"} 00
+    dialarr_turn_duration_seconds_sum{part="tools"} 00
     "#);
 }
 
@@ -167,9 +167,9 @@ async fn downtime_does_not_count_as_turn_time() {
     world.pass(60).await;
     assert_eq!(world.sent_texts(), ["Hello."]);
     insta::assert_snapshot!(seconds_spent(&world).await, @r#"
-    dialarr_turn_seconds_sum{part="model"} 20
-    dialarr_turn_seconds_sum{part="own"} 00
-    dialarr_turn_seconds_sum{part="tools"} 00
+    dialarr_turn_duration_seconds_sum{part="model"} 20
+    dialarr_turn_duration_seconds_sum{part="own"} 00
+    dialarr_turn_duration_seconds_sum{part="tools"} 00
     "#);
 }
 

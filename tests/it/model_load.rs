@@ -90,7 +90,7 @@ impl Crowd {
         let now = self.world.now();
         let backlog = self.world.read_database(move |conn| load_backlog(conn, now)).await;
         let metrics = self.world.console().metrics.render(&backlog, now).unwrap();
-        let limit = metrics.lines().find_map(|line| line.strip_prefix("dialarr_model_limit ")).unwrap();
+        let limit = metrics.lines().find_map(|line| line.strip_prefix("dialarr_model_calls_limit ")).unwrap();
         limit.parse().unwrap()
     }
 }

@@ -11,8 +11,18 @@ use crate::harness::{ANN, BOB, Has, TestApp};
 
 const SAM: &str = "+15550100009";
 const HOSTILE: &str = "<script>alert(1)</script> \"><img src=x onerror=alert(1)> \u{202e}txet";
-const PAGES: [&str; 9] =
-    ["/", "/users", "/users/1", "/deliveries", "/spend", "/memory", "/audit", "/requests", "/library"];
+const PAGES: [&str; 10] = [
+    "/",
+    "/users",
+    "/users/1",
+    "/deliveries",
+    "/spend",
+    "/memory",
+    "/audit",
+    "/requests",
+    "/library",
+    "/api",
+];
 
 /// Starts after Sam gave a name, without a decision.
 async fn app_with_sam_at_the_door() -> TestApp {

@@ -84,23 +84,23 @@ const PIECE: usize = 16 << 10;
 const PIECES: usize = 256;
 
 #[derive(Debug, Clone)]
-struct Route {
-    method: Method,
+pub(crate) struct Route {
+    pub(crate) method: Method,
     /// Path in the notation of the router, with its braces.
-    path: String,
+    pub(crate) path: String,
 }
 
 impl Route {
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
 
     /// Path of an existing object.
-    fn uri(&self) -> String {
+    pub(crate) fn uri(&self) -> String {
         self.path.replace("{id}", "1").replace("{library}", "sonarr").replace("{instance}", "radarr")
     }
 
-    fn is_page(&self) -> bool {
+    pub(crate) fn is_page(&self) -> bool {
         !self.path.starts_with("/api/") && self.path != "/metrics"
     }
 
@@ -117,7 +117,7 @@ impl Route {
     }
 }
 
-fn source(path: &str) -> String {
+pub(crate) fn source(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/web").join(path)).unwrap()
 }
 
@@ -129,7 +129,7 @@ fn listed(source: &str, function: &str) -> Vec<Route> {
     for way in [".nest", ".fallback", ".route_service", "any(", "on("] {
         assert!(!body.contains(way), "{function} has routes by `{way}`, which nothing here knows");
     }
-    let is_known = |rest: &&str| rest.starts_with("api::") || rest.starts_with("channel_webhook::");
+    let is_known = |rest: &&str| rest.starts_with("api.router)") || rest.starts_with("channel_webhook::");
     let merged: Vec<&str> = body.split(".merge(").skip(1).filter(|rest| !is_known(rest)).collect();
     assert!(merged.is_empty(), "{function} merges routes that nothing here knows: {merged:?}");
     body.split(".route(").skip(1).flat_map(of_line).collect()
@@ -164,7 +164,7 @@ fn webhook_routes() -> Vec<Route> {
 
 /// Returns the routes of the console from the source, and those of the API from its document, which is built from its
 /// routes.
-async fn console_routes(app: &TestApp) -> Vec<Route> {
+pub(crate) async fn console_routes(app: &TestApp) -> Vec<Route> {
     console_routes_of(&app.program().await.get("/api/v1/openapi.json").await.json())
 }
 
@@ -191,7 +191,7 @@ fn console_routes_of(document: &Value) -> Vec<Route> {
     routes
 }
 
-fn console(app: &TestApp) -> Router {
+pub(crate) fn console(app: &TestApp) -> Router {
     web::console_router(app.app().console.clone())
 }
 
@@ -200,7 +200,7 @@ fn webhooks(app: &TestApp) -> Router {
 }
 
 /// Returns the status and the headers only, because the body of a stream does not end.
-async fn head(router: &Router, request: Builder, body: Body) -> (StatusCode, HeaderMap) {
+pub(crate) async fn head(router: &Router, request: Builder, body: Body) -> (StatusCode, HeaderMap) {
     let response = router.clone().oneshot(request.body(body).unwrap()).await.unwrap().into_parts().0;
     (response.status, response.headers)
 }

@@ -24,7 +24,8 @@ use crate::store::conversation::conversations::{self, EndReason};
 use crate::store::conversation::message_results;
 use crate::store::database::db::{Db, DbError};
 use crate::store::people::pauses::{self, PauseOutcome};
-use crate::store::people::{user_admin, users};
+use crate::store::people::user_admin::{self, ChangeUserOutcome, UserChanges};
+use crate::store::people::users;
 use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy};
 use crate::store::queue::resend::{self, ResendOutcome};
 use crate::store::turns::turn_lifecycle;
@@ -34,6 +35,18 @@ use crate::store::{Conn, QueryResult};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessOutcome {
     Changed,
+    /// The user is the last admin, and no admin would be left to approve newcomers.
+    LastAdmin,
+    /// No user has this id.
+    UnknownUser,
+}
+
+/// Outcome of changing a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserChangeOutcome {
+    Changed,
+    /// The user already has these values.
+    Unchanged,
     /// The user is the last admin, and no admin would be left to approve newcomers.
     LastAdmin,
     /// No user has this id.
@@ -105,6 +118,30 @@ impl OperatorDecisions {
         let outcome = approval.await?;
         self.outbox.notify();
         Ok(outcome)
+    }
+
+    /// Changes the fields of a user that differ.
+    pub async fn change_user(
+        &self,
+        user: UserId,
+        changes: UserChanges,
+        actor: Actor,
+    ) -> Result<UserChangeOutcome, DbError> {
+        let now = self.clock.now();
+        let change = move |conn: &mut _| {
+            if user_admin::find_known_user(conn, user)?.is_none() {
+                return Ok(UserChangeOutcome::UnknownUser);
+            }
+            let changes = changes.clone().without_current(&user_admin::load_user_account(conn, user)?);
+            if changes == UserChanges::default() {
+                return Ok(UserChangeOutcome::Unchanged);
+            }
+            Ok(match user_admin::change_user(conn, user, &changes, actor, now)? {
+                ChangeUserOutcome::Changed => UserChangeOutcome::Changed,
+                ChangeUserOutcome::LastAdmin => UserChangeOutcome::LastAdmin,
+            })
+        };
+        self.db.write(change).await
     }
 
     /// Ends the running turn, drops the open confirmation prompt and ends the open conversation.
@@ -185,10 +222,9 @@ impl OperatorDecisions {
     }
 
     /// Resends a message that certainly did not arrive.
-    pub async fn resend_message(&self, id: i64) -> Result<ResendOutcome, DbError> {
+    pub async fn resend_message(&self, id: i64, actor: Actor) -> Result<ResendOutcome, DbError> {
         let now = self.clock.now();
-        let outcome =
-            self.db.write(move |conn| resend::resend_message(conn, id, Actor::Console, now)).await?;
+        let outcome = self.db.write(move |conn| resend::resend_message(conn, id, actor, now)).await?;
         self.outbox.notify();
         Ok(outcome)
     }

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::{QuotaKind, UserId};
+use crate::store::codec::convert_integer;
 use crate::store::library::quotas::{self, QuotaOverride};
 use crate::store::people::user_admin::{self, UserAccount};
 use crate::store::schema::users;

@@ -16,6 +16,7 @@ const DELIVERY_MIGRATION: &str = "20261125070000";
 const INDEXING_MIGRATION: &str = "20261125080000";
 const CHANNELS_MIGRATION: &str = "20261129000000";
 const ADDRESSES_MIGRATION: &str = "20261201000000";
+const KEY_SCOPES_MIGRATION: &str = "20261202030000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
@@ -109,6 +110,25 @@ fn load_lines(conn: &mut Conn, query: &str) -> String {
 /// Reverts the migrations down to `version`, which is reverted too.
 fn revert_down_to(conn: &mut Conn, version: &str) {
     while conn.revert_last_migration(MIGRATIONS).unwrap().to_string() != version {}
+}
+
+#[test]
+fn down_migration_of_scopes_revokes_keys_that_may_only_read() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(
+        "INSERT INTO api_keys (name, key_hash, ending, created_at, last_used_at, scope) VALUES
+           ('Old', randomblob(32), 'aaaa', 1, NULL, 'unscoped'), ('Read', randomblob(32), 'bbbb', 1, 3, 'read'),
+           ('Write', randomblob(32), 'cccc', 1, NULL, 'write'), ('Admin', randomblob(32), 'dddd', 1, NULL, 'admin');",
+    )
+    .unwrap();
+
+    revert_down_to(&mut conn, KEY_SCOPES_MIGRATION);
+
+    let keys = "SELECT name || coalesce(' revoked ' || revoked_at, '') AS line FROM api_keys";
+    assert_eq!(load_lines(&mut conn, keys), "Old\nRead revoked 3\nWrite\nAdmin");
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    let scopes = "SELECT DISTINCT scope AS line FROM api_keys";
+    assert_eq!(load_lines(&mut conn, scopes), "unscoped");
 }
 
 #[test]

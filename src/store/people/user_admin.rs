@@ -188,6 +188,22 @@ pub fn change_user(
 }
 
 impl UserChanges {
+    /// Leaves out the fields that have their new value already.
+    #[must_use]
+    pub fn without_current(self, account: &UserAccount) -> Self {
+        let user = &account.user;
+        let rights = user.rights;
+        Self {
+            role: self.role.filter(|role| *role != rights.role),
+            name: self.name.filter(|name| user.name.as_deref() != Some(name.as_str())),
+            add: self.add.filter(|add| *add != rights.add),
+            delete: self.delete.filter(|delete| *delete != rights.delete),
+            four_k: self.four_k.filter(|four_k| *four_k != rights.four_k),
+            movies: self.movies.filter(|limit| *limit != account.movies),
+            seasons: self.seasons.filter(|limit| *limit != account.seasons),
+        }
+    }
+
     /// Returns the changed fields for the audit log, which contains no names: a name is recorded only as changed.
     fn audit_detail(&self) -> Value {
         let limit_json =
@@ -207,7 +223,8 @@ impl UserChanges {
 }
 
 impl UserLimit {
-    fn override_value(self) -> Option<u32> {
+    /// Returns the user's own limit; `None` if the household's applies.
+    pub fn override_value(self) -> Option<u32> {
         match self {
             Self::Household => None,
             Self::Own(limit) => Some(limit),

@@ -1,25 +1,45 @@
 //! Extractors of the API. If one fails, the response is a problem document with the reason.
 
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
+use super::named_fields::{parse_object, parse_query};
 use crate::web::console_state::ConsoleState;
 use crate::web::problem::ProblemDetails;
 
-/// JSON body.
+/// JSON body, which is an object.
 pub(super) struct JsonBody<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequest<ConsoleState> for JsonBody<T> {
     type Rejection = ProblemDetails;
 
     async fn from_request(request: Request, console: &ConsoleState) -> Result<Self, ProblemDetails> {
-        let extracted = axum::Json::<T>::from_request(request, console).await;
-        extracted
-            .map(|axum::Json(body)| Self(body))
-            .map_err(|rejection| ProblemDetails::new(rejection.status(), rejection.body_text()))
+        let axum::Json(value) = axum::Json::<Value>::from_request(request, console)
+            .await
+            .map_err(|rejection| unreadable_body(rejection.status()))?;
+        let Value::Object(object) = value else {
+            let detail = "the body must be a JSON object";
+            return Err(ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+        };
+        parse_object(object)
+            .map(Self)
+            .map_err(|detail| ProblemDetails::new(StatusCode::UNPROCESSABLE_ENTITY, detail))
     }
+}
+
+fn unreadable_body(status: StatusCode) -> ProblemDetails {
+    let detail = match status {
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            "the body must be JSON, with the header Content-Type: application/json"
+        }
+        StatusCode::PAYLOAD_TOO_LARGE => "the body is over 64 KiB",
+        StatusCode::BAD_REQUEST => "the body is not valid JSON",
+        _ => "the body could not be read",
+    };
+    ProblemDetails::new(status, detail)
 }
 
 /// Query parameters, after the `?`.
@@ -28,11 +48,10 @@ pub(in crate::web) struct QueryParams<T>(pub(in crate::web) T);
 impl<T: DeserializeOwned> FromRequestParts<ConsoleState> for QueryParams<T> {
     type Rejection = ProblemDetails;
 
-    async fn from_request_parts(parts: &mut Parts, console: &ConsoleState) -> Result<Self, ProblemDetails> {
-        let extracted = Query::<T>::from_request_parts(parts, console).await;
-        extracted
-            .map(|Query(params)| Self(params))
-            .map_err(|rejection| ProblemDetails::new(StatusCode::BAD_REQUEST, rejection.body_text()))
+    async fn from_request_parts(parts: &mut Parts, _console: &ConsoleState) -> Result<Self, ProblemDetails> {
+        parse_query(parts.uri.query().unwrap_or_default())
+            .map(Self)
+            .map_err(|detail| ProblemDetails::new(StatusCode::BAD_REQUEST, detail))
     }
 }
 

@@ -1,9 +1,8 @@
 //! OpenAPI document: the descriptions of the routes, and the parts that all routes share.
 
+use axum::http::Method;
 use utoipa::openapi::path::{Operation, PathItem};
-use utoipa::openapi::security::{
-    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
-};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Components, ContentBuilder, OpenApi, Ref, RefOr, ResponseBuilder, ResponsesBuilder};
 use utoipa::{OpenApi as _, ToSchema};
 
@@ -14,27 +13,40 @@ use crate::web::sse_events;
 #[openapi(
     info(
         title = "Dialarr",
-        description = "Send messages as the users of a household, and follow their processing. Every change is \
-            recorded in the audit log under its key. Every error response (400 and above) is a problem \
-            document as defined in RFC 9457.",
-        license(name = "MIT", identifier = "MIT")
+        description = "Send messages as the users of a household, and follow their processing. Each route requires \
+            a key with the scope `read`, `write` (which includes `read`) or `admin` (which includes both); a session \
+            of the console opens every route. Every change is recorded in the audit log under its key. Every error \
+            response (400 and above) is a problem document as defined in RFC 9457.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
     tags(
+        (name = "audit", description = "Recorded changes"),
         (name = "conversations", description = "Conversations and their messages"),
+        (name = "deliveries", description = "Messages to users, with their delivery status"),
+        (name = "memory", description = "Earlier answers that are found again"),
         (name = "messages", description = "Messages in the name of a user"),
+        (name = "settings", description = "Settings, without the values of secrets"),
+        (name = "spend", description = "Usage and cost"),
         (name = "turns", description = "Processing of messages, up to the reply"),
         (name = "users", description = "Users"),
     )
 )]
 struct ApiDocument;
 
+/// Names of the schemes for a key.
+pub(super) const KEY_SCHEMES: [&str; 2] = ["key", "header"];
+/// Name of the scheme for a session of the console.
+pub(super) const SESSION_SCHEME: &str = "session";
 const PROBLEM_CONTENT_TYPE: &str = "application/problem+json";
 
 /// Responses of every route.
 const COMMON_RESPONSES: [(&str, &str); 5] = [
     ("400", "The request is malformed"),
     ("401", "The request has neither a valid key nor a session"),
-    ("403", "The request was sent by a page of another site"),
+    (
+        "403",
+        "The scope of the key does not include the route, or the request was sent by a page of another site",
+    ),
     ("421", "The host name is not listed in CONSOLE_HOSTS"),
     ("503", "The database is unavailable"),
 ];
@@ -61,7 +73,7 @@ pub(super) fn complete_document(mut api: OpenApi) -> OpenApi {
         components.schemas.entry(name).or_insert(schema);
     }
     for item in api.paths.paths.values_mut() {
-        for operation in path_operations(item) {
+        for (_, operation) in path_operations(item) {
             complete_operation(operation);
             if operation.operation_id.as_deref() == Some("follow_conversation") {
                 let description = operation.description.take().unwrap_or_default();
@@ -69,9 +81,6 @@ pub(super) fn complete_document(mut api: OpenApi) -> OpenApi {
             }
         }
     }
-    let schemes = ["key", "header", "session"];
-    api.security =
-        Some(schemes.into_iter().map(|name| SecurityRequirement::new(name, Vec::<String>::new())).collect());
     api
 }
 
@@ -85,18 +94,28 @@ fn add_security_schemes(components: &mut Components) {
         "dialarr",
         "The session of a signed-in browser; `__Host-dialarr` with TLS",
     );
+    let [key_name, header_name] = KEY_SCHEMES;
     for (name, scheme) in [
-        ("key", SecurityScheme::Http(bearer)),
-        ("header", SecurityScheme::ApiKey(ApiKey::Header(header))),
-        ("session", SecurityScheme::ApiKey(ApiKey::Cookie(session))),
+        (key_name, SecurityScheme::Http(bearer)),
+        (header_name, SecurityScheme::ApiKey(ApiKey::Header(header))),
+        (SESSION_SCHEME, SecurityScheme::ApiKey(ApiKey::Cookie(session))),
     ] {
         components.add_security_scheme(name, scheme);
     }
 }
 
-fn path_operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+/// Returns the operations of a path with their methods.
+pub(super) fn path_operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operation)> {
     let PathItem { get, post, put, delete, patch, .. } = item;
-    [get, post, put, delete, patch].into_iter().filter_map(Option::as_mut)
+    [
+        (Method::GET, get),
+        (Method::POST, post),
+        (Method::PUT, put),
+        (Method::DELETE, delete),
+        (Method::PATCH, patch),
+    ]
+    .into_iter()
+    .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
 fn complete_operation(operation: &mut Operation) {

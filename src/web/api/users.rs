@@ -12,7 +12,7 @@ use super::paging::{Page, PagingParams};
 use crate::conversation::transcript::{self, PhoneNumber, UserAddress, UserId, UserRole, UserStatus};
 use crate::engine::operator::decisions::{AccessOutcome, CloseOutcome};
 use crate::store::console::ResultPage;
-use crate::store::people::user_admin;
+use crate::store::people::user_admin::{self, UserAccount};
 use crate::store::turns::daily_budget::Day;
 use crate::web::auth::Caller;
 use crate::web::console_state::ConsoleState;
@@ -38,6 +38,10 @@ pub(super) struct UserJson {
     may_add: bool,
     may_delete: bool,
     may_4k: bool,
+    /// Limit of the user's own for movies. Null: the household's limit applies.
+    movie_limit: Option<u32>,
+    /// Limit of the user's own for seasons. Null: the household's limit applies.
+    season_limit: Option<u32>,
     /// True after the user sent STOP: nothing is sent to them.
     opted_out: bool,
     /// True after too many wrong codes from the user's number today: they cannot delete or approve by text until
@@ -50,8 +54,8 @@ pub(super) struct UserJson {
 }
 
 impl UserJson {
-    fn from_account(account: user_admin::UserAccount, today: &Day) -> Self {
-        let user_admin::UserAccount { user, addresses, last_message_at: last_text, code_misses, .. } =
+    fn from_account(account: UserAccount, today: &Day) -> Self {
+        let UserAccount { user, addresses, movies, seasons, last_message_at: last_text, code_misses } =
             account;
         Self {
             id: user.id.0,
@@ -70,6 +74,8 @@ impl UserJson {
             may_add: user.rights.may_add(),
             may_delete: user.rights.may_delete(),
             may_4k: user.rights.may_use_four_k(),
+            movie_limit: movies.override_value(),
+            season_limit: seasons.override_value(),
             opted_out: user.opted_out,
             codes_suspended: code_misses.is_suspended_on(today),
             test: user.test,
@@ -205,16 +211,21 @@ async fn access_change_response(
     outcome: AccessOutcome,
 ) -> Result<Json<UserJson>, ProblemDetails> {
     match outcome {
-        AccessOutcome::Changed => {
-            let account = console.db.read(move |conn| user_admin::load_user_account(conn, UserId(id))).await;
-            Ok(Json(UserJson::from_account(account.map_err(database_unavailable)?, &current_day(console))))
-        }
-        AccessOutcome::LastAdmin => Err(ProblemDetails::new(
-            StatusCode::CONFLICT,
-            "the user is the last active admin, make another user an admin first",
-        )),
+        AccessOutcome::Changed => show_user(console, UserId(id)).await,
+        AccessOutcome::LastAdmin => Err(last_admin()),
         AccessOutcome::UnknownUser => Err(user_not_found()),
     }
+}
+
+/// Returns a user who exists.
+pub(super) async fn show_user(console: &ConsoleState, id: UserId) -> Result<Json<UserJson>, ProblemDetails> {
+    let account = console.db.read(move |conn| user_admin::load_user_account(conn, id)).await;
+    Ok(Json(UserJson::from_account(account.map_err(database_unavailable)?, &current_day(console))))
+}
+
+pub(super) fn last_admin() -> ProblemDetails {
+    let detail = "the user is the last active admin, make another user an admin first";
+    ProblemDetails::new(StatusCode::CONFLICT, detail)
 }
 
 fn current_day(console: &ConsoleState) -> Day {

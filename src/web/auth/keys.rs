@@ -4,9 +4,10 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::token::SecretToken;
+use crate::store::Conn;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
+use crate::store::console_access::{self, KeyScope, NewApiKey};
 use crate::store::database::db::{Db, DbError};
-use crate::store::{Conn, console_access};
 use crate::web::console_state::ConsoleState;
 use crate::web::stream_limit::StreamOwner;
 
@@ -16,13 +17,19 @@ pub(super) const KEY_PREFIX: &str = "dlr_";
 const ENDING_LENGTH: usize = 4;
 
 /// Creates a key and returns it. The key cannot be retrieved later.
-pub(in crate::web) async fn create_key(db: &Db, name: String, now: Timestamp) -> Result<String, DbError> {
+pub(in crate::web) async fn create_key(
+    db: &Db,
+    name: String,
+    scope: KeyScope,
+    now: Timestamp,
+) -> Result<String, DbError> {
     let token = SecretToken::random();
     let key = format!("{KEY_PREFIX}{}", token.as_str());
     let ending = key[key.len() - ENDING_LENGTH..].to_owned();
+    let new_key = NewApiKey { hash: token.hash(), name, ending, scope };
     let create = move |conn: &mut Conn| {
-        let id = console_access::create_api_key(conn, token.hash(), &name, &ending, now)?;
-        let detail = json!({ "name": name });
+        let id = console_access::create_api_key(conn, &new_key, now)?;
+        let detail = json!({ "name": new_key.name, "scope": scope });
         let entry =
             NewAuditEntry { actor: Actor::Console, kind: "key_made", subject: AuditSubject::Key(id), detail };
         audit::record_change(conn, &entry, now)

@@ -7,6 +7,7 @@ pub(super) mod keys;
 mod links;
 mod password;
 pub(super) mod request_guard;
+pub(super) mod route_scopes;
 mod same_origin;
 pub(super) mod sign_in;
 mod throttle;
@@ -128,9 +129,8 @@ impl FromRequestParts<ConsoleState> for Operator {
             Some(RequestSender::Operator { form_token }) => {
                 Ok(Self { form_token: form_token.clone(), sign_out_support })
             }
-            Some(RequestSender::Program(_) | RequestSender::Anonymous | RequestSender::Forwarded) | None => {
-                Err(Redirect::to("/sign-in"))
-            }
+            Some(RequestSender::Program { .. } | RequestSender::Anonymous | RequestSender::Forwarded)
+            | None => Err(Redirect::to("/sign-in")),
         }
     }
 }
@@ -199,7 +199,7 @@ impl FromRequestParts<ConsoleState> for Caller {
     async fn from_request_parts(parts: &mut Parts, _console: &ConsoleState) -> Result<Self, ProblemDetails> {
         match parts.extensions.get::<RequestSender>() {
             Some(RequestSender::Operator { .. }) => Ok(Self::Operator),
-            Some(RequestSender::Program(key)) => Ok(Self::Program(*key)),
+            Some(RequestSender::Program { key, .. }) => Ok(Self::Program(*key)),
             Some(RequestSender::Anonymous | RequestSender::Forwarded) | None => Err(ProblemDetails::new(
                 StatusCode::UNAUTHORIZED,
                 "An API key or a console session is required.",

@@ -1,8 +1,10 @@
 //! Middleware that checks every console request before its handler: the host name (against DNS rebinding), the sender,
 //! and for changes the origin (against CSRF). Every path that is not listed here as open requires access.
 
-use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{ALLOW, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 use axum::http::{Method, StatusCode, Uri, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -10,14 +12,15 @@ use jiff::{SignedDuration, Timestamp};
 use url::form_urlencoded;
 
 use super::cookie::{self, CookieSecurity};
+use super::route_scopes::{KeyDecision, RouteScopes};
 use super::sign_in::SESSION_LIFETIME;
 use super::token::SecretToken;
 use super::{keys, same_origin};
 use crate::access_rules::SignIn;
-use crate::store::console_access;
+use crate::store::console_access::{self, KeyScope};
 use crate::store::database::db::DbError;
 use crate::web::console_state::ConsoleState;
-use crate::web::problem::ProblemDetails;
+use crate::web::problem::{METHOD_NOT_ALLOWED, NO_ROUTE, ProblemDetails};
 
 const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 /// Response to a forwarded request without a sign-in: its sender may be anywhere.
@@ -35,8 +38,11 @@ pub(super) enum RequestSender {
     Operator {
         form_token: String,
     },
-    /// Program with the API key of this id.
-    Program(i64),
+    /// Program with an API key.
+    Program {
+        key: i64,
+        scope: KeyScope,
+    },
     Anonymous,
     /// Sender behind a proxy while no sign-in is required. Only browsers on this machine have access then.
     Forwarded,
@@ -67,8 +73,15 @@ impl PathArea {
     }
 }
 
+/// Dependencies of the guard.
+#[derive(Clone)]
+pub(in crate::web) struct GuardState {
+    pub(in crate::web) console: ConsoleState,
+    pub(in crate::web) scopes: Arc<RouteScopes>,
+}
+
 pub(in crate::web) async fn guard_request(
-    State(console): State<ConsoleState>,
+    State(GuardState { console, scopes }): State<GuardState>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -86,7 +99,7 @@ pub(in crate::web) async fn guard_request(
             return refusal_response(area, StatusCode::SERVICE_UNAVAILABLE, "The database is unavailable.");
         }
     };
-    let is_from_browser = !matches!(sender, RequestSender::Program(_));
+    let is_from_browser = !matches!(sender, RequestSender::Program { .. });
     if is_from_browser
         && same_origin::is_unsafe(request.method())
         && !same_origin::is_same_origin(request.headers())
@@ -97,23 +110,8 @@ pub(in crate::web) async fn guard_request(
             "This request was not sent by a page of Dialarr.",
         );
     }
-    match (area, &sender) {
-        (PathArea::Open, _)
-        | (_, RequestSender::Operator { .. })
-        | (PathArea::Api, RequestSender::Program(_)) => {}
-        (PathArea::Api, RequestSender::Anonymous) => {
-            return refusal_response(
-                area,
-                StatusCode::UNAUTHORIZED,
-                "An API key or a console session is required.",
-            );
-        }
-        (PathArea::Api | PathArea::Pages, RequestSender::Forwarded) => {
-            return refusal_response(area, StatusCode::FORBIDDEN, FORWARDED_MESSAGE);
-        }
-        (PathArea::Pages, RequestSender::Anonymous | RequestSender::Program(_)) => {
-            return redirect_to_sign_in(request.method(), request.uri()).into_response();
-        }
+    if let Some(refusal) = refuse_access(area, &sender, &scopes, &request) {
+        return refusal;
     }
     request.extensions_mut().insert(sender);
     let mut response = next.run(request).await;
@@ -125,6 +123,60 @@ pub(in crate::web) async fn guard_request(
         response.headers_mut().insert(SET_COOKIE, cookie);
     }
     response
+}
+
+/// Returns the response to a sender who has no access to the requested route; `None` for a sender who has.
+fn refuse_access(
+    area: PathArea,
+    sender: &RequestSender,
+    scopes: &RouteScopes,
+    request: &Request,
+) -> Option<Response> {
+    match (area, sender) {
+        (PathArea::Open, _) | (_, RequestSender::Operator { .. }) => None,
+        (PathArea::Api, RequestSender::Program { scope, .. }) => {
+            let Some(path) = request.extensions().get::<MatchedPath>() else {
+                return Some(ProblemDetails::new(StatusCode::NOT_FOUND, NO_ROUTE).into_response());
+            };
+            refuse_key(scopes.decide(*scope, request.method(), path.as_str()))
+        }
+        (PathArea::Api, RequestSender::Anonymous) => Some(refusal_response(
+            area,
+            StatusCode::UNAUTHORIZED,
+            "An API key or a console session is required.",
+        )),
+        (PathArea::Api | PathArea::Pages, RequestSender::Forwarded) => {
+            Some(refusal_response(area, StatusCode::FORBIDDEN, FORWARDED_MESSAGE))
+        }
+        (PathArea::Pages, RequestSender::Anonymous | RequestSender::Program { .. }) => {
+            Some(redirect_to_sign_in(request.method(), request.uri()).into_response())
+        }
+    }
+}
+
+/// Returns the response to a key that does not open the requested route; `None` for a key that does.
+fn refuse_key(decision: KeyDecision) -> Option<Response> {
+    let detail = match decision {
+        KeyDecision::Admitted => return None,
+        KeyDecision::MethodNotAllowed(allowed) => {
+            let problem = ProblemDetails::new(StatusCode::METHOD_NOT_ALLOWED, METHOD_NOT_ALLOWED);
+            return Some(([(ALLOW, allowed)], problem).into_response());
+        }
+        KeyDecision::ScopeTooLow { held, required } => {
+            format!(
+                "This route requires a key with the scope {}, and this key has {}.",
+                required.word(),
+                held.word()
+            )
+        }
+        KeyDecision::NeedsScope => {
+            "This route requires a key with a scope, and this key has none because it is older. \
+                                    Create another on the page \"API keys\"."
+                .to_owned()
+        }
+        KeyDecision::Undeclared => "No API key opens this route.".to_owned(),
+    };
+    Some(ProblemDetails::new(StatusCode::FORBIDDEN, detail).into_response())
 }
 
 /// Identifies the sender of a request. The second value is the cookie that extends the session in the browser, if one
@@ -202,7 +254,7 @@ async fn identify_key(console: &ConsoleState, presented: &str) -> Result<Request
             tracing::warn!(%error, "failed to record the use of an API key");
         }
     }
-    Ok(RequestSender::Program(key.id))
+    Ok(RequestSender::Program { key: key.id, scope: key.scope })
 }
 
 /// Returns the key in `X-Api-Key`, or the bearer token. A key that is not valid text counts as a wrong key.

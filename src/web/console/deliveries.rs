@@ -12,6 +12,7 @@ use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
 use super::responses::{PageError, PageId, PageParams, PageResult, redirect_with_flash};
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::transcript::UserId;
+use crate::store::audit::Actor;
 use crate::store::console::deliveries::{self, DeliveryFilter, DeliverySummary};
 use crate::store::console::{NEWEST, user_ref};
 use crate::store::people::user_admin;
@@ -139,7 +140,7 @@ pub(in crate::web) async fn resend_message(
     PageId(id): PageId,
     SignedForm(ButtonForm {}): SignedForm<ButtonForm>,
 ) -> PageResult {
-    match console.engine.decisions.resend_message(id).await? {
+    match console.engine.decisions.resend_message(id, Actor::Console).await? {
         ResendOutcome::Queued => Ok(redirect_with_flash("/deliveries", FlashMessage::MessageResent)),
         ResendOutcome::NotAllowed => Ok(redirect_with_flash("/deliveries", FlashMessage::MessageNotResent)),
         ResendOutcome::Unknown => Err(PageError::NotFound),

@@ -37,7 +37,7 @@ pub(super) fn delivery_label(status: DeliveryStatus) -> DeliveryLabel {
 }
 
 /// Explanation shown next to the label.
-pub(super) fn delivery_reason(message: &OutboundRecord) -> Option<String> {
+pub(in crate::web) fn delivery_reason(message: &OutboundRecord) -> Option<String> {
     let failure = || skip_unreadable(message.failure()).unwrap_or_default();
     match message.status() {
         DeliveryStatus::Delayed => failure().meaning,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::error_page::error_response;
 use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
-use crate::store::console_access;
+use crate::store::console_access::{self, KeyScope};
 use crate::store::database::db::DbError;
 use crate::web::auth::{Operator, SignedForm, keys};
 use crate::web::console_state::ConsoleState;
@@ -30,6 +30,7 @@ struct KeyLine {
     id: i64,
     name: String,
     ending: String,
+    scope: &'static str,
     created_at: DisplayTime,
     last_used_at: Option<DisplayTime>,
 }
@@ -37,6 +38,28 @@ struct KeyLine {
 #[derive(Deserialize)]
 pub(in crate::web) struct KeyForm {
     name: String,
+    #[serde(default)]
+    scope: ScopeChoice,
+}
+
+/// Scope that the operator chooses for a new key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ScopeChoice {
+    #[default]
+    Read,
+    Write,
+    Admin,
+}
+
+impl ScopeChoice {
+    fn key_scope(self) -> KeyScope {
+        match self {
+            Self::Read => KeyScope::Read,
+            Self::Write => KeyScope::Write,
+            Self::Admin => KeyScope::Admin,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -54,7 +77,7 @@ pub(in crate::web) async fn show_keys(State(console): State<ConsoleState>, opera
 pub(in crate::web) async fn create_key(
     State(console): State<ConsoleState>,
     operator: Operator,
-    SignedForm(KeyForm { name }): SignedForm<KeyForm>,
+    SignedForm(KeyForm { name, scope }): SignedForm<KeyForm>,
 ) -> Response {
     let name = name.trim().to_owned();
     let length = name.chars().count();
@@ -63,7 +86,7 @@ pub(in crate::web) async fn create_key(
             let problem = "Enter a purpose of 1 to 60 characters.";
             (StatusCode::UNPROCESSABLE_ENTITY, None, Some(problem))
         } else {
-            match keys::create_key(&console.db, name, console.clock.now()).await {
+            match keys::create_key(&console.db, name, scope.key_scope(), console.clock.now()).await {
                 Ok(key) => (StatusCode::OK, Some(key), None),
                 Err(error) => return error_response(error),
             }
@@ -99,8 +122,18 @@ async fn load_key_lines(console: &ConsoleState) -> Result<Vec<KeyLine>, DbError>
         id: key.id,
         name: key.name,
         ending: key.ending,
+        scope: scope_label(key.scope),
         created_at: when(key.created_at),
         last_used_at: key.last_used_at.map(when),
     };
     Ok(console.db.read(console_access::load_api_keys).await?.into_iter().map(line).collect())
+}
+
+fn scope_label(scope: KeyScope) -> &'static str {
+    match scope {
+        KeyScope::Read => "Read",
+        KeyScope::Write => "Write",
+        KeyScope::Admin => "Admin",
+        KeyScope::Unscoped => "None (older key)",
+    }
 }

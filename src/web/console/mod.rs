@@ -1,5 +1,6 @@
 //! Console: the operator's view and decisions in a browser. Each page has one file, with its template next to it.
 
+pub(super) mod api_page;
 pub(super) mod assets;
 pub(super) mod audit;
 mod audit_labels;
@@ -7,7 +8,7 @@ mod chart;
 pub(super) mod conversation;
 mod conversation_line;
 pub(super) mod deliveries;
-mod delivery_labels;
+pub(super) mod delivery_labels;
 mod error_page;
 pub(super) mod facts;
 mod flash;

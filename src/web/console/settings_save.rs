@@ -1,26 +1,20 @@
 //! Use of a submitted form of settings: it is saved, in use when the response is sent, and its connections are tested.
 
-use std::time::Duration;
-
 use axum::http::header::{HeaderName, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::AppendHeaders;
 use secrecy::SecretString;
-use tokio::time::timeout;
 
 use super::flash::FlashMessage;
 use super::responses::PageError;
 use super::settings_form::{FormScope, Refusal};
 use super::test_report::TestReport;
 use crate::config::ConfigSources;
-use crate::settings::LiveSettings;
 use crate::settings::change::{SettingsChange, SettingsOutcome};
+use crate::settings::{LiveSettings, UseStatus};
 use crate::store::audit::Actor;
 use crate::web::auth::sign_in::{self, SignInOutcome};
 use crate::web::console_state::ConsoleState;
-
-/// Time limit for the use of a change, after which the page no longer waits for it.
-const USE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Outcome of saving a form.
 pub(super) enum FormSave {
@@ -46,9 +40,9 @@ pub(super) async fn save_form(
     let outcome = settings.apply_changes(change, Actor::Console, console.clock.now()).await?;
     let (status, refusal) = match outcome {
         SettingsOutcome::Changed { version, .. } => {
-            let flash = match timeout(USE_TIMEOUT, settings.wait_until_tried(version)).await {
-                Ok(current) if current.failure.is_none() => FlashMessage::SettingsSaved,
-                Ok(_) | Err(_) => FlashMessage::SettingsNotInUse,
+            let flash = match settings.wait_until_used(version).await {
+                UseStatus::InUse => FlashMessage::SettingsSaved,
+                UseStatus::NotInUse => FlashMessage::SettingsNotInUse,
             };
             let session = match password {
                 Some(password) => replace_session(console, headers, password).await,

@@ -56,7 +56,7 @@ impl From<UsageTotals> for SpendRow {
 }
 
 /// Returns the first of the 30 days that end today.
-pub(super) fn first_day(now: Timestamp, console: &ConsoleState) -> Date {
+pub(in crate::web) fn first_day(now: Timestamp, console: &ConsoleState) -> Date {
     let today = now.to_zoned(console.zone()).date();
     today.checked_sub((DAYS - 1).days()).unwrap_or(today)
 }

@@ -12,10 +12,10 @@ use super::home::actions::ButtonForm;
 use super::responses::{PageError, PageId, PageResult, redirect_with_flash};
 use crate::conversation::people::naming::UserName;
 use crate::conversation::transcript::{UserId, UserRole};
-use crate::engine::operator::decisions::AccessOutcome;
+use crate::engine::operator::decisions::{AccessOutcome, UserChangeOutcome};
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::code_misses::{self, LiftOutcome};
-use crate::store::people::user_admin::{self, ChangeUserOutcome, UserAccount, UserChanges, UserLimit};
+use crate::store::people::user_admin::{self, UserChanges, UserLimit};
 use crate::store::privacy::export;
 use crate::store::privacy::forget::{self, ErasureOutcome};
 use crate::store::turns::daily_budget::Day;
@@ -123,52 +123,36 @@ pub(in crate::web) async fn change_settings(
     PageId(id): PageId,
     SignedForm(form): SignedForm<UserSettingsForm>,
 ) -> PageResult {
-    let now = console.clock.now();
-    let user = UserId(id);
-    let flash = console.db.write(move |conn| {
-        if user_admin::find_known_user(conn, user)?.is_none() {
-            return Ok(None);
-        }
-        let account = user_admin::load_user_account(conn, user)?;
-        let changes = match form.changed_settings(&account) {
-            Err(flash) => return Ok(Some(flash)),
-            Ok(changes) if changes == UserChanges::default() => {
-                return Ok(Some(FlashMessage::NothingChanged));
-            }
-            Ok(changes) => changes,
-        };
-        Ok(Some(match user_admin::change_user(conn, user, &changes, Actor::Console, now)? {
-            ChangeUserOutcome::Changed => FlashMessage::SettingsSaved,
-            ChangeUserOutcome::LastAdmin => FlashMessage::LastAdmin,
-        }))
-    });
-    let Some(flash) = flash.await? else { return Err(PageError::NotFound) };
-    Ok(redirect_with_flash(&format!("/users/{id}"), flash))
+    let path = format!("/users/{id}");
+    let changes = match form.changes() {
+        Ok(changes) => changes,
+        Err(flash) => return Ok(redirect_with_flash(&path, flash)),
+    };
+    let outcome = console.engine.decisions.change_user(UserId(id), changes, Actor::Console).await?;
+    let flash = match outcome {
+        UserChangeOutcome::Changed => FlashMessage::SettingsSaved,
+        UserChangeOutcome::Unchanged => FlashMessage::NothingChanged,
+        UserChangeOutcome::LastAdmin => FlashMessage::LastAdmin,
+        UserChangeOutcome::UnknownUser => return Err(PageError::NotFound),
+    };
+    Ok(redirect_with_flash(&path, flash))
 }
 
 impl UserSettingsForm {
-    /// Returns the settings that differ from the current ones.
-    fn changed_settings(&self, account: &UserAccount) -> Result<UserChanges, FlashMessage> {
-        let user = &account.user;
-        let role = match self.role {
-            RoleChoice::Admin => UserRole::Admin,
-            RoleChoice::Member => UserRole::Member,
-        };
-        let name = match self.name.trim() {
-            "" => None,
-            name if user.name.as_deref() == Some(name) => None,
-            name => Some(UserName::parse(name).map_err(|_| FlashMessage::InvalidName)?),
-        };
-        let flag =
-            |checked: &Option<String>, current: bool| Some(checked.is_some()).filter(|flag| *flag != current);
+    /// Returns the settings of the form. An empty name leaves the name as it is.
+    fn changes(&self) -> Result<UserChanges, FlashMessage> {
+        let name = Some(self.name.trim()).filter(|name| !name.is_empty());
         Ok(UserChanges {
-            role: Some(role).filter(|role| *role != user.rights.role),
-            name,
-            add: flag(&self.add, user.rights.add),
-            delete: flag(&self.delete, user.rights.delete),
-            four_k: flag(&self.four_k, user.rights.four_k),
-            movies: Some(parse_limit(&self.movies)?).filter(|limit| *limit != account.movies),
-            seasons: Some(parse_limit(&self.seasons)?).filter(|limit| *limit != account.seasons),
+            role: Some(match self.role {
+                RoleChoice::Admin => UserRole::Admin,
+                RoleChoice::Member => UserRole::Member,
+            }),
+            name: name.map(UserName::parse).transpose().map_err(|_| FlashMessage::InvalidName)?,
+            add: Some(self.add.is_some()),
+            delete: Some(self.delete.is_some()),
+            four_k: Some(self.four_k.is_some()),
+            movies: Some(parse_limit(&self.movies)?),
+            seasons: Some(parse_limit(&self.seasons)?),
         })
     }
 }

@@ -41,8 +41,13 @@ impl Answered {
 }
 
 impl TestApp {
+    /// Creates a key that can do what an admin can do by text.
     pub(crate) async fn program(&self) -> Program<'_> {
-        let page = self.browser().await.submit("/keys", &[("name", "Script")]).await;
+        self.program_with_scope("write").await
+    }
+
+    pub(crate) async fn program_with_scope(&self, scope: &str) -> Program<'_> {
+        let page = self.browser().await.submit("/keys", &[("name", "Script"), ("scope", scope)]).await;
         let words = page.text();
         let key = words.split_whitespace().find(|word| word.starts_with("dlr_")).unwrap();
         Program { app: self, key: key.to_owned() }

@@ -181,7 +181,7 @@ impl TestApp {
 
     /// Makes every insert into the audit log fail from here on.
     pub(crate) async fn refuse_audit(&self) {
-        self.refuse(
+        self.execute(
             "CREATE TRIGGER no_audit BEFORE INSERT ON audit_log BEGIN SELECT RAISE(ABORT, 'no'); END",
         )
         .await;
@@ -189,15 +189,20 @@ impl TestApp {
 
     /// Makes every insert of a reaction fail from here on.
     pub(crate) async fn refuse_reactions(&self) {
-        self.refuse(
+        self.execute(
             "CREATE TRIGGER no_reaction BEFORE INSERT ON reactions BEGIN SELECT RAISE(ABORT, 'no'); END",
         )
         .await;
     }
 
-    async fn refuse(&self, trigger: &'static str) {
-        let create = move |conn: &mut _| diesel::sql_query(trigger).execute(conn).map(drop);
-        self.app().db.write(create).await.unwrap();
+    /// Turns all API keys into keys from before scopes.
+    pub(crate) async fn remove_key_scopes(&self) {
+        self.execute("UPDATE api_keys SET scope = 'unscoped'").await;
+    }
+
+    async fn execute(&self, statement: &'static str) {
+        let execute = move |conn: &mut _| diesel::sql_query(statement).execute(conn).map(drop);
+        self.app().db.write(execute).await.unwrap();
     }
 
     /// Makes every insert of a message fail from here on, as with a full disk.
