@@ -110,40 +110,40 @@ impl RouteScopes {
 mod tests {
     use super::*;
 
-    fn decide(key: KeyScope, method: Method, path: &str) -> KeyDecision {
+    fn decide(key: KeyScope, method: &Method, path: &str) -> KeyDecision {
         let mut scopes = RouteScopes::default();
         scopes.declare(Method::GET, "/metrics".to_owned(), RequiredScope::Read);
         scopes.declare(Method::GET, "/api/v1/settings".to_owned(), RequiredScope::Admin);
         scopes.declare(Method::PATCH, "/api/v1/settings".to_owned(), RequiredScope::Admin);
-        scopes.decide(key, &method, path)
+        scopes.decide(key, method, path)
     }
 
     #[test]
     fn route_without_a_declared_scope_admits_no_key() {
         for key in [KeyScope::Unscoped, KeyScope::Read, KeyScope::Write, KeyScope::Admin] {
-            assert_eq!(decide(key, Method::GET, "/api/v1/new"), KeyDecision::Undeclared);
+            assert_eq!(decide(key, &Method::GET, "/api/v1/new"), KeyDecision::Undeclared);
         }
     }
 
     #[test]
     fn method_without_a_declared_scope_admits_no_key() {
         let allowed = KeyDecision::MethodNotAllowed("GET, PATCH".to_owned());
-        assert_eq!(decide(KeyScope::Admin, Method::POST, "/api/v1/settings"), allowed);
+        assert_eq!(decide(KeyScope::Admin, &Method::POST, "/api/v1/settings"), allowed);
     }
 
     #[test]
     fn each_scope_includes_the_lower_ones_only() {
-        assert_eq!(decide(KeyScope::Admin, Method::HEAD, "/metrics"), KeyDecision::Admitted);
-        assert_eq!(decide(KeyScope::Admin, Method::PATCH, "/api/v1/settings"), KeyDecision::Admitted);
+        assert_eq!(decide(KeyScope::Admin, &Method::HEAD, "/metrics"), KeyDecision::Admitted);
+        assert_eq!(decide(KeyScope::Admin, &Method::PATCH, "/api/v1/settings"), KeyDecision::Admitted);
         assert_eq!(
-            decide(KeyScope::Write, Method::GET, "/api/v1/settings"),
+            decide(KeyScope::Write, &Method::GET, "/api/v1/settings"),
             KeyDecision::ScopeTooLow { held: RequiredScope::Write, required: RequiredScope::Admin }
         );
     }
 
     #[test]
     fn key_without_a_scope_opens_only_earlier_routes() {
-        assert_eq!(decide(KeyScope::Unscoped, Method::GET, "/metrics"), KeyDecision::Admitted);
-        assert_eq!(decide(KeyScope::Unscoped, Method::GET, "/api/v1/settings"), KeyDecision::NeedsScope);
+        assert_eq!(decide(KeyScope::Unscoped, &Method::GET, "/metrics"), KeyDecision::Admitted);
+        assert_eq!(decide(KeyScope::Unscoped, &Method::GET, "/api/v1/settings"), KeyDecision::NeedsScope);
     }
 }
