@@ -176,9 +176,12 @@ async fn api_document_names_every_route() {
     GET /api/v1/memory/stats
     POST /api/v1/messages
     GET /api/v1/messages/{id}
+    GET /api/v1/requests
+    POST /api/v1/requests/{id}/decline
     GET /api/v1/settings
     PATCH /api/v1/settings
     GET /api/v1/spend
+    GET /api/v1/titles
     POST /api/v1/turns/{id}/cancel
     POST /api/v1/turns/{id}/resume
     GET /api/v1/users
@@ -202,19 +205,22 @@ async fn api_document_names_every_schema() {
     BlockKey BlockWord CallEvent CallWord
     ChangeStatus ChangedSettings Cleared Content
     Conversation ConversationEvent ConversationWord Count
-    DayUsage Delivery DeltaEvent Direction
-    Intervention Lifecycle MemoryContext MemoryStats
-    Message MessageEvent MessageWord NewMessage
-    NewResponse NoData Page_AuditEntry Page_Conversation
-    Page_Delivery Page_Turn Page_User Pending
-    PhoneNumber Problem Processed Question
-    QuestionEvent QuestionWord Reaction ReactionEvent
-    ReactionWord Remembered Reply Resent
-    Role Sender Setting SettingSource
-    Settings SettingsPatch Snapshot SnapshotConversation
-    Spend Text ToolCall Turn
-    TurnEvent TurnState TurnWord Usage
-    User UserPatch UserUsage WholeConversation
+    DayUsage Decline Declined Delivery
+    DeltaEvent Direction Intervention Lifecycle
+    MemoryContext MemoryStats Message MessageEvent
+    MessageWord NewMessage NewResponse NoData
+    Page_AuditEntry Page_Conversation Page_Delivery Page_TitleRequest
+    Page_Turn Page_User Pending PhoneNumber
+    Problem Processed Question QuestionEvent
+    QuestionWord Reaction ReactionEvent ReactionWord
+    Remembered Reply Resent Role
+    Sender Setting SettingSource Settings
+    SettingsPatch Snapshot SnapshotConversation Spend
+    Text Title TitleAvailability TitleKind
+    TitleList TitleRequest TitleRequestState ToolCall
+    Turn TurnEvent TurnState TurnWord
+    Usage User UserPatch UserUsage
+    WholeConversation
     ");
 }
 

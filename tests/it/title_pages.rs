@@ -95,6 +95,28 @@ async fn declined_request_is_not_added_and_its_user_gets_the_reason() {
 }
 
 #[tokio::test]
+async fn api_lists_requests_and_titles_and_declines() {
+    let app = app_with_request().await;
+    app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
+    app.radarr().add_download("Alien", 45, 30);
+    let program = app.program().await;
+
+    let requests = program.get("/api/v1/requests?user=2").await.json();
+    let titles = program.get("/api/v1/titles?sort=biggest&only=on_disk").await.json();
+
+    let alien = &requests["items"][0];
+    assert_eq!(
+        (&alien["title"], &alien["state"], &alien["percent"]),
+        (&json!("Alien"), &json!("downloading"), &json!(45))
+    );
+    assert_eq!((&titles["total"], &titles["items"][0]["title"]), (&json!(1), &json!("Dune")));
+    assert_eq!(titles["items"][0]["availability"], "complete");
+    assert_eq!(program.get("/api/v1/titles?limit=0").await.problem().0, 400);
+    let declined = program.post("/api/v1/requests/1/decline", json!({ "reason": "too late" })).await;
+    assert_eq!(declined.problem(), (409, "no request with this id waits to be added".to_owned()));
+}
+
+#[tokio::test]
 async fn search_again_is_started_and_audited() {
     let app = app_with_request().await;
     let searched_before = app.radarr().action_record().searches.len();

@@ -169,7 +169,12 @@ impl LibraryActions {
     }
 
     /// Declines a request whose title is not added yet, and notifies the requester, with the reason if there is one.
-    pub async fn decline_request(&self, id: i64, reason: Option<String>) -> Result<DeclineOutcome, DbError> {
+    pub async fn decline_request(
+        &self,
+        id: i64,
+        reason: Option<String>,
+        actor: Actor,
+    ) -> Result<DeclineOutcome, DbError> {
         let (settings, now) = (self.live.settings(), self.clock.now());
         let decline = move |conn: &mut Conn| {
             let Some(open) = load_open_addition(conn, id)? else { return Ok(DeclineOutcome::NotWaiting) };
@@ -186,7 +191,7 @@ impl LibraryActions {
             notify_user(conn, open.user, (&format!("request:{id}:declined"), &text), (&settings, now))?;
             let subject = AuditSubject::User(open.user);
             let detail = json!({ "request": id });
-            let entry = NewAuditEntry { actor: Actor::Console, kind: "decline", subject, detail };
+            let entry = NewAuditEntry { actor, kind: "decline", subject, detail };
             audit::record_change(conn, &entry, now)?;
             Ok(DeclineOutcome::Declined)
         };

@@ -10,9 +10,11 @@ mod messages;
 mod named_fields;
 mod openapi;
 mod paging;
+mod requests;
 mod scoped_routes;
 mod settings;
 mod spend;
+mod titles;
 mod turns;
 mod user_changes;
 mod users;
@@ -63,8 +65,11 @@ pub(super) fn build_api() -> Api {
         .routes(Write, routes!(memory::process_pending_memory))
         .routes(Write, routes!(messages::send_message))
         .routes(Read, routes!(messages::show_message))
+        .routes(Read, routes!(requests::list_requests))
+        .routes(Write, routes!(requests::decline_request))
         .routes(Admin, routes!(settings::list_settings, settings::change_settings))
         .routes(Read, routes!(spend::show_spend))
+        .routes(Read, routes!(titles::list_titles))
         .routes(Write, routes!(turns::resume_turn))
         .routes(Write, routes!(turns::cancel_turn))
         .routes(Read, routes!(users::list_users))

@@ -22,6 +22,8 @@ use crate::web::sse_events;
     tags(
         (name = "audit", description = "Recorded changes"),
         (name = "conversations", description = "Conversations and their messages"),
+        (name = "requests", description = "Titles that users asked for, with their progress"),
+        (name = "titles", description = "Titles of Sonarr and Radarr"),
         (name = "deliveries", description = "Messages to users, with their delivery status"),
         (name = "memory", description = "Earlier answers that are found again"),
         (name = "messages", description = "Messages in the name of a user"),

@@ -15,6 +15,7 @@ use crate::conversation::text::title::clean_line;
 use crate::conversation::transcript::{MediaKind, User};
 use crate::engine::operator::decisions::DecisionOutcome;
 use crate::engine::operator::library::{DeclineOutcome, SearchOutcome};
+use crate::store::audit::Actor;
 use crate::store::confirmation::approvals::{self, Approval, ApprovalKind};
 use crate::store::console::requests::{self, RequestFilter, RequestSummary};
 use crate::store::console::{NEWEST, ResultPage};
@@ -284,7 +285,7 @@ pub(in crate::web) async fn decline_request(
     PageId(id): PageId,
     SignedForm(form): SignedForm<DecisionForm>,
 ) -> PageResult {
-    let flash = match console.engine.library.decline_request(id, form.reason()).await? {
+    let flash = match console.engine.library.decline_request(id, form.reason(), Actor::Console).await? {
         DeclineOutcome::Declined => FlashMessage::RequestDeclined,
         DeclineOutcome::NotWaiting => FlashMessage::RequestNotWaiting,
     };
