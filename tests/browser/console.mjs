@@ -152,6 +152,7 @@ async function useConsole(size, scheme, title) {
 }
 
 async function lookAround(who) {
+  who.expected.push("status of 404");
   for (const path of PAGES) {
     const response = await who.page.goto(`${BASE}${path}`);
     check(response.status() === (path === "/nothing-here" ? 404 : 200), `${who.name}: ${path} answers ${response.status()}`);
@@ -203,7 +204,8 @@ async function watchAfterSignOut() {
   const watched = new URL(page.url()).pathname;
   await page.context().clearCookies();
   await page.unroute("**/live?**");
-  await page.waitForURL(`${BASE}/sign-in?next=${encodeURIComponent(watched)}`, { timeout: 15_000 });
+  // The browser keeps the fragment of the page in the URL of the sign-in.
+  await page.waitForURL((url) => url.pathname + url.search === `/sign-in?next=${encodeURIComponent(watched)}`, { timeout: 15_000 });
   await who.close();
 }
 
