@@ -106,13 +106,8 @@ pub fn console_router(console: ConsoleState) -> Router {
     let api = api::build_api();
     let guard = GuardState { console: console.clone(), scopes: Arc::new(api.scopes) };
     Router::new()
-        .route("/assets/style.css", get(assets::serve_style))
-        .route("/assets/live.js", get(assets::serve_script))
-        .route("/assets/icon.svg", get(assets::serve_icon))
-        .route("/assets/icon-192.png", get(assets::serve_small_icon))
-        .route("/assets/icon-512.png", get(assets::serve_large_icon))
-        .route("/assets/apple-touch-icon.png", get(assets::serve_touch_icon))
-        .route("/assets/manifest.webmanifest", get(assets::serve_manifest))
+        .merge(asset_routes())
+        .merge(user_routes())
         .route("/sign-in", get(sign_in::show_sign_in).post(sign_in::submit_password))
         .route(auth::LINK_PATH, get(sign_in::show_link).post(sign_in::use_link))
         .route("/sign-out", post(sign_in::sign_out))
@@ -148,22 +143,6 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/library/search", post(requests::search_again))
         .route("/library/delete", post(library::request_deletion))
         .route("/posters/{instance}/{id}", get(posters::show_poster))
-        .route("/users", get(users::show_users))
-        .route("/users/admin-code", post(users::create_admin_code))
-        .route("/users/{id}", get(user::show_user))
-        .route("/users/{id}/approve", post(user_settings::approve_user))
-        .route("/users/{id}/block", post(user_settings::block_user))
-        .route("/users/{id}/lift-suspension", post(user_settings::lift_suspension))
-        .route("/users/{id}/addresses", post(user_addresses::link_address))
-        .route("/users/{id}/addresses/unlink", post(user_addresses::unlink_address))
-        .route("/users/{id}/merge", get(user_addresses::show_merge).post(user_addresses::merge_users))
-        .route("/users/{id}/settings", post(user_settings::change_settings))
-        .route("/users/{id}/forget", post(user_settings::erase_user))
-        .route("/users/{id}/export", post(user_settings::export_user))
-        .route("/users/{id}/facts", post(facts::add_fact))
-        .route("/users/{id}/facts/forget", post(facts::forget_fact))
-        .route("/users/{id}/facts/keep", post(facts::accept_suggestion))
-        .route("/users/{id}/facts/dismiss", post(facts::dismiss_suggestion))
         .route("/deliveries", get(deliveries::show_deliveries))
         .route("/deliveries/{id}/again", post(deliveries::resend_message))
         .route("/spend", get(spend::show_spend))
@@ -183,6 +162,39 @@ pub fn console_router(console: ConsoleState) -> Router {
         .layer(CatchPanicLayer::new())
         .layer(map_response(auth::headers::add_security_headers))
         .with_state(console)
+}
+
+/// Returns the files that pages refer to. They need no sign-in.
+fn asset_routes() -> Router<ConsoleState> {
+    Router::new()
+        .route("/assets/style.css", get(assets::serve_style))
+        .route("/assets/live.js", get(assets::serve_script))
+        .route("/assets/icon.svg", get(assets::serve_icon))
+        .route("/assets/icon-192.png", get(assets::serve_small_icon))
+        .route("/assets/icon-512.png", get(assets::serve_large_icon))
+        .route("/assets/apple-touch-icon.png", get(assets::serve_touch_icon))
+        .route("/assets/manifest.webmanifest", get(assets::serve_manifest))
+}
+
+/// Returns the pages and forms about users.
+fn user_routes() -> Router<ConsoleState> {
+    Router::new()
+        .route("/users", get(users::show_users))
+        .route("/users/admin-code", post(users::create_admin_code))
+        .route("/users/{id}", get(user::show_user))
+        .route("/users/{id}/approve", post(user_settings::approve_user))
+        .route("/users/{id}/block", post(user_settings::block_user))
+        .route("/users/{id}/lift-suspension", post(user_settings::lift_suspension))
+        .route("/users/{id}/addresses", post(user_addresses::link_address))
+        .route("/users/{id}/addresses/unlink", post(user_addresses::unlink_address))
+        .route("/users/{id}/merge", get(user_addresses::show_merge).post(user_addresses::merge_users))
+        .route("/users/{id}/settings", post(user_settings::change_settings))
+        .route("/users/{id}/forget", post(user_settings::erase_user))
+        .route("/users/{id}/export", post(user_settings::export_user))
+        .route("/users/{id}/facts", post(facts::add_fact))
+        .route("/users/{id}/facts/forget", post(facts::forget_fact))
+        .route("/users/{id}/facts/keep", post(facts::accept_suggestion))
+        .route("/users/{id}/facts/dismiss", post(facts::dismiss_suggestion))
 }
 
 /// Serves a router in-process, without a socket, for simulations.

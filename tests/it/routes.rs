@@ -129,7 +129,8 @@ fn listed(source: &str, function: &str) -> Vec<Route> {
     for way in [".nest", ".fallback", ".route_service", "any(", "on("] {
         assert!(!body.contains(way), "{function} has routes by `{way}`, which nothing here knows");
     }
-    let is_known = |rest: &&str| rest.starts_with("api.router)") || rest.starts_with("channel_webhook::");
+    let known = ["api.router)", "channel_webhook::", "asset_routes()", "user_routes()"];
+    let is_known = |rest: &&str| known.iter().any(|start| rest.starts_with(start));
     let merged: Vec<&str> = body.split(".merge(").skip(1).filter(|rest| !is_known(rest)).collect();
     assert!(merged.is_empty(), "{function} merges routes that nothing here knows: {merged:?}");
     body.split(".route(").skip(1).flat_map(of_line).collect()
@@ -184,7 +185,9 @@ fn console_routes_of(document: &Value) -> Vec<Route> {
             .map(|method| Route { method: method.to_uppercase().parse().unwrap(), path: path.clone() })
     });
     let mut routes: Vec<Route> = described.collect();
-    routes.extend(listed(&source("mod.rs"), "console_router"));
+    for function in ["console_router", "asset_routes", "user_routes"] {
+        routes.extend(listed(&source("mod.rs"), function));
+    }
     let api = source("api/mod.rs");
     routes.extend(api.split(".route(").skip(1).flat_map(of_line));
     assert!(routes.len() > 60, "{routes:?}");
