@@ -191,7 +191,8 @@ mod tests {
             claim_during(true, || queue(conn, &message(user, OutboundKind::Reply, "turn:1:reply"))),
             []
         );
-        people::set_status(conn, user, UserStatus::Active, NOW).unwrap();
+        let conn = &mut scratch();
+        let user = create_user(conn);
         addresses::opt_out(conn, OptTarget { user, address: None }, NOW, NOW).unwrap();
         assert_eq!(
             claim_during(true, || queue(conn, &message(user, OutboundKind::Reply, "turn:2:reply"))),
