@@ -127,7 +127,7 @@ async fn user_is_changed_by_an_admin_key_only() {
     assert_eq!(patch(&admin, "/api/v1/users/9", json!({ "may_add": true })).await.problem().0, 404);
     assert_eq!(patch(&admin, "/api/v1/users/1", json!({ "role": "member" })).await.problem().0, 409);
     for (body, detail) in [
-        (json!({ "movie_limit": -1 }), "movie_limit must be an integer from 0 to 4294967295"),
+        (json!({ "movie_limit": -1 }), "movie_limit must be an integer from 0 to 1000000"),
         (json!({ "role": "owner" }), "the body field role has an invalid value"),
         (
             json!({ "name": "<b>" }),

@@ -216,6 +216,7 @@ pub(super) struct Declined {
     request_body = Decline,
     responses(
         (status = 200, description = "The request is declined", body = Declined),
+        (status = 404, description = "The id is not an integer"),
         (status = 409, description = "No request with this id waits to be added"),
     )
 )]

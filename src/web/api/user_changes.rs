@@ -18,6 +18,9 @@ use crate::web::auth::Caller;
 use crate::web::console_state::ConsoleState;
 use crate::web::problem::ProblemDetails;
 
+/// Largest limit of added movies or seasons.
+const MAX_LIMIT: u32 = 1_000_000;
+
 /// Fields of a user to change. A field that is left out stays as it is.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -32,11 +35,11 @@ pub(super) struct UserPatch {
     may_4k: Option<bool>,
     /// Number of movies that the user may add within the period of the household. Null: the household's limit.
     #[serde(default, deserialize_with = "deserialize_given")]
-    #[schema(value_type = Option<u32>)]
+    #[schema(value_type = Option<u32>, maximum = 1000000)]
     movie_limit: Option<Option<Number>>,
     /// Number of seasons that the user may add within the period of the household. Null: the household's limit.
     #[serde(default, deserialize_with = "deserialize_given")]
-    #[schema(value_type = Option<u32>)]
+    #[schema(value_type = Option<u32>, maximum = 1000000)]
     season_limit: Option<Option<Number>>,
 }
 
@@ -80,10 +83,10 @@ fn parse_limit(field: &str, limit: Option<Number>) -> Result<UserLimit, ProblemD
     let Some(number) = limit else { return Ok(UserLimit::Household) };
     let whole = || number.as_f64().filter(|number| number.fract() == 0.0 && (0.0..1e15).contains(number));
     let count = number.as_u64().or_else(|| whole().map(|number| number as u64));
-    let limit = count.and_then(|count| u32::try_from(count).ok());
+    let limit = count.and_then(|count| u32::try_from(count).ok()).filter(|limit| *limit <= MAX_LIMIT);
     limit
         .map(UserLimit::Own)
-        .ok_or_else(|| unprocessable(format!("{field} must be an integer from 0 to {}", u32::MAX)))
+        .ok_or_else(|| unprocessable(format!("{field} must be an integer from 0 to {MAX_LIMIT}")))
 }
 
 /// Change a user's name, role, permissions or limits
