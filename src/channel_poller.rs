@@ -128,12 +128,14 @@ impl ChannelPoller {
         let filter = move |conn: &mut _| inbound_messages::filter_unadmitted(conn, channel, messages);
         let messages = self.db.read(filter).await?;
         failpoint::reached("missed.read");
+        let mut batch = self.engine.admission.open_batch();
         for message in messages {
             // The message is received now, not when the list was requested: replies may have been sent in the meantime.
             let received_at = self.clock.now();
-            self.engine.admission.admit_message(ReceivedMessage { received_at, ..message }).await?;
+            batch.admit_message(ReceivedMessage { received_at, ..message }).await?;
             failpoint::reached("missed.admitted");
         }
+        drop(batch);
         self.record_reports(reports).await?;
         if poll.cursor.as_ref() != Some(&cursor) {
             let now = self.clock.now();

@@ -31,7 +31,7 @@ pub struct SettingsUse {
     pub needing_restart: Vec<&'static str>,
 }
 
-/// Whether a stored change is in use.
+/// Use of a stored change by the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UseStatus {
     InUse,

@@ -14,7 +14,7 @@ use super::formatting::{
     add_failed_services, append_failed_services, clean_error_message, clean_title, format_sentence_list,
     list_results,
 };
-use super::library::{ArrInstances, INSTANCE_READ_TIMEOUT, query_all};
+use super::library::{ArrInstances, INSTANCE_READ_TIMEOUT, InstanceResults, query_all};
 use super::media_details::format_airing;
 use super::typed_tool::TypedTool;
 use super::{ToolContext, ToolError, ToolOutput, requesters};
@@ -61,14 +61,7 @@ impl TypedTool for CheckStatus {
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let (movies, series) = tokio::join!(
-            query_all(&library.movies, INSTANCE_READ_TIMEOUT, Radarr::fetch_downloads),
-            query_all(&library.series, INSTANCE_READ_TIMEOUT, Sonarr::fetch_downloads),
-        );
-        let queues = movies
-            .map(|(instance, queue)| (instance.name, queue))
-            .merge(series.map(|(instance, queue)| (instance.name, queue)));
-        let (queues, failed) = queues.or_failure()?;
+        let (queues, failed) = fetch_queues(library).await.or_failure()?;
         let with_instance = |(instance, queue): (_, Vec<Download>)| {
             queue.into_iter().map(move |download| (instance, download))
         };
@@ -93,6 +86,17 @@ impl TypedTool for CheckStatus {
         result.shown = downloads.iter().take(shown_count).filter_map(media_ref).collect();
         Ok(result.into())
     }
+}
+
+/// Fetches the queue of each instance, with the name of the instance.
+pub(super) async fn fetch_queues(library: &ArrInstances) -> InstanceResults<(&'static str, Vec<Download>)> {
+    let (movies, series) = tokio::join!(
+        query_all(&library.movies, INSTANCE_READ_TIMEOUT, Radarr::fetch_downloads),
+        query_all(&library.series, INSTANCE_READ_TIMEOUT, Sonarr::fetch_downloads),
+    );
+    movies
+        .map(|(instance, queue)| (instance.name, queue))
+        .merge(series.map(|(instance, queue)| (instance.name, queue)))
 }
 
 impl TypedTool for UpcomingReleases {

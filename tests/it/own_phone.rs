@@ -311,6 +311,17 @@ async fn yes_after_the_prompt_was_sent_deletes_the_title() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn no_behind_a_yes_of_the_same_poll_deletes_nothing() {
+    let (world, _) = world_with_heat().await;
+    assert_eq!(world.text_to_phone("delete heat").await, [QUESTION]);
+    let now = world.now();
+    world.phone().receive_text_sent_at(ANN, "yes", now + SignedDuration::from_millis(100));
+    world.phone().receive_text_sent_at(ANN, "no", now + SignedDuration::from_millis(200));
+    world.pass(60).await;
+    assert_eq!(world.radarr().removed_ids(), Vec::<i64>::new());
+}
+
+#[tokio::test(start_paused = true)]
 async fn yes_before_the_prompt_was_sent_deletes_nothing() {
     let (world, _) = world_with_heat().await;
     world.phone().set_signal(false);

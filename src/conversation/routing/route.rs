@@ -319,7 +319,7 @@ fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
     }
 }
 
-/// Routes a text that the operator wrote in a user's name. Whatever its words, it answers no prompt and is no command.
+/// Routes a text that the operator wrote in a user's name. Regardless of its words, it answers no prompt and is no command.
 fn route_operator_text(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
     match keyword_grammar::parse_command(&event.body) {
         Some(TextCommand::Status | TextCommand::Upcoming) => Route::Turn(Responder::Keyword),

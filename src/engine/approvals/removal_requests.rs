@@ -25,8 +25,8 @@ pub(crate) struct Denial<'a> {
     pub(crate) reason: Option<&'a str>,
 }
 
-/// Denies a removal request. The title remains, and the member is notified. `senders` are used
-/// from if the member has not texted yet.
+/// Denies a removal request. The title remains, and the member is notified, from one of `senders` if the member has not
+/// texted yet. The operator gets no notification of a denied request of their own.
 pub(crate) fn deny_request(
     conn: &mut Conn,
     request: &Approval,

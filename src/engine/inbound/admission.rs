@@ -49,11 +49,12 @@ impl Admission {
 
     /// Stores a message and wakes the task of its user. Returns as soon as the message is on disk.
     pub async fn admit_message(&self, received: ReceivedMessage) -> Result<AdmissionOutcome, AdmitError> {
-        let (channel, plan) = (received.channel, self.plan_admission(&received));
-        let admit = move |conn: &mut Conn| store_message(conn, &received, plan);
-        let admission = self.db.write_or_busy(admit).await?;
-        self.finish_admission(admission, channel);
-        Ok(admission)
+        self.open_batch().admit_message(received).await
+    }
+
+    /// Opens a batch of messages that were received together.
+    pub fn open_batch(&self) -> AdmissionBatch<'_> {
+        AdmissionBatch { admission: self, admitted: Vec::new() }
     }
 
     /// Stores a message that `actor` sends in the name of a user. A message that needs no answer is only stored.
@@ -105,6 +106,32 @@ impl Admission {
         if let AdmissionOutcome::New { user, .. } = admission {
             self.metrics.text_received(channel);
             self.scheduler.wake_user(user);
+        }
+    }
+}
+
+/// Messages that were received together. When the batch is dropped, also by a canceled task, it wakes the tasks of the
+/// users: a yes is not processed before the no that followed it is stored.
+pub struct AdmissionBatch<'a> {
+    admission: &'a Admission,
+    admitted: Vec<(AdmissionOutcome, Channel)>,
+}
+
+impl AdmissionBatch<'_> {
+    /// Stores a message. Returns as soon as it is on disk.
+    pub async fn admit_message(&mut self, received: ReceivedMessage) -> Result<AdmissionOutcome, AdmitError> {
+        let (channel, plan) = (received.channel, self.admission.plan_admission(&received));
+        let admit = move |conn: &mut Conn| store_message(conn, &received, plan);
+        let admission = self.admission.db.write_or_busy(admit).await?;
+        self.admitted.push((admission, channel));
+        Ok(admission)
+    }
+}
+
+impl Drop for AdmissionBatch<'_> {
+    fn drop(&mut self) {
+        for (admission, channel) in self.admitted.drain(..) {
+            self.admission.finish_admission(admission, channel);
         }
     }
 }

@@ -78,7 +78,7 @@ impl LibraryActions {
         overview::load_downloads(&self.live.current().library).await
     }
 
-    /// Loads what the progress of requests is found by.
+    /// Loads the index in which the progress of requests is looked up.
     pub async fn load_request_index(&self) -> RequestIndex {
         RequestIndex::load(&self.live.current().library, self.clock.now()).await
     }

@@ -59,7 +59,7 @@ pub fn release_message(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryRe
     record_changed_messages(conn, changed, now)
 }
 
-/// What decides how a new message is sent.
+/// Data that decides the first state of a message.
 struct SendCheck {
     /// True if a run that is missing from this database may have sent the message.
     is_from_earlier_run: bool,

@@ -11,17 +11,15 @@ use super::loaded_libraries::LoadedLibraries;
 use super::query::{LibraryQuery, SortOrder, StatusFilter};
 use crate::arr::changes::SeriesSearch;
 use crate::arr::common_api::CommonApi;
-use crate::arr::radarr::Radarr;
-use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Download, DownloadContent, DownloadState};
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget};
 use crate::conversation::title_requests::RequestedTitle;
 use crate::conversation::transcript::{CallFailure, MediaKind};
 use crate::telemetry;
-use crate::tools::activity::{format_state, format_time_left, percent_done};
+use crate::tools::activity::{fetch_queues, format_state, format_time_left, percent_done};
 use crate::tools::formatting::{clean_error_message, clean_title, format_media_title};
 use crate::tools::instance_ref::InstanceRef;
-use crate::tools::library::{ArrInstances, INSTANCE_READ_TIMEOUT, InstanceResults, query_all};
+use crate::tools::library::{ArrInstances, InstanceResults};
 use crate::tools::ranking::TitleQuery;
 
 /// Title in the library of an instance.
@@ -126,13 +124,13 @@ pub enum RequestProgress {
         all: u32,
     },
     Ready,
-    /// The title is no longer in the library.
+    /// The title was deleted from the library.
     Removed,
-    /// The instance could not be read, or is not configured any more.
+    /// The instance could not be read, or is not configured.
     Unknown,
 }
 
-/// Titles and downloads by which the progress of requests is found.
+/// Index of titles and downloads in which the progress of requests is looked up.
 #[derive(Debug, Default)]
 pub struct RequestIndex {
     titles: HashMap<(String, MediaKind, i64), TitleOverview>,
@@ -162,14 +160,7 @@ pub async fn load_title_page(library: &ArrInstances, query: OverviewQuery, now: 
 
 /// Loads the queues of all instances, the most urgent downloads first.
 pub async fn load_downloads(library: &ArrInstances) -> DownloadList {
-    let (movies, series) = tokio::join!(
-        query_all(&library.movies, INSTANCE_READ_TIMEOUT, Radarr::fetch_downloads),
-        query_all(&library.series, INSTANCE_READ_TIMEOUT, Sonarr::fetch_downloads),
-    );
-    let queues = movies
-        .map(|(instance, queue)| (instance.name, queue))
-        .merge(series.map(|(instance, queue)| (instance.name, queue)));
-    let InstanceResults { responses, failures } = queues;
+    let InstanceResults { responses, failures } = fetch_queues(library).await;
     let mut downloads: Vec<DownloadOverview> = responses
         .iter()
         .flat_map(|(instance, queue)| queue.iter().map(|download| download_overview(instance, download)))

@@ -9,7 +9,7 @@ use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-/// Most characters of an unknown name that an error repeats.
+/// Maximum number of characters of an unknown name in an error.
 const MAX_NAME_CHARS: usize = 40;
 
 /// Kind of the named values, for error messages.

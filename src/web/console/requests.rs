@@ -62,11 +62,11 @@ struct RequestsPage {
 }
 
 /// Removal request that waits for a decision.
-struct RemovalRequestLine {
-    id: i64,
-    requester: String,
-    title: String,
-    size: Option<String>,
+pub(super) struct RemovalRequestLine {
+    pub(super) id: i64,
+    pub(super) requester: String,
+    pub(super) title: String,
+    pub(super) size: Option<String>,
     poster: String,
 }
 
@@ -114,7 +114,10 @@ pub(in crate::web) async fn show_requests(
             tab("/requests", "All", RequestsTab::All),
             tab("/requests?show=waiting", "Waiting", RequestsTab::Waiting),
         ],
-        removals: removals.iter().filter_map(RemovalRequestLine::from_approval).collect(),
+        removals: removals
+            .iter()
+            .filter_map(|(request, user)| RemovalRequestLine::from_approval(request, user))
+            .collect(),
         requests: rows.iter().map(|row| RequestLine::from_summary(row, &index, &console)).collect(),
         older: older.map(|before| match query.show {
             RequestsTab::All => format!("/requests?before={before}"),
@@ -141,7 +144,7 @@ impl RequestsTab {
 }
 
 impl RemovalRequestLine {
-    fn from_approval((request, user): &(Approval, User)) -> Option<Self> {
+    pub(super) fn from_approval(request: &Approval, user: &User) -> Option<Self> {
         let ApprovalKind::Delete(item) = &request.kind else { return None };
         let size = item.fingerprint.size_bytes;
         Some(Self {
@@ -206,7 +209,9 @@ impl ProgressLine {
             RequestProgress::Unreleased => {
                 Self::new("", "Not released", "the search starts with its release")
             }
-            RequestProgress::NotMonitored => Self::new("warn", "Not monitored", "nobody searches for it"),
+            RequestProgress::NotMonitored => {
+                Self::new("warn", "Not monitored", "Sonarr or Radarr does not search for it")
+            }
             RequestProgress::Partial { on_disk, all } => {
                 Self::new("warn", "Incomplete", &format!("{on_disk} of {all} episodes are there"))
                     .with_search()

@@ -4,18 +4,16 @@ use askama::Template;
 
 use super::sections::MAX_FAILED_MESSAGES;
 use crate::connections::states::ConnectionState;
-use crate::conversation::deletion::deletion_messages;
 use crate::conversation::people::naming;
-use crate::conversation::text::message_format;
 use crate::conversation::transcript::User;
 use crate::doctor::Finding;
 use crate::doctor::connection_test::ConnectionKind;
-use crate::store::confirmation::approvals::{Approval, ApprovalKind};
 use crate::store::console::attention::{AttentionItems, UnresolvedEffect, UnresolvedEffectKind};
 use crate::store::console::deliveries::DeliverySummary;
 use crate::web::console::delivery_labels;
 use crate::web::console::format::{UserLink, display_name};
 use crate::web::console::layout::DisplayTime;
+use crate::web::console::requests::RemovalRequestLine;
 use crate::web::console_state::ConsoleState;
 use crate::web::health::{HealthCheckResult, HealthReport};
 
@@ -52,13 +50,6 @@ struct NewcomerLine {
     id: i64,
     name: String,
     number: String,
-}
-
-struct RemovalRequestLine {
-    id: i64,
-    requester: String,
-    title: String,
-    size: Option<String>,
 }
 
 /// Problem for the operator to check, without a button.
@@ -164,19 +155,6 @@ impl NewcomerLine {
             name: user.name.clone().unwrap_or_default(),
             number: naming::format_address(user),
         }
-    }
-}
-
-impl RemovalRequestLine {
-    fn from_approval(request: &Approval, user: &User) -> Option<Self> {
-        let ApprovalKind::Delete(item) = &request.kind else { return None };
-        Some(Self {
-            id: request.id,
-            requester: display_name(user),
-            title: deletion_messages::format_target_name(item),
-            size: (item.fingerprint.size_bytes > 0)
-                .then(|| message_format::format_size(item.fingerprint.size_bytes)),
-        })
     }
 }
 
