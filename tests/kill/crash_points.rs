@@ -68,7 +68,7 @@ fn gather(folder: &Path, named: &mut BTreeSet<String>) -> io::Result<()> {
         let path = entry?.path();
         if path.is_dir() {
             gather(&path, named)?;
-        } else {
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(&path)?;
             let names = text.split("failpoint::reached(\"").skip(1).filter_map(|rest| rest.split('"').next());
             named.extend(names.map(str::to_owned));
