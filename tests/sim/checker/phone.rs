@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dialarr::messaging::smsgate::fake::RadioedText;
 use serde_json::Value;
 
-use super::texts::Sent;
+use super::texts::{Sent, was_answered};
 use super::{Evidence, Tally};
 use crate::carriers::PhoneText;
 use crate::network_faults::Seen;
@@ -84,9 +84,9 @@ fn is_on_phone(message: &Value) -> bool {
     word(message, "from_addr").starts_with("smsgate:")
 }
 
-/// Returns whether an id at the phone is that of the attempt after a failure of the radio.
-pub(super) fn is_second_attempt(id: &str) -> bool {
-    id.ends_with("-2")
+/// Returns whether a callback token is that of the attempt after a failure of the radio.
+pub(super) fn is_second_attempt(token: &str) -> bool {
+    token.ends_with("-2")
 }
 
 /// Returns the requests to the phone to send a message.
@@ -102,9 +102,11 @@ pub(super) fn sent(evidence: &Evidence<'_>) -> Vec<Sent> {
         Sent {
             row,
             to: message["phoneNumbers"][0].as_str().unwrap_or_default().to_owned(),
+            token: id.to_owned(),
             asked_ms: seen.asked_at.as_millisecond(),
             taken: accepted.map(|(at, ..)| (at.as_millisecond(), id.to_owned())),
-            was_answered: seen.answered_at.is_some(),
+            was_answered: was_answered(seen),
+            is_to_opted_out: false,
         }
     };
     evidence.seen.iter().filter(is_sending).map(read).collect()

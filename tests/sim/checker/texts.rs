@@ -5,20 +5,36 @@ use url::form_urlencoded;
 
 use super::{Evidence, notifications, phone};
 use crate::plan::FAY;
-use crate::records::{by_id, number, word};
+use crate::records::{Records, by_id, number, word};
 use crate::simulated_model::LIE;
 
 /// Time between a claim and its request.
 const SLACK_MS: i64 = 30;
+/// Longest time between a claim and its request to the phone, which is first asked what waits in it.
+const LONGEST_SLACK_MS: i64 = 8_000 + SLACK_MS;
+/// Error code of Twilio for a recipient who opted out.
+const OPTED_OUT_CODE: &str = "21610";
+/// Time after which the program no longer waits for the response of a carrier.
+const RESPONSE_TIMEOUT_MS: i64 = 15_000;
 
 /// Message as a carrier was asked to send it.
 pub(super) struct Sent {
     pub(super) row: i64,
     pub(super) to: String,
+    /// Callback token of the attempt.
+    pub(super) token: String,
     pub(super) asked_ms: i64,
     /// Time when the message was accepted, and its id at the carrier.
     pub(super) taken: Option<(i64, String)>,
     pub(super) was_answered: bool,
+    /// True if the carrier refused the message because the recipient opted out there.
+    pub(super) is_to_opted_out: bool,
+}
+
+/// Returns whether the program received the response to a request, in time.
+pub(super) fn was_answered(seen: &crate::network_faults::Seen) -> bool {
+    let asked = seen.asked_at.as_millisecond();
+    seen.answered_at.is_some_and(|at| at.as_millisecond() - asked < RESPONSE_TIMEOUT_MS)
 }
 
 pub(super) fn check(evidence: &mut Evidence<'_>) {
@@ -42,7 +58,9 @@ fn sent(evidence: &Evidence<'_>) -> Vec<Sent> {
                 .unwrap_or_default()
         };
         let callback = field("StatusCallback");
-        let row = callback.split(['?', '&']).find_map(|part| part.strip_prefix("out=")?.parse().ok());
+        let parameter = |name| callback.split(['?', '&']).find_map(|part| part.strip_prefix(name));
+        let row = parameter("out=").and_then(|row| row.parse().ok());
+        let refused = seen.done.as_ref().filter(|(_, status, _)| *status == 400);
         let taken = seen.done.as_ref().filter(|(_, status, _)| *status == 201).map(|(at, _, body)| {
             let resource: Value = serde_json::from_str(body).unwrap_or_default();
             (at.as_millisecond(), word(&resource, "sid").to_owned())
@@ -50,9 +68,11 @@ fn sent(evidence: &Evidence<'_>) -> Vec<Sent> {
         Sent {
             row: row.unwrap_or(0),
             to: field("To"),
+            token: parameter("word=").unwrap_or_default().to_owned(),
             asked_ms: seen.asked_at.as_millisecond(),
             taken,
-            was_answered: seen.answered_at.is_some(),
+            was_answered: was_answered(seen),
+            is_to_opted_out: refused.is_some_and(|(.., body)| body.contains(OPTED_OUT_CODE)),
         }
     };
     posts.map(read).chain(phone::sent(evidence)).collect()
@@ -84,7 +104,8 @@ fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
         "accepted" => taken.contains(&word(row, "provider_sid")),
         "suppressed" => {
             let unwanted = word(&user, "phone") == FAY && notifications::is_of_a_title(row);
-            opted_out_once || word(&user, "status") == "blocked" || withdrawn(row) || unwanted
+            let is_refused = sent.iter().any(|text| text.row == id && text.is_to_opted_out);
+            opted_out_once || is_refused || word(&user, "status") == "blocked" || withdrawn(row) || unwanted
         }
         "failed" => {
             number(row, "updated_at") > number(row, "deadline_at") || phone::may_fail(evidence, row, sent)
@@ -101,13 +122,16 @@ fn withdrawn(row: &Value) -> bool {
 }
 
 fn order(evidence: &mut Evidence<'_>, sent: &[Sent]) {
-    // A notification waits for the answer to a confirmation prompt, and replies do not wait for the notification.
-    let waits =
-        |row: i64| by_id(&evidence.records.outbox, row).is_some_and(|row| word(row, "kind") == "notice");
+    // A notification waits for the answer to a confirmation prompt, and replies do not wait for the notification. A message
+    // whose carrier was removed before its response counts as failed, although the carrier may still accept it.
+    let waits = |row: i64| {
+        by_id(&evidence.records.outbox, row)
+            .is_some_and(|row| word(row, "kind") == "notice" || word(row, "state") == "failed")
+    };
     let mut taken: Vec<(&str, i64, i64)> = sent
         .iter()
         .filter(|text| !waits(text.row))
-        .filter(|text| text.taken.as_ref().is_some_and(|(_, sid)| !phone::is_second_attempt(sid)))
+        .filter(|text| !phone::is_second_attempt(&text.token))
         .filter_map(|text| Some((text.to.as_str(), text.row, text.taken.as_ref()?.0)))
         .collect();
     taken.sort_unstable();
@@ -115,6 +139,15 @@ fn order(evidence: &mut Evidence<'_>, sent: &[Sent]) {
         let in_order = pair[0].0 != pair[1].0 || pair[0].2 <= pair[1].2;
         evidence.expect(in_order, || format!("I8 out of order: {:?} and {:?}", pair[0], pair[1]));
     }
+}
+
+/// Returns the time of the claim of a message, which checks the opt-out.
+fn claimed_ms(records: &Records, text: &Sent) -> i64 {
+    let row = by_id(&records.outbox, text.row);
+    let claimed = row.map_or(0, |row| number(row, "attempt_at"));
+    // An earlier attempt has no record of its claim.
+    let is_of_this_attempt = (0..=LONGEST_SLACK_MS).contains(&(text.asked_ms - claimed));
+    if is_of_this_attempt { claimed } else { text.asked_ms - SLACK_MS }
 }
 
 fn opted_out(evidence: &mut Evidence<'_>, sent: &[Sent]) {
@@ -129,7 +162,7 @@ fn opted_out(evidence: &mut Evidence<'_>, sent: &[Sent]) {
         let confirms = |text: &&Sent| {
             by_id(&records.outbox, text.row).is_some_and(|row| word(row, "dedupe_key").starts_with("optout:"))
         };
-        let later = sent.iter().filter(|text| text.to == phone && text.asked_ms > stopped + SLACK_MS);
+        let later = sent.iter().filter(|text| text.to == phone && claimed_ms(records, text) > stopped);
         // Without a carrier that does it, the program confirms a STOP.
         for text in later.filter(|text| !confirms(text)) {
             let back = records.events.iter().any(|event| {
