@@ -145,7 +145,8 @@ async fn looks_at_every_page(world: &World) {
         usage::load_usage_report(conn, "2026-10-20")?;
         usage::load_user_usage(conn, ann, "2026-10-20")?;
         conversations::load_latest_conversations(conn, 15)?;
-        user_details::load_user_summaries(conn, (rate, rate), now)?;
+        user_details::load_user_summaries(conn, (rate, rate), NEWEST, 50, now)?;
+        users::load_active_users(conn, 100)?;
         user_details::load_user_details(conn, ann, (rate, rate), now)?;
         let words = SearchQuery::parse("arrival dune").unwrap();
         search::search_messages(conn, &words, SearchCursor::NEWEST)?;

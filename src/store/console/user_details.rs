@@ -6,8 +6,10 @@ use jiff::Timestamp;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::{QuotaKind, UserId};
 use crate::store::codec::convert_integer;
+use super::{ResultPage, query_limit};
 use crate::store::library::quotas::{self, QuotaOverride};
 use crate::store::people::user_admin::{self, UserAccount};
+use crate::store::people::users as user_rows;
 use crate::store::schema::users;
 use crate::store::{Conn, QueryResult};
 
@@ -34,25 +36,38 @@ pub struct UserDetails {
     pub quota_override: QuotaOverride,
 }
 
-/// Loads all users who are not erased, oldest first, with the amount that each added within the period of each limit.
+/// Loads one page of the users who are not erased, with the amount that each added within the period of each limit.
 pub fn load_user_summaries(
     conn: &mut Conn,
     (movies, seasons): (Option<RateLimit>, Option<RateLimit>),
+    before: i64,
+    page_size: usize,
     now: Timestamp,
-) -> QueryResult<Vec<UserSummary>> {
-    let test_users: Vec<UserId> = users::table.filter(users::test.eq(true)).select(users::id).load(conn)?;
-    let accounts = user_admin::load_user_accounts(conn)?;
-    let mut summaries = Vec::with_capacity(accounts.len());
-    for account in accounts {
+) -> QueryResult<ResultPage<UserSummary>> {
+    let page = load_user_account_page(conn, before, page_size)?;
+    let mut summaries = Vec::with_capacity(page.rows.len());
+    for account in page.rows {
         let id = account.user.id;
         summaries.push(UserSummary {
-            is_test: test_users.contains(&id),
+            is_test: users::table.find(id).select(users::test).first(conn)?,
             movies: load_added_amount(conn, id, (QuotaKind::Movies, movies), now)?,
             seasons: load_added_amount(conn, id, (QuotaKind::Seasons, seasons), now)?,
             account,
         });
     }
-    Ok(summaries)
+    Ok(ResultPage { rows: summaries, older: page.older })
+}
+
+/// Loads one page of the users who are not erased.
+pub fn load_user_account_page(
+    conn: &mut Conn,
+    before: i64,
+    page_size: usize,
+) -> QueryResult<ResultPage<UserAccount>> {
+    let users = user_rows::load_newest_users(conn, UserId(before), query_limit(page_size))?;
+    let page = ResultPage::from_rows(users, page_size, |user| user.id.0);
+    let accounts = page.rows.into_iter().map(|user| user_admin::load_account_details(conn, user));
+    Ok(ResultPage { rows: accounts.collect::<QueryResult<_>>()?, older: page.older })
 }
 
 /// Returns the amount a user has added within the period of a limit; 0 if there is no limit.

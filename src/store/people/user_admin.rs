@@ -60,7 +60,7 @@ pub fn load_user_account(conn: &mut Conn, id: UserId) -> QueryResult<UserAccount
     load_account_details(conn, user)
 }
 
-fn load_account_details(conn: &mut Conn, user: User) -> QueryResult<UserAccount> {
+pub(in crate::store) fn load_account_details(conn: &mut Conn, user: User) -> QueryResult<UserAccount> {
     let quota = quotas::load_quota_override(conn, user.id)?;
     let last_message_at: Option<Timestamp> = inbound_events::table
         .filter(inbound_events::user_id.eq(user.id))

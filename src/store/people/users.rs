@@ -159,6 +159,28 @@ pub fn load_known_users(conn: &mut Conn) -> QueryResult<Vec<User>> {
     Ok(rows.into_iter().map(User::from).collect())
 }
 
+/// Loads up to `limit` users who are not forgotten and are older than `before`, newest first.
+pub fn load_newest_users(conn: &mut Conn, before: UserId, limit: i64) -> QueryResult<Vec<User>> {
+    let rows: Vec<UserRow> = users::table
+        .filter(users::forgotten_at.is_null().and(users::id.lt(before)))
+        .order(users::id.desc())
+        .limit(limit)
+        .select(UserRow::as_select())
+        .load(conn)?;
+    Ok(rows.into_iter().map(User::from).collect())
+}
+
+/// Loads up to `limit` active users, longest known first.
+pub fn load_active_users(conn: &mut Conn, limit: i64) -> QueryResult<Vec<User>> {
+    let rows: Vec<UserRow> = users::table
+        .filter(users::forgotten_at.is_null().and(users::status.eq(UserStatus::Active)))
+        .order(users::id)
+        .limit(limit)
+        .select(UserRow::as_select())
+        .load(conn)?;
+    Ok(rows.into_iter().map(User::from).collect())
+}
+
 /// Loads the active admins, longest known first.
 pub fn load_admins(conn: &mut Conn) -> QueryResult<Vec<User>> {
     let rows: Vec<UserRow> = users::table

@@ -11,7 +11,7 @@ use super::extract::{PathId, QueryParams};
 use super::paging::{Page, PagingParams};
 use crate::conversation::transcript::{self, PhoneNumber, UserAddress, UserId, UserRole, UserStatus};
 use crate::engine::operator::decisions::{AccessOutcome, CloseOutcome};
-use crate::store::console::ResultPage;
+use crate::store::console::user_details;
 use crate::store::people::user_admin::{self, UserAccount};
 use crate::store::turns::daily_budget::Day;
 use crate::web::auth::Caller;
@@ -140,16 +140,10 @@ pub(super) async fn list_users(
     QueryParams(paging): QueryParams<PagingParams>,
 ) -> Result<Json<Page<UserJson>>, ProblemDetails> {
     let cursor = paging.page_cursor()?;
-    let mut rows = console.db.read(user_admin::load_user_accounts).await.map_err(database_unavailable)?;
-    rows.retain(|account| account.user.id.0 < cursor.before);
-    rows.sort_by_key(|account| std::cmp::Reverse(account.user.id));
-    let has_more = rows.len() > cursor.page_size;
-    rows.truncate(cursor.page_size);
-    let older = rows.last().map(|account| account.user.id.0).filter(|_| has_more);
+    let load = move |conn: &mut _| user_details::load_user_account_page(conn, cursor.before, cursor.page_size);
+    let accounts = console.db.read(load).await.map_err(database_unavailable)?;
     let today = current_day(&console);
-    Ok(Json(Page::from_results(ResultPage { rows, older }, |account| {
-        UserJson::from_account(account, &today)
-    })))
+    Ok(Json(Page::from_results(accounts, |account| UserJson::from_account(account, &today))))
 }
 
 /// Approve a user, as an admin does by text

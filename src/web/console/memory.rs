@@ -15,10 +15,13 @@ use crate::engine::operator::answers::SharingDecision;
 use crate::store::audit::Actor;
 use crate::store::memory::shared_answers::{self, ReviewOutcome, SharedAnswer};
 use crate::store::memory::stats::{StoredAnswerStats, load_answer_stats};
-use crate::store::people::user_admin;
+use crate::store::people::users;
 use crate::store::{Conn, QueryResult};
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
+
+/// Maximum number of users that can be chosen for the preview.
+const MAX_LISTED_USERS: i64 = 100;
 
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(in crate::web) struct MemoryQuery {
@@ -73,7 +76,7 @@ pub(in crate::web) async fn show_memory(
     let load = |conn: &mut Conn| -> QueryResult<_> {
         let (suggested, shared) =
             (shared_answers::load_suggested_answers(conn)?, shared_answers::load_shared_answers(conn)?);
-        Ok((load_answer_stats(conn)?, suggested, shared, user_admin::load_user_accounts(conn)?))
+        Ok((load_answer_stats(conn)?, suggested, shared, users::load_active_users(conn, MAX_LISTED_USERS)?))
     };
     let (stats, suggested, shared, users) = console.db.read(load).await?;
     let recalled = match query.user.filter(|_| !query.query.trim().is_empty()) {
@@ -92,9 +95,7 @@ pub(in crate::web) async fn show_memory(
         shared: shared.into_iter().map(|row| answer_line(row, &when)).collect(),
         users: users
             .iter()
-            .map(|account| {
-                (account.user.id.0, display_name(&account.user), Some(account.user.id.0) == query.user)
-            })
+            .map(|user| (user.id.0, display_name(user), Some(user.id.0) == query.user))
             .collect(),
         recalled: recalled.map(|answers| recall_groups(&answers, &when)),
         query: query.query,

@@ -1,4 +1,4 @@
-//! List of all users.
+//! List of users, newest first.
 
 use askama::Template;
 use axum::extract::State;
@@ -11,15 +11,20 @@ use crate::conversation::people::naming;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::{User, UserRights, UserRole, UserStatus};
 use crate::engine::operator::addresses::AdminCodeOutcome;
+use crate::store::console::NEWEST;
 use crate::store::console::user_details::{self, UserSummary};
 use crate::store::people::user_admin::UserLimit;
+use crate::store::people::users;
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+const PAGE_ROWS: usize = 50;
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub(in crate::web) struct UsersQuery {
     #[serde(default, deserialize_with = "flash::deserialize_code")]
     flash: Option<FlashMessage>,
+    before: Option<i64>,
 }
 
 #[derive(Template)]
@@ -27,6 +32,7 @@ pub(in crate::web) struct UsersQuery {
 struct UsersPage {
     layout: PageLayout,
     users: Vec<UserLine>,
+    older: Option<String>,
     /// True if nobody can approve newcomers.
     lacks_admin: bool,
     /// Code that was just created for the first admin.
@@ -80,7 +86,7 @@ pub(in crate::web) async fn show_users(
     operator: Operator,
     PageParams(query): PageParams<UsersQuery>,
 ) -> PageResult {
-    render_users(&console, &operator, query.flash, None).await
+    render_users(&console, &operator, query, None).await
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -93,7 +99,9 @@ pub(in crate::web) async fn create_admin_code(
     SignedForm(AdminCodeForm {}): SignedForm<AdminCodeForm>,
 ) -> PageResult {
     match console.engine.decisions.create_admin_code().await? {
-        AdminCodeOutcome::Created(code) => render_users(&console, &operator, None, Some(code)).await,
+        AdminCodeOutcome::Created(code) => {
+            render_users(&console, &operator, UsersQuery::default(), Some(code)).await
+        },
         AdminCodeOutcome::HasAdmin => Ok(redirect_with_flash("/users", FlashMessage::HasAdmin)),
     }
 }
@@ -101,25 +109,27 @@ pub(in crate::web) async fn create_admin_code(
 async fn render_users(
     console: &ConsoleState,
     operator: &Operator,
-    flash: Option<FlashMessage>,
+    query: UsersQuery,
     admin_code: Option<String>,
 ) -> PageResult {
+    let before = query.before.unwrap_or(NEWEST);
     let (quotas, now) = (console.engine.decisions.default_quotas(), console.clock.now());
-    let summaries = console
+    let (summaries, has_admin) = console
         .db
-        .read(move |conn| user_details::load_user_summaries(conn, (quotas.movies, quotas.seasons), now))
+        .read(move |conn| {
+            let limits = (quotas.movies, quotas.seasons);
+            let page = user_details::load_user_summaries(conn, limits, before, PAGE_ROWS, now)?;
+            Ok((page, users::has_admin(conn)?))
+        })
         .await?;
     let row =
         |summary: &UserSummary| UserLine::from_summary(summary, (quotas.movies, quotas.seasons), console);
-    let is_admin = |summary: &UserSummary| {
-        let user = &summary.account.user;
-        user.status == UserStatus::Active && user.rights.role == UserRole::Admin && !summary.is_test
-    };
     Ok(render_page(&UsersPage {
-        layout: PageLayout::new(operator, ConsoleSection::Users, "Users").with_flash(flash),
-        lacks_admin: !summaries.iter().any(is_admin),
+        layout: PageLayout::new(operator, ConsoleSection::Users, "Users").with_flash(query.flash),
+        lacks_admin: !has_admin,
         admin_code,
-        users: summaries.iter().map(row).collect(),
+        users: summaries.rows.iter().map(row).collect(),
+        older: summaries.older.map(|before| format!("/users?before={before}")),
     }))
 }
 
