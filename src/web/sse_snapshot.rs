@@ -23,7 +23,7 @@ use crate::store::conversation::record::turns::{TurnBlock, TurnRecord};
 pub(super) struct SnapshotJson {
     seq: i64,
     conversation: SnapshotConversation,
-    /// The newest 50 turns, oldest first. A running turn has its blocks so far.
+    /// The newest 25 turns, oldest first. A running turn has its blocks so far.
     turns: Vec<TurnJson>,
     /// True if there are turns before these.
     older_turns: bool,

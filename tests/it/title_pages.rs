@@ -2,6 +2,7 @@
 
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::arr::fake::posters::FakePoster;
+use diesel::connection::SimpleConnection;
 use http::Request;
 use http::header::{CONTENT_TYPE, COOKIE, HOST};
 use serde_json::json;
@@ -208,6 +209,44 @@ async fn pages_of_ten_thousand_titles_stay_small_and_hide_keys() {
         assert!(!page.html.contains(app.radarr().api_key()), "{path}");
         assert!(!page.html.contains("<script>alert"), "{path}");
     }
+}
+
+#[tokio::test]
+async fn every_page_with_ten_thousand_rows_stays_small() {
+    let app = TestApp::start_without_model().await;
+    let rows = include_str!("../data/ten_thousand_rows.sql");
+    app.app().db.write(|conn| conn.batch_execute(rows)).await.unwrap();
+    let mut browser = app.browser().await;
+    for path in [
+        "/",
+        "/conversations",
+        "/conversations/10000",
+        "/conversations/10000?before=5000",
+        "/conversations/1",
+        "/requests",
+        "/requests?before=5000",
+        "/users",
+        "/users?before=5000",
+        "/users/1",
+        "/users/9999",
+        "/deliveries",
+        "/deliveries?which=failed",
+        "/spend",
+        "/memory",
+        "/health-checks",
+        "/audit",
+        "/audit?before=5000",
+        "/settings",
+        "/keys",
+    ] {
+        let page = browser.get(path).await;
+        assert_eq!(page.status, 200, "{path}");
+        assert!(page.html.len() < 60_000, "{path}: {}", page.html.len());
+        let hostile = ["<script>alert", "\" onmouseover=\"alert"].map(|markup| page.html.contains(markup));
+        assert_eq!(hostile, [false; 2], "{path}");
+    }
+    let older = browser.get("/users?before=5000").await.text();
+    assert!(older.contains("+1 555 110 4999") && !older.contains("+1 555 110 5000"), "{older}");
 }
 
 #[tokio::test]

@@ -40,9 +40,14 @@ impl UsageTotals {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UsageReport {
     pub days: BTreeMap<String, UsageTotals>,
-    /// Users in descending order of tokens, then of segments.
+    /// Users in descending order of tokens, then of segments, up to `USER_LIMIT`.
     pub users: Vec<(UserRef, UsageTotals)>,
+    /// Number of users, including those beyond the limit.
+    pub user_count: usize,
 }
+
+/// Maximum number of users of a report.
+const USER_LIMIT: usize = 50;
 
 type UsageColumns = (i64, i64, i64, i64, i64, i64);
 
@@ -61,14 +66,16 @@ pub fn load_usage_report(conn: &mut Conn, first: &str) -> QueryResult<UsageRepor
         let sum = totals_by_user.entry(user).or_default();
         *sum = sum.combined_with(totals);
     }
-    let mut users = Vec::new();
-    for (user, totals) in totals_by_user {
-        users.push((user_ref::load_user_ref(conn, UserId(user))?, totals));
-    }
-    users.sort_by_key(|(_, totals)| {
+    let mut ranking: Vec<(i64, UsageTotals)> = totals_by_user.into_iter().collect();
+    ranking.sort_by_key(|(_, totals)| {
         std::cmp::Reverse((totals.tokens_in + totals.tokens_out, totals.segments))
     });
-    Ok(UsageReport { days, users })
+    let user_count = ranking.len();
+    let listed = ranking.into_iter().take(USER_LIMIT);
+    let users = listed
+        .map(|(user, totals)| Ok((user_ref::load_user_ref(conn, UserId(user))?, totals)))
+        .collect::<QueryResult<_>>()?;
+    Ok(UsageReport { days, users, user_count })
 }
 
 /// Loads the usage of one user since the day `first`.

@@ -3,10 +3,10 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
+use super::{ResultPage, query_limit};
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::{QuotaKind, UserId};
 use crate::store::codec::convert_integer;
-use super::{ResultPage, query_limit};
 use crate::store::library::quotas::{self, QuotaOverride};
 use crate::store::people::user_admin::{self, UserAccount};
 use crate::store::people::users as user_rows;

@@ -67,7 +67,7 @@ pub(super) struct Spend {
     total: UsageJson,
     /// Days with usage, newest first.
     days: Vec<DayUsage>,
-    /// Users with usage, in descending order of tokens.
+    /// Up to 50 users, who used most, in descending order of tokens.
     users: Vec<UserUsage>,
 }
 

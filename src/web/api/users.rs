@@ -140,7 +140,8 @@ pub(super) async fn list_users(
     QueryParams(paging): QueryParams<PagingParams>,
 ) -> Result<Json<Page<UserJson>>, ProblemDetails> {
     let cursor = paging.page_cursor()?;
-    let load = move |conn: &mut _| user_details::load_user_account_page(conn, cursor.before, cursor.page_size);
+    let load =
+        move |conn: &mut _| user_details::load_user_account_page(conn, cursor.before, cursor.page_size);
     let accounts = console.db.read(load).await.map_err(database_unavailable)?;
     let today = current_day(&console);
     Ok(Json(Page::from_results(accounts, |account| UserJson::from_account(account, &today))))

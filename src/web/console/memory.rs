@@ -20,6 +20,8 @@ use crate::store::{Conn, QueryResult};
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
 
+/// Maximum number of suggested answers, and of shared ones, that are listed.
+const MAX_LISTED_ANSWERS: usize = 25;
 /// Maximum number of users that can be chosen for the preview.
 const MAX_LISTED_USERS: i64 = 100;
 
@@ -91,8 +93,12 @@ pub(in crate::web) async fn show_memory(
         categories: category_counts(&stats),
         last_indexed_at: stats.last_indexed_at.map(when),
         waiting: stats.by_state.get("pending").copied().unwrap_or(0),
-        suggestions: suggested.into_iter().map(|row| answer_line(row, &when)).collect(),
-        shared: shared.into_iter().map(|row| answer_line(row, &when)).collect(),
+        suggestions: suggested
+            .into_iter()
+            .take(MAX_LISTED_ANSWERS)
+            .map(|row| answer_line(row, &when))
+            .collect(),
+        shared: shared.into_iter().take(MAX_LISTED_ANSWERS).map(|row| answer_line(row, &when)).collect(),
         users: users
             .iter()
             .map(|user| (user.id.0, display_name(user), Some(user.id.0) == query.user))

@@ -27,7 +27,9 @@ struct SpendPage {
     is_priced: bool,
     charts: Vec<BarChart>,
     outcomes: Option<ShareChart>,
+    /// Users who spent most, with what they spent.
     users: Vec<(UserLink, SpendRow)>,
+    unlisted_users: usize,
     /// Days, newest first; days without cost are left out.
     days: Vec<(String, SpendRow)>,
 }
@@ -88,6 +90,7 @@ pub(in crate::web) async fn show_spend(
             .iter()
             .map(|(user, spent)| (UserLink::from(user), (*spent).into()))
             .collect(),
+        unlisted_users: usage_report.user_count - usage_report.users.len(),
         days: usage_report.days.iter().rev().map(|(day, spent)| (day.clone(), (*spent).into())).collect(),
     }))
 }

@@ -101,7 +101,7 @@ pub(in crate::web) async fn create_admin_code(
     match console.engine.decisions.create_admin_code().await? {
         AdminCodeOutcome::Created(code) => {
             render_users(&console, &operator, UsersQuery::default(), Some(code)).await
-        },
+        }
         AdminCodeOutcome::HasAdmin => Ok(redirect_with_flash("/users", FlashMessage::HasAdmin)),
     }
 }

@@ -10,7 +10,7 @@ use crate::store::stream::response_blocks::StreamedBlocks;
 use crate::store::{Conn, QueryResult};
 
 /// Default number of turns on a page.
-pub const PAGE_TURNS: usize = 50;
+pub const PAGE_TURNS: usize = 25;
 
 /// Page of a conversation. The newest page is also the snapshot from which a reader of the events starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
