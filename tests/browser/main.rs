@@ -4,14 +4,16 @@
 mod assistant;
 mod switches;
 mod typist;
+mod volume;
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
 use dialarr::access_rules::{AccessRules, AllowedHosts, ConsolePassword, SignIn};
-use dialarr::app::App;
+use dialarr::app::{App, AppBlueprint};
 use dialarr::arr::fake::demo_library::create_demo_servers;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::PhoneNumber;
@@ -23,6 +25,7 @@ use dialarr::web;
 use dialarr::web::http_server::{ListenerLimits, serve_sockets};
 use jiff::tz::TimeZone;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use switches::Switches;
@@ -46,62 +49,96 @@ const DAY: [(&str, &str); 9] = [
 /// Environment variable with the folder of the Node.js modules.
 const MODULES: &str = "DIALARR_NODE_MODULES";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn operator_watches_and_decides_in_a_browser() -> Result<()> {
-    let modules = env::var(MODULES).with_context(|| format!("failed to read {MODULES}"))?;
-    let shots = env::current_dir()?.join("target/browser");
-    // Screenshots of an earlier run would be mistaken for those of this run.
+/// Console of a program among simulated peers, served to a browser.
+struct ConsoleServer {
+    app: Arc<App>,
+    base: String,
+    stop: CancellationToken,
+    server: JoinHandle<std::io::Result<()>>,
+}
+
+impl ConsoleServer {
+    async fn start(database: &Path, peers: &SimulatedPeers, mut blueprint: AppBlueprint) -> Result<Self> {
+        let db = Db::open(database.to_str().context("a path that is not UTF-8")?)?;
+        let password = ConsolePassword::parse(PASSWORD).map_err(anyhow::Error::msg)?;
+        blueprint.console = AccessRules { sign_in: SignIn::Password(password), hosts: AllowedHosts::local() };
+        let app = Arc::new(App::start(db, peers.clock.clone(), blueprint).await?);
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let base = format!("http://{}", listener.local_addr()?);
+        let stop = CancellationToken::new();
+        let router = web::console_router(app.console.clone());
+        let server = tokio::spawn(serve_sockets(listener, router, ListenerLimits::CONSOLE, stop.clone()));
+        Ok(Self { app, base, stop, server })
+    }
+
+    /// Runs a script in the browser with the console and `environment`. Its screenshots are in `shots`.
+    async fn run_script(&self, name: &str, shots: &Path, environment: &[(&str, &str)]) -> Result<()> {
+        let modules = env::var(MODULES).with_context(|| format!("failed to read {MODULES}"))?;
+        let mut script = Command::new("node");
+        script
+            .arg(format!("tests/browser/{name}"))
+            .envs([("BASE", self.base.as_str()), ("PASSWORD", PASSWORD)])
+            .envs(environment.iter().copied())
+            .env("MODULES", &modules)
+            .env("SHOTS", shots)
+            .stdin(Stdio::null());
+        let status =
+            tokio::task::spawn_blocking(move || script.status()).await?.context("failed to run node")?;
+        ensure!(status.success(), "the browser found faults; its pictures are in {}", shots.display());
+        Ok(())
+    }
+
+    async fn stop(self) -> Result<()> {
+        self.app.drain_turns().await;
+        self.stop.cancel();
+        self.server.await??;
+        // A connection of the script may still hold the program, which ends with the test.
+        if let Some(app) = Arc::into_inner(self.app) {
+            app.close().await;
+        }
+        Ok(())
+    }
+}
+
+/// Returns an empty folder for screenshots: those of an earlier run would be mistaken for those of this run.
+fn create_shots_folder(path: &str) -> Result<PathBuf> {
+    let shots = env::current_dir()?.join(path);
     if shots.exists() {
         fs::remove_dir_all(&shots)?;
     }
     fs::create_dir_all(&shots)?;
+    Ok(shots)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operator_watches_and_decides_in_a_browser() -> Result<()> {
+    let shots = create_shots_folder("target/browser")?;
     install_tls();
     let (radarr, sonarr) = create_demo_servers(Clock::System.now());
     let peers = SimulatedPeers::new(Clock::System, radarr.clone(), sonarr, "https://sms.example.org");
     let folder = tempfile::tempdir()?;
     let database = folder.path().join("browser.db");
-    let db = Db::open(database.to_str().context("a path that is not UTF-8")?)?;
     let typist = Typist::default();
-    let switches = Switches::new(&peers, database, typist.is_down.clone());
+    let switches = Switches::new(&peers, database.clone(), typist.is_down.clone());
     let mut blueprint =
         peers.blueprint(simulation::simulation_settings(TimeZone::UTC), Some(Arc::new(typist)))?;
     switches.apply(&mut blueprint);
     blueprint.settings.context_window = Some(8_000);
     blueprint.admin = Some(PhoneNumber::parse(ANN)?);
-    let password = ConsolePassword::parse(PASSWORD).map_err(anyhow::Error::msg)?;
-    blueprint.console = AccessRules { sign_in: SignIn::Password(password), hosts: AllowedHosts::local() };
-    let app = Arc::new(App::start(db, peers.clock.clone(), blueprint).await?);
-    spend_a_day(&app, &peers).await?;
+    let console = ConsoleServer::start(&database, &peers, blueprint).await?;
+    spend_a_day(&console.app, &peers).await?;
 
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-    let base = format!("http://{}", listener.local_addr()?);
-    let stop = CancellationToken::new();
-    let router = web::console_router(app.console.clone());
-    let server = tokio::spawn(serve_sockets(listener, router, ListenerLimits::CONSOLE, stop.clone()));
     let switch_listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let switch_base = format!("http://{}", switch_listener.local_addr()?);
-    let switch_router = switches.router(app.clone());
+    let switch_router = switches.router(console.app.clone());
     let switch_server = tokio::spawn(async move { axum::serve(switch_listener, switch_router).await });
-    let mut script = Command::new("node");
-    script
-        .arg("tests/browser/console.mjs")
-        .envs([("BASE", base.as_str()), ("PASSWORD", PASSWORD), ("STORY", STORY), ("RIDDLE", RIDDLE)])
-        .env("SWITCHES", switch_base)
-        .env("MODULES", &modules)
-        .env("SHOTS", &shots)
-        .stdin(Stdio::null());
-    let status = tokio::task::spawn_blocking(move || script.status()).await?.context("failed to run node")?;
+    let environment = [("STORY", STORY), ("RIDDLE", RIDDLE), ("SWITCHES", switch_base.as_str())];
+    let outcome = console.run_script("console.mjs", &shots, &environment).await;
     let deleted = radarr.removed_ids().len();
-    app.drain_turns().await;
-    stop.cancel();
-    server.await??;
     switch_server.abort();
-    // A connection of the script may still hold the program, which ends with the test.
-    if let Some(app) = Arc::into_inner(app) {
-        app.close().await;
-    }
+    console.stop().await?;
 
-    ensure!(status.success(), "the browser found faults; its pictures are in {}", shots.display());
+    outcome?;
     assert_eq!(deleted, 2, "each approval deletes one film");
     Ok(())
 }
