@@ -96,6 +96,26 @@ async fn declined_request_is_not_added_and_its_user_gets_the_reason() {
 }
 
 #[tokio::test]
+async fn canceled_request_is_deleted_once_it_is_confirmed() {
+    let app = app_with_request().await;
+    app.radarr().add_download("Alien", 45, 30);
+    let mut browser = app.browser().await;
+    let page = browser.get("/requests").await;
+    page.assert_shows(200, "Downloading 30 min left");
+    assert!(page.html.contains("aria-label=\"Cancel Alien (1979)\""), "{}", page.html);
+
+    let canceled = browser.submit("/library/delete", &[("title", "radarr movie 1")]).await;
+
+    assert_eq!(canceled.location.as_deref(), Some("/requests?flash=confirm-deletion"));
+    assert_eq!(app.radarr().removed_ids(), Vec::<i64>::new());
+    browser.get("/requests").await.assert_shows(200, "Delete it");
+    browser.submit("/wishes/1/approve", &[("from", "requests")]).await;
+    app.settle().await;
+    assert_eq!(app.radarr().removed_ids(), [1]);
+    browser.get("/requests").await.assert_shows(200, "Deleted no longer in the library");
+}
+
+#[tokio::test]
 async fn api_lists_requests_and_titles_and_declines() {
     let app = app_with_request().await;
     app.radarr().add(movie("Dune").year(2021).size_gb(21.4));

@@ -13,6 +13,7 @@ mod disk_faults;
 mod expected_events;
 mod forgeries;
 mod network_faults;
+mod operator;
 mod people;
 mod phone_people;
 mod phone_plan;

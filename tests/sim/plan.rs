@@ -2,6 +2,7 @@
 
 use jiff::SignedDuration;
 
+use crate::operator::OperatorMessage;
 use crate::phone_plan::{Carriers, PhoneAct, PhonePlan};
 use crate::rng::Rng;
 
@@ -81,6 +82,7 @@ pub(crate) enum Act {
     /// Adds or removes a carrier, and applies that to the program.
     ChangesCarriers(Carriers),
     Phone(PhoneAct),
+    OperatorWrites(OperatorMessage),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,6 +167,8 @@ impl Plan {
         plan.add_disk_faults(&mut Rng::of(seed, "disk"), end);
         plan.add_reconfigurations(&mut Rng::of(seed, "configuration"), end);
         plan.add_setting_changes(&mut Rng::of(seed, "settings"), end);
+        let messages = plan.operator_messages();
+        plan.acts.extend(messages.into_iter().map(|(at, message)| (at, Act::OperatorWrites(message))));
         plan.acts.sort_by_key(|(at, _)| *at);
         plan
     }

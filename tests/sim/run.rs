@@ -174,6 +174,11 @@ impl Stage {
                 self.reconfigure().await;
             }
             Act::Phone(act) => self.world.disturb_phone(*act),
+            Act::OperatorWrites(message) => {
+                if let Some(app) = &self.app {
+                    message.write(&self.world, app).await;
+                }
+            }
             Act::Grows => self.world.peers.radarr.edit(1, |dune| dune.size_bytes = 30_000_000_000),
         }
     }

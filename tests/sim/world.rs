@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use crate::carriers::WorldCarriers;
 use crate::disk_faults::DiskImage;
 use crate::network_faults::{NetworkFaults, Seen};
+use crate::operator::WrittenText;
 use crate::plan::{ANN, BOB, BRAZIL, FAY, PEOPLE, Plan, SettingChange};
 use crate::records::Records;
 use crate::rng::Rng;
@@ -94,6 +95,8 @@ pub(crate) struct World {
     /// SIDs of the messages that users sent, and of those that were acknowledged.
     pub sent_in: Arc<Mutex<BTreeSet<String>>>,
     pub acknowledged: Arc<Mutex<BTreeSet<String>>>,
+    /// Texts that the operator wrote.
+    pub written: Arc<Mutex<Vec<WrittenText>>>,
     /// Number of messages and callbacks that users and the carrier have begun to send.
     pub under_way: Arc<AtomicUsize>,
     /// Number of recorded model calls that losses of power have undone.
@@ -136,6 +139,7 @@ impl World {
             seen: Arc::default(),
             sent_in: Arc::default(),
             acknowledged: Arc::default(),
+            written: Arc::default(),
             under_way: Arc::default(),
             lost_attempts: Arc::default(),
             database,

@@ -78,6 +78,8 @@ struct RequestLine {
     poster: Option<String>,
     progress: ProgressLine,
     can_decline: bool,
+    /// Value of the button that requests the deletion of the added title, while it is not complete.
+    cancel: Option<String>,
     /// Value of the button that starts another search, if one may help.
     search: Option<String>,
 }
@@ -90,6 +92,8 @@ struct ProgressLine {
     percent: Option<u8>,
     /// True if another search may help.
     can_search: bool,
+    /// True if the title was added and nothing of it is there.
+    can_cancel: bool,
 }
 
 pub(in crate::web) async fn show_requests(
@@ -179,6 +183,7 @@ impl RequestLine {
             at: console.display_time(summary.requested_at),
             poster: title.map(|title| poster_path(title.id.instance, title.id.id)),
             can_decline: summary.state == RequestState::Queued,
+            cancel: title.filter(|_| progress.can_cancel).map(|title| title_value(&title.id)),
             search: title.filter(|_| progress.can_search).map(|title| title_value(&title.id)),
             progress,
         }
@@ -187,7 +192,7 @@ impl RequestLine {
 
 impl ProgressLine {
     fn new(class: &'static str, label: &'static str, detail: &str) -> Self {
-        Self { class, label, detail: detail.to_owned(), percent: None, can_search: false }
+        Self { class, label, detail: detail.to_owned(), percent: None, can_search: false, can_cancel: false }
     }
 
     /// Adds the button that starts another search.
@@ -196,7 +201,18 @@ impl ProgressLine {
     }
 
     fn from_progress(progress: RequestProgress) -> Self {
-        match progress {
+        let can_cancel = match progress {
+            RequestProgress::Downloading { .. }
+            | RequestProgress::Problem(_)
+            | RequestProgress::Searching
+            | RequestProgress::Unreleased
+            | RequestProgress::NotMonitored => true,
+            RequestProgress::Partial { .. }
+            | RequestProgress::Ready
+            | RequestProgress::Removed
+            | RequestProgress::Unknown => false,
+        };
+        let line = match progress {
             RequestProgress::Downloading { percent, time_left } => Self {
                 percent: Some(percent),
                 detail: time_left.map_or_else(String::new, |left| format!("{left} left")),
@@ -219,7 +235,8 @@ impl ProgressLine {
             RequestProgress::Ready => Self::new("good", "Ready", ""),
             RequestProgress::Removed => Self::new("", "Deleted", "no longer in the library"),
             RequestProgress::Unknown => Self::new("", "Unknown", "Sonarr or Radarr does not respond"),
-        }
+        };
+        Self { can_cancel, ..line }
     }
 }
 

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use self::phone::PhoneEvidence;
 use crate::network_faults::Seen;
+use crate::operator;
 use crate::plan::BRAZIL;
 use crate::records::{Records, number, word};
 use crate::timeline::Times;
@@ -98,7 +99,9 @@ pub(crate) fn check(
     evidence.expect(!secrets, || "I13 a row holds a secret".to_owned());
     let mut tally = tally(records, &seen);
     phone::count(&evidence, world, &mut tally);
-    let broken = evidence.broken;
+    let mut broken = evidence.broken;
+    broken.extend(operator::check(world, records));
+    tally.0.push(("texts of the operator", world.written.lock().unwrap().len()));
     tally.0.push(("forged", forged(records, world).count()));
     tally.0.push(("clock steps", timeline.steps()));
     tally.0.push(("steps with all times known", if times == Times::Known { timeline.steps() } else { 0 }));
