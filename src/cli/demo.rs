@@ -1,16 +1,19 @@
 //! `dialarr demo`: Dialarr on loopback with simulated Sonarr, Radarr and Twilio. Each typed line is delivered as a signed
 //! webhook, and each reply is sent through the REST API of the simulated Twilio.
 
+use std::io::{IsTerminal, Write, stdin, stdout};
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
+use secrecy::SecretString;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
+use super::demo_imports::DemoImports;
 use super::listeners::BoundSockets;
 use super::serve::StopSignals;
 use super::{DemoArguments, chat, console, demo_phone};
@@ -25,12 +28,26 @@ use crate::messaging::twilio::fake::{FakeDelivery, FakeTwilio, SentMessage};
 use crate::simulation::{self, SimulatedPeers};
 use crate::store::audit::Actor;
 use crate::store::database::db::Db;
+use crate::store::demo_history;
 use crate::web::auth;
 use jiff::tz::TimeZone;
 
 /// Number of the demo admin.
 const ADMIN_PHONE: &str = "+15550100101";
 const ANY_PORT: (&str, u16) = ("127.0.0.1", 0);
+const PROMPT: &str = "you: ";
+/// Moves to the start of the line and erases it.
+const CLEAR_LINE: &str = "\r\x1b[K";
+/// Answer to `help`, which is not sent as a text.
+const HELP: &str = "\
+You are texting as an admin. Try:
+  status                     what is downloading
+  add the lion king          two movies have this title, so it asks which
+  when is severance back     the next episode
+  remove heat                it asks before it deletes
+  @2 hello                   a text from another phone, which an admin has to let in
+  commands                   all commands that can be texted
+An added title is there after 20 seconds. Ctrl-D exits.";
 const CONSOLE_ADDRESS: (&str, u16) = ("127.0.0.1", 3001);
 
 /// Typed line: `add dune` comes from the admin, and `@2 add dune` from another number.
@@ -66,16 +83,26 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
     let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, &format!("http://{address}"));
     let mut settings = simulation::simulation_settings(TimeZone::system());
     settings.debounce = Duration::from_millis(300);
+    // One person types all texts.
+    settings.rate_limit = None;
     let mut blueprint = peers.blueprint(settings, None)?;
     blueprint.admin = Some(PhoneNumber::parse(ADMIN_PHONE)?);
+    let secret = SecretString::from(format!("{:032x}", rand::random::<u128>()));
+    blueprint.arr_secret = Some(secret.clone());
     let phone = demo.phone.then(demo_phone::create_phone).transpose()?;
     if let Some(phone) = &phone {
         demo_phone::use_phone(&mut blueprint, phone);
     }
     let app = App::start(Db::open(database)?, peers.clock.clone(), blueprint).await?;
 
+    app.db.write(demo_history::insert_demo_history).await.context("store the history of the demo")?;
+
     let listeners = bound.start_serving(&app, TrustedProxies::default());
-    let carrier = DemoCarrier { twilio: peers.twilio.clone(), phone, webhook: HttpClient::network()? };
+    let output = DemoOutput::new(demo);
+    let imports = DemoImports::new(&peers, HttpClient::network()?, address, secret);
+    let import_task = tokio::spawn(imports.run());
+    let carrier =
+        DemoCarrier { twilio: peers.twilio.clone(), phone, webhook: HttpClient::network()?, output };
     let replies = peers.twilio.subscribe();
     let channel = if demo.phone { "a phone" } else { "Twilio" };
     eprintln!("Dialarr demo: simulated Sonarr, Radarr and {channel}; nothing leaves this machine.");
@@ -88,10 +115,16 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
                 app.db.write(|conn| auth::create_link(conn, Actor::Dialarr, Clock::System.now())).await?;
             let url = console::console_url(bind);
             eprintln!("Console at {url}; sign in with {url}{link}");
+            if demo.open
+                && let Err(error) = open::that_detached(format!("{url}{link}"))
+            {
+                eprintln!("Could not open a browser: {error}");
+            }
         }
         let stop_replies = CancellationToken::new();
         let reply_task = match &carrier.phone {
             Some(phone) => {
+                let print_text = move |text: &RadioedText| output.print_text(&text.to, &text.body);
                 let texts = demo_phone::print_texts(phone.clone(), print_text, stop_replies.clone());
                 tokio::spawn(async move {
                     texts.await;
@@ -110,6 +143,7 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
         stop_replies.cancel();
         reply_task.await.context("print the replies")??;
     }
+    import_task.abort();
     app.drain_turns().await;
     listeners.close_listeners().await?;
     app.close().await;
@@ -130,6 +164,7 @@ struct DemoCarrier {
     twilio: FakeTwilio,
     phone: Option<FakePhone>,
     webhook: HttpClient,
+    output: DemoOutput,
 }
 
 impl DemoCarrier {
@@ -170,7 +205,7 @@ impl DemoCarrier {
 
     /// Prints a reply and reports its delivery to the webhook.
     async fn print_reply(&self, sent: &SentMessage) -> anyhow::Result<()> {
-        print_body(sent.to.as_str(), &sent.body);
+        self.output.print_text(sent.to.as_str(), &sent.body);
         for delivery in [FakeDelivery::Sent, FakeDelivery::Delivered] {
             if let Some(request) =
                 self.twilio.status_callback(sent, delivery).context("build the status callback")?
@@ -184,15 +219,43 @@ impl DemoCarrier {
     }
 }
 
-fn print_text(text: &RadioedText) {
-    print_body(&text.to, &text.body);
+/// Output of the demo: texts, above a prompt if somebody types them in a terminal.
+#[derive(Debug, Clone, Copy)]
+struct DemoOutput {
+    shows_prompt: bool,
 }
 
-#[expect(clippy::print_stdout, reason = "the command prints the conversation")]
-fn print_body(to: &str, body: &str) {
-    match to.strip_prefix("+1555010010") {
-        Some(other) if to != ADMIN_PHONE => println!("dialarr @{other}: {body}"),
-        _ => println!("dialarr: {body}"),
+impl DemoOutput {
+    fn new(demo: &DemoArguments) -> Self {
+        let is_typed = demo.script.is_none() && !demo.no_prompt;
+        Self { shows_prompt: is_typed && stdin().is_terminal() && stdout().is_terminal() }
+    }
+
+    fn print_text(self, to: &str, body: &str) {
+        match to.strip_prefix("+1555010010") {
+            Some(other) if to != ADMIN_PHONE => self.print_line(&format!("dialarr @{other}: {body}")),
+            _ => self.print_line(&format!("dialarr: {body}")),
+        }
+    }
+
+    /// Prints a line in place of the prompt, and the prompt again below it.
+    #[expect(clippy::print_stdout, reason = "the command prints the conversation")]
+    fn print_line(self, line: &str) {
+        if self.shows_prompt {
+            print!("{CLEAR_LINE}{line}\n");
+            self.print_prompt();
+        } else {
+            println!("{line}");
+        }
+    }
+
+    #[expect(clippy::print_stdout, reason = "the command prints the conversation")]
+    fn print_prompt(self) {
+        if self.shows_prompt {
+            print!("{PROMPT}");
+            // Without a terminal that accepts it, nobody sees the prompt.
+            let _ = stdout().flush();
+        }
     }
 }
 
@@ -217,14 +280,17 @@ async fn print_replies(
 
 async fn run_prompt(carrier: &DemoCarrier) -> anyhow::Result<()> {
     eprintln!("The link works once, for ten minutes. Restart the demo for a new one.");
-    eprintln!("Try \"status\", \"add the lion king\", \"remove heat\" or \"commands\". Ctrl-D exits.");
-    eprintln!("You are texting as an admin. To text from another phone, start a line with @2: \"@2 hello\".");
+    eprintln!("Try \"status\", \"add the lion king\" or \"remove heat\"; \"help\" shows more. Ctrl-D exits.");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut signals = StopSignals::listen()?;
+    carrier.output.print_prompt();
     while let Some(line) = chat::next_line(&mut lines, &mut signals).await? {
-        if !line.trim().is_empty() {
-            carrier.send_text(&line).await?;
+        match line.trim() {
+            "" => {}
+            "help" => eprintln!("{HELP}"),
+            _ => carrier.send_text(&line).await?,
         }
+        carrier.output.print_prompt();
     }
     Ok(())
 }
@@ -250,7 +316,7 @@ async fn run_script(
         }
         if let Some(phone) = &carrier.phone {
             let texts = phone.radioed_texts();
-            texts.iter().skip(printed).for_each(print_text);
+            texts.iter().skip(printed).for_each(|text| carrier.output.print_text(&text.to, &text.body));
             printed = texts.len();
         }
     }

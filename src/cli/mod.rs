@@ -4,6 +4,7 @@ mod chat;
 mod config;
 mod console;
 mod demo;
+mod demo_imports;
 mod demo_phone;
 mod doctor;
 mod eval;
@@ -84,6 +85,9 @@ pub struct DemoArguments {
     /// Only serve; do not read texts from the terminal
     #[arg(long, conflicts_with = "script")]
     pub no_prompt: bool,
+    /// Open the console in the browser
+    #[arg(long, conflicts_with = "script")]
+    pub open: bool,
     /// Text through a simulated phone with SMS Gateway for Android instead of Twilio
     #[arg(long)]
     pub phone: bool,

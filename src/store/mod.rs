@@ -12,6 +12,7 @@ pub mod console;
 pub mod console_access;
 pub mod conversation;
 pub mod database;
+pub mod demo_history;
 pub mod library;
 pub mod library_samples;
 pub mod memory;
