@@ -1,7 +1,7 @@
 //! `dialarr demo`: Dialarr on loopback with simulated Sonarr, Radarr and Twilio. Each typed line is delivered as a signed
 //! webhook, and each reply is sent through the REST API of the simulated Twilio.
 
-use std::io::{IsTerminal, Write, stdin, stdout};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use super::demo_imports::DemoImports;
+use super::demo_output::DemoOutput;
 use super::listeners::BoundSockets;
 use super::serve::StopSignals;
 use super::{DemoArguments, chat, console, demo_phone};
@@ -33,11 +34,8 @@ use crate::web::auth;
 use jiff::tz::TimeZone;
 
 /// Number of the demo admin.
-const ADMIN_PHONE: &str = "+15550100101";
+pub(super) const ADMIN_PHONE: &str = "+15550100101";
 const ANY_PORT: (&str, u16) = ("127.0.0.1", 0);
-const PROMPT: &str = "you: ";
-/// Moves to the start of the line and erases it.
-const CLEAR_LINE: &str = "\r\x1b[K";
 /// Answer to `help`, which is not sent as a text.
 const HELP: &str = "\
 You are texting as an admin. Try:
@@ -94,9 +92,7 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
         demo_phone::use_phone(&mut blueprint, phone);
     }
     let app = App::start(Db::open(database)?, peers.clock.clone(), blueprint).await?;
-
     app.db.write(demo_history::insert_demo_history).await.context("store the history of the demo")?;
-
     let listeners = bound.start_serving(&app, TrustedProxies::default());
     let output = DemoOutput::new(demo);
     let imports = DemoImports::new(&peers, HttpClient::network()?, address, secret);
@@ -111,43 +107,58 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
         run_script(&carrier, &app, replies, script).await?;
     } else {
         if let Some(bind) = console {
-            let link =
-                app.db.write(|conn| auth::create_link(conn, Actor::Dialarr, Clock::System.now())).await?;
-            let url = console::console_url(bind);
-            eprintln!("Console at {url}; sign in with {url}{link}");
-            if demo.open
-                && let Err(error) = open::that_detached(format!("{url}{link}"))
-            {
-                eprintln!("Could not open a browser: {error}");
-            }
+            show_console_link(&app, bind, demo.open).await?;
         }
-        let stop_replies = CancellationToken::new();
-        let reply_task = match &carrier.phone {
-            Some(phone) => {
-                let print_text = move |text: &RadioedText| output.print_text(&text.to, &text.body);
-                let texts = demo_phone::print_texts(phone.clone(), print_text, stop_replies.clone());
-                tokio::spawn(async move {
-                    texts.await;
-                    Ok(())
-                })
-            }
-            None => tokio::spawn(print_replies(carrier.clone(), replies, stop_replies.clone())),
-        };
-        if demo.no_prompt {
-            StopSignals::listen()?.wait_for_signal().await;
-        } else {
-            run_prompt(&carrier).await?;
-            carrier.wait_for_replies(&app).await?;
-        }
-        // The task reports deliveries to the webhook, so it stops before the listeners.
-        stop_replies.cancel();
-        reply_task.await.context("print the replies")??;
+        run_conversation(&carrier, &app, replies, demo.no_prompt).await?;
     }
     import_task.abort();
     app.drain_turns().await;
     listeners.close_listeners().await?;
     app.close().await;
     Ok(())
+}
+
+/// Prints a sign-in link for the console, and opens it in the browser if requested.
+async fn show_console_link(app: &App, bind: SocketAddr, opens_browser: bool) -> anyhow::Result<()> {
+    let link = app.db.write(|conn| auth::create_link(conn, Actor::Dialarr, Clock::System.now())).await?;
+    let url = console::console_url(bind);
+    eprintln!("Console at {url}; sign in with {url}{link}");
+    eprintln!("The link works once, for ten minutes. Restart the demo for a new one.");
+    if opens_browser && let Err(error) = open::that_detached(format!("{url}{link}")) {
+        eprintln!("Could not open a browser: {error}");
+    }
+    Ok(())
+}
+
+/// Prints replies while lines are typed, or until a signal.
+async fn run_conversation(
+    carrier: &DemoCarrier,
+    app: &App,
+    replies: Receiver<SentMessage>,
+    no_prompt: bool,
+) -> anyhow::Result<()> {
+    let stop_replies = CancellationToken::new();
+    let output = carrier.output;
+    let reply_task = match &carrier.phone {
+        Some(phone) => {
+            let print_text = move |text: &RadioedText| output.print_text(&text.to, &text.body);
+            let texts = demo_phone::print_texts(phone.clone(), print_text, stop_replies.clone());
+            tokio::spawn(async move {
+                texts.await;
+                Ok(())
+            })
+        }
+        None => tokio::spawn(print_replies(carrier.clone(), replies, stop_replies.clone())),
+    };
+    if no_prompt {
+        StopSignals::listen()?.wait_for_signal().await;
+    } else {
+        run_prompt(carrier).await?;
+        carrier.wait_for_replies(app).await?;
+    }
+    // The task reports deliveries to the webhook, so it stops before the listeners.
+    stop_replies.cancel();
+    reply_task.await.context("print the replies")?
 }
 
 /// Listens on the default port of the console, or on any port if that one is in use.
@@ -219,46 +230,6 @@ impl DemoCarrier {
     }
 }
 
-/// Output of the demo: texts, above a prompt if somebody types them in a terminal.
-#[derive(Debug, Clone, Copy)]
-struct DemoOutput {
-    shows_prompt: bool,
-}
-
-impl DemoOutput {
-    fn new(demo: &DemoArguments) -> Self {
-        let is_typed = demo.script.is_none() && !demo.no_prompt;
-        Self { shows_prompt: is_typed && stdin().is_terminal() && stdout().is_terminal() }
-    }
-
-    fn print_text(self, to: &str, body: &str) {
-        match to.strip_prefix("+1555010010") {
-            Some(other) if to != ADMIN_PHONE => self.print_line(&format!("dialarr @{other}: {body}")),
-            _ => self.print_line(&format!("dialarr: {body}")),
-        }
-    }
-
-    /// Prints a line in place of the prompt, and the prompt again below it.
-    #[expect(clippy::print_stdout, reason = "the command prints the conversation")]
-    fn print_line(self, line: &str) {
-        if self.shows_prompt {
-            print!("{CLEAR_LINE}{line}\n");
-            self.print_prompt();
-        } else {
-            println!("{line}");
-        }
-    }
-
-    #[expect(clippy::print_stdout, reason = "the command prints the conversation")]
-    fn print_prompt(self) {
-        if self.shows_prompt {
-            print!("{PROMPT}");
-            // Without a terminal that accepts it, nobody sees the prompt.
-            let _ = stdout().flush();
-        }
-    }
-}
-
 async fn print_replies(
     carrier: DemoCarrier,
     mut replies: Receiver<SentMessage>,
@@ -279,7 +250,6 @@ async fn print_replies(
 }
 
 async fn run_prompt(carrier: &DemoCarrier) -> anyhow::Result<()> {
-    eprintln!("The link works once, for ten minutes. Restart the demo for a new one.");
     eprintln!("Try \"status\", \"add the lion king\" or \"remove heat\"; \"help\" shows more. Ctrl-D exits.");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut signals = StopSignals::listen()?;

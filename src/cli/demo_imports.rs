@@ -140,3 +140,44 @@ impl DemoImports {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use http::Response;
+
+    use super::*;
+    use crate::arr::fake::media_fixtures::{movie, series};
+    use crate::clock::Clock;
+
+    #[tokio::test(start_paused = true)]
+    async fn additions_are_imported_once_and_reported_to_the_webhook() {
+        let (radarr, sonarr) = (FakeRadarr::new(), FakeSonarr::new());
+        radarr.add(movie("Chef"));
+        let peers = SimulatedPeers::new(Clock::System, radarr.clone(), sonarr.clone(), "http://127.0.0.1:1");
+        let received: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
+        let events = received.clone();
+        let webhook = HttpClient::in_process(Arc::new(move |request: Request<Bytes>| {
+            let event: Value = serde_json::from_slice(request.body()).unwrap();
+            let kind = event["eventType"].as_str().unwrap_or_default().to_owned();
+            events.lock().unwrap().push((request.uri().path().to_owned(), kind));
+            Box::pin(async { Response::new(Bytes::new()) })
+        }));
+        let address = "127.0.0.1:1".parse().unwrap();
+        let task = tokio::spawn(DemoImports::new(&peers, webhook, address, "a-secret".into()).run());
+
+        let tenet = radarr.add(movie("Tenet"));
+        let dark = sonarr.add(series("Dark").seasons(1).episodes(8).missing(8));
+        sleep(Duration::from_secs(60)).await;
+        task.abort();
+
+        assert!(radarr.title(tenet).unwrap().size_bytes > 0);
+        assert_eq!(sonarr.title(dark).unwrap().episodes_on_disk().len(), 8);
+        let mut received = received.lock().unwrap().clone();
+        received.sort();
+        let import = |path: &str| (path.to_owned(), "Download".to_owned());
+        assert_eq!(received, [import("/webhook/radarr"), import("/webhook/sonarr")]);
+        assert_eq!(radarr.titles()[0].size_bytes, 0, "the movie was missing before the demo started");
+    }
+}

@@ -5,6 +5,7 @@ mod config;
 mod console;
 mod demo;
 mod demo_imports;
+mod demo_output;
 mod demo_phone;
 mod doctor;
 mod eval;
@@ -221,7 +222,12 @@ mod tests {
     #[test]
     fn demo_runs_a_script_or_without_a_prompt_but_not_both() {
         let demo = |script: Option<&str>, no_prompt| {
-            Ok(CliCommand::Demo(DemoArguments { script: script.map(PathBuf::from), no_prompt, phone: false }))
+            Ok(CliCommand::Demo(DemoArguments {
+                script: script.map(PathBuf::from),
+                no_prompt,
+                open: false,
+                phone: false,
+            }))
         };
         check("dialarr demo", &demo(None, false));
         check("dialarr demo --script texts.txt", &demo(Some("texts.txt"), false));
