@@ -1,7 +1,7 @@
 //! Imports of the demo: a movie or season that was added is imported shortly after, and the simulated Radarr or Sonarr
 //! sends the event to the webhook.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ impl DemoImports {
         }
     }
 
-    /// Registers the downloads that are not known yet.
+    /// Registers titles and seasons that are newly missing, and drops those that are there.
     fn find_wanted(&mut self, stage: DownloadStage) {
         let movies = self.radarr.titles().into_iter();
         let movies = movies
@@ -88,11 +88,14 @@ impl DemoImports {
             let on_disk = series.episodes_on_disk();
             let missing =
                 series.monitored_episodes().into_iter().filter(|episode| !on_disk.contains(episode));
-            let seasons: std::collections::BTreeSet<u32> = missing.map(|(season, _)| season).collect();
+            let seasons: BTreeSet<u32> = missing.map(|(season, _)| season).collect();
             seasons.into_iter().map(move |season| ("sonarr", format!("{} S{season:02}", series.title)))
         });
+        let missing: HashSet<(&'static str, String)> = movies.chain(seasons).collect();
+        // A title that was deleted can be added again.
+        self.wanted.retain(|key, _| missing.contains(key));
         let added_at = Instant::now();
-        for key in movies.chain(seasons) {
+        for key in missing {
             self.wanted.entry(key).or_insert(WantedDownload { added_at, stage });
         }
     }

@@ -96,6 +96,26 @@ async fn each_key_opens_exactly_the_routes_of_its_scope() {
 }
 
 #[tokio::test]
+async fn no_response_of_the_api_contains_a_library_key() {
+    let app = TestApp::start_without_model().await;
+    app.sms("status").await;
+    let program = app.program_with_scope("admin").await;
+    let mut requested = 0;
+    for route in console_routes(&app).await.iter().filter(|route| !route.is_page() && route.method == "GET") {
+        if route.uri().ends_with("/events") {
+            // The stream does not end. Its events are rows of the conversation, which the other routes return.
+            continue;
+        }
+        let response = program.get(&route.uri()).await;
+        for key in [app.radarr().api_key(), app.sonarr().api_key()] {
+            assert!(!response.body.contains(key), "{}", route.name());
+        }
+        requested += 1;
+    }
+    assert!(requested > 12, "{requested} routes");
+}
+
+#[tokio::test]
 async fn key_from_before_scopes_opens_only_its_earlier_routes() {
     let app = TestApp::start_without_model().await;
     app.sms("status").await;

@@ -264,6 +264,8 @@ async fn every_page_with_ten_thousand_rows_stays_small() {
         assert!(page.html.len() < 60_000, "{path}: {}", page.html.len());
         let hostile = ["<script>alert", "\" onmouseover=\"alert"].map(|markup| page.html.contains(markup));
         assert_eq!(hostile, [false; 2], "{path}");
+        let keys = [app.radarr().api_key(), app.sonarr().api_key()].map(|key| page.html.contains(key));
+        assert_eq!(keys, [false; 2], "{path}");
     }
     let older = browser.get("/users?before=5000").await.text();
     assert!(older.contains("+1 555 110 4999") && !older.contains("+1 555 110 5000"), "{older}");
@@ -359,6 +361,7 @@ async fn text_in_a_users_name_is_answered_in_the_console_only() {
     assert!(app.audit().await.iter().any(|line| line.starts_with("text_as user:2 by console")));
     let exported = app.export_user(BOB).to_string();
     assert!(exported.contains("\"carrier_id\":\"operator:k1\""), "{exported}");
+    assert!(exported.contains("\"author\":\"operator\""), "{exported}");
 }
 
 #[tokio::test]

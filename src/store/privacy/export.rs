@@ -10,6 +10,7 @@ use super::export_rows::{
     ExportDeletionItemRow, ExportFactRow, ExportFollowRow, ExportNotificationRow, ExportReactionRow,
     ExportTitleRequestRow, ExportUsageRow, ExportUserRow,
 };
+use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::stream_events::BlockKind;
 use crate::conversation::transcript::{CallRow, ConversationId, UserId};
 use crate::store::conversation::record::conversations::{
@@ -33,7 +34,7 @@ pub struct UserExport {
     addresses: Vec<ExportAddressRow>,
     conversations: Vec<ExportedConversation>,
     /// Messages that no turn processed, such as the messages of a newcomer.
-    other_texts_received: Vec<InboundRecord>,
+    other_texts_received: Vec<ExportedText>,
     /// Messages that no turn wrote, such as notifications.
     other_texts_sent: Vec<OutboundRecord>,
     open_question: Option<PendingActionRecord>,
@@ -60,11 +61,43 @@ struct ExportedConversation {
 struct ExportedTurn {
     #[serde(flatten)]
     turn: TurnRow,
-    texts_received: Vec<InboundRecord>,
+    texts_received: Vec<ExportedText>,
     steps: Vec<ExportedStep>,
     /// Tool calls made by code, which belong to no step.
     other_tool_calls: Vec<ExportedCall>,
     texts_sent: Vec<OutboundRecord>,
+}
+
+/// Received text and its author.
+#[derive(Debug, Serialize)]
+struct ExportedText {
+    #[serde(flatten)]
+    text: InboundRecord,
+    author: TextAuthor,
+}
+
+/// Author of a text that was received as a user's.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum TextAuthor {
+    User,
+    Operator,
+    /// Program with an API key.
+    Program,
+}
+
+impl From<InboundRecord> for ExportedText {
+    fn from(text: InboundRecord) -> Self {
+        let author = match text.origin() {
+            MessageOrigin::Sender => TextAuthor::User,
+            MessageOrigin::TestUser
+            | MessageOrigin::Button
+            | MessageOrigin::Operator
+            | MessageOrigin::Session => TextAuthor::Operator,
+            MessageOrigin::ApiKey(_) => TextAuthor::Program,
+        };
+        Self { text, author }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -106,7 +139,7 @@ pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
             .select(ExportAddressRow::as_select())
             .load(conn)?,
         conversations: export_conversations(conn, user)?,
-        other_texts_received,
+        other_texts_received: other_texts_received.into_iter().map(ExportedText::from).collect(),
         other_texts_sent,
         open_question: conversation_records::load_user_pending_action(conn, user)?,
         reactions: user_rows!(conn, user, reactions)?,
@@ -154,7 +187,8 @@ fn export_turn(turn: TurnRecord, user: UserId, items: &mut DeletionItems) -> Exp
         steps.extend(attempts.into_iter().map(|attempt| export_step(attempt, &mut calls)));
         other_tool_calls.append(&mut calls);
     }
-    ExportedTurn { turn: row, texts_received: received, steps, other_tool_calls, texts_sent: sent }
+    let texts_received = received.into_iter().map(ExportedText::from).collect();
+    ExportedTurn { turn: row, texts_received, steps, other_tool_calls, texts_sent: sent }
 }
 
 /// Exports one attempt. `calls` are those of its step, which belong to the complete attempt.
