@@ -336,9 +336,9 @@ impl OutboxRelay {
 
     /// Looks up whether a message with unknown delivery status was accepted. It is not sent again before that.
     async fn look_up_message(&self, id: OutboxId) -> Result<(), DbError> {
-        let Some(unresolved) =
-            self.parts.db.read(move |conn| lookups::load_unresolved_message(conn, id)).await?
-        else {
+        let now = self.parts.clock.now();
+        let load = move |conn: &mut _| lookups::load_unresolved_message(conn, id, now);
+        let Some(unresolved) = self.parts.db.read(load).await? else {
             return Ok(());
         };
         let lookups_before = unresolved.unsuccessful_lookups;

@@ -169,10 +169,16 @@ pub struct UnresolvedMessage {
     pub unsuccessful_lookups: i64,
 }
 
-pub fn load_unresolved_message(conn: &mut Conn, id: OutboxId) -> QueryResult<Option<UnresolvedMessage>> {
+/// Loads a message whose delivery status is unknown; `None` if no lookup of it is due. Two tasks may look up the same
+/// message: the one that starts after the other has recorded its lookup must wait for the next.
+pub fn load_unresolved_message(
+    conn: &mut Conn,
+    id: OutboxId,
+    now: Timestamp,
+) -> QueryResult<Option<UnresolvedMessage>> {
     let row: Option<(DueMessageRow, Timestamp, i64)> = outbox::table
         .find(id)
-        .filter(outbox::state.eq(OutboxState::Unknown))
+        .filter(outbox::state.eq(OutboxState::Unknown).and(outbox::not_before.le(ms(now))))
         .select((DueMessageRow::as_select(), outbox::created_at, outbox::looks))
         .first(conn)
         .optional()?;

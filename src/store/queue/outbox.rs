@@ -478,7 +478,9 @@ mod tests {
 
     use jiff::tz::TimeZone;
 
-    use super::super::lookups::{LookupCount, LookupOutcome, record_unsuccessful_lookup};
+    use super::super::lookups::{
+        LookupCount, LookupOutcome, load_unresolved_message, record_unsuccessful_lookup,
+    };
     use super::*;
     use crate::conversation::notifications::quiet_hours::QuietHours;
     use crate::conversation::transcript::PhoneNumber;
@@ -624,8 +626,10 @@ mod tests {
         let count = LookupCount { earlier: 0, required: 2, pause: Duration::from_secs(60) };
         record_unsuccessful_lookup(&mut conn, id, count, later).unwrap();
         let schedule = outbox_schedule::load_outbox_schedule(&mut conn, &delays, later).unwrap();
-        let next = Some(later + SignedDuration::from_secs(60));
-        assert_eq!(schedule, outbox_schedule::OutboxSchedule { due: Vec::new(), next });
+        let next = later + SignedDuration::from_secs(60);
+        assert_eq!(schedule, outbox_schedule::OutboxSchedule { due: Vec::new(), next: Some(next) });
+        let is_due = |conn: &mut Conn, at| load_unresolved_message(conn, id, at).unwrap().is_some();
+        assert_eq!([is_due(&mut conn, later), is_due(&mut conn, next)], [false, true]);
     }
 
     fn accept_test_message(conn: &mut Conn, id: OutboxId) {

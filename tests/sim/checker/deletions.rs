@@ -13,6 +13,8 @@ use crate::timeline::Times;
 const LONGEST_READ_MS: i64 = 9_000;
 /// Time in which a confirmation prompt may be answered.
 const OPEN_MS: i64 = 5 * 60 * 1000;
+/// Time in which a request is received, and in which its response arrives.
+const SLACK_MS: i64 = 30;
 
 pub(super) fn check(evidence: &mut Evidence<'_>) {
     let records = evidence.records;
@@ -148,8 +150,11 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
         .filter(|text| (number(&first, "id")..=number(&last, "id")).contains(&number(text, "id")))
         .find_map(|text| evidence.phone.opening(text, received));
     let open_until = opened.map_or(0, |opening| opening.latest) + OPEN_MS;
-    evidence
-        .expect(begun <= open_until, || format!("I4 an expired question was carried out: {first} by {yes}"));
+    evidence.expect(begun <= open_until, || {
+        format!(
+            "I4 an expired question was carried out at {begun}, open until {open_until}: {first} by {yes}"
+        )
+    });
     let between = records
         .outbox
         .iter()
@@ -172,10 +177,12 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
     let coded = word(&last, "body").contains("YES 47");
     evidence
         .expect(!coded || word(&yes, "body").contains("47"), || format!("I4 a yes without its code: {yes}"));
+    // The no is received a moment before it is stored.
+    let heard_until = begun - SLACK_MS;
     let no = records.events.iter().find(|event| {
         event["user_id"] == yes["user_id"]
             && word(event, "body") == "no"
-            && (received..begun).contains(&number(event, "received_at"))
+            && (received..heard_until).contains(&number(event, "received_at"))
             && number(event, "provider_at") > number(&yes, "provider_at")
     });
     evidence.expect(no.is_none(), || format!("I4 a no behind the yes was not heard: {no:?}"));

@@ -161,6 +161,10 @@ fn opted_out(evidence: &mut Evidence<'_>, sent: &[Sent]) {
         // A STOP that could be another message takes effect once the carrier's record agrees.
         let time_column = if word(stop, "authority") == "certain" { "received_at" } else { "updated_at" };
         let stopped = number(stop, time_column);
+        if stopped < number(stop, "received_at") {
+            // The clock was set back in between, so the time of the verification is not known.
+            continue;
+        }
         let confirms = |text: &&Sent| {
             by_id(&records.outbox, text.row).is_some_and(|row| word(row, "dedupe_key").starts_with("optout:"))
         };
