@@ -14,8 +14,8 @@ use crate::plan::Act;
 use crate::records::{by_id, number, word};
 use crate::world::World;
 
-/// Longest time in which a response of the phone arrives.
-const RESPONSE_MS: i64 = 150;
+/// Longest time from a response of the phone to the record of all states of that poll.
+const STATES_RECORDED_MS: i64 = 1_000;
 
 /// State of the phone at the end, and what the program could know of it.
 pub(super) struct PhoneEvidence {
@@ -71,7 +71,7 @@ impl PhoneEvidence {
         let shown = self.shown_as_sent.get(word(prompt, "provider_sid"))?;
         let earliest = *shown.first()?;
         let latest = shown.iter().rev().find(|at| **at <= received).copied().unwrap_or(earliest);
-        Some(Opening { earliest, latest: latest + RESPONSE_MS })
+        Some(Opening { earliest, latest: latest + STATES_RECORDED_MS })
     }
 }
 
