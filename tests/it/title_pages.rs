@@ -267,6 +267,8 @@ async fn every_page_with_ten_thousand_rows_stays_small() {
         let keys = [app.radarr().api_key(), app.sonarr().api_key()].map(|key| page.html.contains(key));
         assert_eq!(keys, [false; 2], "{path}");
     }
+    browser.get("/memory").await.assert_shows(200, "More appear here once these are decided.");
+    browser.get("/memory").await.assert_shows(200, "Older ones are not listed.");
     let older = browser.get("/users?before=5000").await.text();
     assert!(older.contains("+1 555 110 4999") && !older.contains("+1 555 110 5000"), "{older}");
 }

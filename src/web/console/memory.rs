@@ -48,8 +48,12 @@ struct MemoryPage {
     last_indexed_at: Option<DisplayTime>,
     waiting: i64,
     suggestions: Vec<AnswerLine>,
+    /// True if there are suggestions beyond those listed.
+    has_more_suggestions: bool,
     /// Answers that every user may find.
     shared: Vec<AnswerLine>,
+    /// True if there are shared answers beyond those listed.
+    has_more_shared: bool,
     users: Vec<(i64, String, bool)>,
     query: String,
     recalled: Option<Vec<RecallGroup>>,
@@ -93,6 +97,8 @@ pub(in crate::web) async fn show_memory(
         categories: category_counts(&stats),
         last_indexed_at: stats.last_indexed_at.map(when),
         waiting: stats.by_state.get("pending").copied().unwrap_or(0),
+        has_more_suggestions: suggested.len() > MAX_LISTED_ANSWERS,
+        has_more_shared: shared.len() > MAX_LISTED_ANSWERS,
         suggestions: suggested
             .into_iter()
             .take(MAX_LISTED_ANSWERS)
