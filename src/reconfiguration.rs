@@ -69,7 +69,7 @@ impl SettingsApplier {
 
     /// Applies each change for as long as the future is polled, the first time at once: a command may have changed a
     /// setting during the start.
-    pub async fn run(mut self, app: &App) -> Infallible {
+    pub async fn run(&mut self, app: &App) -> Infallible {
         loop {
             self.apply_newest(app).await;
             tokio::select! {

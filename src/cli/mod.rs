@@ -4,9 +4,11 @@ mod chat;
 mod config;
 mod console;
 mod demo;
+mod demo_conversation;
 mod demo_imports;
 mod demo_output;
 mod demo_phone;
+mod demo_setup;
 mod doctor;
 mod eval;
 mod health;
@@ -89,6 +91,9 @@ pub struct DemoArguments {
     /// Open the console in the browser
     #[arg(long, conflicts_with = "script")]
     pub open: bool,
+    /// Start with nothing configured, to try the setup assistant with simulated Sonarr, Radarr and Twilio
+    #[arg(long, conflicts_with_all = ["script", "phone"])]
+    pub setup: bool,
     /// Text through a simulated phone with SMS Gateway for Android instead of Twilio
     #[arg(long)]
     pub phone: bool,
@@ -226,6 +231,7 @@ mod tests {
                 script: script.map(PathBuf::from),
                 no_prompt,
                 open: false,
+                setup: false,
                 phone: false,
             }))
         };

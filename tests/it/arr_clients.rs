@@ -306,5 +306,5 @@ async fn demo_library_is_read_completely() {
         radarr.fetch_imports_since(since).await.unwrap().len()
             + sonarr.fetch_imports_since(since).await.unwrap().len(),
     );
-    assert_eq!(sizes, (41, 20, 6, 7, 6));
+    assert_eq!(sizes, (156, 74, 6, 7, 6));
 }

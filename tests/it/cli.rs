@@ -200,11 +200,25 @@ fn console_link_fails_without_a_console() {
 
 #[test]
 fn demo_prints_its_console_address_and_sign_in_link() {
-    let line = Cli::new().demo_greets();
+    let line = Cli::new().demo_greets(&[]).pop().unwrap();
     let (address, link) = line.strip_prefix("Console at ").unwrap().split_once("; sign in with ").unwrap();
     let (before, token) = link.split_once("/sign-in/link?token=").unwrap();
     assert!(address.starts_with("http://127.0.0.1:"), "{line}");
     assert_eq!((before, token.len()), (address, 43));
+}
+
+#[test]
+fn demo_of_the_setup_prints_values_for_the_assistant() {
+    let cli = Cli::new();
+    let lines = cli.demo_greets(&["--setup"]);
+    for name in
+        ["Your number: +15550100101", "Radarr: URL http://127.0.0.1:", "Sonarr: URL http://127.0.0.1:"]
+    {
+        assert!(lines.iter().any(|line| line.trim().starts_with(name)), "{name}: {lines:?}");
+    }
+    assert!(lines.last().unwrap().contains("/sign-in/link?token="), "{lines:?}");
+    // The database is in a temporary folder.
+    assert_eq!(cli.names(), [] as [String; 0]);
 }
 
 #[test]

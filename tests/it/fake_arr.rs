@@ -426,8 +426,8 @@ async fn library_can_change_outside_the_api() {
 #[tokio::test]
 async fn demo_library_has_data_for_every_question() {
     let (radarr, sonarr) = create_demo_servers(now());
-    assert_eq!(column(&see_movies(&radarr, "movie").await, "/id").len(), 41);
-    assert_eq!(column(&see_shows(&sonarr, "series").await, "/id").len(), 20);
+    assert_eq!(column(&see_movies(&radarr, "movie").await, "/id").len(), 156);
+    assert_eq!(column(&see_shows(&sonarr, "series").await, "/id").len(), 74);
     let queue = see_movies(&radarr, "queue?sortDirection=ascending&includeMovie=true").await;
     let titles = ["Oppenheimer", "The Wild Robot", "Chef", "Past Lives"].map(|title| json!(title));
     assert_eq!(column(&queue, "/movie/title"), titles);

@@ -321,7 +321,7 @@ async fn turns_record_the_model_that_was_active_and_its_prices() {
 #[tokio::test(start_paused = true)]
 async fn settings_changed_by_a_command_are_noticed_and_used() {
     let app = TestApp::start_without_model().await;
-    let StoredSettings { context, settings, applier, folder: _folder } = StoredSettings::of(&app);
+    let StoredSettings { context, settings, mut applier, folder: _folder } = StoredSettings::of(&app);
     let command = async {
         settings.wait_until_tried(0).await;
         let changed = change(&[("RETENTION_DAYS", "30")]);

@@ -10,6 +10,7 @@ use super::demo_series::{self, DemoSeries, DemoSeriesKind};
 use super::media_fixtures::{FakeMovie, FakeSeries, movie, series};
 use super::radarr::FakeRadarr;
 use super::sonarr::FakeSonarr;
+use super::well_known_titles::{well_known_movies, well_known_shows};
 use crate::clock::Clock;
 
 /// Creates the demo servers with their state at `now`. Their clock does not advance.
@@ -44,6 +45,26 @@ fn fill_demo_libraries(radarr: &FakeRadarr, sonarr: &FakeSonarr) {
     }
     for row in &demo_series::CATALOG {
         sonarr.add_to_catalog(series_from_row(row));
+    }
+    add_well_known_titles(radarr, sonarr);
+}
+
+/// Adds the well-known titles: three in four to the library, with made-up sizes, and the others to the catalog only.
+fn add_well_known_titles(radarr: &FakeRadarr, sonarr: &FakeSonarr) {
+    for (place, movie) in (0u32..).zip(well_known_movies()) {
+        if place % 4 == 3 {
+            radarr.add_to_catalog(movie);
+        } else {
+            radarr.add(movie.size_gb(4.1 + f64::from(place * 37 % 120) / 10.0));
+        }
+    }
+    for (place, show) in (0u32..).zip(well_known_shows()) {
+        if place % 4 == 3 {
+            sonarr.add_to_catalog(show);
+        } else {
+            let episodes: u32 = show.details.seasons.iter().map(|season| season.episodes).sum();
+            sonarr.add(show.size_gb(f64::from(episodes) * f64::from(6 + place % 10) / 10.0));
+        }
     }
 }
 

@@ -65,7 +65,7 @@ pub(super) const CATALOG: [DemoSeries; 14] = [
     series_row(("Parks and Recreation", 2009, 84_912), (7, 125, 0.0), Ended, "A cheerful official wants to turn a pit into a park."),
     series_row(("Peaky Blinders", 2013, 270_915), (6, 36, 0.0), Ended, "A Birmingham gang rises after the First World War."),
     series_row(("Seinfeld", 1989, 79_169), (9, 180, 0.0), Ended, "Four friends in New York and nothing in particular."),
-    series_row(("Unauthorized Things", 2016, 305_288), (5, 42, 0.0), Ended, "Children in a small town find a gateway to a dark world."),
+    series_row(("Stranger Things", 2016, 305_288), (5, 42, 0.0), Ended, "Children in a small town find a gateway to a dark world."),
     series_row(("The Daily Show", 1996, 71_256), (30, 4000, 0.0), Daily, "The news of the day with jokes."),
     series_row(("The Office (UK)", 2001, 78_107), (2, 14, 0.0), Ended, "A film crew watches a paper company in Slough."),
     series_row(("The Office (US)", 2005, 73_244), (9, 201, 0.0), Ended, "A film crew watches a paper company in Scranton."),

@@ -24,3 +24,4 @@ mod series_json;
 mod server_api;
 pub mod sonarr;
 mod webhook_events;
+mod well_known_titles;

@@ -64,14 +64,20 @@ impl Cli {
         ended(&child.wait_with_output().unwrap())
     }
 
-    /// Runs the demo without a prompt until it prints the address of its console, and returns that line.
-    pub(crate) fn demo_greets(&self) -> String {
-        let mut child = self.spawn(&["demo", "--no-prompt"], &[], Stdio::null());
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-        let line = { lines }.find(|line| line.starts_with("Console at")).unwrap();
+    /// Runs the demo without a prompt until it prints the address of its console. Returns the lines up to that one.
+    pub(crate) fn demo_greets(&self, options: &[&str]) -> Vec<String> {
+        let mut child = self.spawn(&[&["demo", "--no-prompt"], options].concat(), &[], Stdio::null());
+        let mut lines = Vec::new();
+        for line in BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap) {
+            let is_last = line.starts_with("Console at");
+            lines.push(line);
+            if is_last {
+                break;
+            }
+        }
         child.kill().unwrap();
         child.wait().unwrap();
-        line
+        lines
     }
 
     /// Starts `serve` and returns once the program listens.

@@ -48,7 +48,7 @@ pub(crate) async fn with_settings(
     test: impl AsyncFnOnce(&TestApp, &LiveSettings),
 ) {
     let mut app = TestApp::start_without_model().await;
-    let stored = StoredSettings::with_environment(&app, environment);
+    let mut stored = StoredSettings::with_environment(&app, environment);
     app.offer_settings(stored.settings.clone());
     tokio::select! {
         never = stored.applier.run(app.app()) => match never {},
