@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 
-FROM rust:1.95-slim-trixie AS build
+FROM rust:1.95.0-slim-trixie AS build
 WORKDIR /src
 COPY . .
 # Commit in `dialarr --version`: git is not available in the image.
@@ -10,7 +10,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
     DIALARR_COMMIT="$DIALARR_COMMIT" cargo build --locked --profile dist --bin dialarr \
     && install -D target/dist/dialarr /out/dialarr
 
-FROM debian:trixie-slim
+FROM debian:13.7-slim
 # Certificates for Twilio and the model, and time zones.
 # hadolint ignore=DL3008
 RUN apt-get update \
