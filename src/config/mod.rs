@@ -53,7 +53,7 @@ pub use notes::{ConfigNotes, IneffectiveReason, IneffectiveSetting};
 pub use problems::{ConfigProblem, ConfigProblems};
 pub use setting_name::{SettingNameError, find_setting};
 pub use sources::{BoundSecret, ConfigSources, StoredValue, ValueSource};
-pub use variables::{AllowedValues, AllowedWord, SettingGroup, VARIABLES, Variable};
+pub use variables::{AllowedValues, AllowedWord, DefaultValue, SettingGroup, VARIABLES, Variable};
 
 /// Returns the failpoint at which a crash test ends the program: `FAILPOINT=outbox.sent@2` is its second visit.
 #[cfg(feature = "failpoints")]

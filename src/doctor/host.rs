@@ -158,7 +158,7 @@ fn backlog_finding(OverdueWork { unanswered, unsent }: OverdueWork) -> Finding {
             format!(
                 "database: overdue by more than 10 minutes: {unanswered} received and {unsent} outgoing texts"
             ),
-            "start dialarr serve; if it runs, see \"When a text is stuck\" in docs/OPERATIONS.md",
+            "start dialarr serve; if it runs, see \"When a text is stuck\" in docs/TROUBLESHOOTING.md",
         ),
     }
 }

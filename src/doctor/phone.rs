@@ -205,7 +205,7 @@ fn public_url_finding(public_url: &Url) -> Option<Finding> {
     if is_private_host(&public_url.host()?) {
         return Some(Finding::failure(
             format!("webhook: Twilio cannot reach {public_url}, a private address"),
-            "set PUBLIC_URL to the address of a proxy or tunnel; docs/OPERATIONS.md has examples",
+            "set PUBLIC_URL to the address of a proxy or tunnel; docs/REVERSE_PROXY.md has examples",
         ));
     }
     (public_url.scheme() != "https").then(|| {
@@ -263,7 +263,7 @@ fn deliveries_finding(deliveries: &[ListedDelivery], now: Timestamp) -> Finding 
         problem.meaning,
         problem.code
     );
-    let hint = "see \"When texts do not arrive\" in docs/OPERATIONS.md";
+    let hint = "see \"When texts do not arrive\" in docs/TROUBLESHOOTING.md";
     let find =
         |matches: &dyn Fn(&ListedDelivery) -> bool| recent.iter().position(|delivery| matches(delivery));
     let delivered_index = find(&|delivery| delivery.status == Some(DeliveryStatus::Delivered));

@@ -72,7 +72,7 @@ impl SetupOutcome {
         Self::Failed {
             changes,
             reason: format!("change the settings: still {}", remaining.join("; ")),
-            hint: "set it manually as described in docs/OPERATIONS.md".to_owned(),
+            hint: "set it manually as described in docs/SETUP.md".to_owned(),
         }
     }
 }

@@ -139,7 +139,7 @@ pub(crate) fn account_advice(error: &AccountError) -> &'static str {
             "check TWILIO_ACCOUNT_SID and TWILIO_MESSAGING_SERVICE_SID"
         }
         AccountError::Rejected { .. } | AccountError::MalformedResponse(_) => {
-            "set the webhook of the number manually as described in docs/OPERATIONS.md"
+            "set the webhook of the number manually as described in docs/TWILIO.md"
         }
     }
 }

@@ -287,7 +287,7 @@ async fn doctor_reports_messages_that_failed_for_missing_registration() {
     assert_eq!(ended.code, Some(1));
     insta::assert_snapshot!(finding_text(&ended, "Twilio: 1 of"), @r#"
     failure  Twilio: 1 of the last 1 texts failed: the number is not registered for A2P 10DLC (30034)
-             hint: see "When texts do not arrive" in docs/OPERATIONS.md
+             hint: see "When texts do not arrive" in docs/TROUBLESHOOTING.md
     "#);
 }
 

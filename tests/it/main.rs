@@ -20,6 +20,7 @@ mod cli;
 mod clock_steps;
 mod code_guesses;
 mod config_command;
+mod configuration_page;
 mod confirmation;
 mod connections;
 mod contexts;

@@ -241,15 +241,6 @@ fn example_file_names_exactly_the_variables_of_the_table() {
 }
 
 #[test]
-fn configuration_page_lists_exactly_the_variables_of_the_example_file() {
-    let tables = "## Server\n| variable |\n| `PORT` | `NOT` |\n## Log\n`NOT`\n| `TZ` | none |";
-    assert_eq!(names_in_tables(tables), set(&["PORT", "TZ"]));
-
-    let page = fs::read_to_string(root().join("docs/CONFIGURATION.md")).unwrap();
-    assert_eq!(names_in_tables(&page), names_in(&example_file()));
-}
-
-#[test]
 fn links_between_documents_lead_to_existing_headings() {
     let rule = |file: &File| {
         findings_by_line(file, |line| {
@@ -481,12 +472,6 @@ fn says_nothing(type_name: &str) -> bool {
 fn names_in(example: &str) -> BTreeSet<String> {
     let lines = example.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect()
-}
-
-/// Returns the names in the first cells of all tables.
-fn names_in_tables(page: &str) -> BTreeSet<String> {
-    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
-    rows.filter_map(|row| Some(row.split_once('`')?.0.to_owned())).collect()
 }
 
 /// Returns whether a relative link in `file` leads to a file, and to an existing heading in it if it names one.

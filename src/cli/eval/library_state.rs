@@ -1,5 +1,5 @@
 //! Reads values of the fake servers by paths such as `movies.7.monitored`, `series.tvdb:371980.seasons` or
-//! `sonarr.searches`. `docs/EVALS.md` lists the paths.
+//! `sonarr.searches`. `docs/internals/EVALS.md` lists the paths.
 
 use anyhow::Context;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Fake servers of a scenario: changes between messages by paths, and the observed writes. `docs/EVALS.md` lists the
+//! Fake servers of a scenario: changes between messages by paths, and the observed writes. `docs/internals/EVALS.md` lists the
 //! paths.
 
 use anyhow::Context;

@@ -1,4 +1,4 @@
-//! Users of a scenario: registration, changes between messages by paths, and values for the checks. `docs/EVALS.md`
+//! Users of a scenario: registration, changes between messages by paths, and values for the checks. `docs/internals/EVALS.md`
 //! lists the paths.
 
 use anyhow::Context;

@@ -88,7 +88,7 @@ async fn included_scenarios_pass_and_use_every_tool() {
         .collect();
     assert!(
         unused.is_empty(),
-        "no scenario in evals/ uses {unused:?} successfully; docs/EVALS.md describes how to add one"
+        "no scenario in evals/ uses {unused:?} successfully; docs/internals/EVALS.md describes how to add one"
     );
 }
 
