@@ -63,7 +63,7 @@ checksums() {
 
 case ${1:-all} in
     tools | deb | tarball | sbom) "$1" ;;
-    all) deb && tarball && sbom && checksums ;;
+    all) rm -rf "$out" && deb && tarball && sbom && checksums ;;
     *)
         sed -n 's/^# //p' "$0" >&2
         exit 2

@@ -19,6 +19,6 @@ deb() (
     release=$(source /etc/os-release && echo "$VERSION_CODENAME")
     debootstrap --variant=minbase --include=adduser,ca-certificates,debconf,tzdata "$release" "$root" "$archive" \
         >"$folder/debootstrap.log" || { tail "$folder/debootstrap.log" >&2; exit 1; }
-    python3 .ci/contract/old_database.py "$folder/old.db"
+    cargo run --quiet --locked --example old_database -- "$folder/old.db"
     bash .ci/contract/deb_root.sh "$root" "$folder/old.db" target/package/*.deb
 )

@@ -4,6 +4,9 @@ set -euo pipefail
 root=$1 old_database=$2 package=$3 newer=$4
 data=$root/var/lib/dialarr
 
+service=
+trap '[[ -z $service ]] || kill "$service" 2>/dev/null || true' EXIT
+
 fail() {
     echo "the Debian package: $*" >&2
     exit 1
@@ -22,35 +25,44 @@ unit() {
     sed -n "s/^$1=//p" "$root/usr/lib/systemd/system/dialarr.service"
 }
 
-# Runs a command as the unit does: as its user, in its folder, with its environment.
+# Reads the unit: how to run a command as its user, in its folder, with its environment.
+read_unit() {
+    run=(chroot --userspec="$(unit User):$(unit Group)" "$root"
+        env -i -C "$(unit WorkingDirectory)" PATH=/usr/bin:/bin "$(unit Environment)")
+}
+
 as_unit() {
-    chroot --userspec="$(unit User):$(unit Group)" "$root" \
-        env -i -C "$(unit WorkingDirectory)" PATH=/usr/bin:/bin "$(unit Environment)" "$@"
+    "${run[@]}" "$@"
 }
 
 # Starts the command of the unit, and waits until it is healthy.
 start() {
     # shellcheck disable=SC2046  # words of the command
-    as_unit $(unit ExecStart) >"$root/tmp/serve.log" 2>&1 &
+    "${run[@]}" $(unit ExecStart) >"$root/tmp/serve.log" 2>&1 &
     service=$!
+    eventually as_unit dialarr health || { cat "$root/tmp/serve.log" >&2; fail "the service is not healthy"; }
+}
+
+# Repeats a command for ten seconds until it succeeds.
+eventually() {
     for _ in {1..100}; do
-        as_unit dialarr health >/dev/null 2>&1 && return
-        kill -0 "$service" 2>/dev/null || break
+        "$@" >/dev/null 2>&1 && return
         sleep 0.1
     done
-    cat "$root/tmp/serve.log" >&2
-    fail "the service is not healthy"
+    return 1
 }
 
 stop() {
     kill -TERM "$service"
     wait "$service" || fail "the service ended with $?"
+    service=
 }
 
 cp "$package" "$root/tmp/package.deb"
 cp "$newer" "$root/tmp/newer.deb"
 
 dpkg_in_root --install /tmp/package.deb
+read_unit
 [[ $(stat -c %a:%U "$root/etc/dialarr/dialarr.env") == 640:root ]] || fail "mode of the configuration"
 [[ $(in_root stat -c %a:%U:%G /var/lib/dialarr) == 700:dialarr:dialarr ]] || fail "mode of the folder"
 [[ $(in_root dpkg-query --show --showformat='${Conffiles}' dialarr) == *" /etc/dialarr/dialarr.env "* ]] || fail "conffile"
@@ -62,10 +74,10 @@ for file in usr/share/man/man1/dialarr.1.gz usr/share/man/man1/dialarr-demo.1.gz
 done
 in_root test -e /etc/systemd/system/multi-user.target.wants/dialarr.service || fail "the unit is not enabled"
 in_root bash -n /usr/share/bash-completion/completions/dialarr
-printf 'PORT=18473\nCONSOLE_BIND=127.0.0.1:18474\nRADARR_URL=http://127.0.0.1:9\nRADARR_API_KEY=key\n' \
+printf 'PORT=18473\nCONSOLE_BIND=127.0.0.1:18474\n' \
     >>"$root/etc/dialarr/dialarr.env"
 start
-grep -q "set up Dialarr at http" "$root/tmp/serve.log" || fail "no link to the setup assistant"
+eventually grep "set up Dialarr at http" "$root/tmp/serve.log" || fail "no link to the setup assistant"
 as_unit dialarr console-link | grep -q http://127.0.0.1:18474/sign-in/ || fail "no sign-in link"
 stop
 

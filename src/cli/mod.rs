@@ -35,7 +35,8 @@ use crate::telemetry::{self, LogFormat, LogSettings};
 
 /// Log level of a demo, and of commands that do not read the complete configuration.
 const QUIET_LOG_LEVEL: &str = "warn";
-/// Log level of `eval` and `doctor`, which expect or report most failures themselves.
+/// Log level of `eval` and `doctor`, which expect or report most failures themselves, and of a demo that starts with
+/// nothing configured.
 const ERRORS_ONLY_LOG_LEVEL: &str = "error";
 /// Limit of blocking threads, enough for database readers and a few DNS lookups. Idle threads keep the memory that they
 /// once used.
@@ -124,7 +125,7 @@ pub fn run_command(arguments: &Arguments) -> anyhow::Result<()> {
     let result = runtime.block_on(async {
         match &arguments.command {
             CliCommand::Demo(demo) => {
-                start_plain_logging(QUIET_LOG_LEVEL)?;
+                start_plain_logging(if demo.setup { ERRORS_ONLY_LOG_LEVEL } else { QUIET_LOG_LEVEL })?;
                 demo::run_demo(demo).await
             }
             CliCommand::Serve => serve::run_service(load_sources()?).await,

@@ -10,6 +10,7 @@ use diesel_migrations::{FileBasedMigrations, MigrationHarness};
 use jiff::SignedDuration;
 
 use crate::harness::model::says;
+use crate::harness::old_database::{LATEST_RELEASE, write_database};
 use crate::harness::world::World;
 use crate::harness::{ANN, BOB};
 
@@ -28,8 +29,6 @@ const WORDS: &str = "20261122120000";
 const ASIDES: &str = "20261122180000";
 const FIRST_RELEASE: &str = "20261123000000";
 const AUDIT: &str = "20261123120000";
-/// Latest released version. Later migrations belong to the next release.
-const LATEST_RELEASE: &str = "20261124120000";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -43,18 +42,6 @@ fn versions(folder: &str) -> Vec<String> {
         names.map(|name| name.chars().filter(char::is_ascii_digit).take(14).collect()).collect();
     versions.sort();
     versions
-}
-
-/// Rows of that evening: Ann had an open prompt about Dune and an earlier, ended conversation; a reply to Bob was
-/// deferred by the carrier, and his next message had just arrived. From `PEOPLE` on, Sam was a newcomer. From
-/// `REQUESTS` on, Bob waited for Heat. In `WORDS`, Bob had been notified of Alien.
-fn write_database(file: &Path, version: &str) {
-    let mut conn = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
-    conn.batch_execute("PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON").unwrap();
-    let migrations = FileBasedMigrations::from_path(root().join("migrations")).unwrap();
-    while conn.run_next_migration(migrations.clone()).unwrap().to_string() != version {}
-    let rows = root().join(format!("tests/data/upgrades/{version}.sql"));
-    conn.batch_execute(&std::fs::read_to_string(rows).unwrap()).unwrap();
 }
 
 /// Starts the current program on a database of that version, three minutes later.

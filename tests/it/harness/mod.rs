@@ -7,6 +7,7 @@ pub(crate) mod expected_events;
 pub(crate) mod forms;
 pub(crate) mod model;
 pub(crate) mod model_server;
+pub(crate) mod old_database;
 mod operator;
 pub(crate) mod phone;
 pub(crate) mod program;
