@@ -1,5 +1,6 @@
 //! Writer of the database of the latest release to a new file, for the check of the package's upgrade.
 
+#[expect(clippy::unwrap_used, reason = "the file is shared with the tests")]
 #[path = "../tests/it/harness/old_database.rs"]
 mod old_database;
 

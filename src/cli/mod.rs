@@ -52,7 +52,7 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand, PartialEq, Eq)]
 pub enum CliCommand {
-    /// Try everything on this machine, with a made-up library and no account or key
+    /// Try everything on this machine, with simulated servers and no account or key
     Demo(DemoArguments),
     /// Answer texts: listen for webhooks, and finish the work that a crash interrupted
     Serve,

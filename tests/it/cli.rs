@@ -50,7 +50,7 @@ fn help_names_the_commands() {
     Usage: dialarr <COMMAND>
 
     Commands:
-      demo          Try everything on this machine, with a made-up library and no account or key
+      demo          Try everything on this machine, with simulated servers and no account or key
       serve         Answer texts: listen for webhooks, and finish the work that a crash interrupted
       chat          Text in the terminal as ADMIN_PHONE, with the real configuration and libraries
       doctor        Check the configuration and all connections, and suggest how to fix problems

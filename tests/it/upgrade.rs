@@ -4,9 +4,6 @@
 use std::path::Path;
 
 use dialarr::arr::fake::media_fixtures::movie;
-use diesel::connection::SimpleConnection;
-use diesel::{Connection, SqliteConnection};
-use diesel_migrations::{FileBasedMigrations, MigrationHarness};
 use jiff::SignedDuration;
 
 use crate::harness::model::says;
