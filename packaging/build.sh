@@ -40,11 +40,11 @@ tarball() {
     name=dialarr-$(version)-$(rustc -vV | sed -n 's/^host: //p')
     folder=$out/$name
     rm -rf "$folder"
-    mkdir -p "$folder/docs"
-    cp "target/$profile/dialarr" README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT packaging/dialarr.service "$folder"
-    cp .env.example "$folder/env.example"
-    cp docs/*.md "$folder/docs"
-    cp -r "$out/man" "$out/completions" "$folder"
+    mkdir -p "$folder/packaging"
+    # The same places as in the repository, so that links and commands of the documents work.
+    cp "target/$profile/dialarr" .env.example README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$folder"
+    cp packaging/dialarr.service packaging/README.md "$folder/packaging"
+    cp -r docs "$out/man" "$out/completions" "$folder"
     # The same files give the same archive.
     tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" \
         --directory "$out" "$name" | gzip --no-name >"$folder.tar.gz"

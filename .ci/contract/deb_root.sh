@@ -69,7 +69,7 @@ read_unit
 for file in usr/share/man/man1/dialarr.1.gz usr/share/man/man1/dialarr-demo.1.gz \
     usr/share/bash-completion/completions/dialarr usr/share/zsh/vendor-completions/_dialarr \
     usr/share/fish/vendor_completions.d/dialarr.fish usr/share/doc/dialarr/docs/SETUP.md \
-    usr/share/doc/dialarr/copyright usr/share/doc/dialarr/examples/env; do
+    usr/share/doc/dialarr/copyright usr/share/doc/dialarr/.env.example; do
     [[ -s $root/$file ]] || fail "no $file"
 done
 in_root test -e /etc/systemd/system/multi-user.target.wants/dialarr.service || fail "the unit is not enabled"

@@ -67,8 +67,14 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
     let output = DemoOutput::new(demo);
     let imports = DemoImports::new(&peers, HttpClient::network()?, address, secret);
     let import_task = tokio::spawn(imports.run());
-    let carrier =
-        DemoCarrier { twilio: peers.twilio.clone(), phone, webhook: HttpClient::network()?, output };
+    let carrier = DemoCarrier {
+        twilio: peers.twilio.clone(),
+        phone,
+        webhook: HttpClient::network()?,
+        output,
+        invitation: "Try \"status\", \"add the lion king\" or \"remove heat\"; \"help\" shows more. Ctrl-D exits.",
+        refusal_hint: "Try it again.",
+    };
     let replies = peers.twilio.subscribe();
     let channel = if demo.phone { "a phone" } else { "Twilio" };
     eprintln!("Dialarr demo: simulated Sonarr, Radarr and {channel}; nothing leaves this machine.");

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context;
+use http::StatusCode;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -82,14 +83,19 @@ pub(super) struct DemoCarrier {
     pub(super) phone: Option<FakePhone>,
     pub(super) webhook: HttpClient,
     pub(super) output: DemoOutput,
+    /// Line above the prompt.
+    pub(super) invitation: &'static str,
+    /// Advice after a text that the webhook has refused.
+    pub(super) refusal_hint: &'static str,
 }
 
 impl DemoCarrier {
-    async fn send_text(&self, line: &str) -> anyhow::Result<()> {
+    /// Delivers a typed line as a text, and returns the status of the webhook's response.
+    async fn send_text(&self, line: &str) -> anyhow::Result<StatusCode> {
         let DemoLine { from, body } = DemoLine::parse(line);
         if let Some(phone) = &self.phone {
             phone.receive_text(&from, body);
-            return Ok(());
+            return Ok(StatusCode::OK);
         }
         let request = self
             .twilio
@@ -99,12 +105,7 @@ impl DemoCarrier {
         let response = FakeTwilio::deliver_request(request, &self.webhook)
             .await
             .context("send the request to the webhook")?;
-        anyhow::ensure!(
-            response.status().is_success(),
-            "deliver the text to the webhook: {}",
-            response.status()
-        );
-        Ok(())
+        Ok(response.status())
     }
 
     /// Waits until all messages are answered and the replies are sent.
@@ -156,7 +157,7 @@ async fn print_replies(
 }
 
 async fn run_prompt(carrier: &DemoCarrier) -> anyhow::Result<()> {
-    eprintln!("Try \"status\", \"add the lion king\" or \"remove heat\"; \"help\" shows more. Ctrl-D exits.");
+    eprintln!("{}", carrier.invitation);
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut signals = StopSignals::listen()?;
     carrier.output.print_prompt();
@@ -164,7 +165,12 @@ async fn run_prompt(carrier: &DemoCarrier) -> anyhow::Result<()> {
         match line.trim() {
             "" => {}
             "help" => eprintln!("{HELP}"),
-            _ => carrier.send_text(&line).await?,
+            _ => {
+                let status = carrier.send_text(&line).await?;
+                if !status.is_success() {
+                    eprintln!("Not delivered: the webhook answers {status}. {}", carrier.refusal_hint);
+                }
+            }
         }
         carrier.output.print_prompt();
     }
@@ -184,7 +190,8 @@ pub(super) async fn run_script(
     let mut printed = 0;
     for line in lines.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
         println!("you: {line}");
-        carrier.send_text(line).await?;
+        let status = carrier.send_text(line).await?;
+        anyhow::ensure!(status.is_success(), "deliver the text to the webhook: {status}");
         carrier.wait_for_replies(app).await?;
         // All replies to the message are sent by now, so they are printed below it.
         while let Ok(sent) = replies.try_recv() {

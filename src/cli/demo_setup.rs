@@ -59,7 +59,15 @@ pub(super) async fn run_setup_demo(demo: &DemoArguments) -> anyhow::Result<()> {
     show_console_link(&service.app, console, demo.open).await?;
 
     let output = DemoOutput::new(demo);
-    let carrier = DemoCarrier { twilio, phone: None, webhook: HttpClient::network()?, output };
+    let carrier = DemoCarrier {
+        twilio,
+        phone: None,
+        webhook: HttpClient::network()?,
+        output,
+        invitation: "Once the assistant has finished, lines that you type here are texts from your number, such as \
+                     \"status\". Ctrl-D exits.",
+        refusal_hint: "Finish the assistant first, with the values above.",
+    };
     let replies = carrier.twilio.subscribe();
     service
         .run_until(async |app: &App| run_conversation(&carrier, app, replies, demo.no_prompt).await)
@@ -82,8 +90,10 @@ fn empty_sources(folder: &Path, twilio_api: SocketAddr, console: SocketAddr) -> 
 }
 
 fn print_values(account: &FakeAccount, servers: &[String]) {
-    eprintln!("Dialarr demo of the setup: nothing is configured, and nothing leaves this machine.");
-    eprintln!("Enter these values of simulated servers in the assistant:");
+    eprintln!(
+        "Dialarr demo of the setup: nothing is configured. Sonarr, Radarr and Twilio are simulated here."
+    );
+    eprintln!("Enter these values in the assistant:");
     eprintln!("  Your number: {ADMIN_PHONE}");
     for server in servers {
         eprintln!("  {server}");
@@ -91,5 +101,4 @@ fn print_values(account: &FakeAccount, servers: &[String]) {
     eprintln!("  Model: none");
     eprintln!("  Twilio: account {}, auth token {}", account.account_sid, account.auth_token.expose_secret());
     eprintln!("  Twilio: number {OUR_NUMBER}, public URL {}", account.public_url);
-    eprintln!("Lines that you type here are texts from your number, once the assistant has finished.");
 }

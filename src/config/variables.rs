@@ -208,7 +208,7 @@ variables! {
         ADMIN_PHONE = "+15550100123", PLAIN, Missing,
             "Your phone number", "Phone number that becomes an admin, with the country code.";
         PHONE_WHITELIST = "+15550100123,+15550100124", PLAIN, Missing,
-            "Members", "Phone numbers that may text without approval, separated by commas.";
+            "Members", "Phone numbers that become members without approval, separated by commas.";
         TZ = "Europe/Berlin", PLAIN, Described("the system's time zone"),
             "Time zone", "Time zone of displayed times, such as Europe/Berlin.";
     }
@@ -279,7 +279,7 @@ variables! {
         PUBLIC_URL = "https://sms.example.org", PLAIN, Missing,
             "Public URL", "Base URL at which Twilio calls Dialarr, without /webhook.";
         TRUSTED_PROXIES = "127.0.0.1,172.16.0.0/12", PLAIN_AT_START, Missing,
-            "Trusted proxies", "Addresses or networks of the proxies and tunnels in front of the webhooks.";
+            "Trusted proxies", "Addresses or networks of the proxies and tunnels in front of the webhooks, separated by commas.";
         TWILIO_ACCOUNT_SID = "AC0123456789abcdef0123456789abcdef", PLAIN, Missing,
             "Account SID", "SID of the Twilio account, from its console.";
         TWILIO_AUTH_TOKEN = "0123456789abcdef", secret_of(&["TWILIO_API_URL"], Some(DEFAULT_TWILIO_API_URL)), Missing,
@@ -314,7 +314,7 @@ variables! {
     }
     Notifications {
         NOTIFICATION_SECRET = "0123456789abcdef", UNBOUND_SECRET, Missing,
-            "Webhook secret", "Long random word that Sonarr and Radarr send with their events.";
+            "Webhook secret", "Long random password that Sonarr and Radarr send with their events.";
         NOTIFICATION_URL = "http://dialarr:3000", PLAIN, Described("the public URL"),
             "Webhook URL", "Base URL at which Sonarr and Radarr reach Dialarr, by default the public URL.";
         QUIET_HOURS = "22-7", PLAIN, Value("off"),
@@ -341,7 +341,7 @@ variables! {
             "Console sign-in", "Whether the console asks for a sign-in; only a console that other machines cannot reach may do without.",
             OneOf(&[("password", "Required"), ("none", "Not required")]);
         CONSOLE_HOSTS = "dialarr.home.lan,dialarr.example.org", PLAIN, Missing,
-            "Console host names", "Further host names of the console.";
+            "Console host names", "Further host names of the console, separated by commas.";
     }
     Limits {
         QUOTA_MOVIES = "10/7d", PLAIN, Value("10/7d"),

@@ -72,7 +72,8 @@ impl SetupOutcome {
         Self::Failed {
             changes,
             reason: format!("change the settings: still {}", remaining.join("; ")),
-            hint: "set it manually as described in docs/SETUP.md".to_owned(),
+            hint: "set it manually as described in docs/SETUP.md, docs/TWILIO.md or docs/OWN_PHONE.md"
+                .to_owned(),
         }
     }
 }

@@ -222,6 +222,14 @@ fn demo_of_the_setup_prints_values_for_the_assistant() {
 }
 
 #[test]
+fn text_before_the_assistant_has_finished_does_not_end_the_demo() {
+    let ended = Cli::new().run_typing(&["demo", "--setup"], "status\n");
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    assert!(ended.errors.contains("Not delivered: the webhook answers 503"), "{}", ended.errors);
+    assert!(ended.errors.contains("Finish the assistant first"), "{}", ended.errors);
+}
+
+#[test]
 fn demo_runs_a_script() {
     let cli = Cli::new();
     cli.write("texts.txt", "# A comment.\n\nadd gladiator\nhave dune\nremove dune\nno\nhow are you?\n");
