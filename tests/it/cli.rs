@@ -250,6 +250,24 @@ fn demo_runs_a_script() {
 }
 
 #[test]
+fn demo_adds_the_seasons_that_an_answer_names() {
+    let cli = Cli::new();
+    cli.write("texts.txt", "get how i met your mother\nall of them\nadd breaking bad\n1 and 2\n");
+    let ended = cli.run(&["demo", "--script", "texts.txt"], &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    insta::assert_snapshot!(ended.output, @"
+    you: get how i met your mother
+    dialarr: How I Met Your Mother (2005) has 9 seasons. Which ones: all, first, latest, or numbers?
+    you: all of them
+    dialarr: Added How I Met Your Mother (2005).
+    you: add breaking bad
+    dialarr: Breaking Bad (2008) has 5 seasons. Which ones: all, first, latest, or numbers?
+    you: 1 and 2
+    dialarr: Added Breaking Bad (2008), seasons 1 and 2.
+    ");
+}
+
+#[test]
 fn demo_runs_a_script_through_a_phone() {
     let cli = Cli::new();
     cli.write("texts.txt", "have dune\nremove dune\nyes\n");

@@ -50,10 +50,11 @@ fn fill_demo_libraries(radarr: &FakeRadarr, sonarr: &FakeSonarr) {
 }
 
 /// Adds the well-known titles: three in four to the library, with made-up sizes, and the others to the catalog only.
+/// Radarr suggests these movies.
 fn add_well_known_titles(radarr: &FakeRadarr, sonarr: &FakeSonarr) {
     for (place, movie) in (0u32..).zip(well_known_movies()) {
         if place % 4 == 3 {
-            radarr.add_to_catalog(movie);
+            radarr.add_suggestion(movie);
         } else {
             radarr.add(movie.size_gb(4.1 + f64::from(place * 37 % 120) / 10.0));
         }

@@ -6,6 +6,7 @@ mod found_title;
 mod next_step;
 mod past_calls;
 mod replies;
+mod season_question;
 #[cfg(test)]
 mod tests;
 

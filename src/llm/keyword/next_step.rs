@@ -14,6 +14,7 @@ use super::replies::{
     self, FAILED_REPLY, NO_LIST_REPLY, NOTHING_TO_UNDO_REPLY, SEVERAL_DELETED_REPLY, UNFINISHED_REPLY,
     WHOLE_SEASONS_REPLY, WHOLE_TITLES_REPLY,
 };
+use super::season_question::answered_call;
 use crate::conversation::grammar::requests::parser::{ParsedLine, parse_line};
 use crate::conversation::grammar::requests::request::Request;
 use crate::conversation::grammar::requests::title_phrase::TitlePhrase;
@@ -32,6 +33,8 @@ enum Wish {
     /// A title, or the request if no title of this name exists.
     Title(TitlePhrase, Box<Option<Request>>),
     Request(Request),
+    /// Call that an answer to our question completes.
+    Call(&'static str, Map<String, Value>),
     NotUnderstood,
 }
 
@@ -40,12 +43,15 @@ enum Wish {
 pub(super) fn next_keyword_step(request: &ModelRequest, responder: KeywordResponder) -> KeywordStep {
     let start = request.messages.iter().rposition(|message| matches!(**message, ModelMessage::User(_)));
     let (earlier, turn) = request.messages.split_at(start.unwrap_or(request.messages.len()));
-    let wishes: Vec<Wish> = turn
-        .first()
-        .into_iter()
-        .flat_map(|message| user_lines(message))
-        .flat_map(|line| line_wishes(parse_line(line)))
-        .collect();
+    let lines: Vec<&str> = turn.first().into_iter().flat_map(|message| user_lines(message)).collect();
+    let season_answer = match lines.as_slice() {
+        [line] => answered_call(earlier, line),
+        _ => None,
+    };
+    let wishes: Vec<Wish> = match season_answer {
+        Some((name, arguments)) => vec![Wish::Call(name, arguments)],
+        None => lines.into_iter().flat_map(|line| line_wishes(parse_line(line))).collect(),
+    };
     let keyword_turn = KeywordTurn { request, earlier, turn, responder, is_alone: wishes.len() == 1 };
     let mut wishes = if wishes.is_empty() { vec![Wish::NotUnderstood] } else { wishes };
     wishes.sort_by_key(|wish| matches!(wish, Wish::Request(request) if request.is_removal()));
@@ -90,6 +96,7 @@ impl KeywordTurn<'_> {
     fn follow_wish(&self, wish: Wish) -> KeywordStep {
         match wish {
             Wish::Request(request) => self.follow_request(&request),
+            Wish::Call(name, arguments) => self.call_and_reply(name, arguments),
             Wish::NotUnderstood => self.reply_not_understood(),
             Wish::Title(phrase, request) => self.follow_title(&phrase, *request),
         }

@@ -196,6 +196,29 @@ fn season_question_is_the_summary_of_the_tool() {
 }
 
 #[test]
+fn answer_completes_the_addition_that_asked_for_seasons() {
+    let question = "The Office (2005) has 9 seasons. Which ones?";
+    let refusal = json!({ "error": "which_seasons" });
+    let asked = || {
+        text("add the office in 4k")
+            .with_catalog_search("the office", &office_results())
+            .with_result("add_series", json!({ "tvdb": 73244, "quality": "4K" }), &refusal, question)
+            .with_reply(question)
+    };
+    for (answer, seasons) in
+        [("all", json!("all")), ("just the first one", json!("first")), ("1 and 2", json!([1, 2]))]
+    {
+        let arguments = json!({ "tvdb": 73244, "quality": "4K", "seasons": seasons });
+        check(asked().text(answer), &tool_call("add_series", arguments));
+    }
+    check(asked().text("status"), &tool_call("check_status", json!({})));
+    let two_questions =
+        asked().text("add it").with_result("add_series", json!({ "tvdb": 1 }), &refusal, question);
+    let two_questions = two_questions.with_result("add_series", json!({ "tvdb": 2 }), &refusal, question);
+    check(two_questions.with_reply(question).text("2"), &reply(NO_LIST_REPLY));
+}
+
+#[test]
 fn title_may_end_like_a_season_choice() {
     let results =
         json!([{ "type": "movie", "title": "Women First", "year": 2017, "tmdb": 5, "in_library": false }]);

@@ -2,7 +2,7 @@
 
 use super::numbers::{parse_number, parse_ordinal};
 use super::spelling::is_misspelled;
-use super::token::Token;
+use super::token::{Token, join_words, tokenize};
 
 /// Maximum number of a season; a larger number is a typo.
 const MAX_SEASON: u32 = 100;
@@ -41,6 +41,25 @@ pub fn parse_series_part(tokens: &[Token]) -> Option<SeriesPart> {
         .filter(|word| !matches!(*word, "the" | "a" | "only" | "just"))
         .collect();
     parse_named(&words).or_else(|| parse_numbered(&words))
+}
+
+/// Parses an answer to the question which seasons to add: "all of them", "just the first one", "1 and 3", "2nd please".
+pub fn parse_season_answer(text: &str) -> Option<RequestedSeasons> {
+    const FILLERS: [&str; 14] = [
+        "please", "pls", "thanks", "ok", "okay", "yes", "add", "get", "me", "i", "want", "just", "of", "them",
+    ];
+    let mut tokens = tokenize(text);
+    tokens.retain(|token| !FILLERS.contains(&token.word.as_str()));
+    if let [.., before, last] = tokens.as_slice()
+        && matches!(last.word.as_str(), "one" | "ones")
+        && !before.word.starts_with("season")
+    {
+        tokens.pop();
+    }
+    let answer = join_words(&tokens);
+    let readings = [answer.clone(), format!("seasons {answer}"), format!("{answer} season")];
+    let parts = readings.iter().filter_map(|reading| parse_series_part(&tokenize(reading)));
+    parts.filter(|part| part.episode.is_none()).find_map(|part| part.seasons)
 }
 
 /// Returns the noun that the word misspells, or the word.
@@ -176,7 +195,6 @@ fn split_code(word: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::token::tokenize;
     use super::*;
 
     #[track_caller]
@@ -190,6 +208,36 @@ mod tests {
 
     fn listed(numbers: &[u32]) -> Option<RequestedSeasons> {
         Some(RequestedSeasons::Listed(numbers.to_vec()))
+    }
+
+    #[test]
+    fn answer_to_the_season_question_needs_no_noun() {
+        let cases: [(&[&str], RequestedSeasons); 5] = [
+            (
+                &["all", "All.", "all of them", "all seasons please", "everything", "the whole show"],
+                RequestedSeasons::All,
+            ),
+            (&["first", "the first one", "just the first season"], RequestedSeasons::First),
+            (&["latest", "the last one", "newest please", "last season"], RequestedSeasons::Latest),
+            (
+                &["1 and 2", "1, 2", "1-2", "seasons 1 and 2", "1st and 2nd", "s1 s2"],
+                RequestedSeasons::Listed(vec![1, 2]),
+            ),
+            (
+                &["3", "season 3", "three", "the third one", "ok add season three"],
+                RequestedSeasons::Listed(vec![3]),
+            ),
+        ];
+        for (texts, seasons) in cases {
+            for text in texts {
+                assert_eq!(parse_season_answer(text), Some(seasons.clone()), "{text:?}");
+            }
+        }
+        for text in
+            ["", "no", "none", "status", "remove heat", "season 2 episode 3", "add dune", "one of those days"]
+        {
+            assert_eq!(parse_season_answer(text), None, "{text:?}");
+        }
     }
 
     #[test]
