@@ -142,7 +142,7 @@ fn documented_nightly_copy_keeps_the_last_complete_file() {
     let document = fs::read_to_string(document).unwrap();
     let line = document.lines().find_map(|line| line.strip_prefix("10 4 * * * dialarr ")).unwrap();
     let line = line.replace("\\%", "%").replace("/var/lib/dialarr", ".");
-    let script = line.replace("/usr/local/bin/dialarr", "\"$0\"");
+    let script = line.replace("dialarr backup", "\"$0\" backup");
     let cli = Cli::new();
     cli.serve(&[AT_HOME, ANY_PORT]).terminate();
     let night = |limit: &str| -> Ended { cli.run_script(&format!("{limit}{script}")) };
