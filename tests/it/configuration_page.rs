@@ -10,12 +10,12 @@ use dialarr::config::{AllowedValues, Config, ConfigSources, DefaultValue, VARIAB
 const START: &str = "<!-- variables: ";
 const END: &str = "<!-- end -->";
 
-fn page() -> PathBuf {
+fn page_path() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "docs/CONFIGURATION.md"].iter().collect()
 }
 
 /// Returns the variables that a word of a marker selects: one name, or all names that start with it if it ends with `_`.
-fn selected(word: &str) -> Vec<&'static Variable> {
+fn select_variables(word: &str) -> Vec<&'static Variable> {
     let is_selected = |variable: &&Variable| {
         variable.name == word || word.ends_with('_') && variable.name.starts_with(word)
     };
@@ -61,7 +61,7 @@ fn render_page(page: &str) -> (String, Vec<&'static str>) {
     while let Some((before, after)) = rest.split_once(START) {
         let (words, after) = after.split_once(" -->").unwrap();
         let (_, after) = after.split_once(END).unwrap();
-        let variables: Vec<&Variable> = words.split(' ').flat_map(selected).collect();
+        let variables: Vec<&Variable> = words.split(' ').flat_map(select_variables).collect();
         names.extend(variables.iter().map(|variable| variable.name));
         write!(rendered, "{before}{START}{words} -->\n\n{}\n{END}", render_table(&variables)).unwrap();
         rest = after;
@@ -71,10 +71,10 @@ fn render_page(page: &str) -> (String, Vec<&'static str>) {
 
 #[test]
 fn configuration_page_matches_the_table_of_settings() {
-    let written = fs::read_to_string(page()).unwrap();
+    let written = fs::read_to_string(page_path()).unwrap();
     let (rendered, _) = render_page(&written);
     if std::env::var_os("DIALARR_UPDATE_DOCS").is_some() {
-        fs::write(page(), &rendered).unwrap();
+        fs::write(page_path(), &rendered).unwrap();
         return;
     }
     for (written, rendered) in written.lines().zip(rendered.lines()) {
@@ -85,7 +85,7 @@ fn configuration_page_matches_the_table_of_settings() {
 
 #[test]
 fn configuration_page_lists_each_setting_once() {
-    let (_, mut names) = render_page(&fs::read_to_string(page()).unwrap());
+    let (_, mut names) = render_page(&fs::read_to_string(page_path()).unwrap());
     let mut settings: Vec<&str> = VARIABLES.iter().map(|variable| variable.name).collect();
     names.sort_unstable();
     settings.sort_unstable();

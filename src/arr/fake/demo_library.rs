@@ -50,21 +50,21 @@ fn fill_demo_libraries(radarr: &FakeRadarr, sonarr: &FakeSonarr) {
 }
 
 /// Adds the well-known titles: three in four to the library, with made-up sizes, and the others to the catalog only.
-/// Radarr suggests these movies.
+/// Radarr suggests the movies that are only in the catalog.
 fn add_well_known_titles(radarr: &FakeRadarr, sonarr: &FakeSonarr) {
-    for (place, movie) in (0u32..).zip(well_known_movies()) {
-        if place % 4 == 3 {
+    for (index, movie) in (0u32..).zip(well_known_movies()) {
+        if index % 4 == 3 {
             radarr.add_suggestion(movie);
         } else {
-            radarr.add(movie.size_gb(4.1 + f64::from(place * 37 % 120) / 10.0));
+            radarr.add(movie.size_gb(4.1 + f64::from(index * 37 % 120) / 10.0));
         }
     }
-    for (place, show) in (0u32..).zip(well_known_shows()) {
-        if place % 4 == 3 {
+    for (index, show) in (0u32..).zip(well_known_shows()) {
+        if index % 4 == 3 {
             sonarr.add_to_catalog(show);
         } else {
             let episodes: u32 = show.details.seasons.iter().map(|season| season.episodes).sum();
-            sonarr.add(show.size_gb(f64::from(episodes) * f64::from(6 + place % 10) / 10.0));
+            sonarr.add(show.size_gb(f64::from(episodes) * f64::from(6 + index % 10) / 10.0));
         }
     }
 }

@@ -7,7 +7,7 @@ use super::media_fixtures::{FakeMovie, FakeSeries, movie, series};
 const MOVIES: &str = include_str!("well_known_movies.tsv");
 /// Title, year, seasons, episodes, `ended` or `continuing`, genres.
 const SHOWS: &str = include_str!("well_known_shows.tsv");
-/// Ids that neither TMDB nor TheTVDB uses yet.
+/// First made-up id, above the ids in use at TMDB and TheTVDB.
 const FIRST_ID: i64 = 9_200_001;
 
 /// Returns the movies with an id, without a size.

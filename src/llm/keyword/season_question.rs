@@ -1,4 +1,4 @@
-//! Answer to our question which seasons of a series to add.
+//! Answer to our question of which seasons of a series to add.
 
 use std::sync::Arc;
 

@@ -43,7 +43,7 @@ pub fn parse_series_part(tokens: &[Token]) -> Option<SeriesPart> {
     parse_named(&words).or_else(|| parse_numbered(&words))
 }
 
-/// Parses an answer to the question which seasons to add: "all of them", "just the first one", "1 and 3", "2nd please".
+/// Parses an answer to the question of which seasons to add: "all of them", "the first one", "1 and 3", "2nd please".
 pub fn parse_season_answer(text: &str) -> Option<RequestedSeasons> {
     const FILLERS: [&str; 14] = [
         "please", "pls", "thanks", "ok", "okay", "yes", "add", "get", "me", "i", "want", "just", "of", "them",
