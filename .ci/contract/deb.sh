@@ -20,5 +20,5 @@ deb() (
     debootstrap --variant=minbase --include=adduser,ca-certificates,debconf,tzdata "$release" "$root" "$archive" \
         >"$folder/debootstrap.log" || { tail "$folder/debootstrap.log" >&2; exit 1; }
     cargo run --quiet --locked --example old_database -- "$folder/old.db"
-    bash .ci/contract/deb_root.sh "$root" "$folder/old.db" target/package/*.deb
+    bash .ci/debian_root "$root" "$folder/old.db" target/package/*.deb
 )

