@@ -33,6 +33,7 @@ use crate::messaging::alert_sender::AlertSender;
 use crate::messaging::channel_ports::ChannelPorts;
 use crate::messaging::outbox_relay::{self, OutboxRelay, OutboxSignal, RelaySettings};
 use crate::messaging::smsgate::SmsGate;
+use crate::messaging::telegram::Telegram;
 use crate::messaging::twilio::Twilio;
 use crate::metrics::Metrics;
 use crate::settings::LiveSettings;
@@ -76,10 +77,10 @@ pub struct AppBlueprint {
     pub arr_secret: Option<SecretString>,
     /// Configuration with which the health page tests connections; `None` with simulated peers.
     pub config: Option<Arc<Config>>,
-    /// Client of the configured Twilio account, whose settings are tested.
+    /// Clients of the configured Twilio account, phone and bot, whose settings are tested.
     pub twilio: Option<Arc<Twilio>>,
-    /// Client of the configured phone, whose state is tested.
     pub smsgate: Option<Arc<SmsGate>>,
+    pub telegram: Option<Arc<Telegram>>,
     /// Public address of the webhooks; `None` without an account.
     pub public_address: Option<PublicAddress>,
     /// Sender of alerts to the operator; `None` without a target.
@@ -159,6 +160,7 @@ impl AppBlueprint {
             carrier: self.channels.get(channel_list::TWILIO),
             twilio: self.twilio.clone(),
             smsgate: self.smsgate.clone(),
+            telegram: self.telegram.clone(),
             models: engine.model_caller(),
             test_ended: test_ended.clone(),
             public_address: self.public_address.clone(),

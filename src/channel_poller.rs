@@ -19,8 +19,6 @@ use crate::store::database::db::{Db, Durability};
 use crate::store::queue::delivery_reports::{self, DeliveryReport, ReportOutcome};
 use crate::store::queue::{inbound_messages, source_cursors};
 
-/// Time limit for polling a list once.
-const POLL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Delay before unfinished work is resumed again after a database error.
 const RECOVERY_RETRY_DELAY: Duration = Duration::from_secs(10);
 
@@ -91,9 +89,10 @@ impl ChannelPoller {
         }
     }
 
-    /// Polls a list once. A carrier that does not respond delays the caller by at most [`POLL_TIMEOUT`].
+    /// Polls a list once. A carrier that does not respond delays the caller by at most the time limit of the
+    /// channel.
     async fn poll_once(&self, port: &dyn ChannelPort) -> PollDelay {
-        match tokio::time::timeout(POLL_TIMEOUT, self.admit_received(port)).await {
+        match tokio::time::timeout(port.poll_timeout(), self.admit_received(port)).await {
             Ok(Ok(next)) => next,
             Ok(Err(error)) => {
                 let channel = port.channel();
@@ -120,7 +119,9 @@ impl ChannelPoller {
                 let load = move |conn: &mut _| delivery_reports::load_unfinished_messages(conn, channel, now);
                 self.db.read(load).await?
             }
-            DeliveryKnowledge::Reported | DeliveryKnowledge::Shown => Vec::new(),
+            DeliveryKnowledge::Reported | DeliveryKnowledge::AcceptedOnly | DeliveryKnowledge::Shown => {
+                Vec::new()
+            }
         };
         let poll = Poll { cursor, min_age, unfinished, now };
         let InboundPage { messages, reports, cursor, next } = port.poll_received(&poll).await?;

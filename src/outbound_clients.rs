@@ -16,6 +16,7 @@ use crate::llm::embeddings::Embedder;
 use crate::llm::embeddings::openai::OpenAiEmbedder;
 use crate::llm::openai::{OpenAiModel, OpenAiSettings, ResponseTimeouts};
 use crate::messaging::smsgate::{GatewayCredentials, SmsGate, SmsGateAccount};
+use crate::messaging::telegram::Telegram;
 use crate::messaging::twilio::signature::SignatureVerifier;
 use crate::messaging::twilio::{Twilio, TwilioAccount, TwilioCredentials, TwilioReceiving, TwilioSender};
 use crate::response_budget::ResponseBudget;
@@ -61,6 +62,11 @@ pub(crate) fn build_smsgate(phone: &config::SmsGate, http: &HttpClient) -> SmsGa
         signing_key: phone.webhook_key.clone(),
     };
     SmsGate::new(account, http.clone())
+}
+
+/// Builds the port of the configured bot.
+pub(crate) fn build_telegram(bot: &config::Telegram, http: &HttpClient) -> Telegram {
+    Telegram::new(bot.account.clone(), http.clone())
 }
 
 /// Builds the client of the configured model.

@@ -109,6 +109,7 @@ impl SimulatedPeers {
             config: None,
             twilio: None,
             smsgate: None,
+            telegram: None,
             public_address: None,
             alerts: None,
             console: AccessRules { sign_in: SignIn::Links, hosts: AllowedHosts::local() },

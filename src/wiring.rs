@@ -22,7 +22,7 @@ use crate::messaging::alert_sender::AlertSender;
 use crate::messaging::alert_targets::AlertTargets;
 use crate::messaging::channel_ports::ChannelPorts;
 use crate::outbound_clients::{
-    build_embedder, build_library, build_model, build_smsgate, build_twilio, reuse_instances,
+    build_embedder, build_library, build_model, build_smsgate, build_telegram, build_twilio, reuse_instances,
 };
 use crate::store::database::db::Db;
 
@@ -59,9 +59,14 @@ pub(crate) fn build_blueprint(
         Some(earlier) => earlier.smsgate.clone(),
         None => config.smsgate.as_ref().map(|phone| Arc::new(build_smsgate(phone, &http))),
     };
+    let telegram = match earlier_if(|old, new| old.telegram == new.telegram) {
+        Some(earlier) => earlier.telegram.clone(),
+        None => config.telegram.as_ref().map(|bot| Arc::new(build_telegram(bot, &http))),
+    };
     let twilio_port = twilio.iter().map(|port| port.clone() as Arc<dyn ChannelPort>);
     let smsgate_port = smsgate.iter().map(|port| port.clone() as Arc<dyn ChannelPort>);
-    let configured = twilio_port.chain(smsgate_port);
+    let telegram_port = telegram.iter().map(|port| port.clone() as Arc<dyn ChannelPort>);
+    let configured = twilio_port.chain(smsgate_port).chain(telegram_port);
     let mut library = build_library(&config.libraries, &http);
     if let Some((old, blueprint)) = earlier {
         reuse_instances(&mut library, &config.libraries, (&old.libraries, &blueprint.library));
@@ -79,6 +84,7 @@ pub(crate) fn build_blueprint(
         config: Some(Arc::new(config.clone())),
         twilio,
         smsgate,
+        telegram,
         public_address: config
             .twilio
             .as_ref()
@@ -94,8 +100,10 @@ pub(crate) fn log_configuration_warnings(config: &Config) {
     for note in config.notes.warnings() {
         tracing::warn!("{note}");
     }
-    if config.twilio.is_none() && config.smsgate.is_none() {
-        tracing::warn!("neither a Twilio account nor a phone is configured: users cannot send messages");
+    if config.twilio.is_none() && config.smsgate.is_none() && config.telegram.is_none() {
+        tracing::warn!(
+            "no Twilio account, no phone and no Telegram bot is configured: users cannot send messages"
+        );
     }
     if config.notifications.secret.is_none() {
         tracing::warn!("no NOTIFICATION_SECRET is configured: Sonarr and Radarr cannot send events");
@@ -153,14 +161,15 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
     })
 }
 
-/// Returns our addresses on the configured channels. A carrier with an account is the default.
+/// Returns our addresses on the configured channels, the default one first: phone numbers before a bot.
 pub(crate) fn build_senders(config: &Config) -> Senders {
     let twilio = config.twilio.iter().map(|twilio| twilio.phone_number.as_str().to_owned());
     let smsgate = config
         .smsgate
         .iter()
         .map(|phone| format!("{}{}", channel_list::SMSGATE_PREFIX, phone.phone_number.as_str()));
-    Senders::from_addresses(twilio.chain(smsgate).map(Address::new).collect())
+    let telegram = config.telegram.iter().map(|bot| bot.account.address());
+    Senders::from_addresses(twilio.chain(smsgate).map(Address::new).chain(telegram).collect())
 }
 
 #[cfg(test)]
@@ -197,6 +206,30 @@ mod tests {
         assert!(!Arc::ptr_eq(&earlier_model, &later_model));
         assert!(Arc::ptr_eq(&earlier.twilio.unwrap(), &later.twilio.unwrap()));
         assert_eq!(later.library.movies[0].client.common_api().change_count(), 1);
+    }
+
+    #[test]
+    fn changed_bot_token_replaces_only_its_own_client() {
+        let bot = |token: &str| config(&format!("LLM_MODEL=one\nTELEGRAM_BOT_TOKEN={token}"));
+        let (old, new) = (bot("501:first"), bot("501:second"));
+        assert_eq!(old.changed_sections(&new), [ConfigSection::Telegram]);
+        let earlier = build_blueprint(&old, None).unwrap();
+
+        let later = build_blueprint(&new, Some(&earlier)).unwrap();
+
+        assert!(!Arc::ptr_eq(&earlier.telegram.unwrap(), &later.telegram.unwrap()));
+        assert!(Arc::ptr_eq(&earlier.twilio.unwrap(), &later.twilio.unwrap()));
+    }
+
+    #[test]
+    fn bot_is_a_sender_after_the_phone_numbers() {
+        let phone =
+            "SMSGATE_URL=http://phone.invalid\nSMSGATE_PHONE_NUMBER=+15550100077\nSMSGATE_PASSWORD=secret";
+        let all = config(&format!("LLM_MODEL=one\nTELEGRAM_BOT_TOKEN=501:AAE\n{phone}"));
+        let expected = ["+15550100100", "smsgate:+15550100077", "telegram:501"].map(Address::new);
+        assert_eq!(build_senders(&all), Senders::from_addresses(expected.to_vec()));
+        let blueprint = build_blueprint(&all, None).unwrap();
+        assert!(blueprint.channels.get(channel_list::TELEGRAM).is_some());
     }
 
     #[test]

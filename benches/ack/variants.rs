@@ -251,6 +251,7 @@ fn read(verifier: &SignatureVerifier, headers: &HeaderMap, body: &[u8]) -> Optio
         via: MessageSource::Webhook,
         authority: FieldAuthority::Certain,
         carrier_word: None,
+        pressed: None,
         provider_at: now,
         received_at: now,
     })

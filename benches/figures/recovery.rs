@@ -63,6 +63,7 @@ async fn fill(stage: &Stage, phones: &[String]) {
                     via: MessageSource::Webhook,
                     authority: FieldAuthority::Certain,
                     carrier_word: None,
+                    pressed: None,
                     provider_at: now,
                     received_at: now,
                 };

@@ -82,6 +82,7 @@ fn received_message(from: &PhoneNumber, body: String) -> ReceivedMessage {
         via: MessageSource::Local,
         authority: FieldAuthority::Certain,
         carrier_word: None,
+        pressed: None,
         provider_at: now,
         received_at: now,
     }

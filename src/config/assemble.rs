@@ -10,13 +10,13 @@ use secrecy::SecretString;
 use url::{Host, Url};
 
 use super::model_prices::{parse_money, read_prices};
-use super::reader::{VariableReader, VariableValue, parse_secret};
+use super::reader::{VariableReader, VariableValue};
+use super::texting::{read_smsgate, read_telegram, read_twilio};
 use super::time_zone::parse_zone;
-use super::variables::{self, DEFAULT_LLM_BASE_URL, DEFAULT_TWILIO_API_URL, Variable};
+use super::variables::{self, DEFAULT_LLM_BASE_URL, Variable};
 use super::{
-    Bootstrap, Config, ConfigProblems, ConfigSources, ConfirmCode, Console, Conversation, Credentials,
-    Embeddings, Libraries, Library, Limits, Llm, Notifications, People, SmsGate, SmsGateCredentials,
-    TokenField, Twilio,
+    Bootstrap, Config, ConfigProblems, ConfigSources, ConfirmCode, Console, Conversation, Embeddings,
+    Libraries, Library, Limits, Llm, Notifications, People, TokenField,
 };
 use crate::access_rules::{
     AccessRules, AllowedHosts, ConsolePassword, SignIn, TrustedProxies, is_private_host, parse_host,
@@ -27,7 +27,7 @@ use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::PhoneNumber;
-use crate::engine::{MetadataSource, ModelSkipping, PicturePolicy, SmsReactions};
+use crate::engine::{MetadataSource, ModelSkipping, SmsReactions};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::messaging::alert_targets::{AlertTargets, AlertWebhook, Ntfy, Pushover};
 use crate::telemetry::{self, LogFormat, LogSettings};
@@ -39,10 +39,6 @@ const DEFAULT_PRIVATE_CONCURRENT: u64 = 8;
 const MAX_DAILY_TOKENS: u64 = 1_000_000_000_000;
 /// Maximum length of the operator's addition to the prompt, which every request contains.
 const MAX_PROMPT_ADDITION_CHARS: usize = 1_000;
-const WITH_TWILIO: &str = "with Twilio";
-const WITH_PHONE: &str = "with a phone";
-/// User name that the app chooses.
-const DEFAULT_SMSGATE_USER: &str = "sms";
 
 impl Config {
     /// Builds the configuration, with the system time zone if `TZ` is not set. An empty value counts as not set, except
@@ -59,6 +55,7 @@ impl Config {
             console: read_console(&mut reader, bootstrap.console_bind),
             twilio: read_twilio(&mut reader, &public_url, &admin),
             smsgate: read_smsgate(&mut reader, &admin),
+            telegram: read_telegram(&mut reader, &public_url),
             notifications: Notifications {
                 secret: reader.read_secret(variables::NOTIFICATION_SECRET).into_option(),
                 url: notification_url.or_else(|| public_url.as_valid().cloned()),
@@ -152,93 +149,6 @@ fn is_loopback(host: &Host) -> bool {
     }
 }
 
-fn read_twilio(
-    reader: &mut VariableReader<'_>,
-    public_url: &VariableValue<Url>,
-    admin: &VariableValue<PhoneNumber>,
-) -> Option<Twilio> {
-    let account_sid = reader.read_sid(variables::TWILIO_ACCOUNT_SID, "AC");
-    let auth_tokens = reader.read_list(variables::TWILIO_AUTH_TOKEN, parse_secret);
-    let phone_number = reader.read_phone(variables::TWILIO_PHONE_NUMBER);
-    let key_sid = reader.read_sid(variables::TWILIO_API_KEY_SID, "SK");
-    let key_secret = reader.read_secret(variables::TWILIO_API_KEY_SECRET);
-    let service_sid = reader.read_sid(variables::TWILIO_MESSAGING_SERVICE_SID, "MG");
-    let api_url = reader.read_url(variables::TWILIO_API_URL);
-    let pictures = reader
-        .read_choice(variables::TWILIO_MMS, &[("on", PicturePolicy::Sent), ("off", PicturePolicy::NotSent)]);
-    let has_no_number = account_sid.is_missing() && auth_tokens.is_missing() && phone_number.is_missing();
-    if has_no_number && key_sid.is_missing() && key_secret.is_missing() && service_sid.is_missing() {
-        return None;
-    }
-    // Every missing value is reported before the first `?` returns.
-    let account_sid = reader.require_value(variables::TWILIO_ACCOUNT_SID, account_sid, WITH_TWILIO);
-    let auth_tokens = reader.require_value(variables::TWILIO_AUTH_TOKEN, auth_tokens, WITH_TWILIO);
-    let phone_number = reader.require_value(variables::TWILIO_PHONE_NUMBER, phone_number, WITH_TWILIO);
-    let key_sid = (variables::TWILIO_API_KEY_SID, key_sid);
-    let has_unusable_key = key_secret.is_unusable();
-    let key = require_both(reader, key_sid, (variables::TWILIO_API_KEY_SECRET, key_secret));
-    if public_url.is_missing() {
-        reader.report_problem(variables::PUBLIC_URL, format!("needed {WITH_TWILIO}"));
-    }
-    if admin.is_missing() {
-        reader.report_problem(variables::ADMIN_PHONE, format!("needed {WITH_TWILIO}"));
-    }
-    let (account_sid, auth_tokens) = (account_sid?, auth_tokens?);
-    let (user, password) = match key {
-        Some(key) => key,
-        // The auth token does not replace an API key that cannot be used.
-        None if has_unusable_key => return None,
-        None => (account_sid.clone(), auth_tokens.first()?.clone()),
-    };
-    Some(Twilio {
-        account_sid,
-        auth_tokens,
-        phone_number: phone_number?,
-        messaging_service_sid: service_sid.into_option(),
-        credentials: Credentials { user, password },
-        api_url: url_or(api_url, DEFAULT_TWILIO_API_URL)?,
-        public_url: public_url.as_valid()?.clone(),
-        pictures: pictures.unwrap_or(PicturePolicy::Sent),
-    })
-}
-
-fn read_smsgate(reader: &mut VariableReader<'_>, admin: &VariableValue<PhoneNumber>) -> Option<SmsGate> {
-    let url = reader.read_url(variables::SMSGATE_URL);
-    let phone_number = reader.read_phone(variables::SMSGATE_PHONE_NUMBER);
-    let user = reader.read_text(variables::SMSGATE_USER);
-    let password = reader.read_secret(variables::SMSGATE_PASSWORD);
-    let token = reader.read_secret(variables::SMSGATE_TOKEN);
-    let sim = reader.read_number(variables::SMSGATE_SIM, 1..=3).into_option();
-    let webhook_key = reader.read_secret(variables::SMSGATE_WEBHOOK_KEY);
-    if url.is_missing() && phone_number.is_missing() && password.is_missing() && token.is_missing() {
-        return None;
-    }
-    // Every missing value is reported before the first `?` returns.
-    let url = reader.require_value(variables::SMSGATE_URL, url, WITH_PHONE);
-    let phone_number = reader.require_value(variables::SMSGATE_PHONE_NUMBER, phone_number, WITH_PHONE);
-    let has_unusable_token = token.is_unusable();
-    let credentials = match token.into_option() {
-        Some(token) => Some(SmsGateCredentials::Token(token)),
-        // The password does not replace a token that cannot be used.
-        None if has_unusable_token => None,
-        None => {
-            let password = reader.require_value(variables::SMSGATE_PASSWORD, password, WITH_PHONE);
-            let user = user.into_option().unwrap_or_else(|| DEFAULT_SMSGATE_USER.to_owned());
-            password.map(|password| SmsGateCredentials::Password(Credentials { user, password }))
-        }
-    };
-    if admin.is_missing() {
-        reader.report_problem(variables::ADMIN_PHONE, format!("needed {WITH_PHONE}"));
-    }
-    Some(SmsGate {
-        url: url?,
-        phone_number: phone_number?,
-        credentials: credentials?,
-        sim: sim.and_then(|sim| u8::try_from(sim).ok()),
-        webhook_key: webhook_key.into_option(),
-    })
-}
-
 fn read_llm(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPrices>) -> Option<Llm> {
     let api_key = reader.read_secret(variables::LLM_API_KEY);
     let base_url = reader.read_url(variables::LLM_BASE_URL);
@@ -262,7 +172,7 @@ fn read_llm(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPrices>
     if api_key.is_unusable() {
         return None;
     }
-    let base_url = url_or(base_url, DEFAULT_LLM_BASE_URL)?;
+    let base_url = base_url.or_default(DEFAULT_LLM_BASE_URL)?;
     let is_private = base_url.host().is_some_and(|host| is_private_host(&host));
     let default_concurrent = if is_private { DEFAULT_PRIVATE_CONCURRENT } else { DEFAULT_CONCURRENT };
     Some(Llm {
@@ -336,7 +246,7 @@ fn read_limits(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPric
 fn read_alerts(reader: &mut VariableReader<'_>) -> AlertTargets {
     let user = reader.read_secret(variables::PUSHOVER_USER);
     let token = reader.read_secret(variables::PUSHOVER_TOKEN);
-    let pushover = require_both(reader, (variables::PUSHOVER_USER, user), (variables::PUSHOVER_TOKEN, token));
+    let pushover = reader.require_both((variables::PUSHOVER_USER, user), (variables::PUSHOVER_TOKEN, token));
     AlertTargets {
         ntfy: read_url_and_secret(reader, variables::NTFY_URL, variables::NTFY_TOKEN)
             .map(|(url, token)| Ntfy { url, token }),
@@ -368,7 +278,7 @@ fn read_url_and_secret(
 fn read_library(reader: &mut VariableReader<'_>, url: Variable, api_key: Variable) -> Option<Library> {
     let url_value = reader.read_url(url);
     let key_value = reader.read_secret(api_key);
-    let (url, api_key) = require_both(reader, (url, url_value), (api_key, key_value))?;
+    let (url, api_key) = reader.require_both((url, url_value), (api_key, key_value))?;
     Some(Library { url, api_key })
 }
 
@@ -408,30 +318,6 @@ fn read_log(reader: &mut VariableReader<'_>) -> LogSettings {
     LogSettings {
         format: reader.read_choice(variables::LOG_FORMAT, &formats).unwrap_or(LogFormat::Pretty),
         filter: filter.unwrap_or(telemetry::DEFAULT_FILTER.to_owned()),
-    }
-}
-
-/// Returns two values that are required together.
-fn require_both<A, B>(
-    reader: &mut VariableReader<'_>,
-    (first, a): (Variable, VariableValue<A>),
-    (second, b): (Variable, VariableValue<B>),
-) -> Option<(A, B)> {
-    if a.is_missing() && b.is_missing() {
-        return None;
-    }
-    let a = reader.require_value(first, a, &format!("with {}", second.name));
-    let b = reader.require_value(second, b, &format!("with {}", first.name));
-    a.zip(b)
-}
-
-/// Returns the URL or the default. Returns `None` for an invalid value, which has been reported.
-fn url_or(url: VariableValue<Url>, default: &str) -> Option<Url> {
-    match url {
-        // The tests verify that the defaults parse.
-        VariableValue::Missing => Url::parse(default).ok(),
-        VariableValue::Invalid | VariableValue::Unusable => None,
-        VariableValue::Valid(url) => Some(url),
     }
 }
 

@@ -4,9 +4,10 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::{
     Config, Credentials, Embeddings, Libraries, Library, Llm, Notifications, SmsGate, SmsGateCredentials,
-    Twilio,
+    Telegram, Twilio,
 };
 use crate::messaging::alert_targets::{AlertWebhook, Ntfy, Pushover};
+use crate::messaging::telegram::TelegramAccount;
 
 /// Section of the configuration that is compared as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,7 @@ pub enum ConfigSection {
     TimeZone,
     Twilio,
     SmsGate,
+    Telegram,
     Model,
     Embeddings,
     Libraries,
@@ -39,6 +41,7 @@ impl ConfigSection {
             Self::TimeZone => "time zone",
             Self::Twilio => "Twilio",
             Self::SmsGate => "phone",
+            Self::Telegram => "Telegram",
             Self::Model => "model",
             Self::Embeddings => "embeddings",
             Self::Libraries => "libraries",
@@ -65,6 +68,7 @@ impl Config {
             (ConfigSection::TimeZone, self.time_zone == other.time_zone),
             (ConfigSection::Twilio, self.twilio == other.twilio),
             (ConfigSection::SmsGate, self.smsgate == other.smsgate),
+            (ConfigSection::Telegram, self.telegram == other.telegram),
             (ConfigSection::Model, self.llm == other.llm),
             (ConfigSection::Embeddings, self.embeddings == other.embeddings),
             (ConfigSection::Libraries, self.libraries == other.libraries),
@@ -147,6 +151,14 @@ impl PartialEq for Twilio {
                 == (&other.account_sid, &other.phone_number, &other.messaging_service_sid)
             && (credentials, api_url, public_url, pictures)
                 == (&other.credentials, &other.api_url, &other.public_url, &other.pictures)
+    }
+}
+
+impl PartialEq for Telegram {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { account: TelegramAccount { api_url, token: _, webhook_url }, token } = self;
+        is_same_secret(token, &other.token)
+            && (api_url, webhook_url) == (&other.account.api_url, &other.account.webhook_url)
     }
 }
 

@@ -20,6 +20,7 @@ mod source_tests;
 mod sources;
 #[cfg(test)]
 mod tests;
+mod texting;
 mod time_zone;
 pub mod variables;
 
@@ -37,7 +38,7 @@ use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::PhoneNumber;
-use crate::engine::{MetadataSource, ModelSkipping, PicturePolicy, SmsReactions};
+use crate::engine::{MetadataSource, ModelSkipping, SmsReactions};
 use crate::messaging::alert_targets::AlertTargets;
 use crate::recovery_delays::RecoveryDelays;
 use crate::telemetry::LogSettings;
@@ -53,6 +54,7 @@ pub use notes::{ConfigNotes, IneffectiveReason, IneffectiveSetting};
 pub use problems::{ConfigProblem, ConfigProblems};
 pub use setting_name::{SettingNameError, find_setting};
 pub use sources::{BoundSecret, ConfigSources, StoredValue, ValueSource};
+pub use texting::{Credentials, SmsGate, SmsGateCredentials, Telegram, Twilio};
 pub use variables::{AllowedValues, AllowedWord, DefaultValue, SettingGroup, VARIABLES, Variable};
 
 /// Returns the failpoint at which a crash test ends the program: `FAILPOINT=outbox.sent@2` is its second visit.
@@ -99,6 +101,7 @@ pub struct Config {
     /// Twilio account. Without one, only the other channels work.
     pub twilio: Option<Twilio>,
     pub smsgate: Option<SmsGate>,
+    pub telegram: Option<Telegram>,
     /// Language model. Without one, the keyword responder answers.
     pub llm: Option<Llm>,
     /// Embeddings model. Without one, memory uses full-text search only.
@@ -122,46 +125,6 @@ pub struct Console {
     pub bind: Option<SocketAddr>,
     /// Access rules of the console.
     pub rules: AccessRules,
-}
-
-#[derive(Debug, Clone)]
-pub struct Twilio {
-    pub account_sid: String,
-    /// Auth tokens that may sign webhooks, the primary one first. Never empty.
-    pub auth_tokens: Vec<SecretString>,
-    pub phone_number: PhoneNumber,
-    pub messaging_service_sid: Option<String>,
-    /// Credentials of Dialarr's own requests.
-    pub credentials: Credentials,
-    pub api_url: Url,
-    /// Base URL for signature checks and status callbacks.
-    pub public_url: Url,
-    pub pictures: PicturePolicy,
-}
-
-/// Phone with SMS Gateway for Android.
-#[derive(Debug, Clone)]
-pub struct SmsGate {
-    pub url: Url,
-    pub phone_number: PhoneNumber,
-    pub credentials: SmsGateCredentials,
-    /// SIM that sends and receives, in a phone with several.
-    pub sim: Option<u8>,
-    /// Key of the signatures of webhooks.
-    pub webhook_key: Option<SecretString>,
-}
-
-#[derive(Debug, Clone)]
-pub enum SmsGateCredentials {
-    Password(Credentials),
-    Token(SecretString),
-}
-
-#[derive(Debug, Clone)]
-pub struct Credentials {
-    /// Id of the API key or of the account.
-    pub user: String,
-    pub password: SecretString,
 }
 
 #[derive(Debug, Clone)]

@@ -53,6 +53,18 @@ impl<T> VariableValue<T> {
     }
 }
 
+impl VariableValue<Url> {
+    /// Returns the URL or the default. Returns `None` for an invalid value, which has been reported.
+    pub(super) fn or_default(self, default: &str) -> Option<Url> {
+        match self {
+            // The tests verify that the defaults parse.
+            Self::Missing => Url::parse(default).ok(),
+            Self::Invalid | Self::Unusable => None,
+            Self::Valid(url) => Some(url),
+        }
+    }
+}
+
 impl<'a> VariableReader<'a> {
     pub(super) fn new(sources: &'a ConfigSources) -> Self {
         Self { sources, problems: Vec::new() }
@@ -119,6 +131,20 @@ impl<'a> VariableReader<'a> {
             self.report_problem(variable, format!("needed {condition}"));
         }
         value.into_option()
+    }
+
+    /// Returns two values that are required together.
+    pub(super) fn require_both<A, B>(
+        &mut self,
+        (first, a): (Variable, VariableValue<A>),
+        (second, b): (Variable, VariableValue<B>),
+    ) -> Option<(A, B)> {
+        if a.is_missing() && b.is_missing() {
+            return None;
+        }
+        let a = self.require_value(first, a, &format!("with {}", second.name));
+        let b = self.require_value(second, b, &format!("with {}", first.name));
+        a.zip(b)
     }
 
     pub(super) fn read_text(&mut self, variable: Variable) -> VariableValue<String> {

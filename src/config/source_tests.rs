@@ -96,6 +96,7 @@ fn missing_secret_turns_its_connection_off_without_a_fallback() {
     assert!(check(TWILIO, "TWILIO_AUTH_TOKEN").twilio.is_none());
     let key = format!("{TWILIO}\nTWILIO_AUTH_TOKEN=token\nTWILIO_API_KEY_SID=SK1");
     assert!(check(&key, "TWILIO_API_KEY_SECRET").twilio.is_none());
+    assert!(check("", "TELEGRAM_BOT_TOKEN").telegram.is_none());
     assert!(check("", "NOTIFICATION_SECRET").notifications.secret.is_none());
     assert!(matches!(check("", "CONSOLE_PASSWORD").console.rules.sign_in, SignIn::Links));
     let model = "LLM_MODEL=m\nLLM_BASE_URL=https://llm.example/v1\nEMBEDDINGS_MODEL=e";
@@ -125,6 +126,20 @@ fn stored_secret_is_used_only_for_its_scheme_host_and_port() {
 }
 
 #[test]
+fn stored_bot_token_is_sent_to_no_other_server() {
+    let is_used = |url: &str| {
+        let origin = Some("https://api.telegram.org".to_owned());
+        let token = StoredValue::Secret(BoundSecret { value: "501:AAE-x_9".into(), origin });
+        let sources = sources(&format!("TELEGRAM_API_URL={url}"), "", [("TELEGRAM_BOT_TOKEN", token)]);
+        Config::from_sources(&sources).unwrap().telegram.is_some()
+    };
+    assert!(is_used("") && is_used("https://api.telegram.org:443/"));
+    for url in ["http://api.telegram.org", "https://api.telegram.org:8443", "https://telegram.example"] {
+        assert!(!is_used(url), "{url}");
+    }
+}
+
+#[test]
 fn each_secret_belongs_to_its_own_server() {
     let environment = "LLM_BASE_URL=https://llm.example/v1\nSONARR_4K_URL=http://sonarr4k:8989/sonarr";
     let sources = sources(environment, "", []);
@@ -144,6 +159,7 @@ fn each_secret_belongs_to_its_own_server() {
     SMSGATE_PASSWORD -
     SMSGATE_TOKEN -
     SMSGATE_WEBHOOK_KEY -
+    TELEGRAM_BOT_TOKEN https://api.telegram.org
     NOTIFICATION_SECRET -
     NTFY_URL -
     NTFY_TOKEN -
@@ -187,8 +203,13 @@ fn words_of_the_table_are_those_that_are_accepted() {
 
 #[test]
 fn every_variable_of_the_table_is_read() {
-    let code =
-        [include_str!("assemble.rs"), include_str!("bootstrap.rs"), include_str!("model_prices.rs")].concat();
+    let files = [
+        include_str!("assemble.rs"),
+        include_str!("bootstrap.rs"),
+        include_str!("model_prices.rs"),
+        include_str!("texting.rs"),
+    ];
+    let code = files.concat();
     for variable in VARIABLES {
         let is_used = |end: char| code.contains(&format!("variables::{}{end}", variable.name));
         assert!([')', ','].into_iter().any(is_used), "{}", variable.name);

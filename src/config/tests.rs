@@ -88,6 +88,36 @@ fn twilio_needs_a_number_a_public_url_and_an_admin() {
 }
 
 #[test]
+fn bot_needs_neither_an_admin_nor_a_public_url() {
+    let bot = valid_config("TELEGRAM_BOT_TOKEN=501:AAE-x_9").telegram.unwrap().account;
+    assert_eq!(bot.address().as_str(), "telegram:501");
+    assert_eq!((bot.api_url.as_str(), bot.webhook_url), ("https://api.telegram.org/", None));
+    assert!(valid_config("TELEGRAM_WEBHOOK=on\nTELEGRAM_API_URL=http://localhost:8081").telegram.is_none());
+}
+
+#[test]
+fn malformed_bot_token_is_reported_with_an_example() {
+    for token in ["501", "501:", "bot501:AAE", "501:A E", "@films_bot"] {
+        check(
+            &format!("TELEGRAM_BOT_TOKEN={token}"),
+            "TELEGRAM_BOT_TOKEN: not a bot token such as 123456:ABC-DEF1234ghIkl, as BotFather shows it, \
+             e.g. TELEGRAM_BOT_TOKEN=123456:ABC-DEF1234ghIkl",
+        );
+    }
+}
+
+#[test]
+fn webhook_of_a_bot_is_below_the_public_url() {
+    let webhook = "TELEGRAM_BOT_TOKEN=501:AAE-x_9\nTELEGRAM_WEBHOOK=on";
+    check(webhook, "PUBLIC_URL: needed with TELEGRAM_WEBHOOK=on, e.g. PUBLIC_URL=https://sms.example.org");
+    let url =
+        |lines: &str| valid_config(&format!("{webhook}\n{lines}")).telegram.unwrap().account.webhook_url;
+    let expected = "https://sms.example.org/dialarr/webhook/telegram";
+    assert_eq!(url("PUBLIC_URL=https://sms.example.org/dialarr/").as_deref(), Some(expected));
+    assert_eq!(url("PUBLIC_URL=https://sms.example.org/dialarr\nTELEGRAM_WEBHOOK=off"), None);
+}
+
+#[test]
 fn wrong_value_is_not_also_reported_as_missing() {
     check(
         &TWILIO.replace("https://", "ftp://"),
@@ -455,6 +485,7 @@ fn debug_output_shows_no_secret_and_no_whole_phone_number() {
         NTFY_URL=https://ntfy.sh/topicsecret
         OPERATOR_WEBHOOK_URL=https://example.org/hooksecret
         CONSOLE_PASSWORD=consolesecret
+        TELEGRAM_BOT_TOKEN=501:telegramsecret
         PHONE_WHITELIST=+15550100124,+15550100125"
     ));
     let shown = format!("{config:#?}");
@@ -468,6 +499,7 @@ fn debug_output_shows_no_secret_and_no_whole_phone_number() {
         "topicsecret",
         "hooksecret",
         "consolesecret",
+        "telegramsecret",
         "5550100",
     ];
     let leaked: Vec<&str> = secrets.into_iter().filter(|secret| shown.contains(secret)).collect();

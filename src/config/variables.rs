@@ -5,6 +5,8 @@ use DefaultValue::{Described, Missing, Value};
 
 /// Default of `TWILIO_API_URL`.
 pub(super) const DEFAULT_TWILIO_API_URL: &str = "https://api.twilio.com";
+/// Default of `TELEGRAM_API_URL`.
+pub(super) const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
 /// Default of `LLM_BASE_URL`.
 pub(super) const DEFAULT_LLM_BASE_URL: &str = "https://api.openai.com/v1";
 /// API of Pushover.
@@ -277,7 +279,7 @@ variables! {
     }
     Texting {
         PUBLIC_URL = "https://sms.example.org", PLAIN, Missing,
-            "Public URL", "Base URL at which Twilio calls Dialarr, without /webhook.";
+            "Public URL", "Base URL at which Twilio, or Telegram with its webhook on, calls Dialarr, without /webhook.";
         TRUSTED_PROXIES = "127.0.0.1,172.16.0.0/12", PLAIN_AT_START, Missing,
             "Trusted proxies", "Addresses or networks of the proxies and tunnels in front of the webhooks, separated by commas.";
         TWILIO_ACCOUNT_SID = "AC0123456789abcdef0123456789abcdef", PLAIN, Missing,
@@ -311,6 +313,13 @@ variables! {
             "SIM of the phone", "SIM that sends and receives, counted from 1, in a phone with several.";
         SMSGATE_WEBHOOK_KEY = "a-long-random-word", UNBOUND_SECRET, Missing,
             "Signing key of the phone", "Key with which the app signs its webhooks, if it calls Dialarr.";
+        TELEGRAM_BOT_TOKEN = "123456:ABC-DEF1234ghIkl", secret_of(&["TELEGRAM_API_URL"], Some(DEFAULT_TELEGRAM_API_URL)), Missing,
+            "Token of the bot", "Token of a Telegram bot, as BotFather shows it.";
+        TELEGRAM_WEBHOOK = "on", PLAIN, Value("off"),
+            "Webhook of the bot", "Whether Telegram calls Dialarr at the public URL, which is not needed otherwise.",
+            OneOf(&[("off", "Dialarr asks Telegram for messages"), ("on", "Telegram calls the public URL")]);
+        TELEGRAM_API_URL = "https://api.telegram.org", PLAIN, Value("https://api.telegram.org"),
+            "Telegram API URL", "Base URL of Telegram's Bot API, which only tests and proxies change.";
     }
     Notifications {
         NOTIFICATION_SECRET = "0123456789abcdef", UNBOUND_SECRET, Missing,

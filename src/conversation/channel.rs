@@ -82,6 +82,8 @@ pub enum DeliveryKnowledge {
     Reported,
     /// The channel is asked for it, and a message can be looked up by its id.
     Polled,
+    /// Acceptance is all that is ever known, and a message cannot be looked up.
+    AcceptedOnly,
     /// The message is shown at once.
     Shown,
 }
@@ -106,19 +108,33 @@ pub struct ReceivingWays {
     pub repeat_seconds: Option<i64>,
 }
 
+/// Form in which a reaction to a message of the user is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReactionSupport {
+    /// Nothing can show it except a separate message with the emoji.
+    AsMessage,
+    /// The channel shows the stored reaction beside the message, and the emoji as an answer.
+    Shown,
+    /// The channel is asked to place it on the message.
+    Placed,
+}
+
 /// Content that a channel transports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContentSupport {
     pub pictures: bool,
-    /// A reaction is shown at its message. Otherwise it would be a separate message.
-    pub reactions: bool,
+    pub reactions: ReactionSupport,
     /// The other party sees that an answer is being written.
     pub typing: bool,
     /// A message can refer to an earlier one.
     pub replies: bool,
+    /// A message can have buttons that answer it.
+    pub buttons: bool,
     pub alphabet: Alphabet,
-    /// Maximum length of a message in characters.
+    /// Maximum length of a message in UTF-16 units.
     pub max_length: usize,
+    /// Length of the pages into which a longer answer is split, in UTF-16 units.
+    pub page_length: usize,
 }
 
 /// Alphabet in which a text takes the least room.
@@ -166,6 +182,14 @@ impl Channel {
     /// Returns whether a prompt opens when it was sent, and not when it was accepted.
     pub fn opens_prompts_when_sent(self) -> bool {
         self.0.prompt_opening == PromptOpening::Sent
+    }
+
+    /// Returns whether an accepted message can be looked up later.
+    pub fn keeps_records(self) -> bool {
+        match self.0.delivery {
+            DeliveryKnowledge::Reported | DeliveryKnowledge::Polled => true,
+            DeliveryKnowledge::AcceptedOnly | DeliveryKnowledge::Shown => false,
+        }
     }
 
     /// Returns whether the carrier charges for messages on the channel.

@@ -2,9 +2,11 @@
 
 use super::channel::{
     AddressForm, AddressPrefix, Alphabet, Channel, ChannelProfile, ContentSupport, DeliveryKnowledge,
-    MessageCost, OptOutPolicy, PromptOpening, ReceivingWays, SenderKind, UserNames,
+    MessageCost, OptOutPolicy, PromptOpening, ReactionSupport, ReceivingWays, SenderKind, UserNames,
 };
 
+/// Length of a page in texts, which is two or three segments.
+pub const SMS_PAGE_LENGTH: usize = 320;
 /// Our address in the console.
 pub(super) const CONSOLE_ADDRESS: &str = "console";
 /// Our address in the terminal.
@@ -29,11 +31,13 @@ pub const TWILIO: Channel = Channel::from_profile(&ChannelProfile {
     receiving: ReceivingWays { webhook: true, polling: true, repeat_seconds: None },
     content: ContentSupport {
         pictures: true,
-        reactions: false,
+        reactions: ReactionSupport::AsMessage,
         typing: false,
         replies: false,
+        buttons: false,
         alphabet: Alphabet::Gsm7,
         max_length: 1600,
+        page_length: SMS_PAGE_LENGTH,
     },
     cost: MessageCost::PerSegment,
 });
@@ -57,11 +61,42 @@ pub const SMSGATE: Channel = Channel::from_profile(&ChannelProfile {
     receiving: ReceivingWays { webhook: true, polling: true, repeat_seconds: Some(10) },
     content: ContentSupport {
         pictures: false,
-        reactions: false,
+        reactions: ReactionSupport::AsMessage,
         typing: false,
         replies: false,
+        buttons: false,
         alphabet: Alphabet::Gsm7,
         max_length: 1600,
+        page_length: SMS_PAGE_LENGTH,
+    },
+    cost: MessageCost::Free,
+});
+
+/// Prefix of the addresses of bots and people at Telegram.
+pub const TELEGRAM_PREFIX: &str = "telegram:";
+
+/// Private chats with a bot at Telegram.
+pub const TELEGRAM: Channel = Channel::from_profile(&ChannelProfile {
+    word: "telegram",
+    account_slot: "telegram",
+    metric_label: "telegram",
+    written: "on Telegram",
+    addresses: AddressForm::Prefixed(&[AddressPrefix { prefix: TELEGRAM_PREFIX, messenger: "telegram" }]),
+    user_names: UserNames::Accounts,
+    senders: SenderKind::Anyone,
+    opt_out: OptOutPolicy::Ours,
+    delivery: DeliveryKnowledge::AcceptedOnly,
+    prompt_opening: PromptOpening::Accepted,
+    receiving: ReceivingWays { webhook: true, polling: true, repeat_seconds: None },
+    content: ContentSupport {
+        pictures: true,
+        reactions: ReactionSupport::Placed,
+        typing: true,
+        replies: true,
+        buttons: true,
+        alphabet: Alphabet::Unicode,
+        max_length: 4096,
+        page_length: 4096,
     },
     cost: MessageCost::Free,
 });
@@ -103,15 +138,17 @@ pub const TERMINAL: Channel = Channel::from_profile(&ChannelProfile {
 /// Content of the channels that show messages on the operator's machine. Texts are the same as by phone.
 const SHOWN_CONTENT: ContentSupport = ContentSupport {
     pictures: true,
-    reactions: true,
+    reactions: ReactionSupport::Shown,
     typing: false,
     replies: false,
+    buttons: false,
     alphabet: Alphabet::Gsm7,
     max_length: 1600,
+    page_length: SMS_PAGE_LENGTH,
 };
 
 /// All channels.
-pub const CHANNELS: [Channel; 4] = [TWILIO, SMSGATE, CONSOLE, TERMINAL];
+pub const CHANNELS: [Channel; 5] = [TWILIO, SMSGATE, TELEGRAM, CONSOLE, TERMINAL];
 
 /// Returns the channel of a stored word; `None` if no channel has it.
 pub fn find_channel(word: &str) -> Option<Channel> {
@@ -163,7 +200,7 @@ pub fn is_messenger(name: &str) -> bool {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{CHANNELS, CONSOLE, SMSGATE, TERMINAL, TWILIO, find_channel, split_prefix};
+    use super::{CHANNELS, CONSOLE, SMSGATE, TELEGRAM, TERMINAL, TWILIO, find_channel, split_prefix};
 
     #[test]
     fn each_channel_is_found_by_its_own_word() {
@@ -180,6 +217,7 @@ mod tests {
         assert_eq!(split_prefix("+15550100001"), (TWILIO, ""));
         assert_eq!(split_prefix("whatsapp:+15550100001"), (TWILIO, "whatsapp:"));
         assert_eq!(split_prefix("smsgate:+15550100001"), (SMSGATE, "smsgate:"));
+        assert_eq!(split_prefix("telegram:501"), (TELEGRAM, "telegram:"));
         assert_eq!(split_prefix("pigeon:+15550100001"), (TWILIO, ""));
         assert_eq!(split_prefix("NETFLIX"), (TWILIO, ""));
         assert_eq!(split_prefix("console"), (CONSOLE, ""));

@@ -7,7 +7,6 @@ use http::Request;
 use http::header::DATE;
 use jiff::fmt::rfc2822::DateTimeParser;
 use jiff::{SignedDuration, Timestamp};
-use url::Url;
 
 use super::Finding;
 use crate::clock::Clock;
@@ -17,11 +16,12 @@ use crate::http::HttpClient;
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_DIFFERENCE: SignedDuration = SignedDuration::from_secs(30);
 
-/// Compares the local clock with Twilio's, or else with that of the model's server.
+/// Compares the local clock with Twilio's, or else with that of the model's server or of Telegram.
 pub(super) async fn check_clock(config: &Config, http: &HttpClient) -> Option<Finding> {
-    let twilio = config.twilio.as_ref().map(|twilio| (&twilio.api_url, "Twilio"));
-    let model = config.llm.as_ref().map(|llm| (&llm.base_url, "the model's server"));
-    let (url, server) = twilio.or(model)?;
+    let twilio = config.twilio.as_ref().map(|twilio| (twilio.api_url.as_str(), "Twilio"));
+    let model = config.llm.as_ref().map(|llm| (llm.base_url.as_str(), "the model's server"));
+    let telegram = config.telegram.as_ref().map(|bot| (bot.account.api_url.as_str(), "Telegram"));
+    let (url, server) = twilio.or(model).or(telegram)?;
     Some(match fetch_server_time(url, http).await {
         Some(server_time) => clock_finding(Clock::System.now().duration_since(server_time), server),
         None => Finding::warning(
@@ -32,8 +32,8 @@ pub(super) async fn check_clock(config: &Config, http: &HttpClient) -> Option<Fi
 }
 
 /// Returns the time that a server reports. The rest of the response does not matter.
-async fn fetch_server_time(url: &Url, http: &HttpClient) -> Option<Timestamp> {
-    let request = Request::get(url.as_str()).body(Bytes::new()).ok()?;
+async fn fetch_server_time(url: &str, http: &HttpClient) -> Option<Timestamp> {
+    let request = Request::get(url).body(Bytes::new()).ok()?;
     let response = http.send(request, TIMEOUT).await.ok()?;
     let date = response.headers().get(DATE)?.to_str().ok()?;
     DateTimeParser::new().parse_timestamp(date).ok()

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, OnceCell, Semaphore};
 
 use super::library::WebhookCheck;
 use super::operator::operator_finding;
 use super::phone::PublicAddress;
-use super::{Finding, LongRequest, alerts, clock, embeddings, library, model, own_phone, phone};
+use super::{Finding, LongRequest, alerts, clock, embeddings, library, model, own_phone, phone, telegram};
 use crate::clock::Clock;
 use crate::config::{self, Config, SettingGroup};
 use crate::engine::ModelCaller;
@@ -18,13 +18,17 @@ use crate::llm::embeddings::Embedder;
 use crate::messaging::ChannelPort;
 use crate::messaging::alert_sender::AlertSender;
 use crate::messaging::smsgate::SmsGate;
+use crate::messaging::telegram::{Telegram, TelegramAccount};
 use crate::messaging::twilio::Twilio;
 use crate::setup::arr_instance::ConfiguredInstance;
+use crate::setup::bot_name::BotName;
 use crate::setup::connect::WebhookTarget;
 use crate::store::queue::alerts::AlertTarget;
 
 /// Time limit of a test.
 const TEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time for which a page waits for the name of the bot.
+const NAME_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Connection to another service, or part of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub(crate) enum ConnectionKind {
     Phone,
     /// Phone with SMS Gateway for Android.
     OwnPhone,
+    /// Bot at Telegram.
+    Telegram,
     /// Public address of the webhooks.
     Webhook,
     Database,
@@ -55,6 +61,7 @@ impl ConnectionKind {
             Self::Embeddings => "embeddings",
             Self::Phone => "phone",
             Self::OwnPhone => "own-phone",
+            Self::Telegram => "telegram",
             Self::Webhook => "webhook",
             Self::Database => "database",
             Self::Disk => "disk",
@@ -72,6 +79,7 @@ impl ConnectionKind {
             Self::Embeddings => "Embeddings",
             Self::Phone => "Twilio",
             Self::OwnPhone => "Own phone",
+            Self::Telegram => "Telegram",
             Self::Webhook => "Public address",
             Self::Database => "Database",
             Self::Disk => "Disk",
@@ -87,7 +95,7 @@ impl ConnectionKind {
         match self {
             Self::Library(..) => Some(SettingGroup::Library),
             Self::Model | Self::Embeddings => Some(SettingGroup::Model),
-            Self::Phone | Self::OwnPhone => Some(SettingGroup::Texting),
+            Self::Phone | Self::OwnPhone | Self::Telegram => Some(SettingGroup::Texting),
             Self::Alerts(_) => Some(SettingGroup::Notifications),
             Self::Webhook | Self::Clock | Self::Database | Self::Disk => None,
         }
@@ -119,6 +127,7 @@ struct Tester {
     parts: TestedParts,
     /// Permit for the one test that may run at a time.
     test_permit: Semaphore,
+    bot_name: OnceCell<BotName>,
 }
 
 /// Connections that are tested.
@@ -137,6 +146,8 @@ pub(crate) struct TestedParts {
     pub(crate) twilio: Option<Arc<Twilio>>,
     /// Client of the configured phone.
     pub(crate) smsgate: Option<Arc<SmsGate>>,
+    /// Client of the configured bot.
+    pub(crate) telegram: Option<Arc<Telegram>>,
     /// Caller of the models, which remembers whether their server worked.
     pub(crate) models: Arc<ModelCaller>,
     /// Signal that a test has ended, or that a server was changed.
@@ -150,11 +161,16 @@ impl TestedParts {
     pub(super) fn twilio_account(&self) -> Option<(&config::Twilio, &Twilio)> {
         Some((self.config.as_deref()?.twilio.as_ref()?, self.twilio.as_deref()?))
     }
+
+    /// Returns the configured bot and its client.
+    pub(super) fn telegram_bot(&self) -> Option<(&TelegramAccount, &Telegram)> {
+        Some((&self.config.as_deref()?.telegram.as_ref()?.account, self.telegram.as_deref()?))
+    }
 }
 
 impl ConnectionTester {
     pub(crate) fn new(parts: TestedParts) -> Self {
-        Self(Arc::new(Tester { parts, test_permit: Semaphore::new(1) }))
+        Self(Arc::new(Tester { parts, test_permit: Semaphore::new(1), bot_name: OnceCell::new() }))
     }
 
     pub(super) fn parts(&self) -> &TestedParts {
@@ -184,7 +200,8 @@ impl ConnectionTester {
         };
         let targets = self.0.parts.alerts.iter().flat_map(AlertSender::targets).map(ConnectionKind::Alerts);
         let own_phone = self.0.parts.smsgate.iter().map(|_| ConnectionKind::OwnPhone);
-        libraries.chain(others).chain(own_phone).chain(targets).collect()
+        let bot = self.0.parts.telegram.iter().map(|_| ConnectionKind::Telegram);
+        libraries.chain(others).chain(own_phone).chain(bot).chain(targets).collect()
     }
 
     /// Tests the connections of a group of settings briefly and concurrently, with one finding for each. The group about
@@ -266,21 +283,45 @@ impl ConnectionTester {
                 _,
             ) => Vec::new(),
             (ConnectionKind::Model, _) => self.check_running_model(config, &network, extent).await,
-            (ConnectionKind::Phone, _) => match (self.0.parts.twilio_account(), extent) {
-                (None, _) if self.0.parts.smsgate.is_some() => Vec::new(),
-                (None, _) => vec![phone::no_account_finding()],
-                (Some((account, client)), TestExtent::Complete) => {
-                    phone::check_account(account, client).await
-                }
-                (Some((account, client)), TestExtent::Brief) => phone::check_number(account, client).await,
-            },
+            (ConnectionKind::Phone, _) => self.check_account(extent).await,
             (ConnectionKind::OwnPhone, _) => match &self.0.parts.smsgate {
                 Some(phone) => own_phone::check_own_phone(phone).await,
                 None => Vec::new(),
             },
+            (ConnectionKind::Telegram, _) => self.check_bot(extent).await,
             (ConnectionKind::Webhook, _) => phone::check_own_webhook(config, &http).await,
             (ConnectionKind::Clock, _) => clock::check_clock(config, &http).await.into_iter().collect(),
         }
+    }
+
+    /// Tests the Twilio account, which is missed only if people cannot text in another way.
+    async fn check_account(&self, extent: TestExtent) -> Vec<Finding> {
+        let parts = &self.0.parts;
+        match (parts.twilio_account(), extent) {
+            (None, _) if parts.smsgate.is_some() || parts.telegram.is_some() => Vec::new(),
+            (None, _) => vec![phone::no_account_finding()],
+            (Some((account, client)), TestExtent::Complete) => phone::check_account(account, client).await,
+            (Some((account, client)), TestExtent::Brief) => phone::check_number(account, client).await,
+        }
+    }
+
+    async fn check_bot(&self, extent: TestExtent) -> Vec<Finding> {
+        match (self.0.parts.telegram_bot(), extent) {
+            (None, _) => Vec::new(),
+            (Some((account, bot)), TestExtent::Complete) => telegram::check_bot(account, bot).await,
+            (Some((account, bot)), TestExtent::Brief) => telegram::check_token(account, bot).await,
+        }
+    }
+
+    /// Returns the name of the configured bot, which is fetched once. Returns `None` without a bot, or if Telegram does
+    /// not respond.
+    pub(crate) async fn bot_name(&self) -> Option<BotName> {
+        let (_, bot) = self.0.parts.telegram_bot()?;
+        let fetch = self.0.bot_name.get_or_try_init(async || {
+            let state = tokio::time::timeout(NAME_TIMEOUT, bot.api().fetch_bot_state()).await;
+            BotName::parse(&state.map_err(drop)?.map_err(drop)?.username).ok_or(())
+        });
+        fetch.await.ok().cloned()
     }
 
     /// Tests the model, and records the outcome as the state of its server.

@@ -15,6 +15,7 @@ pub mod phone;
 mod quick_checks;
 mod secrets;
 pub(crate) mod service;
+mod telegram;
 
 use anyhow::Context;
 use futures_util::future::join_all;
@@ -23,7 +24,7 @@ use crate::config::Config;
 use crate::http::{HttpClient, build_network_client};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::messaging::alert_sender::AlertSender;
-use crate::outbound_clients::{build_embedder, build_smsgate};
+use crate::outbound_clients::{build_embedder, build_smsgate, build_telegram};
 use crate::setup::arr_instance::configured_instances;
 use crate::setup::connect::WebhookTarget;
 use library::WebhookCheck;
@@ -133,14 +134,12 @@ pub(crate) async fn run_checks(config: &Config, long_request: LongRequest) -> an
     Ok(findings)
 }
 
-/// Checks the ways by which people text: a Twilio account, a phone, or both.
+/// Checks the ways by which people text: a Twilio account, a phone and a bot, as far as they are configured.
 async fn check_phones(config: &Config, http: &HttpClient) -> Vec<Finding> {
     let own_phone = config.smsgate.as_ref().map(|phone| build_smsgate(phone, http));
     let account = async {
-        match (&config.twilio, &own_phone) {
-            (None, Some(_)) => Vec::new(),
-            (Some(_), _) | (None, None) => phone::check_phone(config, http).await,
-        }
+        let is_left_out = config.twilio.is_none() && (own_phone.is_some() || config.telegram.is_some());
+        if is_left_out { Vec::new() } else { phone::check_phone(config, http).await }
     };
     let own = async {
         match &own_phone {
@@ -148,8 +147,14 @@ async fn check_phones(config: &Config, http: &HttpClient) -> Vec<Finding> {
             None => Vec::new(),
         }
     };
-    let (account, own) = tokio::join!(account, own);
-    account.into_iter().chain(own).collect()
+    let bot = async {
+        match &config.telegram {
+            Some(bot) => telegram::check_bot(&bot.account, &build_telegram(bot, http)).await,
+            None => Vec::new(),
+        }
+    };
+    let (account, own, bot) = tokio::join!(account, own, bot);
+    account.into_iter().chain(own).chain(bot).collect()
 }
 
 /// Formats a size for people.

@@ -16,7 +16,7 @@ pub(super) fn operator_finding(config: &Config, now: Timestamp) -> Finding {
         }
         None => Finding::warning(
             format!("you: no number is set, and it is {time} in {zone}"),
-            "enter your number, so that you can approve other people by text",
+            "enter your number, or get a code on the page Users, so that you can approve other people",
         ),
     }
 }

@@ -137,7 +137,7 @@ pub(super) async fn check_number(twilio: &config::Twilio, client: &Twilio) -> Ve
 pub(super) fn no_account_finding() -> Finding {
     Finding::warning(
         "Twilio: no account is configured, so texting is off",
-        "set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER; dialarr chat works with ADMIN_PHONE alone",
+        "set the TWILIO_ or SMSGATE_ values, or TELEGRAM_BOT_TOKEN; dialarr chat works with ADMIN_PHONE alone",
     )
 }
 

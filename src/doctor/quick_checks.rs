@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 
 use super::connection_test::{ConnectionKind, ConnectionTester};
 use super::library::WebhookCheck;
-use super::{Finding, FindingGrade, configuration, library, model, own_phone, phone};
+use super::{Finding, FindingGrade, configuration, library, model, own_phone, phone, telegram};
 use crate::messaging::ChannelPort;
 use crate::setup::arr_instance::ConfiguredInstance;
 
@@ -51,10 +51,13 @@ impl ConnectionTester {
             (ConnectionKind::Model, model),
         ];
         let own_phone = own_phone.map(|finding| (ConnectionKind::OwnPhone, Some(finding)));
-        libraries.into_iter().chain(missing).chain(others).chain(own_phone).collect()
+        let bot = parts.telegram.as_ref();
+        let bot = bot.map(|bot| telegram::last_request_finding(bot.last_outcome()));
+        let bot = bot.map(|finding| (ConnectionKind::Telegram, Some(finding)));
+        libraries.into_iter().chain(missing).chain(others).chain(own_phone).chain(bot).collect()
     }
 
-    /// Finds the failures of Sonarr, Radarr and Twilio that doctor reports, with several requests each.
+    /// Finds the failures of Sonarr, Radarr, Twilio and Telegram that doctor reports, with several requests each.
     pub(crate) async fn find_failures(&self) -> Vec<(ConnectionKind, Finding)> {
         let parts = self.parts();
         let libraries = join_all(parts.instances.iter().map(|instance| async {
@@ -69,8 +72,14 @@ impl ConnectionTester {
             let check = phone::check_account(twilio, client);
             tokio::time::timeout(THOROUGH_TIMEOUT, check).await.unwrap_or_default()
         };
-        let (libraries, account) = tokio::join!(libraries, account);
-        let findings = libraries.into_iter().chain([(ConnectionKind::Phone, account)]);
+        let bot = async {
+            let Some((account, bot)) = parts.telegram_bot() else { return Vec::new() };
+            let check = telegram::check_bot(account, bot);
+            tokio::time::timeout(THOROUGH_TIMEOUT, check).await.unwrap_or_default()
+        };
+        let (libraries, account, bot) = tokio::join!(libraries, account, bot);
+        let carriers = [(ConnectionKind::Phone, account), (ConnectionKind::Telegram, bot)];
+        let findings = libraries.into_iter().chain(carriers);
         let first_failure = |(kind, findings): (ConnectionKind, Vec<Finding>)| {
             let failure = findings.into_iter().find(|finding| finding.grade == FindingGrade::Failure)?;
             Some((kind, failure))
@@ -82,7 +91,7 @@ impl ConnectionTester {
     pub(crate) fn setup_findings(&self) -> Vec<Finding> {
         let parts = self.parts();
         let library = parts.instances.is_empty().then(library::no_instance_finding);
-        let has_no_channel = parts.carrier.is_none() && parts.smsgate.is_none();
+        let has_no_channel = parts.carrier.is_none() && parts.smsgate.is_none() && parts.telegram.is_none();
         let carrier = has_no_channel.then(phone::no_account_finding);
         let config = parts.config.iter().flat_map(|config| {
             configuration::unusable_secret_findings(config).chain(phone::private_address_finding(config))

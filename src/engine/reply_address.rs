@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use crate::conversation::channel::{Alphabet, ContentSupport};
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::senders::Senders;
 use crate::conversation::text::message_format::{self, EmojiPolicy, MessagePage};
@@ -94,11 +95,14 @@ impl ReplyAddress {
     /// Returns the formatted answer, and its first page with the remainder for MORE. The page is never empty, because
     /// carriers reject empty messages.
     pub(super) fn first_page(&self, answer: &str) -> (String, MessagePage) {
-        let format =
-            |emoji| Some(message_format::format_for_sms(answer, emoji)).filter(|text| !text.is_empty());
+        let ContentSupport { max_length, page_length, .. } = self.from.channel().profile().content;
+        let format = |emoji| {
+            Some(message_format::format_for_sending(answer, emoji, max_length))
+                .filter(|text| !text.is_empty())
+        };
         let full_text = format(self.emoji).or_else(|| format(EmojiPolicy::Keep));
         let full_text = full_text.unwrap_or_else(|| FallbackReply::NothingFound.text().to_owned());
-        let page = message_format::split_first_page(&full_text);
+        let page = message_format::split_first_page(&full_text, page_length);
         (full_text, page)
     }
 
@@ -158,6 +162,11 @@ impl ReplyAddress {
         self.from.clone()
     }
 
+    /// Returns the address to which the messages are sent.
+    pub(super) fn recipient(&self) -> Address {
+        self.to.clone()
+    }
+
     /// Returns the user's address; `None` if messages are only shown.
     pub(super) fn user_address(&self) -> Option<UserAddress> {
         self.address.as_ref().map(|(_, address)| address.clone())
@@ -178,8 +187,25 @@ impl ReplyAddress {
         NewOutboundMessage { media: Some(url.to_owned()), ..self.notification_message(key, caption) }
     }
 
+    /// Creates a reaction to a message, for a channel that places reactions. `key` is an idempotency key.
+    pub(super) fn reaction_message(
+        &self,
+        key: &str,
+        target: &InboundEvent,
+        emoji: &str,
+    ) -> NewOutboundMessage {
+        NewOutboundMessage {
+            key: key.to_owned(),
+            reacts_to: Some(target.external_id.clone()),
+            ..self.outbound_message("", OutboundKind::Reply, emoji.to_owned())
+        }
+    }
+
     fn outbound_message(&self, key_suffix: &str, kind: OutboundKind, body: String) -> NewOutboundMessage {
-        let body = spell_in_fewer_segments(body);
+        let body = match self.from.channel().profile().content.alphabet {
+            Alphabet::Gsm7 => spell_in_fewer_segments(body),
+            Alphabet::Unicode => body,
+        };
         let segments = u32::try_from(SegmentCount::from_text(&body).count).unwrap_or(u32::MAX);
         NewOutboundMessage {
             key: format!("{}:{key_suffix}", self.source),
@@ -191,6 +217,7 @@ impl ReplyAddress {
             from: self.from.clone(),
             body,
             media: None,
+            reacts_to: None,
             segments,
         }
     }

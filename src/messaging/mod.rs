@@ -4,13 +4,16 @@ pub mod alert_sender;
 pub mod alert_targets;
 pub mod channel_ports;
 pub mod console;
+mod message_assembly;
 pub mod outbox_relay;
 mod receiving;
 pub mod segments;
 pub mod smsgate;
+pub mod telegram;
 pub mod terminal;
 pub mod twilio;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,6 +22,8 @@ use jiff::Timestamp;
 
 use crate::conversation::channel::Channel;
 use crate::conversation::retry_policy::FailureClass;
+use crate::conversation::routing::button_press::ButtonChoice;
+use crate::conversation::routing::inbound_message::ReceivedMessage;
 use crate::conversation::routing::verification::MessageFields;
 use crate::conversation::transcript::{Address, OutboxId};
 use crate::store::queue::callbacks::CallbackToken;
@@ -26,6 +31,9 @@ pub use receiving::{
     InboundPage, Poll, PollDelay, UnfinishedMessage, WebhookContent, WebhookKind, WebhookRefusal,
     WebhookRequest,
 };
+
+/// Time limit of a poll that does not wait for a message.
+const POLL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Port of a channel: sends messages, looks them up, and receives messages. A channel implements what its profile
 /// declares.
@@ -71,9 +79,23 @@ pub trait ChannelPort: Send + Sync {
     }
 
     /// Returns the media type and the body of the response to an accepted message.
-    fn acknowledgement(&self) -> Option<(&'static str, &'static str)> {
+    fn acknowledgement(&self, _message: &ReceivedMessage) -> Option<(&'static str, Cow<'static, str>)> {
         None
     }
+
+    /// Returns the time limit of one poll. A list may answer only once it has a message.
+    fn poll_timeout(&self) -> Duration {
+        POLL_TIMEOUT
+    }
+
+    /// Returns the beginning of a link that opens a chat with us, to which a payload is appended; `None` if the channel
+    /// has no such links. The payload arrives as a text, in which hyphens are spaces.
+    fn start_link(&self) -> Option<String> {
+        None
+    }
+
+    /// Shows that an answer is being written, for a few seconds or until it arrives.
+    async fn show_typing(&self, _to: &Address) {}
 
     /// Records that a request was abandoned because it took too long.
     fn record_timeout(&self) {}
@@ -103,6 +125,10 @@ pub struct OutboundMessage {
     pub from: Address,
     pub body: String,
     pub media: Vec<String>,
+    /// Channel's id of the received message that the message is a reaction to. The body is the emoji.
+    pub reacts_to: Option<String>,
+    /// Buttons that answer the message, if the channel has buttons.
+    pub buttons: Vec<ButtonChoice>,
     /// Period in which the channel may still send the message.
     pub valid_for: Duration,
     /// Random token with which status callbacks refer to the row.

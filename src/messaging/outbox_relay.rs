@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::channel_ports::ChannelPorts;
-use super::{CarrierReceipt, ChannelPort, LookupError, OutboundMessage, SendError};
+use super::{CarrierReceipt, ChannelPort, LookupError, OutboundMessage, SendError, message_assembly};
 use crate::clock::Clock;
 use crate::conversation::retry_policy::BackoffPolicy;
 use crate::conversation::routing::senders::Senders;
@@ -25,8 +25,6 @@ use crate::store::queue::outbox::{self, AcceptedMessage, DueMessage, OutboundKin
 use crate::store::queue::outbox_schedule::{self, OutboxSchedule, OutboxTask};
 use crate::store::queue::{queued_claim, suppression};
 
-/// Period in which a channel may still send a message that is no prompt.
-const MESSAGE_VALIDITY: Duration = Duration::from_secs(3600);
 /// Maximum number of messages that are sent concurrently.
 const MAX_CONCURRENT_SENDS: usize = 16;
 /// Backoff between attempts for a message that was certainly not accepted.
@@ -341,6 +339,13 @@ impl OutboxRelay {
         let Some(unresolved) = self.parts.db.read(load).await? else {
             return Ok(());
         };
+        if !unresolved.due.from.channel().keeps_records() {
+            let now = self.parts.clock.now();
+            let resolve = move |conn: &mut _| lookups::resolve_unrecorded_message(conn, id, now);
+            let outcome = self.parts.db.write(resolve).await?;
+            tracing::warn!(outbox = %id, ?outcome, "message may have arrived, and cannot be looked up");
+            return Ok(());
+        }
         let lookups_before = unresolved.unsuccessful_lookups;
         match self.find_in_carrier_list(&unresolved).await {
             Ok(Some(receipt)) => self.record_attempt(&unresolved.due, Ok(receipt)).await,
@@ -394,7 +399,8 @@ impl OutboxRelay {
             let reason = "no account is configured".to_owned();
             return Err(SendError::Later { retry_after: Some(SEND_BACKOFF.max_pause), reason });
         };
-        let outcome = channel.send(&self.outbound_message(due)).await;
+        let buttons = message_assembly::load_buttons(&self.parts.db, due).await;
+        let outcome = channel.send(&OutboundMessage { buttons, ..self.outbound_message(due) }).await;
         let current_account = self.channel_for(&due.from).and_then(|channel| channel.account_identity());
         match outcome {
             // The list of another account cannot show the delivery status.
@@ -429,14 +435,7 @@ impl OutboxRelay {
     }
 
     fn outbound_message(&self, due: &DueMessage) -> OutboundMessage {
-        let DueMessage { id, kind, attempt, to, from, body, media, token } = due.clone();
-        let confirm_for = self.parts.settings.current().acceptance_policy.confirm_for;
-        let valid_for = match kind {
-            OutboundKind::ConfirmPrompt => Duration::try_from(confirm_for).unwrap_or(MESSAGE_VALIDITY),
-            OutboundKind::Reply | OutboundKind::Notice => MESSAGE_VALIDITY,
-        };
-        let media = media.into_iter().collect();
-        OutboundMessage { id, attempt, to, from, body, media, valid_for, callback_token: token }
+        message_assembly::assemble_message(due, self.parts.settings.current().acceptance_policy.confirm_for)
     }
 
     async fn try_record_attempt(

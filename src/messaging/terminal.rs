@@ -61,6 +61,8 @@ mod tests {
             from: Address::new("+15550100000"),
             body: "Added Dune.\nReply MORE".into(),
             media: vec!["https://sms.example/poster.jpg".into()],
+            reacts_to: None,
+            buttons: Vec::new(),
             valid_for: Duration::from_secs(3600),
             callback_token: CallbackToken::from_stored("0123"),
         };

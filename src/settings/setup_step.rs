@@ -61,7 +61,7 @@ impl SetupStep {
                 "texting",
                 "Texting",
                 TextingWay::Twilio.variables(),
-                &[variables::TWILIO_PHONE_NUMBER, variables::SMSGATE_PHONE_NUMBER],
+                TextingWay::DECIDING,
                 Some(SettingGroup::Texting),
             ),
             Self::Webhooks => step(

@@ -11,16 +11,25 @@ pub enum TextingWay {
     Twilio,
     /// Phone of the household with SMS Gateway for Android.
     Phone,
+    /// Bot at Telegram.
+    Telegram,
 }
 
 impl TextingWay {
-    pub const ALL: [Self; 2] = [Self::Twilio, Self::Phone];
+    pub const ALL: [Self; 3] = [Self::Twilio, Self::Phone, Self::Telegram];
+    /// Settings of which one has a value if a way is configured.
+    pub const DECIDING: &[Variable] = &[
+        Self::Twilio.deciding_variable(),
+        Self::Phone.deciding_variable(),
+        Self::Telegram.deciding_variable(),
+    ];
 
     /// Returns the word that names the way in URLs and forms.
     pub fn id(self) -> &'static str {
         match self {
             Self::Twilio => "twilio",
             Self::Phone => "phone",
+            Self::Telegram => "telegram",
         }
     }
 
@@ -28,6 +37,7 @@ impl TextingWay {
         match self {
             Self::Twilio => "A number at Twilio",
             Self::Phone => "Your own phone",
+            Self::Telegram => "A Telegram bot",
         }
     }
 
@@ -36,19 +46,41 @@ impl TextingWay {
         match self {
             Self::Twilio => TWILIO,
             Self::Phone => PHONE,
+            Self::Telegram => TELEGRAM,
         }
     }
 
-    /// Returns the setting with the number that people text.
-    pub fn number_variable(self) -> Variable {
+    /// Returns the setting that has a value once the way is configured.
+    pub const fn deciding_variable(self) -> Variable {
         match self {
             Self::Twilio => variables::TWILIO_PHONE_NUMBER,
             Self::Phone => variables::SMSGATE_PHONE_NUMBER,
+            Self::Telegram => variables::TELEGRAM_BOT_TOKEN,
+        }
+    }
+
+    /// Returns the setting with the number that people text; `None` for a way without a number.
+    pub fn number_variable(self) -> Option<Variable> {
+        match self {
+            Self::Twilio | Self::Phone => Some(self.deciding_variable()),
+            Self::Telegram => None,
         }
     }
 
     pub fn is_configured(self, sources: &ConfigSources) -> bool {
-        sources.has_value(self.number_variable())
+        sources.has_value(self.deciding_variable())
+    }
+
+    /// Returns whether messages come in without a webhook.
+    pub fn is_polled(self, sources: &ConfigSources) -> bool {
+        match self {
+            Self::Twilio => false,
+            Self::Phone => true,
+            Self::Telegram => {
+                let webhook = sources.plain_text(variables::TELEGRAM_WEBHOOK).unwrap_or_default();
+                !webhook.trim().eq_ignore_ascii_case("on")
+            }
+        }
     }
 
     /// Returns the configured way, by default Twilio.
@@ -73,3 +105,4 @@ const PHONE: &[Variable] = &[
     variables::SMSGATE_PHONE_NUMBER,
     variables::SMSGATE_SIM,
 ];
+const TELEGRAM: &[Variable] = &[variables::TELEGRAM_BOT_TOKEN];

@@ -1,9 +1,12 @@
-//! Setup of Sonarr, Radarr and Twilio for Dialarr: compares their settings with the target and applies the differences.
+//! Setup of Sonarr, Radarr and the ways of texting for Dialarr: compares their settings with the target and applies the
+//! differences.
 
 pub(crate) mod arr_instance;
+pub(crate) mod bot_name;
 pub(crate) mod connect;
 mod own_phone;
 pub(crate) mod setting_diff;
+pub(crate) mod telegram_bot;
 pub(crate) mod twilio_number;
 pub(crate) mod webhooks;
 

@@ -1,12 +1,12 @@
-//! Setup of all webhooks: those of the configured instances, of the number and of the messaging service.
+//! Setup of all webhooks: those of the configured instances, of the number, of the messaging service and of the bot.
 
 use super::arr_instance::{ConfiguredInstance, configured_instances};
 use super::connect::{self, WebhookTarget};
 use super::twilio_number::{self, WebhookUrls};
-use super::{SetupOutcome, SetupRequest, own_phone};
+use super::{SetupOutcome, SetupRequest, own_phone, telegram_bot};
 use crate::config::{self, Config};
 use crate::http::HttpClient;
-use crate::outbound_clients::{build_smsgate, build_twilio};
+use crate::outbound_clients::{build_smsgate, build_telegram, build_twilio};
 
 /// Outcome of the setup of one webhook.
 pub(crate) struct WebhookSetup {
@@ -31,7 +31,7 @@ pub(crate) async fn set_up_webhooks(
     }
     match &config.twilio {
         Some(twilio) => setups.extend(set_up_twilio(twilio, http, request).await),
-        None if config.smsgate.is_some() => {}
+        None if config.smsgate.is_some() || config.telegram.is_some() => {}
         None => {
             let outcome = SetupOutcome::Skipped {
                 reason: "no account is configured".to_owned(),
@@ -43,6 +43,10 @@ pub(crate) async fn set_up_webhooks(
     if let Some(phone) = &config.smsgate {
         let outcome = own_phone::set_up(&build_smsgate(phone, http), request).await;
         setups.push(WebhookSetup { subject: "Own phone".to_owned(), outcome });
+    }
+    if let Some(bot) = &config.telegram {
+        let outcome = telegram_bot::set_up(&bot.account, &build_telegram(bot, http), request).await;
+        setups.push(WebhookSetup { subject: "Telegram bot".to_owned(), outcome });
     }
     setups
 }

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::codec::ms;
 use super::confirmation::deletion_items::DeletionItemPhase;
+use super::people::invitations;
 use super::queue::lookups;
 use super::queue::outbox::{OPEN as OPEN_MESSAGE, OutboxState};
 use super::queue::outbox_events::{ChangedMessage, record_changed_messages};
@@ -64,6 +65,7 @@ pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<
     recover_interrupted_calls(conn, now)?;
     recover_interrupted_messages(conn, now)?;
     lookups::require_lookup_for_queued(conn)?;
+    invitations::delete_expired_invitations(conn, now)?;
     if let Some(stopped_at) = stopped_at {
         // Downtime does not count against the deadline of the turn.
         let downtime_ms = (now.as_millisecond() - stopped_at.as_millisecond()).max(0);

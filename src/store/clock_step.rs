@@ -222,6 +222,7 @@ mod tests {
             from: Address::new("+15550100000"),
             body: "Hello.".into(),
             media: None,
+            reacts_to: None,
             segments: 1,
         };
         let id = outbox::queue_message(conn, &message, noon()).unwrap();

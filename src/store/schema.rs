@@ -243,6 +243,7 @@ diesel::table! {
         conversation_id -> Nullable<BigInt>,
         authority -> FieldAuthority,
         address_id -> Nullable<BigInt>,
+        pressed_message -> Nullable<BigInt>,
     }
 }
 
@@ -269,6 +270,19 @@ diesel::table! {
         identity -> Text,
         library_id -> BigInt,
         catalog_id -> BigInt,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
+    invitations (id) {
+        id -> BigInt,
+        code_hash -> Text,
+        name -> Text,
+        invited_by -> Nullable<BigInt>,
+        created_at -> Timestamp,
+        expires_at -> Timestamp,
     }
 }
 
@@ -383,6 +397,7 @@ diesel::table! {
         callback_word -> Nullable<Text>,
         lookups_left -> BigInt,
         address_id -> Nullable<BigInt>,
+        reacts_to -> Nullable<Text>,
     }
 }
 
@@ -699,6 +714,7 @@ diesel::joinable!(inbound_events -> conversations (conversation_id));
 diesel::joinable!(inbound_events -> turns (turn_id));
 diesel::joinable!(inbound_events -> user_addresses (address_id));
 diesel::joinable!(inbound_events -> users (user_id));
+diesel::joinable!(invitations -> users (invited_by));
 diesel::joinable!(link_codes -> user_addresses (new_address_id));
 diesel::joinable!(link_codes -> users (user_id));
 diesel::joinable!(llm_steps -> turns (turn_id));
@@ -746,6 +762,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     follows,
     inbound_events,
     instance,
+    invitations,
     library_samples,
     link_codes,
     llm_steps,

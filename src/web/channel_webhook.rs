@@ -117,8 +117,9 @@ async fn accept_request(
     let port = webhooks.settings.current().channels.get(channel).ok_or(ChannelWebhookError::NoAccount)?;
     match read_content(webhooks, port.as_ref(), kind, request).await? {
         WebhookContent::Message(message) => {
+            let acknowledgement = port.acknowledgement(&message);
             store_message(webhooks, *message).await?;
-            Ok(match port.acknowledgement() {
+            Ok(match acknowledgement {
                 Some((media_type, body)) => ([(header::CONTENT_TYPE, media_type)], body).into_response(),
                 None => StatusCode::OK.into_response(),
             })

@@ -181,6 +181,7 @@ fn user_routes() -> Router<ConsoleState> {
     Router::new()
         .route("/users", get(users::show_users))
         .route("/users/admin-code", post(users::create_admin_code))
+        .route("/users/invite", post(users::invite_person))
         .route("/users/{id}", get(user::show_user))
         .route("/users/{id}/approve", post(user_settings::approve_user))
         .route("/users/{id}/block", post(user_settings::block_user))

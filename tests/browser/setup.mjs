@@ -53,6 +53,9 @@ async function setUp() {
   await page.getByRole("link", { name: "Your own phone" }).click();
   await page.getByText("reserve the address of the phone").waitFor();
   await inspectAll(who, "texting-own-phone");
+  await page.getByRole("link", { name: "A Telegram bot" }).click();
+  await page.getByText("BotFather answers with a token").waitFor();
+  await inspectAll(who, "texting-telegram");
   await page.getByRole("link", { name: "A number at Twilio" }).click();
   await page.getByLabel("Account SID", { exact: true }).waitFor();
   await fill(page, { "Public URL": PUBLIC_URL, "Account SID": TWILIO_SID, "Auth token": TWILIO_TOKEN, "Phone number": NUMBER });

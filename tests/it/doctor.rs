@@ -21,8 +21,8 @@ use jiff::Timestamp;
 
 use crate::harness::cli::Ended;
 use crate::harness::served::{
-    Answers, SECRET, ServedPeers, TOKEN, embeddings, model, model_that_refuses_the_key, serve,
-    signature_check,
+    Answers, BOT_TOKEN, SECRET, ServedPeers, TOKEN, embeddings, model, model_that_refuses_the_key, serve,
+    set_webhook_elsewhere, signature_check, telegram,
 };
 
 /// Context length that is enough for every request of a turn.
@@ -44,7 +44,7 @@ async fn household() -> ServedPeers {
 /// Returns the lines about `subject`. The output must contain no secret.
 #[track_caller]
 fn finding_text(ended: &Ended, subject: &str) -> String {
-    let secrets = [SECRET, TOKEN, "5550100000", "5550100002"];
+    let secrets = [SECRET, TOKEN, BOT_TOKEN, "5550100000", "5550100002"];
     assert!(!secrets.iter().any(|secret| ended.output.contains(secret)), "{}", ended.output);
     let mut about = false;
     let lines = ended.output.lines().filter(|line| {
@@ -278,6 +278,8 @@ async fn doctor_reports_messages_that_failed_for_missing_registration() {
         from: Address::new("+15550100000"),
         body: "Added Dune (2021).".to_owned(),
         media: Vec::new(),
+        reacts_to: None,
+        buttons: Vec::new(),
         valid_for: Duration::from_secs(3600),
         callback_token: CallbackToken::from_stored("0123"),
     };
@@ -388,9 +390,39 @@ async fn missing_connections_are_reported_without_a_failure() {
     warning  libraries: none is configured, so nothing can be requested
              hint: set SONARR_URL and SONARR_API_KEY, or RADARR_URL and RADARR_API_KEY
     warning  Twilio: no account is configured, so texting is off
-             hint: set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER; dialarr chat works with ADMIN_PHONE alone
+             hint: set the TWILIO_ or SMSGATE_ values, or TELEGRAM_BOT_TOKEN; dialarr chat works with ADMIN_PHONE alone
     ok       model: none is configured; only common requests are understood
     ok       embeddings: no model is configured; memory uses full-text search only
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_checks_the_token_and_the_webhook_of_a_bot() {
+    let mut peers = ServedPeers::open().await;
+    let bot = telegram();
+    peers.set("TELEGRAM_API_URL", &serve(bot.router()).await);
+    peers.set("TELEGRAM_BOT_TOKEN", BOT_TOKEN);
+    for variable in ["TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "TWILIO_PHONE_NUMBER"] {
+        peers.set(variable, "");
+    }
+    let ended = peers.run(&["doctor"]);
+    assert_eq!(finding_text(&ended, "Twilio"), "");
+    insta::assert_snapshot!(finding_text(&ended, "Telegram"), @r"
+    ok       Telegram: the bot is @films_bot
+    ok       Telegram: messages are polled
+    ");
+
+    set_webhook_elsewhere(&bot).await;
+    insta::assert_snapshot!(finding_text(&peers.run(&["doctor"]), "Telegram"), @r"
+    ok       Telegram: the bot is @films_bot
+    failure  Telegram: a webhook is set elsewhere: other.example
+             hint: if no other program uses the bot, run dialarr setup --apply, or install the webhooks in the setup assistant of the console
+    ");
+
+    peers.set("TELEGRAM_BOT_TOKEN", "501:revoked");
+    insta::assert_snapshot!(finding_text(&peers.run(&["doctor"]), "Telegram"), @r"
+    failure  Telegram: refuses the token
+             hint: copy the token from BotFather to TELEGRAM_BOT_TOKEN again
     ");
 }
 

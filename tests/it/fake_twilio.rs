@@ -52,6 +52,8 @@ fn outgoing(id: i64, body: &str) -> OutboundMessage {
         from: Address::new(OURS),
         body: body.into(),
         media: vec![],
+        reacts_to: None,
+        buttons: Vec::new(),
         valid_for: Duration::from_secs(3600),
         callback_token: CallbackToken::from_stored("0123"),
     }

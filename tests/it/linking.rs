@@ -45,6 +45,7 @@ async fn account_types(app: &TestApp, account: &str, body: &str) {
         via: MessageSource::Local,
         authority: FieldAuthority::Certain,
         carrier_word: None,
+        pressed: None,
         provider_at: now,
         received_at: now,
     };

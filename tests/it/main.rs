@@ -87,6 +87,7 @@ mod shelf;
 mod spend;
 mod splits;
 mod stream;
+mod telegram;
 mod texts;
 mod threads;
 mod tidy;

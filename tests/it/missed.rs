@@ -138,6 +138,7 @@ async fn recovered_message_and_its_neighbors_count_once_towards_the_limit() {
         via: MessageSource::Recovery,
         authority: FieldAuthority::Certain,
         carrier_word: None,
+        pressed: None,
         provider_at: sent_at,
         received_at: app.now(),
     };

@@ -52,11 +52,13 @@ const OPEN: [&str; 12] = [
 /// Forms that need no token, because there is no session yet.
 const UNSIGNED: [&str; 2] = ["POST /sign-in", "POST /sign-in/link"];
 /// Routes that are reachable from the internet.
-const WEBHOOKS: [&str; 8] = [
+const WEBHOOKS: [&str; 10] = [
     "GET /health",
     "GET /ready",
     "POST /webhook/smsgate",
     "POST /webhook/smsgate/status",
+    "POST /webhook/telegram",
+    "POST /webhook/telegram/status",
     "POST /webhook/twilio",
     "POST /webhook/twilio/status",
     "POST /webhook/{library}",
@@ -449,10 +451,13 @@ async fn stalled_webhook_body_times_out() {
         let asked = Instant::now();
         let (status, _) = head(&router, request, never).await;
         let answered = (status, asked.elapsed().as_secs());
-        // An arr event has presented the secret by then.
-        let is_report = route.path == "/webhook/{library}";
-        let expected =
-            if is_report { (StatusCode::SERVICE_UNAVAILABLE, 14) } else { (StatusCode::REQUEST_TIMEOUT, 3) };
+        let expected = match route.path.as_str() {
+            // An arr event has presented the secret by then.
+            "/webhook/{library}" => (StatusCode::SERVICE_UNAVAILABLE, 14),
+            // No bot is configured.
+            "/webhook/telegram" | "/webhook/telegram/status" => (StatusCode::SERVICE_UNAVAILABLE, 0),
+            _ => (StatusCode::REQUEST_TIMEOUT, 3),
+        };
         assert_eq!(answered, expected, "{}", route.name());
     }
 }
@@ -498,9 +503,10 @@ async fn webhook_responses_have_security_headers_and_need_a_signature() {
         }
         if route.changes() {
             let (status, _) = head(&router, route.to(), Body::empty()).await;
-            // No phone is configured.
-            let is_unused =
-                route.path.starts_with("/webhook/smsgate") && status == StatusCode::SERVICE_UNAVAILABLE;
+            // Neither a phone nor a bot is configured.
+            let unused = ["/webhook/smsgate", "/webhook/telegram"];
+            let is_unused = unused.iter().any(|path| route.path.starts_with(path))
+                && status == StatusCode::SERVICE_UNAVAILABLE;
             let refused = is_unused || matches!(status, StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED);
             assert!(refused, "{status} {}", route.name());
         }

@@ -69,7 +69,8 @@ fn echo(status: Arc<AtomicU16>) -> Router {
             .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
             .collect();
         let text = format!("invalid key {uri} {headers:?} {}", String::from_utf8_lossy(&body));
-        let error = json!({ "message": text, "error": { "message": text }, "errorMessage": text, "code": 1 });
+        let error = json!({ "message": text, "error": { "message": text }, "errorMessage": text, "code": 1,
+            "ok": false, "description": text });
         let status = StatusCode::from_u16(status.load(Ordering::SeqCst)).unwrap();
         async move { (status, error.to_string()) }
     })
@@ -91,6 +92,8 @@ fn form_values(server: &str) -> Vec<(SettingGroup, &'static str, String)> {
         name if variable.is_secret() && name.ends_with("_URL") => {
             Some(format!("{server}/{}", hidden_value(variable)))
         }
+        // The id of the bot is not secret.
+        "TELEGRAM_BOT_TOKEN" => Some(format!("501:{}", hidden_value(variable))),
         _ if variable.is_secret() => Some(hidden_value(variable)),
         name if name.ends_with("_URL") => Some(server.to_owned()),
         name if needed.contains(&name) => Some(variable.example.split_once('=').unwrap().1.to_owned()),

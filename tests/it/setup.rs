@@ -4,7 +4,7 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::clock::Clock;
 use serde_json::json;
 
-use crate::harness::served::{SECRET, ServedPeers, TOKEN, serve};
+use crate::harness::served::{BOT_TOKEN, SECRET, ServedPeers, TOKEN, serve, set_webhook_elsewhere, telegram};
 
 /// Addresses of the number's webhooks after the setup.
 const SET_UP: [&str; 5] = [
@@ -204,6 +204,48 @@ async fn parts_without_a_secret_or_account_are_skipped() {
       hint: set NOTIFICATION_SECRET to a long random string
     Twilio number: skipped, no account is configured
       hint: set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_PHONE_NUMBER
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn webhook_of_a_bot_is_set_if_it_is_on_and_removed_otherwise() {
+    let mut peers = ServedPeers::open().await;
+    let bot = telegram();
+    peers.set("TELEGRAM_API_URL", &serve(bot.router()).await);
+    peers.set("TELEGRAM_BOT_TOKEN", BOT_TOKEN);
+    let about_bot = |peers: &ServedPeers, arguments: &[&str]| {
+        let ended = peers.run(arguments);
+        assert!(!ended.output.contains(BOT_TOKEN), "{}", ended.output);
+        lines_of(&ended.output, "Telegram")
+    };
+    assert_eq!(about_bot(&peers, &["setup"]), "Telegram bot: nothing to change");
+
+    peers.set("TELEGRAM_WEBHOOK", "on");
+    let planned = "Telegram bot: webhook: none -> https://sms.example.org/webhook/telegram";
+    assert_eq!(about_bot(&peers, &["setup"]), planned);
+    let done = format!("{planned}\nTelegram bot: done");
+    assert_eq!(about_bot(&peers, &["setup", "--apply"]), done);
+    assert_eq!(about_bot(&peers, &["setup", "--apply"]), "Telegram bot: nothing to change");
+    let renewed = "Telegram bot: secret: not readable -> sent again\nTelegram bot: done";
+    assert_eq!(about_bot(&peers, &["setup", "--apply", "--renew-secret"]), renewed);
+
+    set_webhook_elsewhere(&bot).await;
+    peers.set("TELEGRAM_WEBHOOK", "off");
+    let removed = "Telegram bot: webhook: other.example -> none\nTelegram bot: done";
+    assert_eq!(about_bot(&peers, &["setup", "--apply"]), removed);
+    assert_eq!(about_bot(&peers, &["setup"]), "Telegram bot: nothing to change");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn setup_explains_that_telegram_refuses_the_token() {
+    let mut peers = ServedPeers::open().await;
+    peers.set("TELEGRAM_API_URL", &serve(telegram().router()).await);
+    peers.set("TELEGRAM_BOT_TOKEN", "501:revoked");
+    let ended = peers.run(&["setup"]);
+    assert_eq!(ended.code, Some(1));
+    insta::assert_snapshot!(lines_of(&ended.output, "Telegram"), @r"
+    Telegram bot: failed to use the bot: Telegram refuses the token
+      hint: copy the token from BotFather to TELEGRAM_BOT_TOKEN again
     ");
 }
 

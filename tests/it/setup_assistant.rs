@@ -12,7 +12,7 @@ use http::{Method, Request};
 use crate::harness::ANN;
 use crate::harness::browser::{Browser, Page};
 use crate::harness::cli::{Cli, Served, exchange};
-use crate::harness::served::{Answers, model, serve};
+use crate::harness::served::{Answers, BOT_TOKEN, model, serve, set_webhook_elsewhere, telegram};
 use crate::harness::settings::with_settings;
 
 const PASSWORD: &str = "a horse and a battery";
@@ -151,6 +151,65 @@ async fn assistant_sets_up_an_own_phone_and_sends_a_test_text() {
             .assert_shows(200, "ok The phone has the test text");
         browser.get("/setup?step=finish").await.assert_shows(200, "Text ? to +1 555 010 0077");
         assert_eq!(stored_text(settings, "SMSGATE_URL").await.as_deref(), Some(url.as_str()));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn assistant_sets_up_a_bot_and_links_the_first_admin() {
+    let bot = telegram();
+    let url = serve(bot.router()).await;
+    with_settings(&[("TELEGRAM_API_URL", &url)], async |app, settings| {
+        app.demote_admins().await;
+        let mut browser = app.browser().await;
+        set_password(&mut browser).await;
+        let page = browser.get("/setup?step=texting").await;
+        assert!(page.html.contains("href=\"/setup?step=texting&#38;way=telegram\""), "{}", page.html);
+        let page = browser.get("/setup?step=texting&way=telegram").await;
+        page.assert_shows(200, "Send /newbot");
+        assert!(!page.html.contains("TWILIO") && !page.html.contains("SMSGATE"), "{}", page.html);
+        let page = browser.presses(&page, TEST, &[("TELEGRAM_BOT_TOKEN", "films_bot")]).await;
+        page.assert_shows(422, "Problem: not a bot token such as 123456:ABC-DEF1234ghIkl");
+        let page = browser.presses(&page, TEST, &[("TELEGRAM_BOT_TOKEN", "501:revoked")]).await;
+        page.assert_shows(200, "failure Telegram: refuses the token");
+        let page = browser.presses(&page, TEST, &[("TELEGRAM_BOT_TOKEN", BOT_TOKEN)]).await;
+        page.assert_shows(200, "ok Telegram: the bot is @films_bot; messages are polled");
+        assert!(!page.html.contains(BOT_TOKEN), "{}", page.html);
+        let page = browser.presses(&page, CONTINUE, &[]).await;
+        page.assert_shows(200, "Step 6 of 7: Webhooks");
+        assert!(!page.text().contains("Twilio delivers"), "{}", page.text());
+
+        let page = browser.get("/setup?step=finish").await;
+        page.assert_shows(200, "Write ? to @films_bot on Telegram.");
+        assert!(page.html.contains("href=\"https://t.me/films_bot\""), "{}", page.html);
+        let page = browser.presses(&page, "Get a code", &[]).await;
+        page.assert_shows(200, "On Telegram, open https://t.me/films_bot?start=link-");
+        let sources = settings.load_sources().await.unwrap();
+        assert_eq!(sources.stored().keys().collect::<Vec<_>>(), ["CONSOLE_PASSWORD", "TELEGRAM_BOT_TOKEN"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn assistant_removes_the_webhook_of_an_earlier_program() {
+    let bot = telegram();
+    set_webhook_elsewhere(&bot).await;
+    let url = serve(bot.router()).await;
+    let environment = [
+        ("TELEGRAM_API_URL", url.as_str()),
+        ("NOTIFICATION_URL", "http://dialarr:3000"),
+        ("NOTIFICATION_SECRET", "a-long-random-word"),
+    ];
+    with_settings(&environment, async |app, _| {
+        let mut browser = app.browser().await;
+        set_password(&mut browser).await;
+        let page = browser.get("/setup?step=texting&way=telegram").await;
+        let page = browser.presses(&page, TEST, &[("TELEGRAM_BOT_TOKEN", BOT_TOKEN)]).await;
+        page.assert_shows(200, "failure Telegram: a webhook is set elsewhere: other.example");
+        let page = browser.get("/setup?step=webhooks").await;
+        page.assert_shows(200, "to change Telegram bot webhook: other.example -> none");
+        let page = browser.presses(&page, "Install webhooks", &[]).await;
+        page.assert_shows(200, "done Telegram bot");
     })
     .await;
 }

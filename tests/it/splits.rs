@@ -15,8 +15,8 @@ const OPTED_OUT: &str = "SELECT address AS line FROM user_addresses WHERE opted_
 const QUESTION: &str = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
 const DELETED: &str = "Deleted Dune (2021). Freed 21.4 GB.";
 const OTHER_SID: &str = "SM000000000000000000000000000000ff";
-const UNVERIFIED: &str = "I could not check with the phone network that this text came from you, so nothing was done. \
-                          Please send it again.";
+const UNVERIFIED: &str = "I could not be sure that these are your own words, so nothing was done. \
+                          Please type and send them again.";
 
 type Pairs = Vec<(String, String)>;
 

@@ -263,6 +263,7 @@ fn received_message(
         via: MessageSource::Webhook,
         authority: FieldAuthority::Certain,
         carrier_word: None,
+        pressed: None,
         provider_at: at,
         received_at: at,
     }

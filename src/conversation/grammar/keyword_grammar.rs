@@ -3,6 +3,7 @@
 
 use super::confirmation_reply::ReplyLanguage;
 use super::title_reference;
+use crate::conversation::invitation;
 use crate::conversation::linking;
 use crate::conversation::notifications::quiet_hours::{self, NotificationPreference};
 use crate::conversation::text::normalization::{contains_phrase, normalize_title};
@@ -36,8 +37,11 @@ pub fn format_commands(role: UserRole) -> String {
 
 /// Reply to a picture or a recording without text.
 pub const MEDIA_ONLY_REPLY: &str = "I can only read text. What would you like to watch?";
-/// Reply to a command that the carrier's record does not verify.
-pub const UNVERIFIED_REPLY: &str = "I could not check with the phone network that this text came from you, so nothing was done. Please send it again.";
+/// Reply to the press of a button of an earlier message.
+pub const STALE_BUTTON_REPLY: &str = "That button belongs to an earlier message, so nothing was done.";
+/// Reply to a command that may not have been written by its sender: the carrier's record does not verify it, or it was
+/// forwarded.
+pub const UNVERIFIED_REPLY: &str = "I could not be sure that these are your own words, so nothing was done. Please type and send them again.";
 
 /// Beginning of the reply of the keyword responder to a message that it cannot parse.
 pub const NOT_UNDERSTOOD: &str = "I did not understand that.";
@@ -79,6 +83,8 @@ pub enum TextCommand {
     Upcoming,
     /// Set whether and when the user gets notifications.
     SetNotifications(NotificationPreference),
+    /// Use of an invitation, as [`invitation::parse_invitation`] parses it.
+    Invitation,
     /// Link another phone or account, as [`linking::parse_link_command`] parses it.
     Link,
     /// Choose the address of notifications, as [`linking::parse_preferred_address`] parses it.
@@ -113,6 +119,7 @@ pub fn parse_command(text: &str) -> Option<TextCommand> {
             })
             .or_else(|| parse_number(core).map(TextCommand::Number))
             .or_else(|| linking::parse_link_command(core).map(|_| TextCommand::Link))
+            .or_else(|| invitation::parse_invitation(core).map(|_| TextCommand::Invitation))
             .or_else(|| linking::parse_preferred_address(core).map(|_| TextCommand::PreferAddress)),
     }
 }
@@ -248,6 +255,7 @@ mod tests {
             NOTIFICATION_COMMANDS_TEXT,
             ADMIN_COMMANDS_TEXT,
             MEDIA_ONLY_REPLY,
+            STALE_BUTTON_REPLY,
             UNVERIFIED_REPLY,
         ] {
             assert!(text.is_ascii() && text.len() <= 160, "{text}");

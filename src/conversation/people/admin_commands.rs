@@ -1,6 +1,8 @@
 //! Admin commands, and the texts of replies to admins and users.
 
-use super::naming::display_name;
+use super::naming::{UserName, display_name};
+use super::onboarding;
+use crate::conversation::invitation;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::{User, UserRole, UserStatus};
 
@@ -14,6 +16,8 @@ pub enum AdminCommand<'a> {
     Resume,
     /// Send this message to every user.
     Announce(&'a str),
+    /// Create a link for a new person with this name.
+    Invite(UserName),
 }
 
 /// Decision of an admin on an open approval.
@@ -66,6 +70,10 @@ pub fn parse_admin_command(text: &str) -> Option<AdminCommand<'_>> {
         "pause" if rest.is_empty() => Some(AdminCommand::Pause),
         "resume" if rest.is_empty() => Some(AdminCommand::Resume),
         "quota" => parse_quota_command(rest),
+        "invite" if invitation::parse_invitation(text).is_none() => {
+            let is_vague = ["me", "my"].contains(&rest.split(' ').next().unwrap_or_default());
+            onboarding::parse_introduction(rest).filter(|_| !is_vague).map(AdminCommand::Invite)
+        }
         "tell" => {
             let (recipient, message) = text[verb.len()..].trim_start().split_once(char::is_whitespace)?;
             let is_to_everyone = matches!(

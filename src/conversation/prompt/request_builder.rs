@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::clean_text::{MAX_TEXT_CHARS, clean_user_text, strip_context_marks, truncate_chars};
 use super::material::{PastTurn, PromptMaterial};
+use crate::conversation::channel_list::SMS_PAGE_LENGTH;
 use crate::conversation::deletion::deletion_messages::MAX_ITEMS;
 use crate::conversation::grammar::triage::TRIAGE_INSTRUCTIONS;
 use crate::conversation::memory::metadata_reply::{self, Exchange};
@@ -135,7 +136,7 @@ impl PastTurn {
         let is_prompt = calls.any(|call| call.effect_level == EffectLevel::Destructive);
         match &self.answer {
             Some(answer) if is_prompt => answer.clone(),
-            Some(answer) => split_first_page(answer).text,
+            Some(answer) => split_first_page(answer, SMS_PAGE_LENGTH).text,
             None => self.steps.last().map(|step| step.text.trim().to_owned()).unwrap_or_default(),
         }
     }

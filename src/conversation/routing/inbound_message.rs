@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::button_press::{ButtonPress, PressedButton};
 use super::message_origin::MessageOrigin;
 use super::verification::FieldAuthority;
 use crate::conversation::channel::Channel;
@@ -42,6 +43,8 @@ pub struct ReceivedMessage {
     pub authority: FieldAuthority,
     /// Opt-out or opt-in keyword that the carrier recognized in the message, if it reported one.
     pub carrier_word: Option<OptKeyword>,
+    /// Button that was pressed, if the message was not typed. The body is the text that its choice counts as.
+    pub pressed: Option<PressedButton>,
     /// Time of the message at the carrier; the arrival time if the carrier reported none.
     pub provider_at: Timestamp,
     pub received_at: Timestamp,
@@ -52,6 +55,8 @@ pub struct ReceivedMessage {
 pub struct InboundEvent {
     pub id: EventId,
     pub channel: Channel,
+    /// Id of the message at the channel.
+    pub external_id: String,
     /// Address of the sender. `None` for a message in the console, which is answered there, and for a message from
     /// before users could have several addresses.
     pub from: Option<(AddressId, UserAddress)>,
@@ -62,6 +67,8 @@ pub struct InboundEvent {
     pub authority: FieldAuthority,
     /// Opt-out or opt-in keyword that the carrier recognized in the message, if it reported one.
     pub carrier_word: Option<OptKeyword>,
+    /// Press of a button, if the message was not typed.
+    pub press: Option<ButtonPress>,
     /// Send time that the carrier reported; the arrival time if it reported none.
     pub sent_at: Timestamp,
     pub received_at: Timestamp,

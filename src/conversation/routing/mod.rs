@@ -1,5 +1,6 @@
 //! Routing of received messages: their origin and verification, and the choice of their route.
 
+pub mod button_press;
 pub mod inbound_message;
 pub mod message_origin;
 pub mod no_reply_reason;
@@ -8,4 +9,5 @@ pub mod prompt_notes;
 pub mod request_reader;
 pub mod route;
 pub mod senders;
+pub mod staleness;
 pub mod verification;

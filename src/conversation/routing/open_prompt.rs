@@ -6,7 +6,7 @@ use super::inbound_message::{InboundEvent, MessageSource};
 use super::message_origin::MessageOrigin;
 use crate::conversation::channel::Channel;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
-use crate::conversation::transcript::{AddressId, MediaKind};
+use crate::conversation::transcript::{AddressId, MediaKind, OutboxId};
 
 /// Open confirmation prompt, with the data that determines whether a reply to it is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct OpenPrompt {
     /// Names of its items, with which a yes may name them.
     pub titles: Vec<String>,
     pub code: Option<ConfirmationCode>,
+    /// Message that asks it, whose buttons answer it.
+    pub message: OutboxId,
     /// Number of times the prompt was repeated.
     pub repeats: u32,
     /// Time when the prompt was accepted for sending; an earlier message cannot be a reply to it.
@@ -41,8 +43,11 @@ impl OpenPrompt {
         let has_same_channel = event.to.channel() == self.channel;
         // The address of a prompt from before users could have several is not stored.
         let has_same_address = self.address.is_none_or(|address| event.address_id() == Some(address));
-        // A button in the console belongs to one prompt, regardless of later messages.
-        let is_for_this_prompt = !self.was_followed || event.origin == MessageOrigin::Button;
+        // A button belongs to one prompt, regardless of later messages.
+        let is_for_this_prompt = match event.press {
+            Some(press) => press.is_on(self.message),
+            None => !self.was_followed || event.origin == MessageOrigin::Button,
+        };
         is_direct
             && event.origin != MessageOrigin::Operator
             && event.authority.may_act()

@@ -1,12 +1,14 @@
 //! Choice of the route of a received message, by its sender, its text and the open prompts, before any model call.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
-use super::inbound_message::{InboundEvent, MessageSource, ReceivedMessage};
+use super::button_press::ButtonPress;
+use super::inbound_message::{InboundEvent, ReceivedMessage};
 use super::message_origin::MessageOrigin;
 use super::no_reply_reason::NoReplyReason;
 use super::open_prompt::OpenPrompt;
 use super::request_reader::{self, RequestReader};
+use super::staleness::{StaleReason, stale_reason};
 use super::verification::FieldAuthority;
 use crate::conversation::grammar::confirmation_reply::{
     self, ConfirmationReply, ReplyLanguage, UnclearYes, parse_confirmation_reply, parse_prompt_reply,
@@ -64,6 +66,8 @@ pub enum MessageRef {
 pub struct EndedPrompt {
     /// Reply that reports the outcome to a user who answers late.
     pub answer: String,
+    /// Message that asked it, whose buttons may still be pressed.
+    pub message: Option<OutboxId>,
     /// True if the last sent message is the prompt or our report of its end, so that a yes or no replies to it.
     pub is_last_message: bool,
 }
@@ -103,9 +107,13 @@ pub enum Route {
     DeclineOffer,
     /// A yes or no after the end of the prompt: report the outcome of the prompt.
     LateAnswer,
+    /// Press of a button of an earlier message: report that, without acting on it.
+    StaleButton,
     /// Message of a newcomer who is not approved yet.
     Newcomer,
-    /// Code of a newcomer that may make their address one of a known user's.
+    /// Invitation that a known user opens.
+    InvitedAlready,
+    /// Code of a newcomer that may make them a member, or their address one of a known user's.
     NewcomersCode,
     /// Command of a member about linked addresses.
     Link,
@@ -135,15 +143,6 @@ pub enum Route {
     /// Media without text, which no responder can process.
     MediaOnly,
     Turn(Responder),
-}
-
-/// Reason why a message is too old to be acted on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StaleReason {
-    /// The message reached us long after it was sent.
-    Missed,
-    /// The assistant was paused.
-    Paused,
 }
 
 /// Effect of a message on waiting messages and on a running turn.
@@ -195,6 +194,8 @@ fn needs_authority(route: Route) -> bool {
         | Route::ClosePrompt
         | Route::Stale(_)
         | Route::LateAnswer
+        | Route::StaleButton
+        | Route::InvitedAlready
         | Route::Newcomer
         | Route::ClearConversation
         | Route::ListFacts
@@ -293,7 +294,7 @@ fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
     }
     if context.user.status == UserStatus::Pending {
         return match keyword_grammar::parse_command(&event.body) {
-            Some(TextCommand::Link) => Route::NewcomersCode,
+            Some(TextCommand::Link | TextCommand::Invitation) => Route::NewcomersCode,
             Some(_) | None => Route::Newcomer,
         };
     }
@@ -302,6 +303,9 @@ fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
     }
     if event.origin == MessageOrigin::Operator {
         return route_operator_text(context, event);
+    }
+    if event.press.is_some_and(|press| !is_current_button(context, press)) {
+        return Route::StaleButton;
     }
     let is_button = event.origin == MessageOrigin::Button;
     if is_button
@@ -319,6 +323,16 @@ fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
     }
 }
 
+/// Returns whether a button still means something: it is below the open prompt, the last ended one, or our last message.
+fn is_current_button(context: &RoutingContext<'_>, press: ButtonPress) -> bool {
+    match (context.open_prompt, context.ended_prompt) {
+        (Some(prompt), _) => press.is_on(prompt.message),
+        (None, Some(ended)) if ended.message.is_some_and(|message| press.is_on(message)) => true,
+        (None, _) => last_outbound(context)
+            .is_some_and(|last| matches!(last.message, MessageRef::Outbound(id) if press.is_on(id))),
+    }
+}
+
 /// Routes a text that the operator wrote in a user's name. Regardless of its words, it answers no prompt and is no command.
 fn route_operator_text(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
     match keyword_grammar::parse_command(&event.body) {
@@ -329,22 +343,6 @@ fn route_operator_text(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
             route @ Route::Turn(_) => route,
             _ => Route::Turn(Responder::Model),
         },
-    }
-}
-
-/// Age above which a message is not acted on, because the user's intent may be outdated.
-const MAX_MESSAGE_AGE: SignedDuration = SignedDuration::from_hours(1);
-
-/// Returns the reason why the message is too old to be acted on, if it is.
-pub fn stale_reason(event: &InboundEvent, resumed_at: Option<Timestamp>) -> Option<StaleReason> {
-    let was_missed = event.via == MessageSource::Recovery
-        && event.received_at.duration_since(event.sent_at) > MAX_MESSAGE_AGE;
-    let waited_for_resume =
-        resumed_at.is_some_and(|resumed| resumed.duration_since(event.received_at) > MAX_MESSAGE_AGE);
-    match (was_missed, waited_for_resume) {
-        (true, _) => Some(StaleReason::Missed),
-        (false, true) => Some(StaleReason::Paused),
-        (false, false) => None,
     }
 }
 
@@ -395,7 +393,7 @@ fn route_without_prompt(context: &RoutingContext<'_>, event: &InboundEvent) -> R
         }
     }
     // A button belongs to one prompt, regardless of later messages.
-    let is_button = event.origin == MessageOrigin::Button;
+    let is_button = event.origin == MessageOrigin::Button || event.press.is_some();
     let answers_ended_prompt = context.ended_prompt.is_some_and(|ended| is_button || ended.is_last_message);
     if answers_ended_prompt && matches!(reply, ConfirmationReply::Yes | ConfirmationReply::No) {
         return Route::LateAnswer;
@@ -422,11 +420,15 @@ fn was_asked_for_code(context: &RoutingContext<'_>) -> bool {
     last_outbound_body(context).is_some_and(|text| text.contains("eply APPROVE "))
 }
 
-/// Returns our last message that the user's message may answer.
+/// Returns the text of our last message that the user's message may answer.
 fn last_outbound_body<'a>(context: &RoutingContext<'a>) -> Option<&'a str> {
+    last_outbound(context).map(|recent| recent.body.as_str())
+}
+
+/// Returns our last message that the user's message may answer.
+fn last_outbound<'a>(context: &RoutingContext<'a>) -> Option<&'a RecentMessage> {
     let is_ours = |recent: &&RecentMessage| matches!(recent.message, MessageRef::Outbound(_));
-    let ours = context.recent.iter().filter(is_ours).find(|recent| recent.notified_at.is_none());
-    ours.map(|recent| recent.body.as_str())
+    context.recent.iter().filter(is_ours).find(|recent| recent.notified_at.is_none())
 }
 
 /// Returns whether the user expects no answer: we asked nothing, and this is not the first message of a conversation.
@@ -458,6 +460,7 @@ fn route_plain_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
         Some(TextCommand::More) => Route::More,
         Some(TextCommand::SetNotifications(preference)) => Route::SetNotifications(preference),
         Some(TextCommand::Link) => Route::Link,
+        Some(TextCommand::Invitation) => Route::InvitedAlready,
         Some(TextCommand::PreferAddress) => Route::PreferAddress,
         Some(TextCommand::Status | TextCommand::Upcoming) => Route::Turn(Responder::Keyword),
         Some(TextCommand::Number(_)) => Route::Turn(match context.last_list {
@@ -493,7 +496,7 @@ fn route_request(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
 
 #[cfg(test)]
 mod tests {
-    use super::super::inbound_message::MessageMedia;
+    use super::super::inbound_message::{MessageMedia, MessageSource};
     use super::*;
     use crate::conversation::channel_list;
     use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
@@ -521,6 +524,7 @@ mod tests {
         InboundEvent {
             id: EventId(1),
             channel: channel_list::TWILIO,
+            external_id: "SM1".into(),
             from: UserAddress::parse("+15550100002").map(|address| (AddressId(1), address)),
             to: Address::new("+15550100000"),
             body: body.into(),
@@ -528,6 +532,7 @@ mod tests {
             via: MessageSource::Webhook,
             authority: FieldAuthority::Certain,
             carrier_word: None,
+            press: None,
             sent_at: second(100),
             received_at: second(100),
             triage: TriageDecision::Answer,
@@ -539,6 +544,7 @@ mod tests {
         OpenPrompt {
             titles: vec!["Heat".to_owned()],
             code: None,
+            message: OutboxId(7),
             repeats: 0,
             armed_at: Some(second(50)),
             was_followed: false,
@@ -646,6 +652,44 @@ mod tests {
         let followed = OpenPrompt { was_followed: true, ..open_prompt() };
         let button = InboundEvent { origin: MessageOrigin::Button, via: MessageSource::Local, ..text("yes") };
         check(&member(), Some(&followed), &button, Route::Confirm);
+    }
+
+    fn press(body: &str, press: ButtonPress) -> InboundEvent {
+        InboundEvent { press: Some(press), ..text(body) }
+    }
+
+    #[test]
+    fn press_answers_only_the_prompt_that_its_button_is_below() {
+        let followed = OpenPrompt { was_followed: true, ..open_prompt() };
+        check(&member(), Some(&followed), &press("yes", ButtonPress::On(OutboxId(7))), Route::Confirm);
+        check(&member(), Some(&followed), &press("no", ButtonPress::On(OutboxId(7))), Route::Deny);
+        for other in [ButtonPress::On(OutboxId(6)), ButtonPress::Void] {
+            for body in ["yes", "no", "2"] {
+                check(&member(), Some(&followed), &press(body, other), Route::StaleButton);
+            }
+        }
+        let with_code = OpenPrompt { code: ConfirmationCode::parse("47"), ..open_prompt() };
+        check(&member(), Some(&with_code), &press("yes", ButtonPress::On(OutboxId(7))), Route::RepeatPrompt);
+    }
+
+    #[test]
+    fn press_without_a_prompt_belongs_to_the_last_message() {
+        let member = member();
+        let sent = |id| RecentMessage {
+            message: MessageRef::Outbound(OutboxId(id)),
+            body: "1. Dune (2021)".into(),
+            notified_at: None,
+        };
+        let recent = [sent(9), sent(8)];
+        let context =
+            RoutingContext { recent: &recent, last_list: LastListSource::Code, ..routing_context(&member) };
+        let pressed = |id| route_message(&context, &press("1", ButtonPress::On(OutboxId(id))));
+        assert_eq!([pressed(9), pressed(8)], [Route::Turn(Responder::Keyword), Route::StaleButton]);
+        let ended =
+            EndedPrompt { answer: "Expired.".into(), message: Some(OutboxId(7)), is_last_message: false };
+        let after_end = RoutingContext { ended_prompt: Some(&ended), ..context };
+        let late = press("yes", ButtonPress::On(OutboxId(7)));
+        assert_eq!(route_message(&after_end, &late), Route::LateAnswer);
     }
 
     #[test]
@@ -837,7 +881,8 @@ mod tests {
     #[test]
     fn late_yes_is_answered_by_code_only_if_the_prompt_was_the_last_message() {
         let member = member();
-        let ended = EndedPrompt { answer: "Expired.".into(), is_last_message: true };
+        let ended =
+            EndedPrompt { answer: "Expired.".into(), message: Some(OutboxId(7)), is_last_message: true };
         let after_end = RoutingContext { ended_prompt: Some(&ended), ..routing_context(&member) };
         assert_eq!(route_message(&after_end, &text("yes")), Route::LateAnswer);
         assert_eq!(route_message(&after_end, &text("add dune")), Route::Turn(Responder::Model));

@@ -4,8 +4,6 @@
 use unicode_general_category::{GeneralCategory, get_general_category};
 use unicode_normalization::UnicodeNormalization;
 
-/// Maximum length of one page, including [`MORE_OFFER`].
-const MAX_PAGE_UNITS: usize = 320;
 /// Maximum length of a reply with all its pages, which is also the maximum length of a message at carriers.
 const MAX_MESSAGE_UNITS: usize = 1600;
 /// Last line of every page except the last page.
@@ -26,8 +24,13 @@ impl EmojiPolicy {
     }
 }
 
-/// Formats a text for sending: no markdown, no links, no invisible characters, at most 1,600 characters.
+/// Formats a text for sending by SMS: at most 1,600 characters.
 pub fn format_for_sms(text: &str, emoji: EmojiPolicy) -> String {
+    format_for_sending(text, emoji, MAX_MESSAGE_UNITS)
+}
+
+/// Formats a text for sending: no markdown, no links, no invisible characters, at most this length.
+pub fn format_for_sending(text: &str, emoji: EmojiPolicy, max_units: usize) -> String {
     let characters = normalize_characters(text, emoji);
     let lines: Vec<String> = characters.lines().filter_map(strip_line_markdown).collect();
     let mut tidy = String::new();
@@ -38,7 +41,7 @@ pub fn format_for_sms(text: &str, emoji: EmojiPolicy) -> String {
             tidy.push('\n');
         }
     }
-    truncate_with_ending(tidy.trim(), MAX_MESSAGE_UNITS, ELLIPSIS)
+    truncate_with_ending(tidy.trim(), max_units, ELLIPSIS)
 }
 
 /// First page of a message.
@@ -50,12 +53,12 @@ pub struct MessagePage {
     pub rest: Option<String>,
 }
 
-/// Splits off the first page. A text that fits one page stays whole; a longer one ends with [`MORE_OFFER`].
-pub fn split_first_page(text: &str) -> MessagePage {
-    if utf16_units(text) <= MAX_PAGE_UNITS {
+/// Splits off the first page. A text that fits one page stays whole; the page of a longer one ends with [`MORE_OFFER`].
+pub fn split_first_page(text: &str, page_units: usize) -> MessagePage {
+    if utf16_units(text) <= page_units {
         return MessagePage { text: text.to_owned(), rest: None };
     }
-    let (page, rest) = text.split_at(find_cut(text, MAX_PAGE_UNITS - (utf16_units(MORE_OFFER) + 1)));
+    let (page, rest) = text.split_at(find_cut(text, page_units.saturating_sub(utf16_units(MORE_OFFER) + 1)));
     match rest.trim_start() {
         "" => MessagePage { text: page.trim_end().to_owned(), rest: None },
         rest => {
@@ -423,6 +426,7 @@ mod tests {
         EmojiPolicy, MessagePage, clean_untrusted_text, format_for_sms, format_size, normalize_characters,
         split_first_page, utf16_units,
     };
+    use crate::conversation::channel_list::SMS_PAGE_LENGTH;
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
@@ -505,20 +509,21 @@ mod tests {
     #[test]
     fn short_text_is_sent_whole() {
         let text = "x".repeat(320);
-        assert_eq!(split_first_page(&text), MessagePage { text: text.clone(), rest: None });
+        assert_eq!(split_first_page(&text, SMS_PAGE_LENGTH), MessagePage { text: text.clone(), rest: None });
     }
 
     #[test]
     fn long_text_is_split_after_a_sentence_and_offers_more() {
         let sentence = format!("{}.", "word ".repeat(29).trim_end());
-        let MessagePage { text, rest } = split_first_page(&format!("{sentence} {sentence} {sentence}"));
+        let MessagePage { text, rest } =
+            split_first_page(&format!("{sentence} {sentence} {sentence}"), SMS_PAGE_LENGTH);
         assert_eq!(text, format!("{sentence} {sentence}\nReply MORE"));
         assert_eq!(rest, Some(sentence));
     }
 
     #[test]
     fn long_sentence_is_split_after_a_word() {
-        let MessagePage { text, rest } = split_first_page(&"four ".repeat(80));
+        let MessagePage { text, rest } = split_first_page(&"four ".repeat(80), SMS_PAGE_LENGTH);
         assert_eq!(text, format!("{}\nReply MORE", "four ".repeat(62).trim_end()));
         assert_eq!(rest, Some("four ".repeat(18)));
     }
@@ -565,7 +570,7 @@ mod tests {
             let mut pages = Vec::new();
             let mut rest = Some(sent.clone());
             while let Some(text) = rest {
-                let page = split_first_page(&text);
+                let page = split_first_page(&text, SMS_PAGE_LENGTH);
                 assert!(utf16_units(&page.text) <= 320);
                 pages.push(page.text.strip_suffix("\nReply MORE").filter(|_| page.rest.is_some()).unwrap_or(&page.text).to_owned());
                 rest = page.rest;

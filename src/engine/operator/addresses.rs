@@ -1,10 +1,13 @@
 //! Decisions of the operator about the addresses of users, and merges of two users who are the same person.
 
 use super::decisions::OperatorDecisions;
+use crate::conversation::invitation::InvitationCode;
+use crate::conversation::people::naming::UserName;
 use crate::conversation::transcript::{AddressId, UserAddress, UserId};
 use crate::store::audit::Actor;
 use crate::store::database::db::DbError;
 use crate::store::library::quotas::QuotaOverride;
+use crate::store::people::invitations;
 use crate::store::people::link_codes;
 use crate::store::people::merge::{self, MergeOutcome, MergedUsers};
 use crate::store::people::operator_links::{self, LinkOutcome, UnlinkOutcome};
@@ -54,6 +57,25 @@ impl OperatorDecisions {
         let outcome = self.db.write(merge).await?;
         self.resume_all_work().await?;
         Ok(outcome)
+    }
+
+    /// Returns whether people can be invited by a link.
+    pub fn can_invite(&self) -> bool {
+        self.start_link().is_some()
+    }
+
+    /// Creates an invitation, and returns its link; `None` if no channel has links.
+    pub async fn create_invitation(&self, name: UserName) -> Result<Option<String>, DbError> {
+        let Some(start_link) = self.start_link() else { return Ok(None) };
+        let (code, now) = (InvitationCode::from_random(rand::random()), self.clock.now());
+        let link = format!("{start_link}{}", code.to_payload());
+        let create = move |conn: &mut _| invitations::create_invitation(conn, (&name, &code), None, now);
+        self.db.write(create).await?;
+        Ok(Some(link))
+    }
+
+    fn start_link(&self) -> Option<String> {
+        self.live.current().channels.iter().find_map(|port| port.start_link())
     }
 
     /// Creates the code that makes its sender the first admin.

@@ -356,6 +356,7 @@ fn operator_message(from: UserAddress, to: Address, body: &str, now: Timestamp) 
         via: MessageSource::Local,
         authority: FieldAuthority::Certain,
         carrier_word: None,
+        pressed: None,
         provider_at: now,
         received_at: now,
     }

@@ -310,6 +310,7 @@ fn queue_approve_message(
         via: MessageSource::Local,
         authority: FieldAuthority::Certain,
         carrier_word: None,
+        pressed: None,
         provider_at: now,
         received_at: now,
     };

@@ -65,6 +65,7 @@ impl TurnStart<'_> {
             Some(AdminCommand::Announce(announcement)) => {
                 self.announce_to_everyone(admin, announcement, &events[0])?
             }
+            Some(AdminCommand::Invite(name)) => return self.invite_person(admin, context, events, &name),
             // Unreachable, because the message was routed by the same parser.
             None => "I did not understand that.".to_owned(),
         };

@@ -8,9 +8,8 @@ use crate::conversation::lifecycle::{self, ConversationSlot};
 use crate::conversation::people::admin_commands;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::message_origin::MessageOrigin;
-use crate::conversation::routing::route;
-use crate::conversation::routing::route::StaleReason;
-use crate::conversation::text::message_format;
+use crate::conversation::routing::staleness::{self, StaleReason};
+use crate::conversation::text::message_format::split_first_page;
 use crate::conversation::transcript::{ConversationId, EventId, Responder, TurnId, User, UserId, UserStatus};
 use crate::engine::reply_address::{self, ReplyAddress};
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
@@ -57,7 +56,9 @@ impl TurnStart<'_> {
 
     /// Confirms an opt-out once, if no carrier does. A blocked user gets no reply.
     fn confirm_opt_out(&mut self, user: &User, event: &InboundEvent) -> QueryResult<()> {
-        if !event.channel.needs_own_opt_out_replies() || user.status == UserStatus::Blocked {
+        // Without words, the channel reported that the person has blocked us.
+        let was_written = !event.body.is_empty();
+        if !was_written || !event.channel.needs_own_opt_out_replies() || user.status == UserStatus::Blocked {
             return Ok(());
         }
         let Some(key) = opt_out_confirmation::opt_out_confirmation_key(self.conn, user.id, event.id)? else {
@@ -69,7 +70,11 @@ impl TurnStart<'_> {
 
     /// Opts a user in again, with a reply if no carrier sends one.
     pub(super) fn opt_in(&mut self, user: &User, events: &[InboundEvent]) -> QueryResult<TurnStartOutcome> {
-        if events[0].channel.needs_own_opt_out_replies() && user.status == UserStatus::Active {
+        let needs_reply = events[0].channel.needs_own_opt_out_replies() && !events[0].body.is_empty();
+        if needs_reply && user.status == UserStatus::Pending {
+            return self.receive_newcomer(user, &events[0]);
+        }
+        if needs_reply && user.status == UserStatus::Active {
             return self.answer_by_code(user, TurnKind::Command, events, OPTED_IN);
         }
         self.skip_message(&events[0], "opted_in")
@@ -157,7 +162,7 @@ impl TurnStart<'_> {
         reason: StaleReason,
     ) -> QueryResult<TurnStartOutcome> {
         let has_same_reason =
-            |event: &&InboundEvent| route::stale_reason(event, context.resumed_at) == Some(reason);
+            |event: &&InboundEvent| staleness::stale_reason(event, context.resumed_at) == Some(reason);
         let waiting = inbound_messages::load_due_messages(self.conn, user.id, MAX_STALE_MESSAGES, self.now)?;
         let count = waiting.iter().take_while(has_same_reason).count().max(1);
         let texts = if count == 1 { "your text".to_owned() } else { format!("{count} of your texts") };
@@ -277,8 +282,9 @@ impl TurnStart<'_> {
             Some(open) if context.pending.is_none() => history::load_last_answer(self.conn, open.id)?,
             Some(_) | None => None,
         };
-        let Some(remainder) = last_answer.and_then(|answer| message_format::split_first_page(&answer).rest)
-        else {
+        let page_length = events[0].to.channel().profile().content.page_length;
+        let remainder = last_answer.and_then(|answer| split_first_page(&answer, page_length).rest);
+        let Some(remainder) = remainder else {
             return self.answer_and_drop_prompt(user, context, events, "There is nothing more.");
         };
         let active_turn =

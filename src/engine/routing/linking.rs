@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::turn_start::{TurnStart, TurnStartOutcome};
 use super::user_context::UserContext;
+use crate::conversation::invitation;
 use crate::conversation::linking::{self, LinkCode, LinkCommand, PreferredAddress};
 use crate::conversation::people::naming::display_name;
 use crate::conversation::routing::inbound_message::InboundEvent;
@@ -71,6 +72,9 @@ impl TurnStart<'_> {
         user: &User,
         event: &InboundEvent,
     ) -> QueryResult<Option<TurnStartOutcome>> {
+        if let Some(code) = invitation::parse_invitation(&event.body) {
+            return self.use_invitation(user, event, &code);
+        }
         let Some(LinkCommand::Use(code)) = linking::parse_link_command(&event.body) else { return Ok(None) };
         let (user, text) = match self.use_link_code(user, event, &code)? {
             CodeOutcome::Refused => return Ok(None),

@@ -4,6 +4,7 @@ mod admin_commands;
 mod code_guesses;
 mod code_replies;
 mod fact_replies;
+mod invitations;
 mod linking;
 mod newcomers;
 mod turn_notes;

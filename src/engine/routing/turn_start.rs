@@ -7,6 +7,7 @@ use super::user_context::UserContext;
 use crate::clock::Clock;
 use crate::conversation::grammar::reaction::{self, ReactionTarget};
 use crate::conversation::grammar::{confirmation_reply, keyword_grammar};
+use crate::conversation::invitation;
 use crate::conversation::notifications::quiet_hours::{self, NotificationPreference};
 use crate::conversation::people::first_request::FirstRequest;
 use crate::conversation::routing::inbound_message::InboundEvent;
@@ -70,10 +71,12 @@ impl TurnStarter {
         let now = self.clock.now();
         let parts = self.live.current();
         let (settings, responder) = (parts.settings.clone(), parts.models.current_responder(now));
+        let start_link = parts.channels.iter().find_map(|port| port.start_link());
         let start = move |conn: &mut _| {
             let mut start = TurnStart {
                 conn,
                 settings: &settings,
+                start_link: start_link.as_deref(),
                 now,
                 responder,
                 created_turn: None,
@@ -102,6 +105,8 @@ impl TurnStarter {
 pub(super) struct TurnStart<'a> {
     pub(super) conn: &'a mut Conn,
     pub(super) settings: &'a HouseholdSettings,
+    /// Beginning of a link that opens a chat with us, if a channel has such links.
+    pub(super) start_link: Option<&'a str>,
     pub(super) now: Timestamp,
     /// Responder for messages that need a model.
     pub(super) responder: Responder,
@@ -205,6 +210,9 @@ impl TurnStart<'_> {
                 Some(outcome) => Ok(outcome),
                 None => self.receive_newcomer(user, &first[0]),
             },
+            Route::InvitedAlready => {
+                self.answer_and_drop_prompt(user, context, first, invitation::ALREADY_IN)
+            }
             Route::Link => self.run_link_command(user, context, first),
             Route::PreferAddress => self.set_preferred_address(user, context, first),
             Route::Confirm => self.confirm_deletion(user, context, first),
@@ -225,6 +233,9 @@ impl TurnStart<'_> {
                     first,
                     text.as_deref().unwrap_or("Nothing is open."),
                 )
+            }
+            Route::StaleButton => {
+                self.answer_by_code(user, TurnKind::Command, first, keyword_grammar::STALE_BUTTON_REPLY)
             }
             Route::Stale(reason) => self.reply_stale(user, context, reason),
             Route::RateLimited => self.reply_rate_limited(user, context, waiting),
@@ -344,8 +355,8 @@ impl TurnStart<'_> {
         };
         let belongs_to_turn = |index: usize| {
             let routing = without_prompt.routing_context(user, self.settings, index);
-            let is_from_user = waiting[index].origin != MessageOrigin::Button;
-            is_from_user && route::route_message(&routing, &waiting[index]) == Route::Turn(Responder::Model)
+            let is_typed = waiting[index].origin != MessageOrigin::Button && waiting[index].press.is_none();
+            is_typed && route::route_message(&routing, &waiting[index]) == Route::Turn(Responder::Model)
         };
         let count = match responder {
             Responder::Model => 1 + (1..waiting.len()).take_while(|index| belongs_to_turn(*index)).count(),

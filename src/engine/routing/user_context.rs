@@ -63,8 +63,13 @@ impl UserContext {
             None => LastListSource::ModelOrNone,
         };
         let languages = &settings.languages;
+        let prompt = pending.as_ref().map(|open| open.prompt);
+        let may_deny = |event: &InboundEvent| {
+            event.press.is_none_or(|press| prompt.is_some_and(|prompt| press.is_on(prompt)))
+        };
         let is_no = |event: &InboundEvent| {
-            !route::opts_out(event)
+            may_deny(event)
+                && !route::opts_out(event)
                 && confirmation_reply::parse_confirmation_reply(&event.body, None, languages)
                     == confirmation_reply::ConfirmationReply::No
         };
@@ -72,6 +77,7 @@ impl UserContext {
         let open_prompt = pending.as_ref().map(|open| OpenPrompt {
             titles: open.names.clone(),
             code: open.code,
+            message: open.prompt,
             repeats: open.repeats,
             armed_at: open.armed_at,
             was_followed: open.was_followed,

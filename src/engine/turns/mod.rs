@@ -14,4 +14,5 @@ mod triage;
 pub(super) mod turn_context;
 mod turn_end;
 pub(super) mod turn_runner;
+mod typing_indicator;
 mod write_recovery;

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::turn_context::TurnContext;
+use crate::conversation::channel::ReactionSupport;
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::people::naming;
@@ -134,7 +135,14 @@ fn apply_action(
 ) {
     let result = with_savepoint(conn, |conn| match (action, &source.last_message) {
         (ModelAction::React(emoji), Some(message)) => {
-            reactions::store_own_reaction(conn, source.user.id, message.id, emoji, now)
+            reactions::store_own_reaction(conn, source.user.id, message.id, emoji, now)?;
+            if message.channel.profile().content.reactions == ReactionSupport::Placed {
+                let (address, key) =
+                    (ReplyAddress::from_message(&source.user, message), format!("reaction:{}", source.call));
+                let reaction = address.reaction_message(&key, message, emoji.as_str());
+                outbox::queue_message_once(conn, &reaction, now)?;
+            }
+            Ok(())
         }
         (ModelAction::React(_), None) => Ok(()),
         (ModelAction::SendPoster(poster), last_message) => {

@@ -1,6 +1,7 @@
 //! End of a turn: its outcome, and the reply that is sent.
 
 use super::turn_context::TurnContext;
+use crate::conversation::channel::ReactionSupport;
 use crate::conversation::turn::{FallbackReply, NextStep, TurnReply};
 use crate::engine::reply_address;
 use crate::engine::settings::SmsReactions;
@@ -44,10 +45,15 @@ pub(super) fn reply_turn_end(context: &TurnContext, reply: &TurnReply, reactions
     }
 }
 
-/// Returns whether a reaction is stored without sending its emoji as a message.
+/// Returns whether a reaction is the whole answer, without a message that contains its emoji.
 fn is_silent_reaction(context: &TurnContext, reactions: SmsReactions) -> bool {
-    let is_shown = context.events.last().is_some_and(|event| event.channel.profile().content.reactions);
-    !is_shown && reactions == SmsReactions::Silent
+    let support = context.events.last().map(|event| event.channel.profile().content.reactions);
+    match support.unwrap_or(ReactionSupport::AsMessage) {
+        ReactionSupport::AsMessage => reactions == SmsReactions::Silent,
+        ReactionSupport::Shown => false,
+        // It was queued with the call.
+        ReactionSupport::Placed => true,
+    }
 }
 
 /// Creates the end of a turn that the user canceled. Only the closing of a confirmation prompt and completed

@@ -12,6 +12,7 @@ use super::tool_runner::ToolRunner;
 use super::triage::MessageTriage;
 use super::turn_context::{TurnContext, TurnHistory};
 use super::turn_end;
+use super::typing_indicator::TypingIndicator;
 use super::write_recovery::WriteRecovery;
 use crate::clock::Clock;
 use crate::conversation::memory::recall;
@@ -21,6 +22,7 @@ use crate::conversation::turn::NextStep;
 use crate::engine::memory::recall::AnswerRecall;
 use crate::engine::parts::EngineParts;
 use crate::engine::settings::HouseholdSettings;
+use crate::messaging::channel_ports::ChannelPorts;
 use crate::store::turns::turn_lifecycle::{ActiveTurn, TriageState, TurnKind};
 
 /// Source of turn runners, each with the parts that were configured when its turn began.
@@ -40,6 +42,7 @@ impl TurnRunners {
         let EngineParts { clock, metrics, live, .. } = &self.parts;
         let parts = live.current();
         let (settings, limits) = (parts.settings.clone(), parts.settings.limits);
+        let channels = parts.channels.clone();
         let tools = Arc::new(ToolRunner::new(&self.parts, parts.clone()));
         TurnRunner {
             logs: self.logs.clone(),
@@ -51,6 +54,7 @@ impl TurnRunners {
             tool_calls: ToolCallRunner::new(tools.clone()),
             recovery: WriteRecovery::new(tools.clone(), clock.clone(), limits),
             deletions: DeletionRunner::new(tools, limits),
+            channels,
         }
     }
 }
@@ -66,6 +70,7 @@ pub(crate) struct TurnRunner {
     tool_calls: ToolCallRunner,
     recovery: WriteRecovery,
     deletions: DeletionRunner,
+    channels: ChannelPorts,
 }
 
 impl TurnRunner {
@@ -111,6 +116,7 @@ impl TurnRunner {
     ) -> anyhow::Result<()> {
         prompt::trim_to_window(&mut turns, context.plan.context.as_ref());
         let window_start = turns.first().map(|turn| turn.id);
+        let _typing = TypingIndicator::start(&self.channels, &context.reply_address());
         let recalled = self.recall_lines(&log, &context, (window_start, &done_today)).await;
         let frozen = context.plan.context.clone().unwrap_or_else(|| {
             let block = self.build_context_block(&context, &done_today, &recalled);

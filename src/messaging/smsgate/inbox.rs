@@ -226,6 +226,7 @@ impl SmsGate {
             via,
             authority: FieldAuthority::Certain,
             carrier_word: None,
+            pressed: None,
             provider_at: sent_at,
             received_at: now,
         }

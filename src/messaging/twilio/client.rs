@@ -1,5 +1,6 @@
 //! Twilio channel: sends one message per request, and classifies the response.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,6 +21,7 @@ use super::receiving::{EMPTY_TWIML, TwilioReceiving};
 use super::signature::SIGNATURE_HEADER;
 use crate::conversation::channel::Channel;
 use crate::conversation::channel_list;
+use crate::conversation::routing::inbound_message::ReceivedMessage;
 use crate::conversation::routing::verification::MessageFields;
 use crate::http::{HttpClient, HttpError};
 use crate::messaging::{
@@ -218,8 +220,8 @@ impl ChannelPort for Twilio {
         }
     }
 
-    fn acknowledgement(&self) -> Option<(&'static str, &'static str)> {
-        Some(("text/xml; charset=utf-8", EMPTY_TWIML))
+    fn acknowledgement(&self, _message: &ReceivedMessage) -> Option<(&'static str, Cow<'static, str>)> {
+        Some(("text/xml; charset=utf-8", Cow::Borrowed(EMPTY_TWIML)))
     }
 
     fn record_timeout(&self) {
@@ -403,6 +405,8 @@ mod tests {
             from: Address::new("+15550100000"),
             body: "Added Dune & more".into(),
             media: vec![],
+            reacts_to: None,
+            buttons: Vec::new(),
             valid_for: Duration::from_secs(3600),
             callback_token: CallbackToken::from_stored("0123"),
         }

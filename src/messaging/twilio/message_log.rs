@@ -239,6 +239,7 @@ fn into_received(entry: LogEntry, now: Timestamp) -> Option<ReceivedMessage> {
         via: MessageSource::Recovery,
         authority: FieldAuthority::Certain,
         carrier_word: None,
+        pressed: None,
         provider_at: entry.created_at?,
         received_at: now,
     })

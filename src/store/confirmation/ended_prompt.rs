@@ -46,9 +46,12 @@ pub fn load_ended_prompt(conn: &mut Conn, user: UserId, now: Timestamp) -> Query
         .collect();
     let items: Vec<DeletionTarget> = items.into_iter().map(|item| item.target).collect();
     let names: Vec<String> = items.iter().map(deletion_messages::format_target_name).collect();
-    let last_message = load_last_message(conn, user)?;
+    let sent = load_answerable_messages(conn, user)?;
+    let last_message = sent.first();
+    let prompt = sent.iter().find(|message| message.is_prompt_since(ended.prompt_turn));
     Ok(Some(EndedPrompt {
         answer: deletion_messages::format_late_answer(ended.outcome, &items, &outcomes),
+        message: prompt.map(|message| message.id),
         is_last_message: last_message.is_some_and(|message| message.is_about(ended.prompt_turn, &names)),
     }))
 }
@@ -103,6 +106,7 @@ fn load_last_ended_call(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryR
 
 /// Outbound message to which a message of the user is most likely a reply.
 struct LastMessage {
+    id: OutboxId,
     body: String,
     kind: LastMessageKind,
 }
@@ -120,9 +124,9 @@ enum LastMessageKind {
     Other,
 }
 
-/// Loads the newest accepted message, by the time of acceptance. Notifications that expect no reply are skipped: no
-/// user replies yes or no to them.
-fn load_last_message(conn: &mut Conn, user: UserId) -> QueryResult<Option<LastMessage>> {
+/// Loads the last accepted messages, newest first by the time of acceptance. Notifications that expect no reply are
+/// skipped: no user replies yes or no to them.
+fn load_answerable_messages(conn: &mut Conn, user: UserId) -> QueryResult<Vec<LastMessage>> {
     type LastMessageRow =
         (OutboxId, Option<Timestamp>, OutboundKind, String, Option<(TurnId, TurnKind, String)>);
     let rows: Vec<LastMessageRow> = outbox::table
@@ -138,23 +142,30 @@ fn load_last_message(conn: &mut Conn, user: UserId) -> QueryResult<Option<LastMe
             (turns::id, turns::kind, turns::prompt).nullable(),
         ))
         .load(conn)?;
-    let answerable =
-        rows.into_iter().filter(|(_, _, kind, body, _)| !messages::expects_no_reply(*kind, body));
-    let newest = answerable.max_by_key(|(id, at, ..)| (*at, *id));
-    let Some((_, _, kind, body, turn)) = newest else { return Ok(None) };
-    let kind = match (kind, turn) {
-        (OutboundKind::ConfirmPrompt, Some((turn, ..))) => LastMessageKind::Prompt(turn),
-        (OutboundKind::Reply, Some((turn, kind, plan))) => {
-            LastMessageKind::Reply { turn, kind, responder: turn_rows::parse_plan_responder(&plan)? }
-        }
-        (OutboundKind::ConfirmPrompt | OutboundKind::Reply | OutboundKind::Notice, _) => {
-            LastMessageKind::Other
-        }
+    let mut answerable: Vec<LastMessageRow> =
+        rows.into_iter().filter(|(_, _, kind, body, _)| !messages::expects_no_reply(*kind, body)).collect();
+    answerable.sort_by_key(|(id, at, ..)| std::cmp::Reverse((*at, *id)));
+    let parse = |(id, _, kind, body, turn): LastMessageRow| {
+        let kind = match (kind, turn) {
+            (OutboundKind::ConfirmPrompt, Some((turn, ..))) => LastMessageKind::Prompt(turn),
+            (OutboundKind::Reply, Some((turn, kind, plan))) => {
+                LastMessageKind::Reply { turn, kind, responder: turn_rows::parse_plan_responder(&plan)? }
+            }
+            (OutboundKind::ConfirmPrompt | OutboundKind::Reply | OutboundKind::Notice, _) => {
+                LastMessageKind::Other
+            }
+        };
+        Ok(LastMessage { id, body, kind })
     };
-    Ok(Some(LastMessage { body, kind }))
+    answerable.into_iter().map(parse).collect()
 }
 
 impl LastMessage {
+    /// Returns whether the message is the confirmation prompt of `prompt_turn`, or a repeat of it.
+    fn is_prompt_since(&self, prompt_turn: TurnId) -> bool {
+        matches!(self.kind, LastMessageKind::Prompt(turn) if turn >= prompt_turn)
+    }
+
     /// Returns whether the message is the confirmation prompt of `prompt_turn`, a repeat of the prompt, or a reply by
     /// code about the end of the pending action.
     fn is_about(&self, prompt_turn: TurnId, names: &[String]) -> bool {

@@ -133,6 +133,8 @@ pub struct PendingAction {
     pub call: CallRow,
     pub summary: String,
     pub code: Option<ConfirmationCode>,
+    /// Message that asks it.
+    pub prompt: OutboxId,
     pub repeats: u32,
     pub armed_at: Option<Timestamp>,
     /// True if another message was sent to the user after the confirmation prompt.
@@ -187,6 +189,7 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
         call: row.tool_call_id,
         summary: row.summary,
         code: row.code,
+        prompt: row.prompt_outbox_id,
         repeats: convert_integer(row.repeats)?,
         armed_at: row
             .armed_at
@@ -525,6 +528,7 @@ mod tests {
             from: Address::new("+15550100000"),
             body: prompt_text.clone(),
             media: None,
+            reacts_to: None,
             segments: 1,
         };
         let action = NewPendingAction {

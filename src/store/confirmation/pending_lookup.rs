@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
-use crate::conversation::transcript::{Address, CallRow, UserAddress, UserId};
+use crate::conversation::transcript::{Address, CallRow, OutboxId, UserAddress, UserId};
 use crate::store::Conn;
 use crate::store::schema::{outbox, pending_actions, tool_call_items, user_addresses};
 
@@ -92,6 +92,13 @@ pub fn load_answerable_prompt(
         repeats: row.repeats,
         is_armed: row.expires_at.is_some() && row.accepted_at.is_some(),
     }))
+}
+
+/// Returns whether a message asks an open confirmation prompt that a yes without a code confirms.
+pub fn is_confirmed_without_code(conn: &mut Conn, message: OutboxId) -> QueryResult<bool> {
+    let asked = pending_actions::table.filter(pending_actions::prompt_outbox_id.eq(message));
+    let without_code = asked.filter(pending_actions::code.is_null());
+    diesel::select(diesel::dsl::exists(without_code)).get_result(conn)
 }
 
 /// Returns the users with a pending action about a title of an instance, each with the id of the pending action.

@@ -17,6 +17,7 @@ const INDEXING_MIGRATION: &str = "20261125080000";
 const CHANNELS_MIGRATION: &str = "20261129000000";
 const ADDRESSES_MIGRATION: &str = "20261201000000";
 const KEY_SCOPES_MIGRATION: &str = "20261202030000";
+const TELEGRAM_MIGRATION: &str = "20261203000000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
@@ -360,4 +361,33 @@ fn down_migration_of_channels_ends_the_work_of_other_channels() {
     assert!(conn.batch_execute(other).is_err());
     conn.run_pending_migrations(MIGRATIONS).unwrap();
     conn.batch_execute(other).unwrap();
+}
+
+#[test]
+fn down_migration_of_telegram_ends_presses_and_reactions() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    let bot = format!(
+        "INSERT INTO inbound_events (id, channel, external_id, user_id, to_addr, body, provider_at, received_at, via, state, pressed_message, updated_at) VALUES
+           (10, 'telegram', 'press.9', 1, 'telegram:501', 'yes', 6, 6, 'poll', 'pending', 2, 6);
+         INSERT INTO outbox (id, dedupe_key, user_id, kind, to_addr, from_addr, body, reacts_to, segments, deadline_at, created_at, updated_at) VALUES
+           (8, 'reaction', 1, 'reply', 'telegram:9', 'telegram:501', '+1', '7.ab', 1, 9, 6, 6),
+           (9, 'long', 1, 'reply', 'telegram:9', 'telegram:501', '{}', NULL, 1, 9, 6, 6)",
+        "x".repeat(4096)
+    );
+    conn.batch_execute(&bot).unwrap();
+
+    revert_down_to(&mut conn, TELEGRAM_MIGRATION);
+
+    let rows = "SELECT 'in ' || channel || ' ' || external_id || ' ' || state AS line FROM inbound_events WHERE id = 10
+                UNION ALL SELECT 'out ' || id || ' ' || state || ' ' || length(body) FROM outbox WHERE id > 7";
+    insta::assert_snapshot!(load_lines(&mut conn, rows), @r"
+    in twilio telegram:press.9 completed
+    out 8 suppressed 2
+    out 9 queued 1600
+    ");
+    let longer = "UPDATE outbox SET body = printf('%2000s', 'x') WHERE id = 9";
+    assert!(conn.batch_execute(longer).is_err());
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    conn.batch_execute(longer).unwrap();
 }

@@ -214,6 +214,7 @@ mod tests {
             from: Address::new("+15550100000"),
             body: "Hello.".to_owned(),
             media: None,
+            reacts_to: None,
             token: CallbackToken::from_stored("1"),
         };
         let claimed = due.clone();

@@ -1,6 +1,7 @@
 //! Users and their addresses, test users, join requests, and pauses of the household.
 
 pub mod addresses;
+pub mod invitations;
 pub mod join_requests;
 pub mod link_codes;
 pub mod merge;

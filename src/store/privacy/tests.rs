@@ -122,6 +122,7 @@ fn reply(user: UserId, phone: &str, turn: Option<TurnId>) -> NewOutboundMessage 
         from: Address::new("+15550100000"),
         body: "Hello walrus.".into(),
         media: Some("https://walrus.invalid/poster.jpg".into()),
+        reacts_to: None,
         segments: 1,
     }
 }
@@ -144,6 +145,7 @@ fn admit_text(
         provider_at: now,
         received_at: now,
         carrier_word: None,
+        pressed: None,
     };
     let debounce = DebouncePolicy { quiet_ms: 0, max_delay_ms: 0 };
     match inbound_messages::admit_message(conn, &message, debounce).unwrap() {

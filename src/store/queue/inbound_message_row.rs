@@ -5,10 +5,11 @@ use jiff::Timestamp;
 
 use crate::conversation::channel::Channel;
 use crate::conversation::grammar::triage::TriageDecision;
+use crate::conversation::routing::button_press::ButtonPress;
 use crate::conversation::routing::inbound_message::{InboundEvent, MessageSource};
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::transcript::{Address, AddressId, EventId, OptKeyword, UserAddress};
+use crate::conversation::transcript::{Address, AddressId, EventId, OptKeyword, OutboxId, UserAddress};
 use crate::store::codec::{parse_media, unreadable_column};
 use crate::store::schema::{inbound_events, user_addresses};
 
@@ -26,6 +27,7 @@ pub(super) struct InboundMessageRow {
     via: MessageSource,
     authority: FieldAuthority,
     carrier_word: Option<String>,
+    pressed_message: Option<OutboxId>,
     provider_at: Timestamp,
     received_at: Timestamp,
     wants_answer: bool,
@@ -63,6 +65,21 @@ pub(super) fn carrier_word_column_value(keyword: Option<OptKeyword>) -> Option<&
     }
 }
 
+/// Value of the column `pressed_message` for a button below no current message.
+const VOID_BUTTON: OutboxId = OutboxId(0);
+
+/// Returns the value of the column `pressed_message`.
+pub(super) fn press_column_value(press: ButtonPress) -> OutboxId {
+    match press {
+        ButtonPress::On(message) => message,
+        ButtonPress::Void => VOID_BUTTON,
+    }
+}
+
+fn parse_press(message: OutboxId) -> ButtonPress {
+    if message == VOID_BUTTON { ButtonPress::Void } else { ButtonPress::On(message) }
+}
+
 impl InboundMessageRow {
     pub(super) fn into_events(rows: Vec<Self>) -> QueryResult<Vec<InboundEvent>> {
         rows.into_iter().map(Self::into_event).collect()
@@ -74,6 +91,7 @@ impl InboundMessageRow {
             channel: self.channel,
             from: self.from.into_sender(),
             origin: MessageOrigin::from_message_id(self.channel, &self.external_id),
+            external_id: self.external_id,
             to: self.to_addr,
             body: self.body,
             media: parse_media(self.media.as_deref())?,
@@ -86,6 +104,7 @@ impl InboundMessageRow {
                 Some("help") => Some(OptKeyword::Help),
                 Some(_) => return Err(unreadable_column("carrier word")),
             },
+            press: self.pressed_message.map(parse_press),
             sent_at: self.provider_at,
             received_at: self.received_at,
             triage: if self.wants_answer { TriageDecision::Answer } else { TriageDecision::NoAnswer },

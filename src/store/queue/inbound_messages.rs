@@ -8,7 +8,8 @@ use diesel::dsl::min;
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
-use super::inbound_message_row::{InboundMessageRow, carrier_word_column_value};
+use super::inbound_message_row::{InboundMessageRow, carrier_word_column_value, press_column_value};
+use super::pressed_message::find_pressed_message;
 use super::repeated_message::is_repeat;
 use crate::conversation::channel::{Channel, SenderKind};
 use crate::conversation::grammar::triage::TriageDecision;
@@ -95,6 +96,8 @@ fn insert_inbound_message(
     if is_repeat(conn, user, received)? {
         return Ok(AdmissionOutcome::Duplicate);
     }
+    let press =
+        received.pressed.as_ref().map(|button| find_pressed_message(conn, user, button)).transpose()?;
     let received_at = ms(received.received_at);
     let inserted: Option<(EventId, Option<ConversationId>)> = diesel::insert_into(inbound_events::table)
         .values((
@@ -110,6 +113,7 @@ fn insert_inbound_message(
             inbound_events::via.eq(received.via),
             inbound_events::authority.eq(received.authority),
             inbound_events::carrier_word.eq(carrier_word_column_value(received.carrier_word)),
+            inbound_events::pressed_message.eq(press.map(press_column_value)),
             inbound_events::state.eq(InboundState::Pending),
             inbound_events::not_before.eq(ms(not_before)),
             inbound_events::wants_answer.eq(triage == TriageDecision::Answer),
@@ -509,6 +513,7 @@ mod tests {
             via: MessageSource::Webhook,
             authority: FieldAuthority::Certain,
             carrier_word: None,
+            pressed: None,
             provider_at: at,
             received_at: at,
         }

@@ -8,7 +8,7 @@ use diesel::dsl;
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
-use super::outbox::{DueMessage, DueMessageRow, OPEN, OutboxState, SendFailure, fail_message};
+use super::outbox::{DueMessage, DueMessageRow, OPEN, OutboundKind, OutboxState, SendFailure, fail_message};
 use super::outbox_events::{ChangedMessage, record_changed_messages};
 use crate::conversation::channel::Channel;
 use crate::conversation::channel_list::CHANNELS;
@@ -28,6 +28,8 @@ pub(super) const LOOKUPS_NOT_STARTED: i64 = LOOKUPS_BEFORE_SENDING + LOOKUPS_USE
 const LOOKUPS_USED_UP: i64 = 1;
 /// Failure of a message that an earlier carrier account may have sent.
 const SENT_BY_EARLIER_ACCOUNT: &str = "may have been sent by the earlier account";
+/// Failure of a message whose channel gave no answer and keeps no record.
+const MAY_HAVE_ARRIVED: &str = "may have arrived: the channel gave no answer";
 /// Interval between two such attempts.
 const LOOKUP_PAUSE: SignedDuration = SignedDuration::from_secs(15);
 
@@ -44,12 +46,16 @@ pub(in crate::store) const NOT_LOOKED_UP: LiteralSql = LiteralSql("outbox.lookup
 
 /// Requires a lookup before sending for all messages that are queued when the program starts.
 pub(in crate::store) fn require_lookup_for_queued(conn: &mut Conn) -> QueryResult<()> {
-    let shown_at = CHANNELS.into_iter().filter_map(Channel::shown_address);
-    let by_carrier = outbox::from_addr.ne_all(shown_at);
-    diesel::update(outbox::table.filter(OPEN.and(outbox::state.eq(OutboxState::Queued)).and(by_carrier)))
-        .set(outbox::lookups_left.eq(LOOKUPS_NOT_STARTED))
-        .execute(conn)
-        .map(drop)
+    for channel in CHANNELS.into_iter().filter(|channel| channel.keeps_records()) {
+        for (id, state) in load_open_messages(conn, channel)? {
+            if state == OutboxState::Queued {
+                diesel::update(outbox::table.find(id))
+                    .set(outbox::lookups_left.eq(LOOKUPS_NOT_STARTED))
+                    .execute(conn)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Ends the lookups in the list of an earlier account of a channel. Messages with unknown delivery status fail, because they
@@ -240,6 +246,52 @@ pub fn record_unsuccessful_lookup(
         .get_results(conn)?;
     record_changed_messages(conn, changed, now)?;
     Ok(LookupOutcome::SendAgain)
+}
+
+/// Outcome of an unknown delivery status on a channel that keeps no record of its messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnrecordedOutcome {
+    /// The message is sent a second time.
+    SendAgain,
+    /// The message is not sent again.
+    GivenUp,
+    /// The status is known by now.
+    Known,
+}
+
+/// Resolves an unknown delivery status on a channel that keeps no record of its messages. A reply and a prompt are sent a
+/// second time, because a duplicate is better than a lost message; a notification is not. The buttons of the first copy
+/// are void.
+pub fn resolve_unrecorded_message(
+    conn: &mut Conn,
+    id: OutboxId,
+    now: Timestamp,
+) -> QueryResult<UnrecordedOutcome> {
+    let unknown = outbox::table.find(id).filter(outbox::state.eq(OutboxState::Unknown));
+    let row: Option<(OutboundKind, i64)> =
+        unknown.select((outbox::kind, outbox::lookups_left)).first(conn).optional()?;
+    let Some((kind, lookups_left)) = row else { return Ok(UnrecordedOutcome::Known) };
+    let may_be_repeated = match kind {
+        OutboundKind::Reply | OutboundKind::ConfirmPrompt => lookups_left != LOOKUPS_USED_UP,
+        OutboundKind::Notice => false,
+    };
+    if !may_be_repeated {
+        let failure = SendFailure { code: None, meaning: MAY_HAVE_ARRIVED };
+        fail_message(conn, id, &failure, now)?;
+        return Ok(UnrecordedOutcome::GivenUp);
+    }
+    let changed = diesel::update(unknown)
+        .set((
+            outbox::state.eq(OutboxState::Queued),
+            outbox::lookups_left.eq(LOOKUPS_USED_UP),
+            outbox::callback_word.eq(None::<String>),
+            outbox::not_before.eq(ms(now)),
+            outbox::updated_at.eq(ms(now)),
+        ))
+        .returning(ChangedMessage::as_returning())
+        .get_results(conn)?;
+    record_changed_messages(conn, changed, now)?;
+    Ok(UnrecordedOutcome::SendAgain)
 }
 
 /// Postpones a lookup because the carrier's list could not be read. Such a lookup does not count, and a message that is

@@ -14,6 +14,7 @@ pub mod opt_out_confirmation;
 pub mod outbox;
 pub(in crate::store) mod outbox_events;
 pub mod outbox_schedule;
+mod pressed_message;
 pub mod queued_claim;
 mod repeated_message;
 pub mod resend;

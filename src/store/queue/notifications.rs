@@ -406,6 +406,7 @@ mod tests {
             body: body.into(),
             segments: 1,
             media: None,
+            reacts_to: None,
         }
     }
 

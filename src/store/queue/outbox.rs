@@ -81,6 +81,8 @@ pub struct NewOutboundMessage {
     pub body: String,
     /// URL of a picture that is sent with the message.
     pub media: Option<String>,
+    /// Channel's id of the received message that the message is a reaction to. The body is the emoji.
+    pub reacts_to: Option<String>,
     pub segments: u32,
 }
 
@@ -130,6 +132,7 @@ pub fn queue_message_at(
             outbox::from_addr.eq(message.from.as_str()),
             outbox::body.eq(&message.body),
             outbox::media_url.eq(&message.media),
+            outbox::reacts_to.eq(&message.reacts_to),
             outbox::segments.eq(i64::from(message.segments)),
             outbox::not_before.eq(ms(if send_at > now { send_at } else { Timestamp::UNIX_EPOCH })),
             outbox::deadline_at.eq(ms(send_at + MAX_SEND_AGE)),
@@ -184,6 +187,8 @@ pub struct DueMessage {
     pub from: Address,
     pub body: String,
     pub media: Option<String>,
+    /// Channel's id of the received message that the message is a reaction to.
+    pub reacts_to: Option<String>,
     /// Random token by which status callbacks identify this row.
     pub token: CallbackToken,
 }
@@ -191,8 +196,8 @@ pub struct DueMessage {
 impl DueMessage {
     /// Returns the first attempt of a message that was claimed when it was queued.
     fn first_attempt(id: OutboxId, message: &NewOutboundMessage, token: CallbackToken) -> Self {
-        let NewOutboundMessage { kind, to, from, body, media, .. } = message.clone();
-        Self { id, kind, attempt: 1, to, from, body, media, token }
+        let NewOutboundMessage { kind, to, from, body, media, reacts_to, .. } = message.clone();
+        Self { id, kind, attempt: 1, to, from, body, media, reacts_to, token }
     }
 }
 
@@ -303,6 +308,7 @@ pub(in crate::store) struct DueMessageRow {
     from_addr: Address,
     body: String,
     media_url: Option<String>,
+    reacts_to: Option<String>,
     callback_word: Option<String>,
 }
 
@@ -316,6 +322,7 @@ impl DueMessageRow {
             from: self.from_addr,
             body: self.body,
             media: self.media_url,
+            reacts_to: self.reacts_to,
             // A row that was last attempted by an older version may have no token; no callback can identify it.
             token: CallbackToken::from_stored(self.callback_word.unwrap_or_default()),
         })
@@ -479,7 +486,7 @@ mod tests {
     use jiff::tz::TimeZone;
 
     use super::super::lookups::{
-        LookupCount, LookupOutcome, load_unresolved_message, record_unsuccessful_lookup,
+        LookupCount, LookupOutcome, UnrecordedOutcome, load_unresolved_message, record_unsuccessful_lookup,
     };
     use super::*;
     use crate::conversation::notifications::quiet_hours::QuietHours;
@@ -512,6 +519,7 @@ mod tests {
             from: Address::new("+15550100000"),
             body: "Hello.".into(),
             media: None,
+            reacts_to: None,
             segments: 1,
         };
         queue_message(conn, &message, NOW).unwrap()
@@ -630,6 +638,31 @@ mod tests {
         assert_eq!(schedule, outbox_schedule::OutboxSchedule { due: Vec::new(), next: Some(next) });
         let is_due = |conn: &mut Conn, at| load_unresolved_message(conn, id, at).unwrap().is_some();
         assert_eq!([is_due(&mut conn, later), is_due(&mut conn, next)], [false, true]);
+    }
+
+    #[test]
+    fn message_of_unknown_fate_without_a_record_is_sent_twice_at_most() {
+        let outcomes = |kind| {
+            let mut conn = scratch();
+            let id = queue_test_message(&mut conn, kind, "turn:1:reply");
+            let mut try_to_send = || {
+                let claim = claim_message(&mut conn, id, &acceptance_policy(), NOW).unwrap();
+                let SendClaim::Send(due) = claim else { panic!("{claim:?}") };
+                mark_message_unknown(&mut conn, id, "no answer", NOW).unwrap();
+                (due.token, lookups::resolve_unrecorded_message(&mut conn, id, NOW).unwrap())
+            };
+            let (first_token, first) = try_to_send();
+            if first == UnrecordedOutcome::GivenUp {
+                return vec![first];
+            }
+            let (second_token, second) = try_to_send();
+            assert_ne!(first_token, second_token, "the buttons of the first copy are void");
+            vec![first, second]
+        };
+        let twice = [UnrecordedOutcome::SendAgain, UnrecordedOutcome::GivenUp];
+        assert_eq!(outcomes(OutboundKind::Reply), twice);
+        assert_eq!(outcomes(OutboundKind::ConfirmPrompt), twice);
+        assert_eq!(outcomes(OutboundKind::Notice), [UnrecordedOutcome::GivenUp]);
     }
 
     fn accept_test_message(conn: &mut Conn, id: OutboxId) {

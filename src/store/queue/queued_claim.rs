@@ -39,9 +39,9 @@ impl FirstState {
         };
         let may_be_claimed = is_answer && send_at <= now && recording::may_claim_messages();
         let check = SendCheck::load(conn, message)?;
-        let is_shown = message.from.channel().is_shown();
+        let can_be_looked_up = message.from.channel().keeps_records();
         Ok(match check {
-            SendCheck { is_from_earlier_run: true, .. } if !is_shown => {
+            SendCheck { is_from_earlier_run: true, .. } if can_be_looked_up => {
                 Self::Queued { lookups_left: LOOKUPS_NOT_STARTED }
             }
             SendCheck { is_next: true, .. } if may_be_claimed => Self::Claimed(CallbackToken::random()),
@@ -130,6 +130,7 @@ mod tests {
             from: Address::new("+15550100000"),
             body: "Hello.".to_owned(),
             media: None,
+            reacts_to: None,
             segments: 1,
         }
     }

@@ -98,6 +98,7 @@ pub fn resend_message(conn: &mut Conn, id: i64, actor: Actor, now: Timestamp) ->
         from: row.from_addr,
         body: row.body,
         media: row.media_url,
+        reacts_to: None,
         segments: convert_integer(row.segments)?,
     };
     outbox::queue_message(conn, &message, now)?;

@@ -295,6 +295,7 @@ async fn store_message(
         via: MessageSource::Local,
         authority: FieldAuthority::Certain,
         carrier_word: None,
+        pressed: None,
         provider_at: now,
         received_at: now,
     };

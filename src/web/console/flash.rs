@@ -67,6 +67,7 @@ flash_messages! {
     UserBusy, Warning, "busy", "Not erased: a text of this user is being processed. Try again in a moment.";
     SuspensionLifted, Success, "allowed-again", "This user can delete and approve by text again.";
     UserNotSuspended, Warning, "not-suspended", "This user was not suspended.";
+    NoInvitations, Warning, "no-invitations", "Not invited: links need a Telegram bot.";
     HasAdmin, Warning, "has-admin", "There is an admin already, who can approve others.";
     AddressLinked, Success, "linked", "Linked. Texts from it count as theirs.";
     AddressUnlinked, Success, "unlinked", "Unlinked. A text from it makes its sender a newcomer.";

@@ -10,12 +10,12 @@ use serde::Deserialize;
 
 use super::layout::{ConsoleSection, PageLayout, render_page};
 use super::model_preset::{PresetOption, apply_preset, list_presets};
-use super::operator_name::{NameField, read_phone};
+use super::operator_name::NameField;
 use super::responses::{PageError, PageParams, PageResult};
 use super::setting_field::FieldInput;
 use super::settings_form::{FormOutcome, FormScope, Refusal, SettingSection, SettingsForm};
 use super::settings_save::{FormSave, check_scope, load_settings, save_form};
-use super::setup_texting::{self, TextingChoice};
+use super::setup_texting::{self, Contact, TextingChoice};
 use super::setup_webhooks::{self, WebhookLine};
 use super::test_report::TestReport;
 use crate::config::{ConfigProblem, ConfigSources, ValueSource, Variable};
@@ -49,8 +49,8 @@ struct SetupPage {
     /// True if a button makes the changes.
     can_install: bool,
     texting: TextingChoice,
-    /// Number to text, at the end.
-    phone: Option<String>,
+    /// Number or bot to write to, at the end.
+    contact: Option<Contact>,
     has_installed_webhooks: bool,
     /// True if nobody can approve newcomers.
     lacks_admin: bool,
@@ -256,7 +256,7 @@ impl SetupPageRequest<'_> {
         let step = progress.choose_step(step);
         let way = outcome.way.unwrap_or_else(|| TextingWay::from_sources(sources));
         let mut section = FormScope::from_step(step, way).into_section(sources, outcome.form);
-        let (mut name, mut presets, mut webhooks) = (None, Vec::new(), Vec::new());
+        let (mut name, mut presets, mut webhooks, mut contact) = (None, Vec::new(), Vec::new(), None);
         match step {
             SetupStep::You => {
                 name = match outcome.name {
@@ -272,7 +272,8 @@ impl SetupPageRequest<'_> {
                     None => setup_webhooks::plan_webhooks(sources).await,
                 };
             }
-            SetupStep::Password | SetupStep::Library | SetupStep::Texting | SetupStep::Finish => {}
+            SetupStep::Finish => contact = Contact::load(self.console, sources, way).await,
+            SetupStep::Password | SetupStep::Library | SetupStep::Texting => {}
         }
         // The connections are checked only after their test.
         let failed_test = section.test.as_ref().map(TestReport::has_failure);
@@ -282,9 +283,8 @@ impl SetupPageRequest<'_> {
             steps: self.list_steps(&loaded, step, failed_test),
             number: 1 + SetupStep::ALL.into_iter().take_while(|other| *other != step).count(),
             next_path: step_path(step.next()),
-            phone: read_phone(sources, way.number_variable()).map(|phone| phone.format_grouped()),
-            // The phone is polled, and needs none.
-            has_installed_webhooks: loaded.has_installed_webhooks || way == TextingWay::Phone,
+            contact,
+            has_installed_webhooks: loaded.has_installed_webhooks || way.is_polled(sources),
             lacks_admin: !loaded.has_admin,
             texting: TextingChoice::load(self.console, sources, way).await?,
             can_install: webhooks.iter().any(|webhook| webhook.is_planned),

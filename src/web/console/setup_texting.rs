@@ -1,4 +1,5 @@
-//! Texting in the setup assistant: the choice between Twilio and a phone of the household, and a test text by the phone.
+//! Texting in the setup assistant: the choice of the way, a test text by a phone of the household, and the number or bot
+//! to write to.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect};
@@ -18,6 +19,7 @@ use crate::doctor::connection_test::TestOutcome;
 use crate::engine::operator::test_text::TestTextOutcome;
 use crate::settings::setup_step::SetupStep;
 use crate::settings::texting_way::TextingWay;
+use crate::setup::bot_name::BotName;
 use crate::store::queue::outbox::OutboxState;
 use crate::store::queue::test_text::{self, TestText};
 use crate::web::auth::{Operator, SignedForm};
@@ -42,6 +44,15 @@ pub(super) struct WayLink {
     pub(super) path: String,
     pub(super) is_current: bool,
     pub(super) is_configured: bool,
+}
+
+/// Number or bot to which people write.
+pub(super) enum Contact {
+    /// Number with spaces.
+    Number(String),
+    Bot(BotName),
+    /// Bot whose name is unknown, because Telegram does not respond.
+    UnnamedBot,
 }
 
 /// Test text, as the page shows it.
@@ -85,10 +96,28 @@ impl TextingChoice {
         };
         let ways = TextingWay::ALL.into_iter().map(link).collect();
         let test_text = match way {
-            TextingWay::Twilio => None,
+            TextingWay::Twilio | TextingWay::Telegram => None,
             TextingWay::Phone => Some(TestTextView::load(console, sources).await?),
         };
         Ok(Self { way, ways, test_text })
+    }
+}
+
+impl Contact {
+    /// Loads the contact of a way; `None` if it is not configured.
+    pub(super) async fn load(
+        console: &ConsoleState,
+        sources: &ConfigSources,
+        way: TextingWay,
+    ) -> Option<Self> {
+        if !way.is_configured(sources) {
+            return None;
+        }
+        let Some(variable) = way.number_variable() else {
+            let name = console.connection_tester.current().bot_name().await;
+            return Some(name.map_or(Self::UnnamedBot, Self::Bot));
+        };
+        read_phone(sources, variable).map(|phone| Self::Number(phone.format_grouped()))
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::flash::{self, FlashMessage};
 use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
 use super::responses::{PageParams, PageResult, redirect_with_flash};
-use crate::conversation::people::naming;
+use crate::conversation::people::naming::{self, UserName};
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::{User, UserRights, UserRole, UserStatus};
 use crate::engine::operator::addresses::AdminCodeOutcome;
@@ -35,8 +35,30 @@ struct UsersPage {
     older: Option<String>,
     /// True if nobody can approve newcomers.
     lacks_admin: bool,
-    /// Code that was just created for the first admin.
-    admin_code: Option<String>,
+    created: CreatedAccess,
+    /// True if people can be invited by a link.
+    can_invite: bool,
+}
+
+/// Access that the operator has just created, and which only this page shows.
+#[derive(Default)]
+struct CreatedAccess {
+    /// Code for the first admin.
+    admin_code: Option<AdminCode>,
+    invitation: Option<CreatedInvitation>,
+}
+
+/// Invitation of a person.
+struct CreatedInvitation {
+    name: String,
+    link: String,
+}
+
+/// Code that makes its sender the first admin.
+struct AdminCode {
+    code: String,
+    /// Link that sends the code on Telegram; `None` without a bot.
+    link: Option<String>,
 }
 
 struct UserLine {
@@ -86,7 +108,7 @@ pub(in crate::web) async fn show_users(
     operator: Operator,
     PageParams(query): PageParams<UsersQuery>,
 ) -> PageResult {
-    render_users(&console, &operator, query, None).await
+    render_users(&console, &operator, query, CreatedAccess::default()).await
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -100,9 +122,37 @@ pub(in crate::web) async fn create_admin_code(
 ) -> PageResult {
     match console.engine.decisions.create_admin_code().await? {
         AdminCodeOutcome::Created(code) => {
-            render_users(&console, &operator, UsersQuery::default(), Some(code)).await
+            let bot = console.connection_tester.current().bot_name().await;
+            let admin_code = Some(AdminCode { link: bot.map(|bot| bot.code_link(&code)), code });
+            let created = CreatedAccess { admin_code, ..CreatedAccess::default() };
+            render_users(&console, &operator, UsersQuery::default(), created).await
         }
         AdminCodeOutcome::HasAdmin => Ok(redirect_with_flash("/users", FlashMessage::HasAdmin)),
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(in crate::web) struct InvitationForm {
+    name: String,
+}
+
+/// Shows a link that admits one person.
+pub(in crate::web) async fn invite_person(
+    State(console): State<ConsoleState>,
+    operator: Operator,
+    SignedForm(InvitationForm { name }): SignedForm<InvitationForm>,
+) -> PageResult {
+    let Ok(name) = UserName::parse(&name) else {
+        return Ok(redirect_with_flash("/users", FlashMessage::InvalidName));
+    };
+    let shown_name = name.as_str().to_owned();
+    match console.engine.decisions.create_invitation(name).await? {
+        Some(link) => {
+            let invitation = Some(CreatedInvitation { name: shown_name, link });
+            let created = CreatedAccess { invitation, ..CreatedAccess::default() };
+            render_users(&console, &operator, UsersQuery::default(), created).await
+        }
+        None => Ok(redirect_with_flash("/users", FlashMessage::NoInvitations)),
     }
 }
 
@@ -110,7 +160,7 @@ async fn render_users(
     console: &ConsoleState,
     operator: &Operator,
     query: UsersQuery,
-    admin_code: Option<String>,
+    created: CreatedAccess,
 ) -> PageResult {
     let before = query.before.unwrap_or(NEWEST);
     let (quotas, now) = (console.engine.decisions.default_quotas(), console.clock.now());
@@ -127,7 +177,8 @@ async fn render_users(
     Ok(render_page(&UsersPage {
         layout: PageLayout::new(operator, ConsoleSection::Users, "Users").with_flash(query.flash),
         lacks_admin: !has_admin,
-        admin_code,
+        created,
+        can_invite: console.engine.decisions.can_invite(),
         users: summaries.rows.iter().map(row).collect(),
         older: summaries.older.map(|before| format!("/users?before={before}")),
     }))

@@ -19,6 +19,7 @@ mod setup;
 pub(crate) mod statements;
 mod stored;
 pub(crate) mod streams;
+pub(crate) mod telegram;
 pub(crate) mod threads;
 pub(crate) mod wire;
 pub(crate) mod world;
@@ -227,6 +228,7 @@ impl TestApp {
             via: MessageSource::Local,
             authority: FieldAuthority::Certain,
             carrier_word: None,
+            pressed: None,
             provider_at: now,
             received_at: now,
         };

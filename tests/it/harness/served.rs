@@ -10,6 +10,9 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::Address;
+use dialarr::http::HttpClient;
+use dialarr::messaging::telegram::Telegram;
+use dialarr::messaging::telegram::fake::{FakeBot, FakeTelegram};
 use dialarr::messaging::twilio::fake::{FakeAccount, FakeTwilio};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -19,6 +22,8 @@ use super::cli::{Cli, Ended, Served};
 pub(crate) const ACCOUNT: &str = "AC00000000000000000000000000000000";
 pub(crate) const TOKEN: &str = "a-simulated-token";
 pub(crate) const SECRET: &str = "a-long-random-word";
+/// Token of the simulated bot.
+pub(crate) const BOT_TOKEN: &str = "501:AAE-simulated_token";
 
 /// Household with all services, fully configured.
 pub(crate) struct ServedPeers {
@@ -81,6 +86,19 @@ impl ServedPeers {
             self.environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
         tokio::task::block_in_place(|| self.cli.serve(&environment))
     }
+}
+
+/// Creates a simulated Bot API with one bot.
+pub(crate) fn telegram() -> FakeTelegram {
+    let bot = FakeBot { token: BOT_TOKEN.to_owned(), username: "films_bot".to_owned() };
+    FakeTelegram::new(bot, Clock::System)
+}
+
+/// Sets the webhook of the bot as another program does.
+pub(crate) async fn set_webhook_elsewhere(telegram: &FakeTelegram) {
+    let account = telegram.client_account("http://telegram.invalid");
+    let other = Telegram::new(account, HttpClient::in_process(telegram.in_process()));
+    other.api().set_webhook("https://other.example/501:AAE-simulated_token").await.unwrap();
 }
 
 /// Response of a model's server to a request.

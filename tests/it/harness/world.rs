@@ -40,13 +40,14 @@ use dialarr::tools::library::Instance;
 use dialarr::web::console_state::ConsoleState;
 use dialarr::web::{self, WebhookState};
 use diesel::connection::SimpleConnection;
-use http::Request;
+use http::{Request, StatusCode};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::expected_events::{EventReport, ExpectedEvents};
 use super::phone::HousePhone;
 use super::reports::{SECRET, report};
+use super::telegram::HouseBot;
 use super::{ANN, PUBLIC_URL, stored};
 
 /// Program and its world; Ann, who may delete, sends the messages.
@@ -62,6 +63,7 @@ pub(crate) struct World {
     /// Servers in place of the usual ones.
     moved: MovedServers,
     house_phone: HousePhone,
+    house_bot: HouseBot,
     folder: tempfile::TempDir,
 }
 
@@ -146,6 +148,7 @@ impl World {
         let peers = SimulatedPeers::new(clock, radarr, sonarr, PUBLIC_URL);
         let folder = tempfile::tempdir().unwrap();
         let house_phone = HousePhone::new(peers.clock.clone());
+        let house_bot = HouseBot::new(peers.clock.clone());
         Self {
             app: None,
             peers,
@@ -155,6 +158,7 @@ impl World {
             routing,
             moved: MovedServers::default(),
             house_phone,
+            house_bot,
             folder,
         }
     }
@@ -250,6 +254,7 @@ impl World {
         }
         self.moved.apply(&mut blueprint, &self.peers.twilio);
         self.house_phone.apply(&mut blueprint);
+        self.house_bot.apply(&mut blueprint);
         // Access to the console is not a part of this simulation.
         blueprint.console.sign_in = SignIn::Open;
         self.app = Some(App::start(db, self.peers.clock.clone(), blueprint).await.unwrap());
@@ -280,12 +285,21 @@ impl World {
         &mut self.house_phone
     }
 
+    pub(super) fn house_bot(&self) -> &HouseBot {
+        &self.house_bot
+    }
+
+    pub(super) fn house_bot_mut(&mut self) -> &mut HouseBot {
+        &mut self.house_bot
+    }
+
     /// Applies the channels to the running program.
     pub(super) async fn apply_channels(&self) {
         let Some(app) = &self.app else { return };
         let apply = |current: &AppBlueprint| {
             let mut changed = current.clone();
             self.house_phone.apply(&mut changed);
+            self.house_bot.apply(&mut changed);
             Ok::<_, ApplyError>(changed)
         };
         app.change_blueprint(apply).await.unwrap();
@@ -547,6 +561,7 @@ impl World {
                 from,
                 body,
                 media: None,
+                reacts_to: None,
                 segments: 1,
             };
             outbox::queue_message(conn, &text, now)
@@ -619,10 +634,16 @@ impl World {
     }
 
     pub(crate) async fn deliver(&self, request: Request<Bytes>) -> u16 {
+        self.deliver_with_body(request).await.0.as_u16()
+    }
+
+    /// Delivers a request to the webhooks, and returns the status and the body of the response.
+    pub(crate) async fn deliver_with_body(&self, request: Request<Bytes>) -> (StatusCode, String) {
         let webhook = HttpClient::in_process(web::in_process(web::webhook_router(
             self.app.as_ref().unwrap().webhooks.clone(),
         )));
-        webhook.send(request, Duration::from_secs(20)).await.unwrap().status().as_u16()
+        let response = webhook.send(request, Duration::from_secs(20)).await.unwrap();
+        (response.status(), String::from_utf8(response.body().to_vec()).unwrap())
     }
 
     /// Returns every message that the carrier accepted from the program.

@@ -167,6 +167,7 @@ mod tests {
                 from: Address::new("+15550100000"),
                 body: format!("after turn {turn}"),
                 media: None,
+                reacts_to: None,
                 segments: 1,
             };
             outbox::queue_message(conn, &notice, time_at(10 * turn + 5)).unwrap();

@@ -1,0 +1,109 @@
+//! Sending of messages, pictures and reactions. The Bot API has no id of ours and no list of sent messages, so a message
+//! whose answer is lost cannot be found again.
+
+use std::time::Duration;
+
+use super::api::BotApiError;
+use super::buttons;
+use super::port::Telegram;
+use super::wire::{
+    EmojiReaction, LinkPreviewOptions, SendMessage, SendPhoto, SentMessage, SetMessageReaction,
+};
+use crate::conversation::channel_list;
+use crate::messaging::{CarrierReceipt, OutboundMessage, SendError};
+
+/// Time for which a message waits for its turn below the limits of Telegram. After it, the outbox retries.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Telegram {
+    pub(super) async fn send_message(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
+        let chat = parse_chat(message)?;
+        match &message.reacts_to {
+            Some(target) => match self.react(chat, target, message).await {
+                // Not every emoji can be a reaction, and the message may have been deleted.
+                Err(BotApiError::Refused(_)) => self.send_text(chat, message).await,
+                outcome => outcome.map_err(|error| match error {
+                    // Setting the same reaction twice sets it once.
+                    BotApiError::Lost(reason) => SendError::Later { retry_after: None, reason },
+                    error => self.send_error(chat, error),
+                }),
+            },
+            None => self.send_text(chat, message).await,
+        }
+    }
+
+    async fn react(
+        &self,
+        chat: i64,
+        target: &str,
+        message: &OutboundMessage,
+    ) -> Result<CarrierReceipt, BotApiError> {
+        let number = target.split('.').next().and_then(|number| number.parse().ok());
+        let message_id = number.ok_or_else(|| BotApiError::Refused("not a message".to_owned()))?;
+        // Telegram lists the emoji without the character that asks for colors.
+        let emoji = message.body.trim_end_matches('\u{fe0f}');
+        let reaction = [EmojiReaction { kind: "emoji", emoji }];
+        let parameters = SetMessageReaction { chat_id: chat, message_id, reaction };
+        self.call::<bool>("setMessageReaction", &parameters).await?;
+        // A reaction has no id of its own.
+        Ok(CarrierReceipt { sid: message.callback_token.as_str().to_owned(), created_at: None })
+    }
+
+    async fn send_text(&self, chat: i64, message: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
+        match self.pace.reserve(chat, PATIENCE) {
+            Ok(slot) => tokio::time::sleep_until(slot).await,
+            Err(delay) => {
+                let reason = "earlier messages to the chat are too recent".to_owned();
+                return Err(SendError::Later { retry_after: Some(delay), reason });
+            }
+        }
+        let sent: Result<SentMessage, BotApiError> = match message.media.first() {
+            Some(photo) => {
+                let parameters = SendPhoto { chat_id: chat, photo, caption: &message.body };
+                self.call("sendPhoto", &parameters).await
+            }
+            None => {
+                let parameters = SendMessage {
+                    chat_id: chat,
+                    text: &message.body,
+                    link_preview_options: LinkPreviewOptions { is_disabled: true },
+                    reply_markup: buttons::keyboard(message),
+                };
+                self.call("sendMessage", &parameters).await
+            }
+        };
+        match sent {
+            Ok(sent) => {
+                Ok(CarrierReceipt { sid: self.account.message_id(chat, sent.message_id), created_at: None })
+            }
+            Err(error) => Err(self.send_error(chat, error)),
+        }
+    }
+
+    fn send_error(&self, chat: i64, error: BotApiError) -> SendError {
+        let reason = error.to_string();
+        match error {
+            BotApiError::NotSent(_) => SendError::Later { retry_after: None, reason },
+            BotApiError::TooMany(delay) => {
+                self.pace.hold_back(chat, delay);
+                SendError::Later { retry_after: Some(delay), reason }
+            }
+            BotApiError::Lost(_) => SendError::Unknown(reason),
+            BotApiError::Unreachable(description) if description.contains("blocked by the user") => {
+                SendError::OptedOut
+            }
+            BotApiError::WrongToken => SendError::Misconfigured { code: None, meaning: reason },
+            BotApiError::Conflict(_)
+            | BotApiError::Migrated(_)
+            | BotApiError::Unreachable(_)
+            | BotApiError::Refused(_) => SendError::Permanent { code: None, meaning: reason },
+        }
+    }
+}
+
+/// Returns the chat of the recipient. A private chat has the id of the person.
+fn parse_chat(message: &OutboundMessage) -> Result<i64, SendError> {
+    let chat =
+        message.to.as_str().strip_prefix(channel_list::TELEGRAM_PREFIX).and_then(|chat| chat.parse().ok());
+    chat.ok_or_else(|| SendError::Permanent { code: None, meaning: "the recipient is no account".to_owned() })
+}
