@@ -65,7 +65,7 @@ pub enum CliCommand {
     /// Show and change the stored settings, also while the service runs
     #[command(subcommand)]
     Config(config::ConfigCommand),
-    /// Show the settings that Sonarr, Radarr and Twilio need for Dialarr; --apply changes them
+    /// Show the settings that Sonarr, Radarr and the channels need for Dialarr; --apply changes them
     Setup(setup::SetupArguments),
     /// List, change, export and erase users, also while the service runs
     #[command(subcommand)]

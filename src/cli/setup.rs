@@ -1,4 +1,4 @@
-//! `dialarr setup`: shows the settings that Sonarr, Radarr and Twilio need for Dialarr, and applies them on request.
+//! `dialarr setup`: shows the settings that Sonarr, Radarr and the channels need for Dialarr, and applies them on request.
 
 use anyhow::Context;
 use clap::Args;

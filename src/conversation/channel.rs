@@ -192,6 +192,11 @@ impl Channel {
         }
     }
 
+    /// Returns whether the channel dates the messages of both sides by one clock.
+    pub fn dates_both_sides(self) -> bool {
+        self.0.delivery == DeliveryKnowledge::AcceptedOnly
+    }
+
     /// Returns whether the carrier charges for messages on the channel.
     pub fn is_charged(self) -> bool {
         self.0.cost == MessageCost::PerSegment

@@ -1,4 +1,5 @@
-//! Carriers of a schedule: Twilio, a phone of the household, or both. The users write to the one that wrote to them last.
+//! Carriers of a schedule: Twilio, a phone of the household, or both; or a bot at Telegram alone. The users write to the one
+//! that wrote to them last.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,6 +19,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::house_bot::HouseBot;
 use crate::phone_plan::{Carriers, PhoneAct};
 use crate::plan::Plan;
 use crate::records::Records;
@@ -139,6 +141,7 @@ impl HousePhone {
 /// Carriers of a world.
 pub(crate) struct WorldCarriers {
     pub phone: Arc<HousePhone>,
+    pub bot: Arc<HouseBot>,
     configured: Mutex<Carriers>,
     /// Carrier that last wrote to each user.
     habits: Mutex<BTreeMap<String, Carrier>>,
@@ -147,9 +150,10 @@ pub(crate) struct WorldCarriers {
 }
 
 impl WorldCarriers {
-    pub(crate) fn new(plan: &Plan, clock: Clock) -> Self {
+    pub(crate) fn new(plan: &Plan, clock: Clock, true_clock: Clock) -> Self {
         let configured = plan.phone.as_ref().map_or(Carriers::Twilio, |phone| phone.first);
         Self {
+            bot: Arc::new(HouseBot::new(clock.clone(), true_clock)),
             phone: Arc::new(HousePhone::new(clock)),
             configured: Mutex::new(configured),
             habits: Mutex::default(),
@@ -167,6 +171,7 @@ impl WorldCarriers {
 
     pub(crate) fn calm_down(&self) {
         self.phone.calm_down();
+        self.bot.calm_down();
         *self.configured.lock().unwrap() = Carriers::Both;
     }
 }
@@ -196,6 +201,9 @@ impl World {
 
     /// Returns the ports of the configured carriers, and our addresses.
     pub(crate) fn carrier_ports(&self) -> (ChannelPorts, Senders) {
+        if let Some(bot) = &self.plan.bot {
+            return self.bot_ports(bot.storm);
+        }
         let (mut ports, mut addresses) = (ChannelPorts::local(), Vec::new());
         let configured = self.carriers.configured();
         if configured.include(Carrier::Twilio) {

@@ -6,12 +6,15 @@
 // Informs the lints of what cargo knows: an unwrap in this crate is a failing test.
 #![cfg(test)]
 
+mod bot_people;
+mod bot_plan;
 mod carriers;
 mod checker;
 mod disk_faults;
 #[path = "../it/harness/expected_events.rs"]
 mod expected_events;
 mod forgeries;
+mod house_bot;
 mod network_faults;
 mod operator;
 mod people;

@@ -30,6 +30,8 @@ pub(crate) struct Seen {
     pub done: Option<(Timestamp, u16, String)>,
     /// Time when the response was returned unchanged; `None` if none was.
     pub answered_at: Option<Timestamp>,
+    /// Time when any response was returned, also that of a fault, and its status.
+    pub told_at: Option<(Timestamp, u16)>,
 }
 
 /// Simulated network failures between the program and one peer.
@@ -91,7 +93,10 @@ impl NetworkFaults {
         pass(latency).await;
         match fault {
             Fault::Never => return None,
-            Fault::Refused(status) => return Some(refusal(status)),
+            Fault::Refused(status) => {
+                self.told(entry, status);
+                return Some(refusal(status));
+            }
             Fault::Html => {
                 return Some(Response::new(Bytes::from_static(b"<!doctype html><title>Hello</title>")));
             }
@@ -103,9 +108,13 @@ impl NetworkFaults {
         pass(latency).await;
         match fault {
             Fault::DoneAndLost => None,
-            Fault::DoneAndFailed(status) => Some(refusal(status)),
+            Fault::DoneAndFailed(status) => {
+                self.told(entry, status);
+                Some(refusal(status))
+            }
             Fault::Unchanged | Fault::Late(_) if !listing => {
                 self.seen.lock().unwrap()[entry].answered_at = Some(self.clock.now());
+                self.told(entry, response.status().as_u16());
                 Some(response)
             }
             _ if listing => Some(self.lagging(&response)),
@@ -118,7 +127,7 @@ impl NetworkFaults {
         let latency = if self.brisk { rng.ms(1, 3) } else { rng.ms(5, 150) };
         let (hit, kind, status) = (rng.percent(self.storm), rng.below(8), rng.one_of(&[500, 503, 502]));
         let late = rng.within(500, if self.name == "twilio" { 25_000 } else { 10_000 });
-        let busy = if ["twilio", "phone"].contains(&self.name) { 429 } else { 503 };
+        let busy = if ["twilio", "phone", "telegram"].contains(&self.name) { 429 } else { 503 };
         if !hit || self.calm.load(Ordering::SeqCst) {
             return (Fault::Unchanged, latency);
         }
@@ -146,8 +155,13 @@ impl NetworkFaults {
             body: String::from_utf8_lossy(request.body()).into_owned(),
             done: None,
             answered_at: None,
+            told_at: None,
         });
         seen.len() - 1
+    }
+
+    fn told(&self, entry: usize, status: u16) {
+        self.seen.lock().unwrap()[entry].told_at = Some((self.true_clock.now(), status));
     }
 
     fn done(&self, entry: usize, response: &Response<Bytes>, fault: Fault) {
@@ -155,7 +169,7 @@ impl NetworkFaults {
         let body = String::from_utf8_lossy(response.body()).into_owned();
         let mut seen = self.seen.lock().unwrap();
         let entry = &mut seen[entry];
-        if !entry.what.starts_with("GET") {
+        if !entry.what.starts_with("GET") && !entry.what.ends_with("/getUpdates") {
             self.journal.note(format!("{} {} {} -> {status} ({fault:?})", self.name, entry.what, entry.body));
         }
         entry.done = Some((self.true_clock.now(), status, body));

@@ -6,10 +6,10 @@ use std::time::Duration;
 use dialarr::messaging::twilio::fake::{FakeDelivery, SentMessage};
 
 use crate::carriers::Carrier;
-use crate::phone_people;
 use crate::plan::{self, Answers, DeliveryMode, Plan};
 use crate::rng::Rng;
 use crate::world::{World, pass};
+use crate::{bot_people, phone_people};
 
 /// Code that matches no request: the codes begin at 4747.
 const GUESS: &str = "approve 0001";
@@ -19,11 +19,13 @@ pub(crate) struct ReadMessage {
     pub id: String,
     pub to: String,
     pub body: String,
-    pub carrier: Carrier,
 }
 
 /// Sends a user's message, which reaches the program as `way` specifies.
 pub(crate) fn text(world: &World, from: &str, body: &str, way: DeliveryMode) {
+    if world.plan.bot.is_some() {
+        return bot_people::text(world, from, body, way);
+    }
     match world.choose_carrier(from) {
         Some(Carrier::Twilio) => text_by_twilio(world, from, body, way),
         Some(Carrier::Phone) => phone_people::text(world, from, body, way),
@@ -75,6 +77,9 @@ pub(crate) fn react(world: &World, plan: &Plan) {
     if world.plan.phone.is_some() {
         phone_people::react(world);
     }
+    if world.plan.bot.is_some() {
+        bot_people::react(world);
+    }
     let (world, plan) = (world.clone(), plan.clone());
     let mut ours = world.peers.twilio.subscribe();
     tokio::spawn(async move {
@@ -82,14 +87,14 @@ pub(crate) fn react(world: &World, plan: &Plan) {
             let mut rng = Rng::of(plan.seed, &sent.sid);
             report(&world, &plan, &mut rng, &sent);
             let (id, to, body) = (sent.sid, sent.to.as_str().to_owned(), sent.body);
-            read(&world, &plan, &mut rng, &ReadMessage { id, to, body, carrier: Carrier::Twilio });
+            world.carriers.note_habit(&to, Carrier::Twilio);
+            read(&world, &plan, &mut rng, &ReadMessage { id, to, body });
         }
     });
 }
 
 /// Lets a user read a message, and reply if it asks for that.
 pub(crate) fn read(world: &World, plan: &Plan, rng: &mut Rng, sent: &ReadMessage) {
-    world.carriers.note_habit(&sent.to, sent.carrier);
     if sent.body.contains("Reply YES") {
         answer(world, plan, rng, sent);
     }

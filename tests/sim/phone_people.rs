@@ -82,8 +82,8 @@ pub(crate) fn react(world: &World) {
                 if rng.percent(15) {
                     report_state(&world, &sent.id, rng.ms(0, 5_000));
                 }
-                let message =
-                    ReadMessage { id: sent.id, to: sent.to, body: sent.body, carrier: Carrier::Phone };
+                world.carriers.note_habit(&sent.to, Carrier::Phone);
+                let message = ReadMessage { id: sent.id, to: sent.to, body: sent.body };
                 people::read(&world, &world.plan, &mut rng, &message);
             }
         }

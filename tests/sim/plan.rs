@@ -2,6 +2,7 @@
 
 use jiff::SignedDuration;
 
+use crate::bot_plan::{BotAct, BotPlan};
 use crate::operator::OperatorMessage;
 use crate::phone_plan::{Carriers, PhoneAct, PhonePlan};
 use crate::rng::Rng;
@@ -35,6 +36,8 @@ pub(crate) struct Plan {
     pub answers: Answers,
     /// Phone of the household; `None` in most schedules, in which Twilio is the only carrier.
     pub phone: Option<PhonePlan>,
+    /// Bot at Telegram; `Some` in the schedules in which it is the only carrier.
+    pub bot: Option<BotPlan>,
     /// Makes every step take little time, so that a schedule has few moments.
     pub brisk: bool,
     /// Acts in order of their time, in milliseconds after the start.
@@ -82,6 +85,7 @@ pub(crate) enum Act {
     /// Adds or removes a carrier, and applies that to the program.
     ChangesCarriers(Carriers),
     Phone(PhoneAct),
+    Bot(BotAct),
     OperatorWrites(OperatorMessage),
 }
 
@@ -124,8 +128,20 @@ impl Plan {
     /// Creates a plan without failures and without events.
     pub(crate) fn calm(seed: u64) -> Self {
         let (answers, acts) = (Answers::AsTheyLike, Vec::new());
-        let (phone, brisk) = (None, true);
-        Self { seed, twilio: 0, radarr: 0, sonarr: 0, model: 0, webhooks: 0, answers, phone, brisk, acts }
+        let (phone, bot, brisk) = (None, None, true);
+        Self {
+            seed,
+            twilio: 0,
+            radarr: 0,
+            sonarr: 0,
+            model: 0,
+            webhooks: 0,
+            answers,
+            phone,
+            bot,
+            brisk,
+            acts,
+        }
     }
 
     pub(crate) fn of(seed: u64) -> Self {
@@ -154,10 +170,16 @@ impl Plan {
         plan.add_household(&mut Rng::of(seed, "household"), end);
         // No seed of the list of failures has a phone, so that those schedules stay the same.
         let has_phone = seed % 11 < 2;
+        // The same holds for the bot.
+        let has_bot = !has_phone && matches!(seed % 24, 2 | 7 | 14);
         if has_phone {
             plan.add_phone(&mut Rng::of(seed, "phone"), end);
+        } else if has_bot {
+            plan.add_bot(&mut Rng::of(seed, "bot"), end, people);
         } else {
             plan.add_forgeries(&mut Rng::of(seed, "forgeries"), end);
+        }
+        if !has_phone {
             plan.add_clock_steps(&mut Rng::of(seed, "clock"), end);
         }
         plan.add_restarts(&mut Rng::of(seed, "restarts"), end);

@@ -59,6 +59,22 @@ impl Records {
         rows(&mut conn, "offsets").iter().map(|row| word(row, "source").to_owned()).collect()
     }
 
+    /// Returns the mark of a list of received messages; `None` if no position is stored.
+    pub(crate) fn mark(database: &Path, source: &str) -> Option<String> {
+        let mut conn = SqliteConnection::establish(database.to_str().unwrap()).unwrap();
+        let offsets = rows(&mut conn, "offsets");
+        let offset = offsets.iter().find(|row| word(row, "source") == source);
+        offset.map(|row| word(row, "mark").to_owned())
+    }
+
+    /// Returns the messages to an address that are being sent.
+    pub(crate) fn attempting(database: &Path, to: &str) -> Vec<Value> {
+        let mut conn = SqliteConnection::establish(database.to_str().unwrap()).unwrap();
+        let mut sending = rows(&mut conn, "outbox");
+        sending.retain(|row| (word(row, "state"), word(row, "to_addr")) == ("attempting", to));
+        sending
+    }
+
     /// Returns the number of recorded calls of the model.
     pub(crate) fn model_attempts(&self) -> usize {
         self.steps.iter().filter(|step| word(step, "brain") == "model").count()
@@ -83,14 +99,15 @@ fn rows(conn: &mut SqliteConnection, table: &str) -> Vec<Value> {
     rows
 }
 
-/// Returns the users, each with the number and the opt-out of its first address.
+/// Returns the users, each with the number and the opt-out of its first address. The number of an account at Telegram is
+/// that of its person.
 fn users(conn: &mut SqliteConnection) -> Vec<Value> {
     let addresses = rows(conn, "user_addresses");
     let mut users = rows(conn, "users");
     for user in &mut users {
         let first = addresses.iter().find(|address| address["user_id"] == user["id"]).cloned();
         let first = first.unwrap_or_default();
-        user["phone"] = first["address"].clone();
+        user["phone"] = word(&first, "address").replace("telegram:", "+").into();
         user["opted_out_at"] = first["opted_out_at"].clone();
     }
     users

@@ -9,6 +9,7 @@ use dialarr::conversation::transcript::UserRole;
 use dialarr::store::audit::Actor;
 use dialarr::store::people::pauses;
 
+use crate::bot_people;
 use crate::checker;
 use crate::disk_faults::{fill_disk, free_disk};
 use crate::expected_events::ExpectedEvents;
@@ -89,7 +90,7 @@ async fn play(plan: &Plan, database: &Path) -> Verdict {
     });
     let mut changes: Vec<String> = effects
         .clone()
-        .filter(|(seen, _)| !["twilio", "phone"].contains(&seen.peer))
+        .filter(|(seen, _)| !["twilio", "phone", "telegram"].contains(&seen.peer))
         .map(|(seen, _)| seen.what.clone())
         .collect();
     changes.sort();
@@ -133,11 +134,7 @@ impl Stage {
                     self.start().await;
                 }
             }
-            Act::LibrariesDown(down) => {
-                self.world.journal.note(format!("libraries down: {down}"));
-                self.world.peers.radarr.set_down(*down);
-                self.world.peers.sonarr.set_down(*down);
-            }
+            Act::LibrariesDown(down) => self.set_libraries_down(*down),
             Act::LosesRights(who) => {
                 if let Some(app) = &self.app {
                     self.world.give_rights(&app.db, who, UserRole::Member, false).await;
@@ -174,6 +171,7 @@ impl Stage {
                 self.reconfigure().await;
             }
             Act::Phone(act) => self.world.disturb_phone(*act),
+            Act::Bot(act) => self.world.disturb_bot(*act),
             Act::OperatorWrites(message) => {
                 if let Some(app) = &self.app {
                     message.write(&self.world, app).await;
@@ -181,6 +179,12 @@ impl Stage {
             }
             Act::Grows => self.world.peers.radarr.edit(1, |dune| dune.size_bytes = 30_000_000_000),
         }
+    }
+
+    fn set_libraries_down(&self, down: bool) {
+        self.world.journal.note(format!("libraries down: {down}"));
+        self.world.peers.radarr.set_down(down);
+        self.world.peers.sonarr.set_down(down);
     }
 
     async fn reconfigure(&self) {
@@ -303,6 +307,7 @@ fn restless(world: &World, records: &Records) -> Vec<String> {
             .map(|sid| format!("{sid} not admitted")),
     );
     restless.extend(phone_people::unfinished(world, records));
+    restless.extend(bot_people::unfinished(world, records));
     let open = records.events.iter().filter(|event| matches!(word(event, "state"), "pending" | "processing"));
     restless.extend(open.map(|event| format!("event {event}")));
     let live = records.turns.iter().filter(|turn| turn["finished_at"].is_null());

@@ -14,7 +14,7 @@ use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
 use dialarr::clock::Clock;
-use dialarr::conversation::transcript::{PhoneNumber, UserRights, UserRole, UserStatus};
+use dialarr::conversation::transcript::{UserAddress, UserRights, UserRole, UserStatus};
 use dialarr::engine::{CodeSource, HouseholdSettings};
 use dialarr::http::{HttpClient, InProcess};
 use dialarr::llm::Model;
@@ -28,8 +28,10 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
+use crate::bot_people;
 use crate::carriers::WorldCarriers;
 use crate::disk_faults::DiskImage;
+use crate::house_bot;
 use crate::network_faults::{NetworkFaults, Seen};
 use crate::operator::WrittenText;
 use crate::plan::{ANN, BOB, BRAZIL, FAY, PEOPLE, Plan, SettingChange};
@@ -130,7 +132,7 @@ impl World {
         settings.codes = CodeSource::Fixed(47);
         settings.debounce = Duration::from_millis(if plan.brisk { 0 } else { 1_200 });
         Self {
-            carriers: Arc::new(WorldCarriers::new(plan, clock.clone())),
+            carriers: Arc::new(WorldCarriers::new(plan, clock.clone(), true_clock.clone())),
             peers: SimulatedPeers::new(clock, radarr, sonarr, PUBLIC_URL),
             model: Arc::new(SimulatedModel::new(plan)),
             journal: Journal { clock: true_clock.clone(), lines: Arc::default() },
@@ -188,7 +190,7 @@ impl World {
         self.model.calm.store(true, Ordering::SeqCst);
         self.peers.radarr.set_down(false);
         self.peers.sonarr.set_down(false);
-        if self.plan.phone.is_some() {
+        if self.plan.phone.is_some() || self.plan.bot.is_some() {
             self.carriers.calm_down();
         }
     }
@@ -221,21 +223,26 @@ impl World {
 
     /// Begins a start of the program that does not finish.
     pub(crate) async fn start_in_vain(&self, after: Duration) {
+        let from = self.true_clock.now().as_millisecond();
         if let Ok(app) = tokio::time::timeout(after, self.start_app()).await {
             app.kill().await;
         }
+        self.carriers.bot.note_run_end(from, false);
         pass(Duration::from_millis(500)).await;
     }
 
     pub(crate) async fn kill(&self, app: App) {
         self.close_endpoint();
         self.journal.note("KILLED");
+        let from = self.true_clock.now().as_millisecond();
         app.kill().await;
+        self.carriers.bot.note_run_end(from, false);
     }
 
     pub(crate) async fn cut_power(&self, app: App, kept_percent: u64) {
         self.close_endpoint();
         self.journal.note(format!("POWER CUT, {kept_percent} % of the commits that are not synced are kept"));
+        let from = self.true_clock.now().as_millisecond();
         self.power_is_off.store(true, Ordering::SeqCst);
         let image = DiskImage::of(&self.database, &app.db, kept_percent);
         let recorded = Records::of(&self.database).model_attempts();
@@ -245,6 +252,7 @@ impl World {
         let waiting = calls.saturating_sub(known).min(PEOPLE.len() + 2);
         app.kill().await;
         self.power_is_off.store(false, Ordering::SeqCst);
+        self.carriers.bot.note_run_end(from, true);
         image.restore(&self.database);
         // A connection changes the files when it closes, so the attempts are counted in a copy.
         let copy = self.database.with_extension("cut.db");
@@ -259,11 +267,13 @@ impl World {
 
     pub(crate) async fn drain(&self, app: App) {
         self.journal.note("DRAINS");
+        let from = self.true_clock.now().as_millisecond();
         app.drain_turns().await;
         self.close_endpoint();
         app.close().await;
         // A process that has ended holds nothing; in this simulation the last tasks need time to notice the end.
         pass(Duration::from_millis(500)).await;
+        self.carriers.bot.note_run_end(from, false);
         self.journal.note("DRAINED");
     }
 
@@ -289,13 +299,20 @@ impl World {
             let role = if phone == ANN { UserRole::Admin } else { UserRole::Member };
             self.give_rights(&app.db, phone, role, phone != BOB).await;
         }
+        if self.plan.bot.is_some() {
+            bot_people::open_chats(self);
+        }
     }
 
     pub(crate) async fn give_rights(&self, db: &Db, phone: &str, role: UserRole, delete: bool) {
         let rights = UserRights { role, add: true, delete, four_k: false };
-        let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
+        let address = match self.plan.bot {
+            Some(_) => format!("telegram:{}", house_bot::account(phone)),
+            None => phone.to_owned(),
+        };
+        let (address, now) = (UserAddress::parse(&address).unwrap(), self.now());
         let give = move |conn: &mut _| {
-            let id = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
+            let id = users::ensure_user(conn, address.clone(), FirstContactRole::Member, now)?;
             users::set_status(conn, id, UserStatus::Active, now)?;
             users::set_rights(conn, id, rights, now)
         };
@@ -320,6 +337,7 @@ impl World {
     async fn start_app(&self) -> App {
         *self.starts.lock().unwrap() += 1;
         let seed = self.plan.seed ^ (*self.starts.lock().unwrap() << 32);
+        self.carriers.bot.note_start(&self.database);
         let db = Db::open_simulated(self.database.to_str().unwrap(), seed).unwrap();
         App::start(db, self.peers.clock.clone(), self.blueprint()).await.unwrap()
     }

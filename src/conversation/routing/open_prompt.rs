@@ -20,6 +20,9 @@ pub struct OpenPrompt {
     pub repeats: u32,
     /// Time when the prompt was accepted for sending; an earlier message cannot be a reply to it.
     pub armed_at: Option<Timestamp>,
+    /// Time of the prompt by the clock of its channel, if that also dates the user's messages; an earlier text cannot be
+    /// a reply to it, although it may be received later.
+    pub dated_at: Option<Timestamp>,
     /// True if another message was sent to the user after the prompt.
     pub was_followed: bool,
     /// True if the user sent a no after this message.
@@ -48,7 +51,11 @@ impl OpenPrompt {
             Some(press) => press.is_on(self.message),
             None => !self.was_followed || event.origin == MessageOrigin::Button,
         };
+        // A press has no date of its own, and names its prompt.
+        let is_dated_later =
+            event.press.is_some() || self.dated_at.is_none_or(|dated| event.sent_at >= dated);
         is_direct
+            && is_dated_later
             && event.origin != MessageOrigin::Operator
             && event.authority.may_act()
             && has_same_channel

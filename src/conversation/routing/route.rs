@@ -547,6 +547,7 @@ mod tests {
             message: OutboxId(7),
             repeats: 0,
             armed_at: Some(second(50)),
+            dated_at: None,
             was_followed: false,
             denied_since: false,
             channel: channel_list::TWILIO,
@@ -640,6 +641,10 @@ mod tests {
         for prompt in [unsent, early, followed, in_console] {
             check(&member(), Some(&prompt), &text("yes"), Route::RepeatPrompt);
         }
+        let dated_later = OpenPrompt { dated_at: Some(second(101)), ..open_prompt() };
+        check(&member(), Some(&dated_later), &text("yes"), Route::RepeatPrompt);
+        let pressed = press("yes", ButtonPress::On(OutboxId(7)));
+        check(&member(), Some(&dated_later), &pressed, Route::Confirm);
         for via in [MessageSource::Recovery, MessageSource::Fallback] {
             check(&member(), Some(&open_prompt()), &InboundEvent { via, ..text("yes") }, Route::RepeatPrompt);
         }

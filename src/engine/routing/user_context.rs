@@ -80,6 +80,7 @@ impl UserContext {
             message: open.prompt,
             repeats: open.repeats,
             armed_at: open.armed_at,
+            dated_at: open.dated_at,
             was_followed: open.was_followed,
             denied_since: denied_at.is_some(),
             channel: open.channel,

@@ -146,8 +146,9 @@ impl ChannelPort for Telegram {
         self.poll_updates(poll).await
     }
 
+    /// The first poll does not wait for updates, because all work waits for it.
     fn poll_timeout(&self) -> Duration {
-        updates::POLL_TIMEOUT
+        if self.lock_progress().has_caught_up() { updates::POLL_TIMEOUT } else { updates::FIRST_POLL_TIMEOUT }
     }
 
     fn claims_authenticity(&self, headers: &HeaderMap) -> bool {

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::api::BotApiError;
 use super::buttons;
 use super::port::Telegram;
@@ -73,9 +75,10 @@ impl Telegram {
             }
         };
         match sent {
-            Ok(sent) => {
-                Ok(CarrierReceipt { sid: self.account.message_id(chat, sent.message_id), created_at: None })
-            }
+            Ok(sent) => Ok(CarrierReceipt {
+                sid: self.account.message_id(chat, sent.message_id),
+                created_at: Timestamp::from_second(sent.date).ok(),
+            }),
             Err(error) => Err(self.send_error(chat, error)),
         }
     }

@@ -18,6 +18,8 @@ use crate::telemetry;
 const LONG_POLL: Duration = Duration::from_secs(25);
 /// Time limit of a poll.
 pub(super) const POLL_TIMEOUT: Duration = Duration::from_secs(40);
+/// Time limit of the polls before the first successful one.
+pub(super) const FIRST_POLL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit of a request for updates, beyond the time for which it waits.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time between two polls above which a message may have waited.
@@ -34,6 +36,12 @@ pub(super) struct PollProgress {
     caught_up_at: Option<Instant>,
     /// Presses of the last page. Their buttons wait for an answer until the page is stored.
     presses: Vec<OpenPress>,
+}
+
+impl PollProgress {
+    pub(super) fn has_caught_up(&self) -> bool {
+        self.caught_up_at.is_some()
+    }
 }
 
 /// Press that Telegram shows as waiting.

@@ -258,4 +258,6 @@ pub(super) struct RemoveKeyboard {
 #[derive(Debug, Deserialize)]
 pub(super) struct SentMessage {
     pub(super) message_id: i64,
+    /// Unix time in seconds.
+    pub(super) date: i64,
 }

@@ -137,6 +137,8 @@ pub struct PendingAction {
     pub prompt: OutboxId,
     pub repeats: u32,
     pub armed_at: Option<Timestamp>,
+    /// Time of the confirmation prompt by the clock of its channel, if that also dates the user's messages.
+    pub dated_at: Option<Timestamp>,
     /// True if another message was sent to the user after the confirmation prompt.
     pub was_followed: bool,
     /// Channel on which the confirmation prompt was sent.
@@ -196,6 +198,7 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
             .zip(prompt.accepted_at)
             .filter(|_| prompt.is_readable())
             .map(|(armed, accepted)| armed.max(accepted)),
+        dated_at: prompt.dated_at(),
         was_followed: sent_after > 0,
         channel: prompt.channel(),
         address: prompt.address_id,

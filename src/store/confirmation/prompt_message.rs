@@ -16,6 +16,7 @@ pub(super) struct PromptMessage {
     from_addr: Address,
     pub(super) address_id: Option<AddressId>,
     pub(super) accepted_at: Option<Timestamp>,
+    provider_created_at: Option<Timestamp>,
     delivery: Option<DeliveryStatus>,
 }
 
@@ -26,6 +27,11 @@ impl PromptMessage {
 
     pub(super) fn channel(&self) -> Channel {
         self.from_addr.channel()
+    }
+
+    /// Returns the time of the message by the clock that also dates the user's messages; `None` if there is no such clock.
+    pub(super) fn dated_at(&self) -> Option<Timestamp> {
+        self.provider_created_at.filter(|_| self.channel().dates_both_sides())
     }
 
     /// Returns whether the user may have read the message. On some channels, an accepted message waits until it is sent; a

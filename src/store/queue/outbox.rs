@@ -390,7 +390,8 @@ pub fn record_acceptance(
     }
     // A message that was found by the lookup before sending was sent by a run that is missing from this database. Its
     // confirmation prompt has been open since then.
-    let opened_at = accepted.created_at.filter(|at| row.lookups_left > 0 && *at < now).unwrap_or(now);
+    let was_looked_up = row.lookups_left > 0 && channel.keeps_records();
+    let opened_at = accepted.created_at.filter(|at| was_looked_up && *at < now).unwrap_or(now);
     if row.kind == OutboundKind::ConfirmPrompt && !channel.opens_prompts_when_sent() {
         pending_action::arm_pending_action(conn, id, policy.confirm_for, opened_at)?;
     }

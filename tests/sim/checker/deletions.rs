@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Evidence, phone};
+use super::{Evidence, bot, phone};
 use crate::network_faults::Seen;
 use crate::plan::{ANN, BOB};
 use crate::records::{by_id, number, word};
@@ -145,6 +145,7 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
         format!("I4 a yes before its question: {yes} for {last}")
     });
     phone::check_answer(evidence, &yes, &last);
+    bot::check_answer(evidence, &yes, &last);
     // A prompt that was held back never opened; in that case its first repeat counts as the first prompt.
     let opened = prompts()
         .filter(|text| (number(&first, "id")..=number(&last, "id")).contains(&number(text, "id")))
@@ -166,8 +167,10 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
             "notice" => (1..received).contains(&number(text, "accepted_at")),
             _ => number(text, "created_at") < received,
         });
-    evidence
-        .expect(between.is_none(), || format!("I4 something was said between question and yes: {between:?}"));
+    // A button belongs to its prompt, whatever was sent since.
+    evidence.expect(between.is_none() || bot::is_press(&yes), || {
+        format!("I4 something was said between question and yes: {between:?}")
+    });
     let items: Vec<&Value> = records.items.iter().filter(|item| item["tool_call_id"] == call["id"]).collect();
     for item in &items {
         let print: Value = serde_json::from_str(word(item, "fingerprint")).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Checker of a schedule's invariants, based only on the database and on the requests that the peers received.
 
+mod bot;
 mod deletions;
 mod guesses;
 mod household;
@@ -12,6 +13,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
+use self::bot::BotEvidence;
 use self::phone::PhoneEvidence;
 use crate::network_faults::Seen;
 use crate::operator;
@@ -47,6 +49,7 @@ struct Evidence<'a> {
     records: &'a Records,
     seen: &'a [Seen],
     phone: PhoneEvidence,
+    bot: BotEvidence,
     lost_rights: &'a [(&'static str, i64)],
     times: Times,
     broken: Vec<String>,
@@ -73,12 +76,16 @@ pub(crate) fn check(
     let seen = world.seen.lock().unwrap().clone();
     let timeline = world.timeline.lock().unwrap().clone();
     let mut translated = records.clone();
+    let bot = BotEvidence::of(world, &seen);
+    bot::hide_times(&mut translated.events);
     let times = timeline.translate(&mut translated);
+    bot::state_times(&bot, &mut translated.events);
     let records = &translated;
     let phone = PhoneEvidence::of(world, &seen);
-    let mut evidence = Evidence { records, seen: &seen, phone, lost_rights, times, broken: Vec::new() };
+    let mut evidence = Evidence { records, seen: &seen, phone, bot, lost_rights, times, broken: Vec::new() };
     admissions(&mut evidence, world);
     phone::check(&mut evidence);
+    bot::check(&mut evidence);
     forgeries(&mut evidence, world);
     outcomes(&mut evidence);
     turns(&mut evidence);
@@ -99,6 +106,7 @@ pub(crate) fn check(
     evidence.expect(!secrets, || "I13 a row holds a secret".to_owned());
     let mut tally = tally(records, &seen);
     phone::count(&evidence, world, &mut tally);
+    bot::count(&evidence, world, &mut tally);
     let mut broken = evidence.broken;
     broken.extend(operator::check(world, records));
     tally.0.push(("texts of the operator", world.written.lock().unwrap().len()));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dialarr::messaging::smsgate::fake::RadioedText;
 use serde_json::Value;
 
-use super::texts::{Sent, was_answered};
+use super::texts::{SLACK_MS, Sent, was_answered};
 use super::{Evidence, Tally};
 use crate::carriers::PhoneText;
 use crate::network_faults::Seen;
@@ -107,6 +107,7 @@ pub(super) fn sent(evidence: &Evidence<'_>) -> Vec<Sent> {
             to: message["phoneNumbers"][0].as_str().unwrap_or_default().to_owned(),
             token: id.to_owned(),
             asked_ms: seen.asked_at.as_millisecond(),
+            slack_ms: SLACK_MS,
             taken: accepted.map(|(at, ..)| (at.as_millisecond(), id.to_owned())),
             was_answered: was_answered(seen),
             is_to_opted_out: false,

@@ -3,13 +3,13 @@
 use serde_json::Value;
 use url::form_urlencoded;
 
-use super::{Evidence, notifications, phone};
+use super::{Evidence, bot, notifications, phone};
 use crate::plan::FAY;
 use crate::records::{Records, by_id, number, word};
 use crate::simulated_model::LIE;
 
 /// Time between a claim and its request.
-const SLACK_MS: i64 = 30;
+pub(super) const SLACK_MS: i64 = 30;
 /// Longest time between a claim and its request to the phone, which is first asked what waits in it.
 const LONGEST_SLACK_MS: i64 = 8_000 + SLACK_MS;
 /// Our address of messages that are only shown on the pages: answers to texts of the operator.
@@ -26,6 +26,8 @@ pub(super) struct Sent {
     /// Callback token of the attempt.
     pub(super) token: String,
     pub(super) asked_ms: i64,
+    /// Longest time from an earlier attempt's claim to its request.
+    pub(super) slack_ms: i64,
     /// Time when the message was accepted, and its id at the carrier.
     pub(super) taken: Option<(i64, String)>,
     pub(super) was_answered: bool,
@@ -72,12 +74,13 @@ fn sent(evidence: &Evidence<'_>) -> Vec<Sent> {
             to: field("To"),
             token: parameter("word=").unwrap_or_default().to_owned(),
             asked_ms: seen.asked_at.as_millisecond(),
+            slack_ms: SLACK_MS,
             taken,
             was_answered: was_answered(seen),
             is_to_opted_out: refused.is_some_and(|(.., body)| body.contains(OPTED_OUT_CODE)),
         }
     };
-    posts.map(read).chain(phone::sent(evidence)).collect()
+    posts.map(read).chain(phone::sent(evidence)).chain(bot::sent(evidence)).collect()
 }
 
 fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
@@ -91,7 +94,10 @@ fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
     // radio shows that it was sent at most once.
     let is_once = match taken[..] {
         [] | [_] => true,
-        [one, other] => evidence.phone.failed.contains(one) || evidence.phone.failed.contains(other),
+        [one, other] => {
+            let failed = &evidence.phone.failed;
+            failed.contains(one) || failed.contains(other) || bot::may_be_doubled(evidence, row)
+        }
         _ => false,
     };
     evidence.expect(is_once, || format!("I6 sent {} times as {taken:?}: {row}", taken.len()));
@@ -110,7 +116,9 @@ fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
             opted_out_once || is_refused || word(&user, "status") == "blocked" || withdrawn(row) || unwanted
         }
         "failed" => {
-            number(row, "updated_at") > number(row, "deadline_at") || phone::may_fail(evidence, row, sent)
+            number(row, "updated_at") > number(row, "deadline_at")
+                || phone::may_fail(evidence, row, sent)
+                || bot::may_fail(evidence, row)
         }
         _ => false,
     };
@@ -149,7 +157,7 @@ fn claimed_ms(records: &Records, text: &Sent) -> i64 {
     let claimed = row.map_or(0, |row| number(row, "attempt_at"));
     // An earlier attempt has no record of its claim.
     let is_of_this_attempt = (0..=LONGEST_SLACK_MS).contains(&(text.asked_ms - claimed));
-    if is_of_this_attempt { claimed } else { text.asked_ms - SLACK_MS }
+    if is_of_this_attempt { claimed } else { text.asked_ms - text.slack_ms }
 }
 
 fn opted_out(evidence: &mut Evidence<'_>, sent: &[Sent]) {
@@ -173,7 +181,8 @@ fn opted_out(evidence: &mut Evidence<'_>, sent: &[Sent]) {
         for text in later.filter(|text| !confirms(text)) {
             let back = records.events.iter().any(|event| {
                 event["user_id"] == stop["user_id"]
-                    && matches!(word(event, "body").to_lowercase().as_str(), "yes" | "start" | "unstop")
+                    && (word(event, "carrier_word") == "start"
+                        || matches!(word(event, "body").to_lowercase().as_str(), "yes" | "start" | "unstop"))
                     && number(event, "received_at") <= text.asked_ms
                     // Received after the STOP, or sent after it and received before: messages can overtake each other.
                     && (number(event, "received_at") >= stopped

@@ -1,0 +1,206 @@
+//! People who write to the bot: they answer prompts in words and by buttons, edit and forward texts, and block the bot.
+
+use std::time::Duration;
+
+use dialarr::messaging::telegram::fake::FakeSentMessage;
+
+use crate::bot_plan::{BotAct, ForgedData};
+use crate::house_bot::{BotText, account, button_data, person};
+use crate::people::{self, ReadMessage};
+use crate::plan::{Answers, DeliveryMode, FAY, PEOPLE};
+use crate::records::{Records, word};
+use crate::rng::Rng;
+use crate::world::{World, pass};
+
+/// Interval at which the users look at their phones.
+const GLANCE: Duration = Duration::from_millis(500);
+
+/// Lets everyone open their chat, without which the bot may not write to them.
+pub(crate) fn open_chats(world: &World) {
+    for user in PEOPLE.into_iter().chain([FAY]) {
+        world.carriers.bot.write(user, "/start", false);
+    }
+}
+
+/// Sends a text to the bot. A text that goes astray is sent once its phone has a connection again; one that arrives by a
+/// detour elsewhere is edited here.
+pub(crate) fn text(world: &World, from: &str, body: &str, way: DeliveryMode) {
+    world.journal.note(format!("{from} writes {body:?} to the bot ({way:?})"));
+    let mut rng = Rng::of(world.plan.seed, &format!("way of {from} at {}", world.true_clock.now()));
+    let (world, from, body) = (world.clone(), from.to_owned(), body.to_owned());
+    world.clone().later(async move {
+        pass(rng.ms(50, 900)).await;
+        let offline = match way {
+            DeliveryMode::Straight | DeliveryMode::Twice(_) | DeliveryMode::Fallback(_) => Duration::ZERO,
+            DeliveryMode::Late(ms) => Duration::from_millis(ms),
+            DeliveryMode::Lost => rng.ms(20_000, 2_400_000),
+        };
+        pass(offline).await;
+        world.carriers.bot.write(&from, &body, false);
+        match way {
+            DeliveryMode::Twice(ms) => {
+                pass(Duration::from_millis(ms)).await;
+                world.carriers.bot.fake.repeat_updates(1);
+            }
+            DeliveryMode::Fallback(ms) => {
+                pass(Duration::from_millis(ms)).await;
+                edit_last_text(&world, &from, rng.one_of(&["yes", "no", "delete Heat"]));
+            }
+            DeliveryMode::Straight | DeliveryMode::Late(_) | DeliveryMode::Lost => {}
+        }
+    });
+}
+
+fn edit_last_text(world: &World, from: &str, body: &str) {
+    let from = account(from);
+    let last = world.carriers.bot.texts.lock().unwrap().iter().rfind(|text| text.person == from).cloned();
+    let Some(last) = last else { return };
+    world.journal.note(format!("{from} changes {:?} to {body:?}", last.body));
+    world.carriers.bot.fake.edit_text(from, last.message_id, body);
+}
+
+/// Lets users react to each message of the bot.
+pub(crate) fn react(world: &World) {
+    let world = world.clone();
+    tokio::spawn(async move {
+        let mut read = 0;
+        loop {
+            pass(GLANCE).await;
+            for sent in world.carriers.bot.fake.sent_messages().split_off(read) {
+                read += 1;
+                let (id, to) = (format!("{}.{}", sent.chat_id, sent.message_id), person(sent.chat_id));
+                world.journal.note(format!("the bot sends {:?} to {to}: {id}", sent.text));
+                let mut rng = Rng::of(world.plan.seed, &format!("message {id}"));
+                let presses = world.plan.answers == Answers::AsTheyLike && rng.percent(60);
+                if presses && button_data(&sent, "Yes").is_some() {
+                    answer_by_button(&world, &mut rng, &sent);
+                    continue;
+                }
+                people::read(&world, &world.plan, &mut rng, &ReadMessage { id, to, body: sent.text });
+            }
+        }
+    });
+}
+
+/// Answer of a user to a prompt with buttons.
+#[derive(Debug, Clone, Copy)]
+enum Answer {
+    Press(&'static str),
+    /// Press of a button that may be gone by then.
+    PressAgain(&'static str),
+    Words(&'static str),
+}
+
+fn answer_by_button(world: &World, rng: &mut Rng, prompt: &FakeSentMessage) {
+    use Answer::{Press, PressAgain, Words};
+    let soon = rng.within(1_500, 30_000);
+    let answers = match rng.below(16) {
+        0..5 => vec![(soon, Press("Yes"))],
+        5 => vec![(soon, Press("Yes")), (soon + rng.within(0, 2_000), PressAgain("Yes"))],
+        6 => vec![(soon, Press("Yes")), (rng.within(60_000, 400_000), PressAgain("Yes"))],
+        7 => vec![(soon, Press("No"))],
+        8 => vec![(soon, Press("Yes")), (soon + rng.within(0, 1_500), PressAgain("No"))],
+        9 => vec![(soon, Press("No")), (soon + rng.within(0, 1_500), PressAgain("Yes"))],
+        10 => vec![(rng.within(250_000, 400_000), PressAgain("Yes"))],
+        11 => vec![(soon, Words("ok thanks")), (soon + rng.within(5_000, 20_000), PressAgain("Yes"))],
+        12 => vec![(rng.within(0, 200), Press("Yes"))],
+        13 => vec![(soon, Words("no")), (soon + 900, Words("add Tenet")), (soon + 1_800, Words("no thanks"))],
+        14 => vec![(soon, Press("No")), (soon + 100, Words("add Tenet")), (soon + 1_100, Words("no thanks"))],
+        _ => vec![(soon, Words("yes")), (soon + rng.within(0, 2_000), PressAgain("Yes"))],
+    };
+    for (after, answer) in answers {
+        let (world, prompt) = (world.clone(), prompt.clone());
+        world.clone().later(async move {
+            pass(Duration::from_millis(after)).await;
+            give(&world, &prompt, answer);
+        });
+    }
+}
+
+fn give(world: &World, prompt: &FakeSentMessage, answer: Answer) {
+    let (chat, bot) = (prompt.chat_id, &world.carriers.bot);
+    world.journal.note(format!("{chat} answers {} with {answer:?}", prompt.message_id));
+    match answer {
+        Answer::Press(label) => {
+            // The buttons are gone if the prompt was answered.
+            let _ = bot.press(prompt, label);
+        }
+        Answer::PressAgain(label) => {
+            let data = button_data(prompt, label).unwrap();
+            bot.press_data(chat, (chat, prompt.message_id), &data);
+        }
+        Answer::Words(body) => text(world, &person(chat), body, DeliveryMode::Straight),
+    }
+}
+
+impl World {
+    pub(crate) fn disturb_bot(&self, act: BotAct) {
+        self.journal.note(format!("at Telegram: {act:?}"));
+        let (bot, fake) = (&self.carriers.bot, &self.carriers.bot.fake);
+        match act {
+            BotAct::Sleeps => fake.set_silent(true),
+            BotAct::Wakes => fake.set_silent(false),
+            BotAct::LosesAnswers(count) => fake.lose_answers(count),
+            BotAct::LimitsSends(count, seconds) => fake.limit_sends(count, seconds),
+            BotAct::RepeatsUpdates(count) => fake.repeat_updates(count),
+            BotAct::IsPolledElsewhere(count) => fake.claim_by_other_poller(count),
+            BotAct::SkipsUpdateIds(count) => fake.skip_update_ids(count),
+            BotAct::Edits(user) => edit_last_text(self, user, "yes"),
+            BotAct::ForwardsYes(user) => bot.write(user, "yes", true),
+            BotAct::PressesOldButton(user) => self.press_old_button(account(user)),
+            BotAct::ForgesPress(user, data) => self.forge_press(account(user), data),
+            BotAct::Blocks(user) => fake.block_bot(account(user)),
+            BotAct::Unblocks(user) => fake.unblock_bot(account(user)),
+        }
+    }
+
+    fn press_old_button(&self, user: i64) {
+        let sent = self.carriers.bot.fake.sent_messages();
+        let first =
+            sent.iter().find(|message| message.chat_id == user && button_data(message, "Yes").is_some());
+        let Some(first) = first else { return };
+        let data = button_data(first, "Yes").unwrap();
+        self.carriers.bot.press_data(user, (user, first.message_id), &data);
+    }
+
+    fn forge_press(&self, user: i64, forged: ForgedData) {
+        let sent = self.carriers.bot.fake.sent_messages();
+        let newest = |is_of: &dyn Fn(i64) -> bool| {
+            let mut prompts = sent.iter().filter(|message| button_data(message, "Yes").is_some());
+            prompts.rfind(|message| is_of(message.chat_id))
+        };
+        let data_of = |message: &FakeSentMessage| button_data(message, "Yes").unwrap();
+        let is_own: &dyn Fn(i64) -> bool = &|chat| chat == user;
+        let is_of_another: &dyn Fn(i64) -> bool = &|chat| chat != user;
+        let (message, data) = match forged {
+            ForgedData::Unreadable => ((user, 1), "delete everything".to_owned()),
+            ForgedData::OtherToken => match newest(is_own) {
+                Some(own) => {
+                    let row = data_of(own).split('.').next().unwrap().to_owned();
+                    ((user, own.message_id), format!("{row}.0123456789abcdef0123456789abcdef.yes"))
+                }
+                None => ((user, 1), "1.0123456789abcdef0123456789abcdef.yes".to_owned()),
+            },
+            ForgedData::PromptOfAnother => match newest(is_of_another) {
+                Some(other) => ((user, 1), data_of(other)),
+                None => return,
+            },
+            ForgedData::ChatOfAnother => match newest(is_of_another) {
+                Some(other) => ((other.chat_id, other.message_id), data_of(other)),
+                None => return,
+            },
+        };
+        self.carriers.bot.press_data(user, message, &data);
+    }
+}
+
+/// Returns the texts and presses that the program does not have yet.
+pub(crate) fn unfinished(world: &World, records: &Records) -> Vec<String> {
+    let is_missing = |id: &String| !records.events.iter().any(|event| word(event, "external_id") == id);
+    let bot = &world.carriers.bot;
+    let texts = bot.texts.lock().unwrap().iter().map(BotText::external_id).collect::<Vec<_>>();
+    let presses = bot.presses.lock().unwrap().clone();
+    let presses = presses.into_iter().filter(|press| press.is_readable).map(|press| press.external_id);
+    let ids = texts.into_iter().chain(presses).filter(is_missing);
+    ids.map(|id| format!("{id} of the bot not admitted")).collect()
+}

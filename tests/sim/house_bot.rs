@@ -1,0 +1,250 @@
+//! Bot at Telegram, the only carrier of some schedules. The account of a person has the digits of their phone number, so
+//! that people have the same names as in other schedules.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use dialarr::clock::Clock;
+use dialarr::conversation::routing::senders::Senders;
+use dialarr::http::{HttpClient, InProcess};
+use dialarr::messaging::channel_ports::ChannelPorts;
+use dialarr::messaging::telegram::Telegram;
+use dialarr::messaging::telegram::fake::{FakeBot, FakeSentMessage, FakeTelegram};
+use futures_util::FutureExt;
+use http::{Request, Uri};
+use sha2::{Digest, Sha256};
+
+use crate::records::{Records, number};
+use crate::world::{SECRET, World};
+
+const API_URL: &str = "http://telegram.invalid";
+const BOT_ID: i64 = 501;
+/// Source of the updates, under which their offset is stored.
+const SOURCE: &str = "telegram:501";
+/// Id of the first press at the simulated Telegram.
+const FIRST_PRESS: usize = 4_300_000_000_000_001;
+
+/// Text of a person in the chat with the bot.
+#[derive(Debug, Clone)]
+pub(crate) struct BotText {
+    pub person: i64,
+    pub message_id: i64,
+    pub body: String,
+    pub is_forwarded: bool,
+    /// True time in milliseconds.
+    pub sent_at: i64,
+}
+
+/// Press of a button.
+#[derive(Debug, Clone)]
+pub(crate) struct BotPress {
+    /// Id of the message that the program makes of it.
+    pub external_id: String,
+    pub person: i64,
+    pub chat: i64,
+    pub message_id: i64,
+    pub data: String,
+    /// True time in milliseconds.
+    pub sent_at: i64,
+    /// False if the program can make no message of it.
+    pub is_readable: bool,
+}
+
+/// Message that Telegram accepted.
+#[derive(Debug, Clone)]
+pub(crate) struct BotDelivery {
+    /// Number of the request.
+    pub request: usize,
+    pub message: FakeSentMessage,
+    /// True time in milliseconds.
+    pub at: i64,
+}
+
+/// Start of the program, with the offset that was stored then.
+#[derive(Debug, Clone)]
+pub(crate) struct BotStart {
+    pub at: i64,
+    pub offset: Option<i64>,
+}
+
+/// End of a run of the program.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RunEnd {
+    pub from: i64,
+    pub to: i64,
+    /// True if the database may have lost commits.
+    pub is_power_cut: bool,
+}
+
+/// Bot of a world, with everything that happened in its chats.
+pub(crate) struct HouseBot {
+    pub fake: FakeTelegram,
+    true_clock: Clock,
+    pub texts: Mutex<Vec<BotText>>,
+    pub presses: Mutex<Vec<BotPress>>,
+    pub deliveries: Mutex<Vec<BotDelivery>>,
+    pub starts: Mutex<Vec<BotStart>>,
+    pub run_ends: Mutex<Vec<RunEnd>>,
+    requests: AtomicUsize,
+}
+
+/// Returns the account of a person.
+pub(crate) fn account(person: &str) -> i64 {
+    person.trim_start_matches('+').parse().unwrap()
+}
+
+/// Returns the person with an account.
+pub(crate) fn person(account: i64) -> String {
+    format!("+{account}")
+}
+
+/// Returns the id under which the program stores a message of a chat.
+pub(crate) fn message_id(chat: i64, number: i64) -> String {
+    let digest = Sha256::digest(format!("{BOT_ID}:{chat}").as_bytes());
+    let chat: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("{number}.{chat}")
+}
+
+impl BotText {
+    pub(crate) fn external_id(&self) -> String {
+        message_id(self.person, self.message_id)
+    }
+}
+
+impl HouseBot {
+    pub(crate) fn new(clock: Clock, true_clock: Clock) -> Self {
+        let bot = FakeBot { token: format!("{BOT_ID}:{SECRET}"), username: "home_bot".to_owned() };
+        Self {
+            fake: FakeTelegram::new(bot, clock),
+            true_clock,
+            texts: Mutex::default(),
+            presses: Mutex::default(),
+            deliveries: Mutex::default(),
+            starts: Mutex::default(),
+            run_ends: Mutex::default(),
+            requests: AtomicUsize::new(0),
+        }
+    }
+
+    fn now(&self) -> i64 {
+        self.true_clock.now().as_millisecond()
+    }
+
+    pub(crate) fn write(&self, person: &str, body: &str, is_forwarded: bool) {
+        let person = account(person);
+        let message_id = match is_forwarded {
+            true => self.fake.forward_text(person, body),
+            false => self.fake.text(person, body),
+        };
+        let (body, sent_at) = (body.to_owned(), self.now());
+        self.texts.lock().unwrap().push(BotText { person, message_id, body, is_forwarded, sent_at });
+    }
+
+    /// Presses a button that the person sees, and returns whether there is one.
+    pub(crate) fn press(&self, message: &FakeSentMessage, label: &str) -> bool {
+        let Some(data) = button_data(message, label) else { return false };
+        let chat = message.chat_id;
+        let mut presses = self.presses.lock().unwrap();
+        let is_there = self.fake.press(chat, chat, message.message_id, label);
+        if is_there {
+            let press = self.new_press(presses.len(), chat, (chat, message.message_id), data);
+            presses.push(press);
+        }
+        is_there
+    }
+
+    /// Sends the data of a button, which may be gone or belong to another person.
+    pub(crate) fn press_data(&self, person: i64, message: (i64, i64), data: &str) {
+        let mut presses = self.presses.lock().unwrap();
+        self.fake.press_data(person, message.0, message.1, data);
+        let press = self.new_press(presses.len(), person, message, data.to_owned());
+        presses.push(press);
+    }
+
+    fn new_press(&self, count: usize, person: i64, (chat, message_id): (i64, i64), data: String) -> BotPress {
+        let is_readable = chat == person && data.split('.').count() == 3;
+        let external_id = format!("press.{}", FIRST_PRESS + count);
+        BotPress { external_id, person, chat, message_id, data, sent_at: self.now(), is_readable }
+    }
+
+    /// Records an end of the program, which begins at `from`.
+    pub(crate) fn note_run_end(&self, from: i64, is_power_cut: bool) {
+        self.run_ends.lock().unwrap().push(RunEnd { from, to: self.now(), is_power_cut });
+    }
+
+    pub(crate) fn note_start(&self, database: &Path) {
+        let offset = Records::mark(database, SOURCE).and_then(|mark| mark.parse().ok());
+        self.starts.lock().unwrap().push(BotStart { at: self.now(), offset });
+    }
+
+    /// Makes Telegram work as usual.
+    pub(crate) fn calm_down(&self) {
+        self.fake.set_silent(false);
+        self.fake.lose_answers(0);
+        self.fake.limit_sends(0, 0);
+        self.fake.claim_by_other_poller(0);
+    }
+
+    /// Returns Telegram as a server that records the messages it accepts, also those whose answer is lost.
+    fn server(self: Arc<Self>) -> InProcess {
+        let server = self.fake.in_process();
+        Arc::new(move |request: Request<Bytes>| {
+            let Some(number) = query_number(request.uri(), "request") else { return server(request) };
+            let known = self.fake.sent_messages().len();
+            let answer = server(request).now_or_never();
+            let mut deliveries = self.deliveries.lock().unwrap();
+            for message in self.fake.sent_messages().split_off(known) {
+                deliveries.push(BotDelivery { request: number, message, at: self.now() });
+            }
+            match answer {
+                Some(answer) => Box::pin(std::future::ready(answer)),
+                None => Box::pin(std::future::pending()),
+            }
+        })
+    }
+
+    /// Adds to each request to send a message its number and its row in the outbox, which Telegram ignores.
+    fn numbered(self: Arc<Self>, database: &Path, network: InProcess) -> InProcess {
+        let database = database.to_owned();
+        Arc::new(move |mut request: Request<Bytes>| {
+            if is_sending(request.uri().path()) {
+                let body: serde_json::Value = serde_json::from_slice(request.body()).unwrap();
+                let rows = Records::attempting(&database, &format!("telegram:{}", body["chat_id"]));
+                let row = if let [row] = &rows[..] { number(row, "id") } else { 0 };
+                let request_number = self.requests.fetch_add(1, Ordering::SeqCst);
+                let uri = format!("{}?row={row}&request={request_number}", request.uri());
+                *request.uri_mut() = uri.parse().unwrap();
+            }
+            network(request)
+        })
+    }
+}
+
+pub(crate) fn is_sending(path: &str) -> bool {
+    path.ends_with("/sendMessage") || path.ends_with("/sendPhoto")
+}
+
+/// Returns a number that [`HouseBot`] added to the query of a request.
+pub(crate) fn query_number(uri: &Uri, name: &str) -> Option<usize> {
+    let pairs = uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.into_iter().find(|(key, _)| *key == name)?.1.parse().ok()
+}
+
+pub(crate) fn button_data(message: &FakeSentMessage, label: &str) -> Option<String> {
+    let button = message.buttons.iter().flatten().find(|button| button.label == label);
+    button.map(|button| button.data.clone())
+}
+
+impl World {
+    /// Returns the ports of a world whose only carrier is the bot.
+    pub(crate) fn bot_ports(&self, storm: u64) -> (ChannelPorts, Senders) {
+        let bot = &self.carriers.bot;
+        let network = self.network_faults("telegram", storm).before(bot.clone().server());
+        let server = bot.clone().numbered(&self.database, network);
+        let port = Telegram::new(bot.fake.client_account(API_URL), HttpClient::in_process(server));
+        let senders = Senders::from_addresses(vec![port.address()]);
+        (ChannelPorts::local().with(Arc::new(port)), senders)
+    }
+}
