@@ -2,6 +2,7 @@
 //! required, and unchanged by a second pass.
 #![no_main]
 
+use dialarr::conversation::channel_list::SMS_PAGE_LENGTH;
 use dialarr::conversation::people::facts::{FactKind, StoredFact, UserFact, UserFacts};
 use dialarr::conversation::text::message_format::{EmojiPolicy, format_for_sms, split_first_page};
 use dialarr::conversation::text::title::clean_title;
@@ -19,7 +20,7 @@ fuzz_target!(|data: &[u8]| {
     assert!(units(&sent) <= 1600);
     let mut rest = Some(sent);
     while let Some(text) = rest {
-        let page = split_first_page(&text);
+        let page = split_first_page(&text, SMS_PAGE_LENGTH);
         assert!(units(&page.text) <= 320);
         assert!(page.rest.as_ref().is_none_or(|rest| rest.len() < text.len()), "pages without an end");
         rest = page.rest;
