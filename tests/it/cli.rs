@@ -56,7 +56,7 @@ fn help_names_the_commands() {
       doctor        Check the configuration and all connections, and suggest how to fix problems
       health        Check the health of the running service, for containers
       config        Show and change the stored settings, also while the service runs
-      setup         Show the settings that Sonarr, Radarr and Twilio need for Dialarr; --apply changes them
+      setup         Show the settings that Sonarr, Radarr and the channels need for Dialarr; --apply changes them
       users         List, change, export and erase users, also while the service runs
       backup        Write a consistent copy of the database, also while the service runs
       console-link  Print a sign-in link for the console of the running service, valid once for ten minutes
