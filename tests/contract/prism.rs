@@ -61,6 +61,8 @@ fn text() -> OutboundMessage {
         from: Address::new("+15550100000"),
         body: "Added Dune (2021) & more.".to_owned(),
         media: Vec::new(),
+        reacts_to: None,
+        buttons: Vec::new(),
         valid_for: Duration::from_secs(3600),
         callback_token: CallbackToken::from_stored("0123"),
     }
