@@ -481,3 +481,15 @@ async fn operator_invites_a_person_from_the_console() {
     let members = "SELECT display_name || ' ' || status AS line FROM users WHERE display_name = 'Sam'";
     assert_eq!(world.lines(members).await, ["Sam active"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn invitation_of_a_former_admin_admits_nobody() {
+    let world = World::start_with_bot().await;
+    world.make_admin(ANN_ACCOUNT).await;
+    let texts = world.text_to_bot("invite Sam").await;
+    world.damage_rows("UPDATE users SET role = 'member' WHERE role = 'admin'").await;
+    world.telegram().start_bot(STRANGER, texts[0].split("start=").nth(1).unwrap());
+    world.pass(20).await;
+    let statuses = "SELECT DISTINCT status AS line FROM users ORDER BY status";
+    assert_eq!(world.lines(statuses).await, ["active", "pending"]);
+}

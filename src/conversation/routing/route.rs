@@ -323,7 +323,7 @@ fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
     }
 }
 
-/// Returns whether a button still means something: it is below the open prompt, the last ended one, or our last message.
+/// Returns whether a button can be acted on: it is below the open prompt, the last ended one, or our last message.
 fn is_current_button(context: &RoutingContext<'_>, press: ButtonPress) -> bool {
     match (context.open_prompt, context.ended_prompt) {
         (Some(prompt), _) => press.is_on(prompt.message),

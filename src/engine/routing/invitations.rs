@@ -6,7 +6,7 @@ use crate::conversation::invitation::{self, InvitationCode};
 use crate::conversation::people::naming::UserName;
 use crate::conversation::people::onboarding;
 use crate::conversation::routing::inbound_message::InboundEvent;
-use crate::conversation::transcript::{Responder, User};
+use crate::conversation::transcript::{Responder, User, UserId, UserRole, UserStatus};
 use crate::engine::approvals::user_access;
 use crate::engine::reply_address::{self, ReplyAddress};
 use crate::store::QueryResult;
@@ -56,9 +56,12 @@ impl TurnStart<'_> {
         let Some(open) = invitations::find_open_invitation(self.conn, code, self.now)? else {
             return Ok(None);
         };
-        let Ok(name) = UserName::parse(&open.name) else { return Ok(None) };
         invitations::delete_invitation(self.conn, open.id)?;
         invitations::delete_expired_invitations(self.conn, self.now)?;
+        let Ok(name) = UserName::parse(&open.name) else { return Ok(None) };
+        if !self.may_invite(open.invited_by)? {
+            return Ok(None);
+        }
         let actor = open.invited_by.map_or(Actor::Console, Actor::User);
         users::set_name(self.conn, newcomer.id, &name, self.now)?;
         user_access::admit_silently(self.conn, newcomer, actor, self.now)?;
@@ -69,6 +72,13 @@ impl TurnStart<'_> {
         self.report_accepted_invitation(&open)?;
         inbound_messages::finish_message(self.conn, event.id, MessageOutcome::Replied, self.now)?;
         Ok(Some(TurnStartOutcome::Answered))
+    }
+
+    /// Returns whether the author of an invitation is an active admin. `None` is the operator.
+    fn may_invite(&mut self, author: Option<UserId>) -> QueryResult<bool> {
+        let Some(author) = author else { return Ok(true) };
+        let author = users::load_user(self.conn, author)?;
+        Ok(author.status == UserStatus::Active && author.rights.role == UserRole::Admin)
     }
 
     /// Notifies the admin who invited a person.

@@ -1,4 +1,4 @@
-//! Indication to a person that their answer is being written, on channels that show it.
+//! Typing indicator, on channels that have one.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use tokio::task::JoinHandle;
 use crate::engine::reply_address::ReplyAddress;
 use crate::messaging::channel_ports::ChannelPorts;
 
-/// Time before the first indication. Answers by code are faster.
+/// Time before the indicator is first shown. Answers by code are faster.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
-/// Interval between indications, of which each lasts about five seconds.
+/// Interval at which it is shown again. A channel shows it for about five seconds.
 const INTERVAL: Duration = Duration::from_secs(4);
 
-/// Indication that ends when it is dropped.
+/// Typing indicator that is shown until it is dropped.
 pub(super) struct TypingIndicator(JoinHandle<()>);
 
 impl TypingIndicator {
-    /// Starts to indicate that an answer to this address is being written; `None` if its channel does not show that.
+    /// Shows the indicator to a recipient; `None` if the channel has no indicator.
     pub(super) fn start(channels: &ChannelPorts, address: &ReplyAddress) -> Option<Self> {
         let channel = address.our_address().channel();
         let port = channels.get(channel).filter(|_| channel.profile().content.typing)?;

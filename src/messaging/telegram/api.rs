@@ -38,8 +38,8 @@ pub enum BotApiError {
     /// The request was not processed, because there were too many.
     #[error("send more slowly: Telegram asks to wait {} s", .0.as_secs())]
     TooMany(Duration),
-    /// The group has another id now.
-    #[error("use the new id of the group")]
+    /// The group was moved to this id.
+    #[error("send to a group that was moved to another id")]
     Migrated(i64),
     /// The person has blocked the bot, has not started it, or has no account any more.
     #[error("write to a person whom the bot cannot reach: {0}")]
@@ -133,7 +133,7 @@ impl BotApi {
             Err(_) if status == 429 => Err(BotApiError::TooMany(Duration::from_secs(1))),
             Err(_) if status == 401 || status == 404 => Err(BotApiError::WrongToken),
             // An answer that cannot be read may report a success.
-            Err(error) => Err(BotApiError::Lost(format!("status {status}: {error}"))),
+            Err(_) => Err(BotApiError::Lost(format!("unreadable answer with status {status}"))),
         }
     }
 }

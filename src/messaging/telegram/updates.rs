@@ -103,9 +103,10 @@ impl Telegram {
         // One update that cannot be read must not hold up the others.
         let read = |update: serde_json::Value| match serde_json::from_value(update.clone()) {
             Ok(update) => Some(update),
-            Err(error) => {
-                tracing::error!(%error, "failed to read an update of Telegram");
+            // The text of the error may quote the message.
+            Err(_) => {
                 let update_id = update.get("update_id")?.as_i64()?;
+                tracing::error!(update_id, "failed to parse an update from Telegram");
                 Some(Update { update_id, message: None, callback_query: None, my_chat_member: None })
             }
         };
