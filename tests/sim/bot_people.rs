@@ -202,5 +202,8 @@ pub(crate) fn unfinished(world: &World, records: &Records) -> Vec<String> {
     let presses = bot.presses.lock().unwrap().clone();
     let presses = presses.into_iter().filter(|press| press.is_readable).map(|press| press.external_id);
     let ids = texts.into_iter().chain(presses).filter(is_missing);
-    ids.map(|id| format!("{id} of the bot not admitted")).collect()
+    // A block is no text and no press.
+    let unread = Some(bot.fake.unread_updates()).filter(|unread| *unread > 0 && world.plan.bot.is_some());
+    let unread = unread.map(|unread| format!("{unread} updates of the bot not read"));
+    ids.map(|id| format!("{id} of the bot not admitted")).chain(unread).collect()
 }

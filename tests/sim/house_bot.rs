@@ -16,7 +16,7 @@ use futures_util::FutureExt;
 use http::{Request, Uri};
 use sha2::{Digest, Sha256};
 
-use crate::records::{Records, number};
+use crate::records::{Records, number, word};
 use crate::world::{SECRET, World};
 
 const API_URL: &str = "http://telegram.invalid";
@@ -211,8 +211,7 @@ impl HouseBot {
         Arc::new(move |mut request: Request<Bytes>| {
             if is_sending(request.uri().path()) {
                 let body: serde_json::Value = serde_json::from_slice(request.body()).unwrap();
-                let rows = Records::attempting(&database, &format!("telegram:{}", body["chat_id"]));
-                let row = if let [row] = &rows[..] { number(row, "id") } else { 0 };
+                let row = row_being_sent(&database, &body);
                 let request_number = self.requests.fetch_add(1, Ordering::SeqCst);
                 let uri = format!("{}?row={row}&request={request_number}", request.uri());
                 *request.uri_mut() = uri.parse().unwrap();
@@ -220,6 +219,17 @@ impl HouseBot {
             network(request)
         })
     }
+}
+
+/// Returns the row in the outbox of a request to send a message, 0 if there is none. A notification and a reply may be on
+/// their way to one person at the same time, so the words decide between them.
+fn row_being_sent(database: &Path, request: &serde_json::Value) -> i64 {
+    let words = [word(request, "text"), word(request, "caption")];
+    let mut rows = Records::attempting(database, &format!("telegram:{}", request["chat_id"]));
+    if rows.len() > 1 {
+        rows.retain(|row| words.contains(&word(row, "body")));
+    }
+    rows.first().map_or(0, |row| number(row, "id"))
 }
 
 pub(crate) fn is_sending(path: &str) -> bool {
