@@ -252,6 +252,7 @@ fn read(verifier: &SignatureVerifier, headers: &HeaderMap, body: &[u8]) -> Optio
         authority: FieldAuthority::Certain,
         carrier_word: None,
         pressed: None,
+        room: None,
         provider_at: now,
         received_at: now,
     })

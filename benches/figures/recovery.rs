@@ -64,6 +64,7 @@ async fn fill(stage: &Stage, phones: &[String]) {
                     authority: FieldAuthority::Certain,
                     carrier_word: None,
                     pressed: None,
+                    room: None,
                     provider_at: now,
                     received_at: now,
                 };

@@ -83,6 +83,7 @@ fn received_message(from: &PhoneNumber, body: String) -> ReceivedMessage {
         authority: FieldAuthority::Certain,
         carrier_word: None,
         pressed: None,
+        room: None,
         provider_at: now,
         received_at: now,
     }

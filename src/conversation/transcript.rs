@@ -254,6 +254,8 @@ pub enum ToolAudience {
     CanDelete,
     /// Users who may not delete, and who can ask an admin instead.
     CannotDelete,
+    /// Users in a private chat, because the tool is about what is stored of its user.
+    PrivateChat,
 }
 
 /// Tool as the model sees it.

@@ -113,6 +113,11 @@ impl UserAddress {
         }
     }
 
+    /// Returns whether the address is that of a group. Its name begins with a minus sign, as group chats have at Telegram.
+    pub fn is_group(&self) -> bool {
+        matches!(self, Self::Account(account) if account.name.starts_with('-'))
+    }
+
     /// Formats the address for people: a number in groups of digits, or the channel and the account.
     pub fn format_grouped(&self) -> String {
         match self {

@@ -6,7 +6,7 @@ use crate::conversation::channel::{Alphabet, ContentSupport};
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::senders::Senders;
 use crate::conversation::text::message_format::{self, EmojiPolicy, MessagePage};
-use crate::conversation::transcript::{Address, AddressId, EventId, TurnId, User, UserAddress};
+use crate::conversation::transcript::{Address, AddressId, EventId, TurnId, User, UserAddress, UserId};
 use crate::conversation::turn::FallbackReply;
 use crate::messaging::segments::{SegmentCount, spell_in_fewer_segments};
 use crate::store::people::addresses::{self, MessageRoute};
@@ -26,6 +26,10 @@ pub(super) struct ReplyAddress {
     address: Option<(AddressId, UserAddress)>,
     to: Address,
     from: Address,
+    /// Channel's id of the message that replies quote: in a room, the last message of the turn.
+    quotes: Option<String>,
+    /// Room to which the messages are sent; `None` for a private chat.
+    room: Option<UserId>,
     emoji: EmojiPolicy,
 }
 
@@ -57,6 +61,8 @@ impl ReplyAddress {
             address,
             to,
             from,
+            quotes: events.iter().rev().find_map(quotable_id),
+            room: events.last().and_then(|event| event.room),
             emoji: EmojiPolicy::from_text(&inbound_text),
         }
     }
@@ -78,6 +84,8 @@ impl ReplyAddress {
             address: None,
             to,
             from,
+            quotes: None,
+            room: None,
             emoji: EmojiPolicy::Remove,
         }
     }
@@ -90,6 +98,17 @@ impl ReplyAddress {
     /// Returns the same address for text that is already formatted for SMS, whose emoji are kept.
     pub(super) fn with_emoji(self) -> Self {
         Self { emoji: EmojiPolicy::Keep, ..self }
+    }
+
+    /// Loads the address of a room, for a message that is not a reply.
+    pub(super) fn load_for_room(conn: &mut Conn, room: &User, senders: &Senders) -> QueryResult<Self> {
+        Ok(Self { room: Some(room.id), ..Self::load_for_user(conn, room, senders)? })
+    }
+
+    /// Returns the same address for a message to the private chat of the author of messages in a room.
+    pub(super) fn in_private_chat(self, private: &(AddressId, UserAddress)) -> Self {
+        let to = address_behind(&self.from, Some(&private.1));
+        Self { address: Some(private.clone()), to, quotes: None, room: None, ..self }
     }
 
     /// Returns the formatted answer, and its first page with the remainder for MORE. The page is never empty, because
@@ -154,7 +173,17 @@ impl ReplyAddress {
         let to = address_behind(&from, address.as_ref().map(|(_, address)| address));
         let address = address.filter(|_| !user.test);
         let source = String::new();
-        Self { user: user.clone(), source, turn: None, address, to, from, emoji: EmojiPolicy::Remove }
+        Self {
+            user: user.clone(),
+            source,
+            turn: None,
+            address,
+            to,
+            from,
+            quotes: None,
+            room: None,
+            emoji: EmojiPolicy::Remove,
+        }
     }
 
     /// Returns our address that sends the messages.
@@ -197,6 +226,7 @@ impl ReplyAddress {
         NewOutboundMessage {
             key: key.to_owned(),
             reacts_to: Some(target.external_id.clone()),
+            quotes: None,
             ..self.outbound_message("", OutboundKind::Reply, emoji.to_owned())
         }
     }
@@ -218,9 +248,16 @@ impl ReplyAddress {
             body,
             media: None,
             reacts_to: None,
+            quotes: self.quotes.clone(),
+            room: self.room,
             segments,
         }
     }
+}
+
+/// Returns the id of a message in a room that an answer can quote. A press is no message.
+fn quotable_id(event: &InboundEvent) -> Option<String> {
+    (event.room.is_some() && event.press.is_none()).then(|| event.external_id.clone())
 }
 
 /// Returns the user's address as messages from our address name it.

@@ -15,7 +15,7 @@ const MESSAGE_VALIDITY: Duration = Duration::from_secs(3600);
 
 /// Returns the message of a row, without buttons. A prompt may be sent only while it can be answered.
 pub(super) fn assemble_message(due: &DueMessage, confirm_for: SignedDuration) -> OutboundMessage {
-    let DueMessage { id, kind, attempt, to, from, body, media, reacts_to, token } = due.clone();
+    let DueMessage { id, kind, attempt, to, from, body, media, reacts_to, quotes, token } = due.clone();
     let valid_for = match kind {
         OutboundKind::ConfirmPrompt => Duration::try_from(confirm_for).unwrap_or(MESSAGE_VALIDITY),
         OutboundKind::Reply | OutboundKind::Notice => MESSAGE_VALIDITY,
@@ -28,6 +28,7 @@ pub(super) fn assemble_message(due: &DueMessage, confirm_for: SignedDuration) ->
         body,
         media: media.into_iter().collect(),
         reacts_to,
+        quotes,
         buttons: Vec::new(),
         valid_for,
         callback_token: token,

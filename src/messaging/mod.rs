@@ -127,6 +127,8 @@ pub struct OutboundMessage {
     pub media: Vec<String>,
     /// Channel's id of the received message that the message is a reaction to. The body is the emoji.
     pub reacts_to: Option<String>,
+    /// Channel's id of the received message that the message quotes.
+    pub quotes: Option<String>,
     /// Buttons that answer the message, if the channel has buttons.
     pub buttons: Vec<ButtonChoice>,
     /// Period in which the channel may still send the message.

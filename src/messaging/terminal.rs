@@ -62,6 +62,7 @@ mod tests {
             body: "Added Dune.\nReply MORE".into(),
             media: vec!["https://sms.example/poster.jpg".into()],
             reacts_to: None,
+            quotes: None,
             buttons: Vec::new(),
             valid_for: Duration::from_secs(3600),
             callback_token: CallbackToken::from_stored("0123"),

@@ -223,6 +223,8 @@ mod tests {
             body: "Hello.".into(),
             media: None,
             reacts_to: None,
+            quotes: None,
+            room: None,
             segments: 1,
         };
         let id = outbox::queue_message(conn, &message, noon()).unwrap();

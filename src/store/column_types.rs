@@ -39,6 +39,7 @@ pub use crate::conversation::memory::answer_metadata::ResponseType;
 pub use crate::conversation::memory::recall::RecallScope;
 pub use crate::conversation::people::facts::FactKind;
 pub use crate::conversation::routing::inbound_message::MessageSource;
+pub use crate::conversation::routing::rooms::RoomMode;
 pub use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::stream_events::EventSeq;
 pub use crate::conversation::stream_events::{BlockKind, CallPhase, StreamTurnState};
@@ -348,6 +349,7 @@ stored_enum!(impl ResponseType {
     Greeting = "greeting", Explanation = "explanation", Recommendation = "recommendation", Opinion = "opinion",
     Action = "action",
 });
+stored_enum!(impl RoomMode { Off = "off", Mentioned = "mentioned", Ai = "ai" });
 stored_enum!(impl StreamTurnState {
     Created = "CREATED", InProgress = "IN_PROGRESS", WaitingForTools = "WAITING_FOR_TOOLS", Failed = "FAILED",
     Error = "ERROR", Completed = "COMPLETED", Canceled = "CANCELED",

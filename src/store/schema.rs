@@ -244,6 +244,8 @@ diesel::table! {
         authority -> FieldAuthority,
         address_id -> Nullable<BigInt>,
         pressed_message -> Nullable<BigInt>,
+        room_id -> Nullable<BigInt>,
+        addressed -> Bool,
     }
 }
 
@@ -398,6 +400,8 @@ diesel::table! {
         lookups_left -> BigInt,
         address_id -> Nullable<BigInt>,
         reacts_to -> Nullable<Text>,
+        room_id -> Nullable<BigInt>,
+        quotes -> Nullable<Text>,
     }
 }
 
@@ -480,6 +484,18 @@ diesel::table! {
         tokens_out -> BigInt,
         cost_in_micros -> BigInt,
         cost_out_micros -> BigInt,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
+    rooms (id) {
+        id -> BigInt,
+        mode -> RoomMode,
+        remembers -> Bool,
+        group_id -> BigInt,
+        created_at -> Timestamp,
     }
 }
 
@@ -736,6 +752,8 @@ diesel::joinable!(requests -> tool_calls (tool_call_id));
 diesel::joinable!(requests -> users (user_id));
 diesel::joinable!(reservations -> turns (turn_id));
 diesel::joinable!(reservations -> users (user_id));
+diesel::joinable!(rooms -> memory_groups (group_id));
+diesel::joinable!(rooms -> users (id));
 diesel::joinable!(tool_call_items -> tool_calls (tool_call_id));
 diesel::joinable!(tool_calls -> inbound_events (confirmed_by));
 diesel::joinable!(turns -> conversations (conversation_id));
@@ -776,6 +794,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     reactions,
     requests,
     reservations,
+    rooms,
     service_identities,
     sessions,
     settings,

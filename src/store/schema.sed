@@ -16,7 +16,11 @@ s/^diesel::table! {$/&\n    use crate::store::column_types::*;\n/
   s/ state -> Text/ state -> InboundState/
   s/ outcome -> Nullable<Text>/ outcome -> Nullable<InboundOutcome>/
   s/ authority -> Text/ authority -> FieldAuthority/
-  s/\( over_limit ->\| wants_answer ->\) BigInt/\1 Bool/
+  s/\( over_limit ->\| wants_answer ->\| addressed ->\) BigInt/\1 Bool/
+}
+/^    rooms (/,/^    }/ {
+  s/ mode -> Text/ mode -> RoomMode/
+  s/ remembers -> BigInt/ remembers -> Bool/
 }
 /^    outbox (/,/^    }/ {
   s/ kind -> Text/ kind -> OutboundKind/

@@ -12,6 +12,7 @@ use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
 use crate::conversation::grammar::keyword_grammar;
 use crate::conversation::grammar::title_reference;
 use crate::conversation::rate_limit::RateCapacity;
+use crate::conversation::routing::rooms::Audience;
 use crate::conversation::transcript::{
     CallFailure, EffectLevel, FailureCode, MediaRef, QuotaKind, QuotaUse, ToolArguments, ToolAudience,
     ToolCall, ToolSpec, User, UserRights, UserStatus,
@@ -46,12 +47,13 @@ impl ApprovedCall {
 }
 
 /// Returns whether a tool is offered to the user at all. This is the first of three checks of the rights.
-pub fn is_offered(audience: ToolAudience, rights: UserRights) -> bool {
-    match audience {
+pub fn is_offered(tool: ToolAudience, rights: UserRights, audience: Audience) -> bool {
+    match tool {
         ToolAudience::Everyone => true,
         ToolAudience::CanAdd => rights.may_add(),
         ToolAudience::CanDelete => rights.may_delete(),
         ToolAudience::CannotDelete => !rights.may_delete(),
+        ToolAudience::PrivateChat => audience == Audience::Author,
     }
 }
 
@@ -69,11 +71,11 @@ pub fn decide_call(
     spec: &ToolSpec,
     call: &ToolCall,
     references: &CallReferences,
-    rights: UserRights,
+    (rights, audience): (UserRights, Audience),
     shown: &[MediaRef],
 ) -> CallDecision {
     // A tool that deletes is never available to everyone, regardless of the audience in its specification.
-    let is_permitted = is_offered(spec.audience, rights)
+    let is_permitted = is_offered(spec.audience, rights, audience)
         && (spec.effect_level != EffectLevel::Destructive || rights.may_delete());
     if !is_permitted {
         return CallDecision::Refuse(not_permitted(spec));
@@ -189,6 +191,14 @@ fn no_four_k_right() -> CallFailure {
     permission_failure(FailureCode::NotPermitted, NOT_PERMITTED_HINT, Some(NO_FOUR_K_TEXT))
 }
 
+/// Failure of a deletion whose prompt has a code that a room must not read.
+pub fn no_private_chat() -> CallFailure {
+    let hint = "this needs a code, which can only be sent to the private chat that the user has stopped";
+    let text =
+        "That needs a code, and I can't write to you in private. Send me START in our private chat first.";
+    permission_failure(FailureCode::NotPermitted, hint, Some(text))
+}
+
 fn not_permitted(spec: &ToolSpec) -> CallFailure {
     let (hint, for_user) = match spec.audience {
         ToolAudience::CanDelete if spec.name == REMOVE_MEDIA => {
@@ -197,6 +207,9 @@ fn not_permitted(spec: &ToolSpec) -> CallFailure {
         ToolAudience::CanDelete => (NOT_PERMITTED_HINT, "You can't delete files. Please ask an admin."),
         ToolAudience::CannotDelete => {
             ("this user may delete: call remove_media", "You may delete titles yourself.")
+        }
+        ToolAudience::PrivateChat => {
+            ("this works only in the private chat with the user", "Please ask me that in our private chat.")
         }
         ToolAudience::CanAdd | ToolAudience::Everyone => {
             (NOT_PERMITTED_HINT, "You can't add titles here. Please ask an admin.")
@@ -218,6 +231,12 @@ pub fn check_quota(context: &ToolContext, addition: QuotaUse) -> Result<(), Call
     let contact = &context.allowance.contact;
     let (free_again, sentence) = match rate.capacity_at(&usage.additions, addition.amount, context.now) {
         RateCapacity::Available => return Ok(()),
+        RateCapacity::AvailableAt(_) | RateCapacity::Never if context.audience == Audience::Room => {
+            let hint =
+                "not added: this is over the limit of the user, who can ask for it in the private chat";
+            let text = "That is over your limit. Ask me in our private chat for the details.";
+            return Err(permission_failure(FailureCode::Quota, hint, Some(text)));
+        }
         RateCapacity::AvailableAt(at) => {
             let time = at.to_zoned(context.zone.clone()).strftime("%a %b %-d at %H:%M").to_string();
             let sentence = format!(

@@ -41,7 +41,7 @@ impl TypedTool for RememberFact {
     const NAME: &'static str = REMEMBER;
     const DESCRIPTION: &'static str = "Store a lasting wish, or what a name means to them.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
-    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+    const AUDIENCE: ToolAudience = ToolAudience::PrivateChat;
 
     fn check(&self, _library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         self.parse_fact().map(|_| CallReferences::default())
@@ -68,7 +68,7 @@ impl TypedTool for ForgetFact {
     const NAME: &'static str = FORGET;
     const DESCRIPTION: &'static str = "Forget a fact under known.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
-    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+    const AUDIENCE: ToolAudience = ToolAudience::PrivateChat;
 
     async fn run(&self, _library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let Some(StoredFact { fact, .. }) = context.facts.find_by_text(&self.what) else {

@@ -25,7 +25,8 @@ mod media_copy;
 pub mod media_details;
 pub mod memory;
 mod preference;
-pub mod ranking;
+pub mod quota_allowance;
+mod ranking;
 pub mod recommend;
 pub mod registry;
 pub mod remove_download;
@@ -50,10 +51,12 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use quota_allowance::QuotaAllowance;
+
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
 use crate::conversation::people::facts::{FactKind, UserFact, UserFacts};
-use crate::conversation::rate_limit::RateLimit;
+use crate::conversation::routing::rooms::Audience;
 use crate::conversation::title_requests::{Coverage, RequestedTitle, TitleRequest};
 use crate::conversation::transcript::{
     CallFailure, CallResult, MediaKind, MediaRef, QuotaUse, ToolArguments, ToolSpec, UserRights,
@@ -208,6 +211,8 @@ pub struct ToolContext {
     pub turn_messages: Vec<String>,
     /// Last three messages of the user, newest first.
     pub last_three_messages: Vec<String>,
+    /// Who reads the answer.
+    pub audience: Audience,
     pub languages: Vec<ReplyLanguage>,
     pub allowance: QuotaAllowance,
     /// Open removal requests of the user: items that the admins were asked to delete and have not decided on.
@@ -237,24 +242,6 @@ impl ToolContext {
         };
         self.title_requests.iter().filter(|request| is_meant(&request.wanted)).collect()
     }
-}
-
-/// Remaining quota of the user.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct QuotaAllowance {
-    pub movies: QuotaUsage,
-    pub seasons: QuotaUsage,
-    /// Contact for a higher quota: a name, or "an admin".
-    pub contact: String,
-}
-
-/// Usage of one quota.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct QuotaUsage {
-    /// Limit of the quota. `None` if there is no limit.
-    pub rate: Option<RateLimit>,
-    /// Recent additions with their times, oldest first.
-    pub additions: Vec<(Timestamp, u32)>,
 }
 
 /// Run whose response was lost. Its outcome can be checked, but it cannot be run.

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use super::approval::{self, CallDecision};
 use super::library::{ArrInstances, Instance};
+use super::quota_allowance::QuotaAllowance;
 use super::registry::ToolRegistry;
 use super::remove_media::RemoveMedia;
 use super::typed_tool::DeletionTool;
 use super::{
-    CallReferences, InterruptedRun, QuotaAllowance, RecoveryOutcome, RequestTiming, Tool, ToolContext,
-    ToolError, ToolOutput,
+    CallReferences, InterruptedRun, RecoveryOutcome, RequestTiming, Tool, ToolContext, ToolError, ToolOutput,
 };
 use crate::arr::fake::activity::download;
 use crate::arr::fake::media_fixtures::{movie, series};
@@ -27,6 +27,7 @@ use crate::arr::sonarr::Sonarr;
 use crate::clock::Clock;
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget, TargetFingerprint};
 use crate::conversation::people::facts::{FactKind, StoredFact, UserFact, UserFacts};
+use crate::conversation::routing::rooms::Audience;
 use crate::conversation::transcript::{
     CallId, CallResult, CallRow, CallState, MediaKind, MediaRef, ToolArguments, ToolCall, TurnId, UserRights,
     UserRole,
@@ -106,7 +107,13 @@ impl House {
             effect_level: spec.effect_level,
             state: CallState::Created,
         };
-        match approval::decide_call(spec, &call, &references, context.rights, &references.refs) {
+        match approval::decide_call(
+            spec,
+            &call,
+            &references,
+            (context.rights, context.audience),
+            &references.refs,
+        ) {
             CallDecision::Run(approved) => tool.run(&approved, context).await,
             other => panic!("{other:?}"),
         }
@@ -166,6 +173,7 @@ fn context() -> ToolContext {
         rights,
         turn_messages: Vec::new(),
         last_three_messages: Vec::new(),
+        audience: Audience::Author,
         languages: Vec::new(),
         allowance: QuotaAllowance::default(),
         removal_requests: Vec::new(),
@@ -806,7 +814,7 @@ fn tool_descriptions_are_small() {
     let member = UserRights { role: UserRole::Member, delete: false, four_k: false, ..admin };
     for house in [House::with_titles(), House::with_four_k()] {
         for rights in [admin, member] {
-            let specs = ToolRegistry::new(house.tools()).offered_tools(rights);
+            let specs = ToolRegistry::new(house.tools()).offered_tools(rights, Audience::Author);
             let serialized = specs.iter().map(|spec| {
                 json!({"type": "function", "function": {"name": spec.name,
                 "description": spec.description, "parameters": spec.parameters.raw()}})
@@ -837,7 +845,7 @@ fn every_tool_and_argument_has_a_description() {
 
 /// Returns the schema of a tool's arguments, as offered to a user with these rights.
 fn offered_schema(registry: &ToolRegistry, tool: &str, rights: UserRights) -> Value {
-    let offered = registry.offered_tools(rights);
+    let offered = registry.offered_tools(rights, Audience::Author);
     let spec = offered.iter().find(|spec| spec.name == tool).unwrap();
     serde_json::from_str(spec.parameters.text()).unwrap()
 }
@@ -846,7 +854,8 @@ fn offered_schema(registry: &ToolRegistry, tool: &str, rights: UserRights) -> Va
 fn tools_of_the_same_rights_are_built_once() {
     let registry = ToolRegistry::new(House::with_titles().tools());
     let rights = context().rights;
-    let [first, second] = [registry.offered_tools(rights), registry.offered_tools(rights)];
+    let [first, second] =
+        [registry.offered_tools(rights, Audience::Author), registry.offered_tools(rights, Audience::Author)];
     assert!(!first.is_empty() && std::ptr::eq(&*first, &*second));
 }
 

@@ -51,7 +51,7 @@ use auth::request_guard::GuardState;
 use console::health as health_page;
 use console::{
     api_page, assets, audit, conversation, deliveries, facts, home, keys, library, memory, more, requests,
-    settings, setup_assistant, setup_texting, setup_webhooks, sign_in, spend, user, user_addresses,
+    rooms, settings, setup_assistant, setup_texting, setup_webhooks, sign_in, spend, user, user_addresses,
     user_settings, users,
 };
 use console_state::ConsoleState;
@@ -183,6 +183,9 @@ fn user_routes() -> Router<ConsoleState> {
         .route("/users/admin-code", post(users::create_admin_code))
         .route("/users/invite", post(users::invite_person))
         .route("/users/{id}", get(user::show_user))
+        .route("/rooms/{id}", post(rooms::change_room))
+        .route("/rooms/{id}/approve", post(rooms::approve_room))
+        .route("/rooms/{id}/block", post(rooms::block_room))
         .route("/users/{id}/approve", post(user_settings::approve_user))
         .route("/users/{id}/block", post(user_settings::block_user))
         .route("/users/{id}/lift-suspension", post(user_settings::lift_suspension))

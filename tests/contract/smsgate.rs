@@ -34,6 +34,7 @@ fn text() -> OutboundMessage {
         body: "Added Dune (2021) & more.".to_owned(),
         media: Vec::new(),
         reacts_to: None,
+        quotes: None,
         buttons: Vec::new(),
         valid_for: Duration::from_secs(3600),
         callback_token: CallbackToken::from_stored("0123456789abcdef0123456789abcdef"),

@@ -279,6 +279,7 @@ async fn doctor_reports_messages_that_failed_for_missing_registration() {
         body: "Added Dune (2021).".to_owned(),
         media: Vec::new(),
         reacts_to: None,
+        quotes: None,
         buttons: Vec::new(),
         valid_for: Duration::from_secs(3600),
         callback_token: CallbackToken::from_stored("0123"),

@@ -53,6 +53,7 @@ fn outgoing(id: i64, body: &str) -> OutboundMessage {
         body: body.into(),
         media: vec![],
         reacts_to: None,
+        quotes: None,
         buttons: Vec::new(),
         valid_for: Duration::from_secs(3600),
         callback_token: CallbackToken::from_stored("0123"),

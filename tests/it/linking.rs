@@ -46,6 +46,7 @@ async fn account_types(app: &TestApp, account: &str, body: &str) {
         authority: FieldAuthority::Certain,
         carrier_word: None,
         pressed: None,
+        room: None,
         provider_at: now,
         received_at: now,
     };

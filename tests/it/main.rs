@@ -73,6 +73,7 @@ mod reconnects;
 mod release;
 mod replay;
 mod requests;
+mod rooms;
 mod routes;
 mod routing;
 mod scopes;

@@ -139,6 +139,7 @@ async fn recovered_message_and_its_neighbors_count_once_towards_the_limit() {
         authority: FieldAuthority::Certain,
         carrier_word: None,
         pressed: None,
+        room: None,
         provider_at: sent_at,
         received_at: app.now(),
     };

@@ -264,6 +264,7 @@ fn received_message(
         authority: FieldAuthority::Certain,
         carrier_word: None,
         pressed: None,
+        room: None,
         provider_at: at,
         received_at: at,
     }

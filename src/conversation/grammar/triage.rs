@@ -43,6 +43,10 @@ You see the last message of an assistant for a home media server and the text th
 whether the text wants any answer or action. Thanks, laughter, praise and remarks to nobody want none. Requests, \
 questions, titles, complaints and anything unclear want one. Reply with one word: RESPOND or SKIP.";
 
+/// Addition to [`TRIAGE_INSTRUCTIONS`] for a text in a group chat that nobody addressed to the assistant.
+pub const UNADDRESSED_INSTRUCTIONS: &str = " The text is from a group chat and was not addressed to the assistant: \
+reply RESPOND only if it asks for a movie or show to be found, added, removed or explained, and SKIP if you are unsure.";
+
 /// Classifies a message by its words alone.
 pub fn triage_hint(text: &str) -> TriageHint {
     let has_words = text.chars().any(char::is_alphanumeric);

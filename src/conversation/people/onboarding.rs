@@ -46,6 +46,9 @@ pub fn format_welcome(name: Option<&str>, request: Option<&FirstRequest>) -> Str
 
 /// Formats the join request to the admins.
 pub fn format_join_request(address: Option<&UserAddress>, name: &str, code: &str) -> String {
+    if address.is_some_and(UserAddress::is_group) {
+        return format!("New group \"{name}\": reply APPROVE {code} or BLOCK {code}");
+    }
     let from = match address {
         Some(UserAddress::Account(_)) => "account",
         Some(UserAddress::Phone(_)) | None => "number",

@@ -17,6 +17,12 @@ pub(super) const RECALL_HEADING: &str = "earlier answers, may be out of date (ne
 /// Builds the context block.
 pub fn build_context_block(context: &PromptContext<'_>) -> String {
     let mut lines = vec![CONTEXT_OPEN.to_owned(), format!("now: {}", context.moment)];
+    if let Some(room) = context.room {
+        let room = clean_user_text(room).replace('\n', " ");
+        lines.push(format!(
+            "group chat: {room}; everybody there reads the answer; lines begin with their author"
+        ));
+    }
     if let Some(name) = context.user_name {
         lines.push(format!("user: {}", clean_user_text(name)));
     }

@@ -14,6 +14,8 @@ pub struct PromptMaterial<'a> {
     /// Messages of the earlier turns of this conversation, oldest first.
     pub history: &'a [Arc<ModelMessage>],
     pub turn: &'a Turn,
+    /// Name of the author in a room; `None` in a private chat.
+    pub author: Option<&'a str>,
     /// Context block of the turn.
     pub context_block: &'a str,
     /// Text of the operator that each request contains.
@@ -27,6 +29,8 @@ pub struct PromptContext<'a> {
     /// Current time in the zone of the household: `Fri Nov 20 2026 21:04 America/New_York`.
     pub moment: String,
     pub user_name: Option<&'a str>,
+    /// Name of the room; `None` in a private chat.
+    pub room: Option<&'a str>,
     pub rights: UserRights,
     /// Facts about the user, one sentence each.
     pub facts: &'a [String],
@@ -51,6 +55,8 @@ pub struct FrozenContext {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastTurn {
     pub id: TurnId,
+    /// Name of the author in a room; `None` in a private chat.
+    pub author: Option<String>,
     /// Context of the turn; `None` if its request went to no model, or its context was erased.
     pub context: Option<FrozenContext>,
     pub texts: Vec<String>,

@@ -10,5 +10,7 @@ mod window;
 
 pub use context_block::build_context_block;
 pub use material::{FrozenContext, PastTurn, PromptContext, PromptMaterial};
-pub use request_builder::{build_metadata_request, build_past_messages, build_request, build_triage_request};
+pub use request_builder::{
+    build_metadata_request, build_past_messages, build_request, build_triage_request, format_author,
+};
 pub use window::{MAX_TURNS, trim_to_window};

@@ -10,7 +10,7 @@ use super::clean_text::{MAX_TEXT_CHARS, clean_user_text, strip_context_marks, tr
 use super::material::{PastTurn, PromptMaterial};
 use crate::conversation::channel_list::SMS_PAGE_LENGTH;
 use crate::conversation::deletion::deletion_messages::MAX_ITEMS;
-use crate::conversation::grammar::triage::TRIAGE_INSTRUCTIONS;
+use crate::conversation::grammar::triage::{TRIAGE_INSTRUCTIONS, UNADDRESSED_INSTRUCTIONS};
 use crate::conversation::memory::metadata_reply::{self, Exchange};
 use crate::conversation::model_request::{ModelMessage, ModelRequest, PromptCall, ToolChoice};
 use crate::conversation::offered_tools::OfferedTools;
@@ -66,7 +66,8 @@ pub fn build_past_messages(turns: &[Arc<PastTurn>]) -> Vec<Arc<ModelMessage>> {
 /// Builds the request for one model call.
 pub fn build_request(material: &PromptMaterial<'_>) -> ModelRequest {
     let mut messages = material.history.to_vec();
-    push_user(&mut messages, &join_block_and_texts(Some(material.context_block), &material.turn.texts));
+    let texts = join_block_and_texts(Some(material.context_block), &material.turn.texts, material.author);
+    push_user(&mut messages, &texts);
     push_steps(&mut messages, &material.turn.steps, &results_within_budget(&material.turn.steps));
     if let ModelCallStyle::Retry(hint) = material.style {
         push_user(&mut messages, hint_text(hint));
@@ -97,13 +98,21 @@ fn system_prompt(addition: Option<&str>) -> String {
     }
 }
 
-/// Builds the request that asks whether these messages need an answer.
-pub fn build_triage_request(texts: &[String], last_turn: Option<&PastTurn>) -> ModelRequest {
+/// Builds the request that asks whether these messages need an answer. In a group chat, some messages are not addressed to
+/// the assistant.
+pub fn build_triage_request(
+    texts: &[String],
+    last_turn: Option<&PastTurn>,
+    is_addressed: bool,
+) -> ModelRequest {
     let last_reply = last_turn.map(PastTurn::reply).unwrap_or_default();
     let texts = texts.iter().map(|text| clean_user_text(text)).collect::<Vec<_>>().join("\n");
     let assistant = truncate_chars(&strip_context_marks(last_reply), MAX_TRIAGE_REPLY_CHARS).to_owned();
     ModelRequest {
-        system: TRIAGE_INSTRUCTIONS.to_owned(),
+        system: match is_addressed {
+            true => TRIAGE_INSTRUCTIONS.to_owned(),
+            false => format!("{TRIAGE_INSTRUCTIONS}{UNADDRESSED_INSTRUCTIONS}"),
+        },
         tools: OfferedTools::default(),
         tool_choice: ToolChoice::None,
         messages: vec![ModelMessage::User(format!("Assistant: {assistant}\nUser: {texts}")).into()],
@@ -159,7 +168,7 @@ impl PastTurn {
 
 fn push_past_turn(messages: &mut Vec<Arc<ModelMessage>>, past: &PastTurn) {
     let block = past.context.as_ref().map(|context| context.block.as_str());
-    push_user(messages, &join_block_and_texts(block, &past.texts));
+    push_user(messages, &join_block_and_texts(block, &past.texts, past.author.as_deref()));
     let with_calls: Vec<&ModelStep> = past.steps.iter().filter(|step| !step.calls.is_empty()).collect();
     for step in with_calls {
         push_step(messages, step, &|call| format_result(call));
@@ -170,9 +179,18 @@ fn push_past_turn(messages: &mut Vec<Arc<ModelMessage>>, past: &PastTurn) {
     }
 }
 
-/// Joins a context block and the messages that follow it.
-fn join_block_and_texts(block: Option<&str>, texts: &[String]) -> String {
-    let texts = texts.iter().map(|text| clean_user_text(text));
+/// Returns the name under which the messages of an author in a room appear.
+pub fn format_author(name: Option<&str>) -> String {
+    name.map_or_else(|| "Somebody".to_owned(), |name| clean_user_text(name).replace([':', '\n'], " "))
+}
+
+/// Joins a context block and the messages that follow it, each with its author in a room.
+fn join_block_and_texts(block: Option<&str>, texts: &[String], author: Option<&str>) -> String {
+    let texts = texts.iter().map(|text| match author {
+        // A line break must not begin the words of somebody else.
+        Some(author) => format!("{author}: {}", clean_user_text(text).replace('\n', "\n  ")),
+        None => clean_user_text(text),
+    });
     block.map(str::to_owned).into_iter().chain(texts).collect::<Vec<_>>().join("\n")
 }
 

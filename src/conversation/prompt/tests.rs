@@ -92,7 +92,7 @@ fn done(text: &str) -> CallState {
 }
 
 fn past(text: &str, steps: Vec<ModelStep>) -> PastTurn {
-    PastTurn { id: TurnId(1), context: None, texts: vec![text.into()], steps, answer: None }
+    PastTurn { id: TurnId(1), author: None, context: None, texts: vec![text.into()], steps, answer: None }
 }
 
 fn share(turns: &[PastTurn]) -> Vec<Arc<PastTurn>> {
@@ -103,6 +103,7 @@ fn request(history: &[PastTurn], turn: &Turn, style: ModelCallStyle) -> ModelReq
     let context = PromptContext {
         moment: "Fri Nov 20 2026 21:04".into(),
         user_name: Some("Sam"),
+        room: None,
         rights: MEMBER,
         facts: &["4K quality".into(), "Dislikes horror".into()],
         done_today: &[],
@@ -115,6 +116,7 @@ fn request(history: &[PastTurn], turn: &Turn, style: ModelCallStyle) -> ModelReq
         history: &build_past_messages(&share(history)),
         turn,
         context_block,
+        author: None,
         addition: None,
         style,
     })
@@ -243,6 +245,7 @@ fn next_request_begins_with_the_previous_one() {
         history,
         turn,
         context_block,
+        author: None,
         addition: None,
         style: ModelCallStyle::Open,
     };
@@ -268,6 +271,7 @@ fn addition_of_the_operator_follows_the_rules() {
         history: &[],
         turn: &turn,
         context_block: "[context]\n[/context]",
+        author: None,
         addition,
         style: ModelCallStyle::Open,
     };
@@ -292,6 +296,7 @@ fn recalled_answers_stay_inside_the_context_block_and_token_limit() {
     let context = PromptContext {
         moment: "now".into(),
         user_name: None,
+        room: None,
         rights: MEMBER,
         facts: &[],
         done_today: &[],
@@ -304,6 +309,7 @@ fn recalled_answers_stay_inside_the_context_block_and_token_limit() {
         history: &[],
         turn: &turn,
         context_block: &build_context_block(&context),
+        author: None,
         addition: None,
         style: ModelCallStyle::Open,
     });

@@ -4,10 +4,11 @@ use jiff::Timestamp;
 
 use super::button_press::{ButtonPress, PressedButton};
 use super::message_origin::MessageOrigin;
+use super::rooms::{Audience, RoomUpdate};
 use super::verification::FieldAuthority;
 use crate::conversation::channel::Channel;
 use crate::conversation::grammar::triage::TriageDecision;
-use crate::conversation::transcript::{Address, AddressId, EventId, OptKeyword, UserAddress};
+use crate::conversation::transcript::{Address, AddressId, EventId, OptKeyword, UserAddress, UserId};
 
 /// Source of a received message. Only a yes from [`Webhook`](Self::Webhook), [`Poll`](Self::Poll) or
 /// [`Local`](Self::Local) can confirm a deletion.
@@ -45,6 +46,8 @@ pub struct ReceivedMessage {
     pub carrier_word: Option<OptKeyword>,
     /// Button that was pressed, if the message was not typed. The body is the text that its choice counts as.
     pub pressed: Option<PressedButton>,
+    /// Room in which it was written, and what happened there; `None` for a private chat.
+    pub room: Option<RoomUpdate>,
     /// Time of the message at the carrier; the arrival time if the carrier reported none.
     pub provider_at: Timestamp,
     pub received_at: Timestamp,
@@ -57,8 +60,8 @@ pub struct InboundEvent {
     pub channel: Channel,
     /// Id of the message at the channel.
     pub external_id: String,
-    /// Address of the sender. `None` for a message in the console, which is answered there, and for a message from
-    /// before users could have several addresses.
+    /// Address to which the answer is sent: that of the sender, or of the room. `None` for a message in the console, which
+    /// is answered there, and for a message from before users could have several addresses.
     pub from: Option<(AddressId, UserAddress)>,
     pub to: Address,
     pub body: String,
@@ -74,11 +77,25 @@ pub struct InboundEvent {
     pub received_at: Timestamp,
     pub triage: TriageDecision,
     pub origin: MessageOrigin,
+    /// Room in which it was written; `None` for a private chat.
+    pub room: Option<UserId>,
+    /// True if the message is meant for us. In a room, some are not.
+    pub is_addressed: bool,
 }
 
 impl InboundEvent {
     pub fn address_id(&self) -> Option<AddressId> {
         self.from.as_ref().map(|(id, _)| *id)
+    }
+
+    /// Returns the owner of the conversation to which the message belongs: its room, or its author in a private chat.
+    pub fn conversation_owner(&self, author: UserId) -> UserId {
+        self.room.unwrap_or(author)
+    }
+
+    /// Returns who reads the answer.
+    pub fn audience(&self) -> Audience {
+        if self.room.is_some() { Audience::Room } else { Audience::Author }
     }
 
     /// Returns whether someone other than the operator may have sent the message to guess a code: by phone, or through

@@ -51,9 +51,9 @@ impl OpenPrompt {
             Some(press) => press.is_on(self.message),
             None => !self.was_followed || event.origin == MessageOrigin::Button,
         };
-        // A press has no date of its own, and names its prompt.
-        let is_dated_later =
-            event.press.is_some() || self.dated_at.is_none_or(|dated| event.sent_at >= dated);
+        // A press has no date of its own, and names its prompt. Dates may be whole seconds, and nobody has read a prompt in
+        // the second in which it was sent.
+        let is_dated_later = event.press.is_some() || self.dated_at.is_none_or(|dated| event.sent_at > dated);
         is_direct
             && is_dated_later
             && event.origin != MessageOrigin::Operator

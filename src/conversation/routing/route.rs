@@ -8,7 +8,9 @@ use super::message_origin::MessageOrigin;
 use super::no_reply_reason::NoReplyReason;
 use super::open_prompt::OpenPrompt;
 use super::request_reader::{self, RequestReader};
-use super::staleness::{StaleReason, stale_reason};
+use super::room_routes;
+use super::routes::Route;
+use super::staleness::stale_reason;
 use super::verification::FieldAuthority;
 use crate::conversation::grammar::confirmation_reply::{
     self, ConfirmationReply, ReplyLanguage, UnclearYes, parse_confirmation_reply, parse_prompt_reply,
@@ -44,6 +46,8 @@ pub struct RoutingContext<'a> {
     pub first_request: Option<&'a FirstRequest>,
     /// End of the last pause of the assistant, if there was one.
     pub resumed_at: Option<Timestamp>,
+    /// True if the model may answer a message in the room that is not addressed to us.
+    pub answers_unaddressed: bool,
 }
 
 /// Recent message of either side.
@@ -77,72 +81,6 @@ pub struct EndedPrompt {
 pub enum LastListSource {
     Code,
     ModelOrNone,
-}
-
-/// Kind of a received message, which determines how it is processed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Route {
-    /// Store the message without any other action.
-    Skip(NoReplyReason),
-    /// Deny any open prompt, and send nothing until the user opts in.
-    OptOut,
-    /// Opt the sender in again, without any other action.
-    OptIn,
-    /// Add the message to the conversation without a reply.
-    StoreOnly,
-    /// Claim the open prompt and start its deletion.
-    Confirm,
-    Deny,
-    /// Send the prompt again: the reply was unclear, too early, or from a source that does not count.
-    RepeatPrompt,
-    /// A yes with a wrong code. The reaction depends on the number of wrong codes so far.
-    WrongCode,
-    /// The second unclear reply: close the prompt without a deletion.
-    ClosePrompt,
-    /// The message was processed only long after it was sent: report the delay without acting on the message.
-    Stale(StaleReason),
-    /// A yes to the offer to add the title of a newcomer's first request.
-    AcceptOffer,
-    /// A no to that offer.
-    DeclineOffer,
-    /// A yes or no after the end of the prompt: report the outcome of the prompt.
-    LateAnswer,
-    /// Press of a button of an earlier message: report that, without acting on it.
-    StaleButton,
-    /// Message of a newcomer who is not approved yet.
-    Newcomer,
-    /// Invitation that a known user opens.
-    InvitedAlready,
-    /// Code of a newcomer that may make them a member, or their address one of a known user's.
-    NewcomersCode,
-    /// Command of a member about linked addresses.
-    Link,
-    /// Choice of the address of notifications.
-    PreferAddress,
-    /// Admin command, as [`admin_commands::parse_admin_command`] parses it.
-    AdminCommand,
-    /// Question of an admin for the users.
-    ListUsers,
-    /// A yes or no of an admin without a code, which cannot decide an approval: list the open approvals.
-    ListApprovals,
-    ClearConversation,
-    /// Erase the messages and the facts of the user.
-    ForgetAll,
-    /// List the facts that are stored about the user.
-    ListFacts,
-    /// Forget the fact with this number.
-    ForgetFact(u8),
-    Commands,
-    More,
-    /// Set whether and when the user gets notifications.
-    SetNotifications(NotificationPreference),
-    /// Too many messages within a short time.
-    RateLimited,
-    /// A command that the carrier's record does not verify: nothing is done, and the sender is asked to repeat it.
-    Unverified,
-    /// Media without text, which no responder can process.
-    MediaOnly,
-    Turn(Responder),
 }
 
 /// Effect of a message on waiting messages and on a running turn.
@@ -217,12 +155,15 @@ fn with_verified_fields(event: &InboundEvent) -> Option<InboundEvent> {
 /// Returns the opt-out or opt-in keyword. The carrier's classification takes precedence, because the carrier recognizes
 /// keywords in other languages.
 fn effective_opt_keyword(event: &InboundEvent) -> Option<OptKeyword> {
-    event.carrier_word.or_else(|| keyword_grammar::parse_opt_keyword(&event.body))
+    let keyword = event.carrier_word.or_else(|| keyword_grammar::parse_opt_keyword(&event.body));
+    // Only a private chat can be opted out.
+    keyword.filter(|keyword| event.room.is_none() || *keyword == OptKeyword::Help)
 }
 
 /// Classifies a message by its effect on waiting messages and on a running turn.
 pub fn classify_urgency(received: &ReceivedMessage, languages: &[ReplyLanguage]) -> MessageUrgency {
     let opt_keyword = received.carrier_word.or_else(|| keyword_grammar::parse_opt_keyword(&received.body));
+    let opt_keyword = opt_keyword.filter(|_| received.room.is_none());
     let command = keyword_grammar::parse_command(&received.body);
     if received.channel.honors_opt_out() && opt_keyword == Some(OptKeyword::Out) {
         return MessageUrgency::OptsOut;
@@ -244,16 +185,21 @@ pub fn classify_urgency(received: &ReceivedMessage, languages: &[ReplyLanguage])
     }
 }
 
-/// Returns whether a message opts an opted-out user back in. YES does, and also counts as a reply.
+/// Returns whether a message opts an opted-out user back in. A typed YES does, and also counts as a reply.
 pub fn lifts_opt_out(event: &InboundEvent) -> bool {
     event.authority.may_act()
+        && event.press.is_none()
         && event.channel.honors_opt_out()
         && matches!(effective_opt_keyword(event), Some(OptKeyword::In | OptKeyword::Yes))
 }
 
 /// Chooses the route of a message. A route that requires trusted fields is replaced if the message may not act.
 pub fn route_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
-    match decide_route(context, event) {
+    let route = match decide_route(context, event) {
+        route if event.is_addressed => route,
+        route => room_routes::limit_to_unaddressed(route, context.answers_unaddressed),
+    };
+    match route {
         // A stranger gets no reply that the reception of newcomers does not send.
         Route::NewcomersCode if !event.authority.may_act() => Route::Newcomer,
         route if needs_authority(route) && !event.authority.may_act() => Route::Unverified,
@@ -380,6 +326,7 @@ fn route_without_prompt(context: &RoutingContext<'_>, event: &InboundEvent) -> R
     };
     if reply != ConfirmationReply::Unrelated
         && context.user.rights.role == UserRole::Admin
+        && event.room.is_none()
         && was_asked_for_code(context)
     {
         return Route::ListApprovals;
@@ -410,9 +357,10 @@ pub fn reaction_target(context: &RoutingContext<'_>, event: &InboundEvent) -> Re
 
 /// Returns whether the model has to decide if a message needs an answer, because its words alone do not tell.
 pub fn needs_triage(context: &RoutingContext<'_>, event: &InboundEvent) -> bool {
-    context.triage_level == TriageLevel::Ai
+    let may_be_skipped = context.triage_level == TriageLevel::Ai
         && may_stay_unanswered(context)
-        && triage::triage_hint(&event.body) == TriageHint::None
+        && triage::triage_hint(&event.body) == TriageHint::None;
+    may_be_skipped || !event.is_addressed
 }
 
 /// Returns whether our last message asks an admin for an answer with a code.
@@ -537,6 +485,8 @@ mod tests {
             received_at: second(100),
             triage: TriageDecision::Answer,
             origin: MessageOrigin::Sender,
+            room: None,
+            is_addressed: true,
         }
     }
 
@@ -569,6 +519,7 @@ mod tests {
             over_limit: false,
             triage_level: TriageLevel::Heuristic,
             resumed_at: None,
+            answers_unaddressed: false,
             first_request: None,
         }
     }
@@ -895,5 +846,19 @@ mod tests {
         let after_other_message =
             RoutingContext { ended_prompt: Some(&followed), ..routing_context(&member) };
         assert_eq!(route_message(&after_other_message, &text("yes")), Route::Turn(Responder::Model));
+    }
+
+    #[test]
+    fn yes_of_an_admin_lists_approvals_in_the_private_chat_only() {
+        let admin = User { rights: UserRights { role: UserRole::Admin, ..member().rights }, ..member() };
+        let asked = RecentMessage {
+            message: MessageRef::Outbound(OutboxId(1)),
+            body: "Reply APPROVE 4747 or DENY 4747".to_owned(),
+            notified_at: None,
+        };
+        let context = RoutingContext { recent: &[asked], ..routing_context(&admin) };
+        assert_eq!(route_message(&context, &text("yes")), Route::ListApprovals);
+        let in_room = InboundEvent { room: Some(UserId(6)), ..text("yes") };
+        assert_eq!(route_message(&context, &in_room), Route::Turn(Responder::Model));
     }
 }

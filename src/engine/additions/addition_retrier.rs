@@ -14,6 +14,7 @@ use super::retry_outcomes::{
     AbandonedAddition, RetryOutcome, RetryRecorder, failed_addition_entry, tool_name,
 };
 use crate::clock::Clock;
+use crate::conversation::routing::rooms::Audience;
 use crate::conversation::title_requests::{DeferredAdditionState, format_outcome_unknown, format_refused};
 use crate::conversation::transcript::{
     CallFailure, CallId, CallState, EffectLevel, FailureCode, ToolCall, UserStatus,
@@ -240,7 +241,13 @@ impl AdditionRetrier {
         };
         // The messages that showed the title may be erased by now, so the call's own references count as shown.
         let rights = context.user.rights;
-        let decision = approval::decide_call(tool.spec(), &call, &references, rights, &references.refs);
+        let decision = approval::decide_call(
+            tool.spec(),
+            &call,
+            &references,
+            (rights, Audience::Author),
+            &references.refs,
+        );
         let approved = match decision {
             CallDecision::Run(approved) => approved,
             CallDecision::Refuse(failure) => return Ok(RetryOutcome::Refused(failure)),

@@ -2,4 +2,5 @@
 
 pub mod expiry;
 pub(super) mod removal_requests;
+pub(super) mod room_access;
 pub mod user_access;

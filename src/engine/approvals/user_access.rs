@@ -4,7 +4,9 @@
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::room_access;
 use crate::conversation::people::onboarding;
+use crate::conversation::routing::rooms as room_texts;
 use crate::conversation::routing::senders::Senders;
 use crate::conversation::transcript::{PhoneNumber, User, UserId, UserRole, UserStatus};
 use crate::engine::reply_address::ReplyAddress;
@@ -15,6 +17,7 @@ use crate::store::conversation::conversations::{self, EndReason};
 use crate::store::library::title_requests;
 use crate::store::people::addresses::{self, OptTarget};
 use crate::store::people::join_requests;
+use crate::store::people::rooms;
 use crate::store::people::user_admin::{self, ChangeUserOutcome, UserChanges};
 use crate::store::people::users::{self, FirstContactRole};
 use crate::store::queue::outbox;
@@ -32,6 +35,12 @@ pub fn approve_user(
     now: Timestamp,
 ) -> QueryResult<()> {
     admit_silently(conn, user, actor, now)?;
+    if rooms::load_room(conn, user.id)?.is_some() {
+        addresses::opt_in(conn, OptTarget { user: user.id, address: None }, now, now)?;
+        let address = ReplyAddress::load_for_room(conn, user, senders)?;
+        let greeting = address.notification_message("greeting", room_texts::GREETING);
+        return outbox::queue_message_once(conn, &greeting, now);
+    }
     if user.status == UserStatus::Pending && addresses::has_sent_message(conn, user.id)? {
         let request = join_requests::load_first_request(conn, user.id, now)?;
         let text = onboarding::format_welcome(user.name.as_deref(), request.as_ref());
@@ -79,6 +88,9 @@ pub fn block_user(conn: &mut Conn, user: &User, actor: Actor, now: Timestamp) ->
         now,
     )?;
     join_requests::end_wait(conn, user.id, UserStatus::Blocked, now)?;
+    if rooms::load_room(conn, user.id)?.is_some() {
+        room_access::close_room(conn, user.id, now, now)?;
+    }
     join_requests::erase_first_request(conn, user.id)?;
     pending_action::close_pending_action(conn, user.id, CloseReason::Dropped, now)?;
     turn_lifecycle::request_cancel(conn, user.id, now)?;

@@ -1,21 +1,24 @@
 //! Admission of inbound messages: each message is stored, and effects that cannot wait for its turn are applied in the
 //! same transaction.
 
+use jiff::Timestamp;
 use serde_json::json;
 
+use super::message_storage::{AdmissionPlan, store_message};
+use super::room_admission::RoomAdmission;
 use super::scheduler::TurnScheduler;
 use crate::conversation::channel::Channel;
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::ReceivedMessage;
 use crate::conversation::routing::route::{self, MessageUrgency};
 use crate::engine::parts::{EngineParts, LiveParts};
+use crate::messaging::outbox_relay::OutboxSignal;
 use crate::metrics::Metrics;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::pending_action;
 use crate::store::database::db::{Db, DbError};
-use crate::store::people::addresses::{self, OptOutcome, OptTarget};
+use crate::store::people::addresses::OptTarget;
 use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy};
-use crate::store::queue::suppression;
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult};
 
@@ -38,13 +41,14 @@ pub struct Admission {
     db: Db,
     live: LiveParts,
     metrics: Metrics,
+    outbox: OutboxSignal,
     scheduler: TurnScheduler,
 }
 
 impl Admission {
     pub(crate) fn new(parts: &EngineParts, scheduler: TurnScheduler) -> Self {
-        let EngineParts { db, metrics, live, .. } = parts.clone();
-        Self { db, live, metrics, scheduler }
+        let EngineParts { db, metrics, live, outbox, .. } = parts.clone();
+        Self { db, live, metrics, outbox, scheduler }
     }
 
     /// Stores a message and wakes the task of its user. Returns as soon as the message is on disk.
@@ -103,9 +107,14 @@ impl Admission {
     }
 
     fn finish_admission(&self, admission: AdmissionOutcome, channel: Channel) {
-        if let AdmissionOutcome::New { user, .. } = admission {
-            self.metrics.text_received(channel);
-            self.scheduler.wake_user(user);
+        match admission {
+            AdmissionOutcome::New { user, .. } => {
+                self.metrics.text_received(channel);
+                self.scheduler.wake_user(user);
+            }
+            // A change of a room may have queued a message.
+            AdmissionOutcome::NotKept => self.outbox.notify(),
+            AdmissionOutcome::Duplicate | AdmissionOutcome::NoUser => {}
         }
     }
 }
@@ -121,7 +130,23 @@ impl AdmissionBatch<'_> {
     /// Stores a message. Returns as soon as it is on disk.
     pub async fn admit_message(&mut self, received: ReceivedMessage) -> Result<AdmissionOutcome, AdmitError> {
         let (channel, plan) = (received.channel, self.admission.plan_admission(&received));
-        let admit = move |conn: &mut Conn| store_message(conn, &received, plan);
+        let parts = self.admission.live.current();
+        let admit = move |conn: &mut Conn| match &received.room {
+            None => store_message(conn, &received, plan),
+            Some(update) => {
+                let start_link = parts.channels.iter().find_map(|port| port.start_link());
+                let mut admission = RoomAdmission {
+                    conn: &mut *conn,
+                    settings: &parts.settings,
+                    start_link: start_link.as_deref(),
+                    received: &received,
+                    debounce: plan.debounce,
+                };
+                let outcome = admission.admit(update)?;
+                cancel_turn_in_room(conn, outcome, plan.urgency, received.received_at)?;
+                Ok(outcome)
+            }
+        };
         let admission = self.admission.db.write_or_busy(admit).await?;
         self.admitted.push((admission, channel));
         Ok(admission)
@@ -136,37 +161,21 @@ impl Drop for AdmissionBatch<'_> {
     }
 }
 
-/// Effect that a message has before its turn, and the debounce policy of that turn.
-#[derive(Debug, Clone, Copy)]
-struct AdmissionPlan {
-    urgency: MessageUrgency,
-    debounce: DebouncePolicy,
-}
-
-fn store_message(
+/// Cancels the author's running turn in a room, if the message asks for it.
+fn cancel_turn_in_room(
     conn: &mut Conn,
-    received: &ReceivedMessage,
-    plan: AdmissionPlan,
-) -> QueryResult<AdmissionOutcome> {
-    let admission = inbound_messages::admit_message(conn, received, plan.debounce)?;
-    let AdmissionOutcome::New { user, address, .. } = admission else { return Ok(admission) };
-    let now = received.received_at;
-    match plan.urgency {
-        MessageUrgency::OptsOut => {
-            // The opt-out is applied now, because the reply of a running turn must not be sent.
-            let target = OptTarget { user, address };
-            if addresses::opt_out(conn, target, received.provider_at, now)? == OptOutcome::Changed {
-                suppression::suppress_messages_to(conn, target, now)?;
-                turn_lifecycle::request_cancel_from(conn, target, now)?;
-            }
-        }
-        MessageUrgency::CancelsTurn => turn_lifecycle::request_cancel(conn, user, now)?,
-        MessageUrgency::CancelsTurnOrAnswers => {
-            if pending_action::load_pending_action(conn, user)?.is_none() {
-                turn_lifecycle::request_cancel(conn, user, now)?;
-            }
-        }
-        MessageUrgency::Immediate | MessageUrgency::MayWait => {}
+    outcome: AdmissionOutcome,
+    urgency: MessageUrgency,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let AdmissionOutcome::New { user, address, .. } = outcome else { return Ok(()) };
+    let is_canceled = match urgency {
+        MessageUrgency::CancelsTurn => true,
+        MessageUrgency::CancelsTurnOrAnswers => pending_action::load_pending_action(conn, user)?.is_none(),
+        MessageUrgency::OptsOut | MessageUrgency::Immediate | MessageUrgency::MayWait => false,
+    };
+    if is_canceled {
+        turn_lifecycle::request_cancel_from(conn, OptTarget { user, address }, now)?;
     }
-    Ok(admission)
+    Ok(())
 }

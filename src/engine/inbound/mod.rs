@@ -2,6 +2,8 @@
 
 pub mod admission;
 mod failed_work;
+mod message_storage;
+mod room_admission;
 pub mod scheduler;
 mod user_tasks;
 mod verification;

@@ -21,6 +21,7 @@ use crate::messaging::outbox_relay::OutboxSignal;
 use crate::metrics::Metrics;
 use crate::store::Conn;
 use crate::store::database::db::{Db, DbError};
+use crate::store::people::rooms;
 use crate::store::queue::inbound_messages::{self, NextWork};
 use crate::store::turns::turn_stats::{self, TurnStats};
 use crate::store::turns::{model_steps, turn_lifecycle};
@@ -52,6 +53,15 @@ enum TaskEnd {
     Retired,
     /// The engine stops.
     Stopped,
+}
+
+/// What a user's task has to do after a turn.
+#[derive(Default)]
+struct WorkLeftBehind {
+    /// Turn that has ended and is not yet counted in the metrics.
+    uncounted_turn: Option<TurnId>,
+    /// Room of the last turn, in which messages of others may wait.
+    room: Option<UserId>,
 }
 
 /// Outcome of one check of a user's work.
@@ -149,13 +159,12 @@ impl TurnScheduler {
             () = self.0.lifecycle.wait_for_drain() => return TaskEnd::Stopped,
             () = self.0.lifecycle.wait_for_turns() => {}
         }
-        // Turn that has ended and is not yet counted in the metrics.
-        let mut ended_turn = None;
+        let mut left = WorkLeftBehind::default();
         loop {
-            let check = self.check_work(user, wakeup, &mut ended_turn);
+            let check = self.check_work(user, wakeup, &mut left);
             match std::panic::AssertUnwindSafe(check).catch_unwind().await {
                 Ok(Ok(WorkCheck::Done(turn))) => {
-                    ended_turn = turn;
+                    left.uncounted_turn = turn;
                     self.0.user_tasks.signal_work_done();
                 }
                 Ok(Ok(WorkCheck::NotBefore(at))) => self.wait_until(wakeup, at).await,
@@ -183,17 +192,22 @@ impl TurnScheduler {
         }
     }
 
-    /// Checks for work of a user, and does it if it is due. Counts `ended_turn` in the metrics.
+    /// Checks for work of a user, and does it if it is due. Before that, finishes what the last check left behind.
     async fn check_work(
         &self,
         user: UserId,
         wakeup: &Arc<Notify>,
-        ended_turn: &mut Option<TurnId>,
+        left: &mut WorkLeftBehind,
     ) -> anyhow::Result<WorkCheck> {
-        let NextWork { active_turn, due_at } = self.load_next_work(user, ended_turn).await?;
+        if let Some(room) = left.room {
+            self.wake_people_in(room).await?;
+            left.room = None;
+        }
+        let NextWork { active_turn, due_at } = self.load_next_work(user, &mut left.uncounted_turn).await?;
         let now = self.0.clock.now();
         if let Some(active_turn) = active_turn {
             // The turn was left by a restart, or by an error that may have prevented a record.
+            left.room = active_turn.room;
             self.0
                 .db
                 .write(move |conn| model_steps::abandon_unfinished_attempt(conn, active_turn.id, now))
@@ -206,10 +220,12 @@ impl TurnScheduler {
             Some(due) if due > now => Ok(WorkCheck::NotBefore(due)),
             Some(_) => match self.0.starter.start_turn(user).await? {
                 (TurnStartOutcome::Turn(active_turn), turn) => {
+                    left.room = active_turn.room;
                     self.0.turns.current_runner().resume_turn(user, active_turn, wakeup.clone()).await?;
                     Ok(WorkCheck::Done(turn))
                 }
                 (TurnStartOutcome::Chat(context), turn) => {
+                    left.room = context.active_turn.room;
                     self.0.turns.current_runner().run_started_turn(*context, wakeup.clone()).await?;
                     Ok(WorkCheck::Done(turn))
                 }
@@ -225,6 +241,13 @@ impl TurnScheduler {
                 (TurnStartOutcome::Paused, _) => Ok(WorkCheck::NoWork),
             },
         }
+    }
+
+    /// Wakes the people whose messages wait for the end of a turn in their room.
+    async fn wake_people_in(&self, room: UserId) -> Result<(), DbError> {
+        let authors = self.0.db.read(move |conn| rooms::load_waiting_authors(conn, room)).await?;
+        authors.into_iter().for_each(|author| self.wake_user(author));
+        Ok(())
     }
 
     /// Loads the next work of a user, and counts `ended_turn` in the metrics.

@@ -14,6 +14,7 @@ use crate::conversation::routing::inbound_message::{MessageSource, ReceivedMessa
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::transcript::{Address, ConversationId, User, UserAddress, UserId, UserStatus};
+use crate::engine::approvals::room_access;
 use crate::engine::inbound::admission::Admission;
 use crate::engine::inbound::scheduler::TurnScheduler;
 use crate::engine::parts::{EngineParts, LiveParts};
@@ -24,8 +25,8 @@ use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::confirmation::pending_lookup::{self, AnswerablePrompt};
 use crate::store::conversation::conversations::{self, ConversationRef, EndReason};
 use crate::store::database::db::{Db, DbError};
-use crate::store::people::{test_users, users};
-use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy};
+use crate::store::people::{rooms, test_users, users};
+use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy, RoomMessage};
 use crate::store::queue::outbox;
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult};
@@ -163,7 +164,7 @@ impl ConversationActions {
             .await?;
         Ok(match admission {
             AdmissionOutcome::New { .. } | AdmissionOutcome::Duplicate => OperatorMessageOutcome::Admitted,
-            AdmissionOutcome::NoUser => OperatorMessageOutcome::NotOpen,
+            AdmissionOutcome::NoUser | AdmissionOutcome::NotKept => OperatorMessageOutcome::NotOpen,
         })
     }
 
@@ -184,7 +185,10 @@ impl ConversationActions {
                 subject: AuditSubject::User(user.id),
                 detail: json!({ "conversation": id.0 }),
             };
-            let address = ReplyAddress::load_for_user(conn, &user, &settings.senders)?;
+            let address = match rooms::load_room(conn, user.id)? {
+                Some(_) => ReplyAddress::load_for_room(conn, &user, &settings.senders)?,
+                None => ReplyAddress::load_for_user(conn, &user, &settings.senders)?,
+            };
             let message = address.notification_message(
                 &format!("household:{}", text.key),
                 &format!("From the household: {}", text.body),
@@ -229,7 +233,7 @@ impl ConversationActions {
         };
         match self.admission.admit_message_as(message, TriageDecision::Answer, Actor::Console).await? {
             AdmissionOutcome::New { .. } | AdmissionOutcome::Duplicate => Ok(OperatorTextOutcome::Stored),
-            AdmissionOutcome::NoUser => Ok(OperatorTextOutcome::NotReachable),
+            AdmissionOutcome::NoUser | AdmissionOutcome::NotKept => Ok(OperatorTextOutcome::NotReachable),
         }
     }
 
@@ -281,7 +285,7 @@ fn reopen_stored_conversation(
     if users::load_user(conn, user)?.status != UserStatus::Active {
         return Ok(ReopenOutcome::NotActive);
     }
-    if turn_lifecycle::load_active_turn(conn, user)?.is_some() {
+    if turn_lifecycle::load_active_turn(conn, user)?.is_some() || rooms::has_running_turn(conn, user)? {
         return Ok(ReopenOutcome::Busy);
     }
     let entry = NewAuditEntry {
@@ -295,6 +299,7 @@ fn reopen_stored_conversation(
         // The confirmation prompt closes, as with every requested end of a conversation: a prompt must not be answered
         // in another conversation.
         pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;
+        room_access::close_prompts_in_room(conn, user, now)?;
         conversations::end_conversation(conn, other.id, EndReason::Superseded, now)?;
     }
     conversations::reopen_conversation(conn, id, now)?;
@@ -312,7 +317,7 @@ fn admit_prompt_answer(
     let Some(open) = pending_lookup::load_answerable_prompt(conn, prompt, now)? else {
         return Ok((PromptAnswerOutcome::Closed, None));
     };
-    let AnswerablePrompt { user, call, code, from, to, repeats, is_armed } = open;
+    let AnswerablePrompt { user, call, code, from, to, room, repeats, is_armed } = open;
     if !is_armed {
         return Ok((PromptAnswerOutcome::NotSentYet, None));
     }
@@ -329,8 +334,17 @@ fn admit_prompt_answer(
         external_id: MessageOrigin::Button.to_message_id(&format!("answer-{prompt}-{repeats}")),
         ..operator_message(address, from, &body, now)
     };
-    match inbound_messages::admit_message(conn, &message, NO_DEBOUNCE)? {
-        AdmissionOutcome::NoUser => Ok((PromptAnswerOutcome::Closed, None)),
+    let admission = match room {
+        // It answers the prompt as the person who was asked, in the room.
+        Some((room, address)) => {
+            let triage = TriageDecision::Answer;
+            let in_room = RoomMessage { author: user, room, address, is_addressed: true, triage };
+            inbound_messages::admit_room_message(conn, &message, in_room, NO_DEBOUNCE)?
+        }
+        None => inbound_messages::admit_message(conn, &message, NO_DEBOUNCE)?,
+    };
+    match admission {
+        AdmissionOutcome::NoUser | AdmissionOutcome::NotKept => Ok((PromptAnswerOutcome::Closed, None)),
         AdmissionOutcome::Duplicate => Ok((PromptAnswerOutcome::Stored, None)),
         AdmissionOutcome::New { .. } => {
             let entry = NewAuditEntry {
@@ -357,6 +371,7 @@ fn operator_message(from: UserAddress, to: Address, body: &str, now: Timestamp) 
         authority: FieldAuthority::Certain,
         carrier_word: None,
         pressed: None,
+        room: None,
         provider_at: now,
         received_at: now,
     }

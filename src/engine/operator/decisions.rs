@@ -10,6 +10,7 @@ use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::transcript::{ConversationId, User, UserId};
 use crate::engine::approvals::removal_requests::{self, Denial};
+use crate::engine::approvals::room_access;
 use crate::engine::approvals::user_access::{self, BlockOutcome};
 use crate::engine::codes::CodeSource;
 use crate::engine::inbound::scheduler::TurnScheduler;
@@ -109,7 +110,7 @@ impl OperatorDecisions {
     pub async fn approve_access(&self, user: UserId, actor: Actor) -> Result<AccessOutcome, DbError> {
         let (senders, now) = (self.live.settings().senders.clone(), self.clock.now());
         let approval = self.db.write(move |conn| {
-            let Some(user) = user_admin::find_known_user(conn, user)? else {
+            let Some(user) = user_admin::find_known_participant(conn, user)? else {
                 return Ok(AccessOutcome::UnknownUser);
             };
             user_access::approve_user(conn, &user, actor, &senders, now)?;
@@ -148,7 +149,7 @@ impl OperatorDecisions {
     pub async fn close_conversation(&self, user: UserId, actor: Actor) -> Result<CloseOutcome, DbError> {
         let now = self.clock.now();
         let close = move |conn: &mut _| {
-            if user_admin::find_known_user(conn, user)?.is_none() {
+            if user_admin::find_known_participant(conn, user)?.is_none() {
                 return Ok(CloseOutcome::UnknownUser);
             }
             let entry =
@@ -156,6 +157,8 @@ impl OperatorDecisions {
             audit::record_change(conn, &entry, now)?;
             turn_lifecycle::request_cancel(conn, user, now)?;
             pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;
+            turn_lifecycle::request_cancel_in_room(conn, user, now)?;
+            room_access::close_prompts_in_room(conn, user, now)?;
             let Some(open) = conversations::load_open_conversation(conn, user)? else {
                 return Ok(CloseOutcome::NoOpenConversation);
             };
@@ -172,7 +175,7 @@ impl OperatorDecisions {
     pub async fn block_access(&self, user: UserId, actor: Actor) -> Result<AccessOutcome, DbError> {
         let now = self.clock.now();
         let blocking = self.db.write(move |conn| {
-            let Some(user) = user_admin::find_known_user(conn, user)? else {
+            let Some(user) = user_admin::find_known_participant(conn, user)? else {
                 return Ok(AccessOutcome::UnknownUser);
             };
             Ok(match user_access::block_user(conn, &user, actor, now)? {
@@ -311,6 +314,7 @@ fn queue_approve_message(
         authority: FieldAuthority::Certain,
         carrier_word: None,
         pressed: None,
+        room: None,
         provider_at: now,
         received_at: now,
     };
@@ -320,6 +324,6 @@ fn queue_approve_message(
             Ok(ApproveMessageOutcome::SentBy(user))
         }
         AdmissionOutcome::Duplicate => Ok(ApproveMessageOutcome::AlreadyDecided),
-        AdmissionOutcome::NoUser => Ok(ApproveMessageOutcome::NoAdmin),
+        AdmissionOutcome::NoUser | AdmissionOutcome::NotKept => Ok(ApproveMessageOutcome::NoAdmin),
     }
 }

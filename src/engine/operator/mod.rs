@@ -5,5 +5,6 @@ pub mod answers;
 pub mod conversations;
 pub mod decisions;
 pub mod library;
+pub mod rooms;
 pub mod test_text;
 pub mod turns;

@@ -18,6 +18,7 @@ use crate::store::conversation::conversations::{self, EndReason};
 use crate::store::conversation::history;
 use crate::store::people::addresses::{self, OptOutcome, OptTarget};
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
+use crate::store::queue::limited_messages;
 use crate::store::queue::opt_out_confirmation;
 use crate::store::queue::outbox::{self, NewOutboundMessage};
 use crate::store::queue::suppression;
@@ -192,10 +193,10 @@ impl TurnStart<'_> {
         let count = context.over_limit.iter().take_while(|over| **over).count().max(1);
         let limited = &waiting[..count];
         for event in limited {
-            inbound_messages::mark_over_limit(self.conn, event.id)?;
+            limited_messages::mark_over_limit(self.conn, event.id)?;
         }
         let since = limited[0].sent_at - rate.period;
-        if inbound_messages::was_notified_of_limit(self.conn, user.id, &limited[0], since)? {
+        if limited_messages::was_notified_of_limit(self.conn, user.id, &limited[0], since)? {
             for event in limited {
                 self.skip_message(event, "rate_limited")?;
             }
@@ -214,7 +215,8 @@ impl TurnStart<'_> {
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
         self.answer_and_drop_prompt(user, context, events, "OK, we start over.")?;
-        if let Some(open) = conversations::load_open_conversation(self.conn, user.id)? {
+        let owner = events[0].conversation_owner(user.id);
+        if let Some(open) = conversations::load_open_conversation(self.conn, owner)? {
             conversations::end_conversation(self.conn, open.id, EndReason::Cleared, self.now)?;
         }
         Ok(TurnStartOutcome::Answered)
@@ -277,7 +279,8 @@ impl TurnStart<'_> {
         context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
-        let last_answer = match conversations::load_open_conversation(self.conn, user.id)? {
+        let owner = events[0].conversation_owner(user.id);
+        let last_answer = match conversations::load_open_conversation(self.conn, owner)? {
             // An open confirmation prompt was the last reply, and prompts are never split.
             Some(open) if context.pending.is_none() => history::load_last_answer(self.conn, open.id)?,
             Some(_) | None => None,
@@ -329,7 +332,8 @@ impl TurnStart<'_> {
         plan: &TurnPlan,
         events: &[InboundEvent],
     ) -> QueryResult<ActiveTurn> {
-        let open = conversations::load_open_conversation(self.conn, user.id)?;
+        let owner = events.first().map_or(user.id, |event| event.conversation_owner(user.id));
+        let open = conversations::load_open_conversation(self.conn, owner)?;
         let slot = lifecycle::choose_slot(open, self.settings.idle_timeout, self.now);
         self.open_turn_in_slot((user, slot), kind, plan, events)
     }
@@ -342,7 +346,8 @@ impl TurnStart<'_> {
         plan: &TurnPlan,
         events: &[InboundEvent],
     ) -> QueryResult<ActiveTurn> {
-        let conversation = self.open_conversation(user.id, slot, events)?;
+        let room = events.first().and_then(|event| event.room);
+        let conversation = self.open_conversation(room.unwrap_or(user.id), slot, events)?;
         let id = turn_lifecycle::create_turn(
             self.conn,
             NewTurn { user: user.id, conversation, kind, plan },
@@ -351,13 +356,13 @@ impl TurnStart<'_> {
         self.created_turn = Some(id);
         let ids: Vec<EventId> = events.iter().map(|event| event.id).collect();
         inbound_messages::assign_to_turn(self.conn, &ids, id, self.now)?;
-        Ok(ActiveTurn { id, kind, conversation })
+        Ok(ActiveTurn { id, kind, conversation, room })
     }
 
     /// Returns the open conversation, or starts a new one after the idle timeout, named by the first words of the message.
     fn open_conversation(
         &mut self,
-        user: UserId,
+        owner: UserId,
         slot: ConversationSlot,
         events: &[InboundEvent],
     ) -> QueryResult<ConversationId> {
@@ -370,6 +375,6 @@ impl TurnStart<'_> {
         }
         let topic = events.first().and_then(|event| lifecycle::format_topic(&event.body));
         let name = topic.unwrap_or_else(|| lifecycle::format_start_name(self.now, &self.settings.zone));
-        conversations::start_conversation(self.conn, user, &name, self.now)
+        conversations::start_conversation(self.conn, owner, &name, self.now)
     }
 }

@@ -7,6 +7,7 @@ mod fact_replies;
 mod invitations;
 mod linking;
 mod newcomers;
+mod rooms;
 mod turn_notes;
 pub(super) mod turn_start;
 mod user_context;

@@ -19,7 +19,8 @@ pub(super) fn load_turn_notes(
     now: Timestamp,
 ) -> QueryResult<Vec<String>> {
     let mut notes: Vec<String> = prompt_notes::picture_note(messages).into_iter().collect();
-    if messages.iter().any(|message| prompt_notes::asks_for_requests(&message.body)) {
+    let is_private = messages.iter().all(|message| message.room.is_none());
+    if is_private && messages.iter().any(|message| prompt_notes::asks_for_requests(&message.body)) {
         notes.extend(prompt_notes::format_requests(&load_title_requests(conn, user)?, &settings.zone, now));
     }
     Ok(notes)

@@ -13,7 +13,9 @@ use crate::conversation::people::first_request::FirstRequest;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::no_reply_reason::NoReplyReason;
-use crate::conversation::routing::route::{self, Route, RoutingContext};
+use crate::conversation::routing::room_routes;
+use crate::conversation::routing::route::{self, RoutingContext};
+use crate::conversation::routing::routes::Route;
 use crate::conversation::transcript::{EventId, Responder, TurnId, User, UserId};
 use crate::engine::notifications::send_time::reschedule_notifications;
 use crate::engine::parts::{EngineParts, LiveParts};
@@ -47,6 +49,17 @@ pub(crate) enum TurnStartOutcome {
     Paused,
     /// The signature also matches another message, so the carrier's record is checked before the message may act.
     Unverified(EventId),
+}
+
+/// Outcome of checking whether the room of a message is answered.
+pub(super) enum RoomCheck {
+    /// The message is routed as usual, also if it was written in a private chat.
+    Answered {
+        /// True if the model may answer messages that are not addressed to us.
+        also_unaddressed: bool,
+    },
+    /// The message gets no answer.
+    Ended(TurnStartOutcome),
 }
 
 /// Starter of work on the next message of a user.
@@ -125,6 +138,10 @@ impl TurnStart<'_> {
             return Ok(TurnStartOutcome::Unverified(event.id));
         }
         let mut user = users::load_sender(self.conn, user, first.address_id())?;
+        let answers_unaddressed = match self.check_room(&user, first)? {
+            RoomCheck::Ended(outcome) => return Ok(outcome),
+            RoomCheck::Answered { also_unaddressed } => also_unaddressed,
+        };
         if waiting[1..].iter().any(route::opts_out) {
             // No more messages may be sent, regardless of the first message's request.
             return self.skip_message(first, NoReplyReason::OptedOut.reason());
@@ -144,12 +161,15 @@ impl TurnStart<'_> {
         let resumed_at = last_pause.and_then(|pause| pause.ended_at);
         let context =
             UserContext::load(self.conn, self.settings, self.responder, (&user, &waiting), self.now)?;
-        let context = UserContext { resumed_at, ..context };
+        let context = UserContext { resumed_at, answers_unaddressed, ..context };
         let routing = context.routing_context(&user, self.settings, 0);
         if route::would_act(&routing, first) {
             return Ok(TurnStartOutcome::Unverified(first.id));
         }
         let route = route::route_message(&routing, first);
+        if room_routes::belongs_in_private_chat(first, route) {
+            return self.move_to_private_chat(&user, first);
+        }
         if !matches!(
             route,
             Route::OptOut | Route::Newcomer | Route::NewcomersCode | Route::Skip(NoReplyReason::Blocked)
@@ -368,12 +388,17 @@ impl TurnStart<'_> {
             Responder::Keyword
         });
         let needs_triage = route::needs_triage(&context.routing_context(user, self.settings, 0), &waiting[0]);
-        if plan.responder == Responder::Model && count == 1 && needs_triage {
+        let is_unaddressed = waiting[..count].iter().all(|event| !event.is_addressed);
+        if plan.responder == Responder::Model && (count == 1 && needs_triage || is_unaddressed) {
             plan.triage = TriageState::Open;
         }
         plan.notes.clone_from(&context.notes);
         plan.notes.extend(load_turn_notes(self.conn, user, &waiting[..count], self.settings, self.now)?);
-        if context.pending.is_some() {
+        if plan.responder == Responder::Keyword && is_unaddressed {
+            // Without a model, nobody decides that the message needs an answer.
+            return self.store_without_reply(user, &waiting[..count]);
+        }
+        if context.pending.is_some() && !is_unaddressed {
             self.has_decided = true;
             pending_action::close_pending_action(self.conn, user.id, CloseReason::Dropped, self.now)?;
             let closing = context.closing_sentence();

@@ -18,7 +18,7 @@ use crate::engine::settings::HouseholdSettings;
 use crate::store::confirmation::{ended_prompt, pending_action};
 use crate::store::conversation::{conversations, history};
 use crate::store::people::join_requests;
-use crate::store::queue::inbound_messages;
+use crate::store::queue::limited_messages;
 use crate::store::{Conn, QueryResult};
 
 /// Data about a user that decides the route of the user's next message.
@@ -40,6 +40,8 @@ pub(super) struct UserContext {
     pub(super) first_request: Option<FirstRequest>,
     /// End of the last pause.
     pub(super) resumed_at: Option<Timestamp>,
+    /// Whether the model may answer messages in the room that are not addressed to us.
+    pub(super) answers_unaddressed: bool,
 }
 
 impl UserContext {
@@ -51,12 +53,15 @@ impl UserContext {
         (user, waiting): (&User, &[InboundEvent]),
         now: Timestamp,
     ) -> QueryResult<Self> {
-        let pending = pending_action::load_pending_action(conn, user.id)?;
+        let room = waiting.first().and_then(|event| event.room);
+        // A prompt is answered in the chat in which it was asked, and messages in other chats leave it alone.
+        let pending = pending_action::load_pending_action(conn, user.id)?.filter(|open| open.room == room);
         let ended = match pending {
             Some(_) => None,
-            None => ended_prompt::load_ended_prompt(conn, user.id, now)?,
+            None => ended_prompt::load_ended_prompt(conn, user.id, room, now)?,
         };
-        let open = conversations::load_open_conversation(conn, user.id)?;
+        let owner = room.unwrap_or(user.id);
+        let open = conversations::load_open_conversation(conn, owner)?;
         let slot = lifecycle::choose_slot(open, settings.idle_timeout, now);
         let last_list = match open {
             Some(open) => history::load_last_list(conn, open.id)?,
@@ -89,15 +94,15 @@ impl UserContext {
         });
         let has_reaction = waiting.iter().any(|event| reaction::parse_reaction(&event.body).is_some());
         let mut recent = match has_reaction {
-            true => history::load_quotable_messages(conn, user.id)?,
-            false => history::load_last_messages(conn, user.id)?,
+            true => history::load_quotable_messages(conn, user.id, room)?,
+            false => history::load_last_messages(conn, user.id, room)?,
         };
         let notes = prompt_notes::format_notifications(&recent, &settings.zone, now);
         if !has_reaction {
             recent.retain(|message| message.notified_at.is_none());
         }
         let has_offer = recent.iter().any(|recent| first_request::may_contain_offer(&recent.body));
-        let first_request = match has_offer {
+        let first_request = match has_offer && room.is_none() {
             true => join_requests::load_first_request(conn, user.id, now)?,
             false => None,
         };
@@ -115,6 +120,7 @@ impl UserContext {
             over_limit,
             first_request,
             resumed_at: None,
+            answers_unaddressed: false,
         })
     }
 
@@ -138,6 +144,7 @@ impl UserContext {
             triage_level: settings.triage_level,
             first_request: self.first_request.as_ref(),
             resumed_at: self.resumed_at,
+            answers_unaddressed: self.answers_unaddressed,
         }
     }
 
@@ -167,14 +174,14 @@ fn mark_over_limit(
         return Ok(over_limit);
     };
     let languages = &settings.languages;
-    let earlier = inbound_messages::load_messages_counted_toward_limit(conn, user, first, rate.max)?;
+    let earlier = limited_messages::load_messages_counted_toward_limit(conn, user, first, rate.max)?;
     for allowance in TextAllowance::ALL {
         let uses_allowance = |body: &str| TextAllowance::from_text(body, languages) == allowance;
         let counted = earlier.iter().filter(|(_, body)| uses_allowance(body)).map(|(at, _)| *at).collect();
         let indexes: Vec<usize> = (0..waiting.len())
             .filter(|index| {
                 let event = &waiting[*index];
-                event.origin != MessageOrigin::Button && uses_allowance(&event.body)
+                event.origin != MessageOrigin::Button && event.is_addressed && uses_allowance(&event.body)
             })
             .collect();
         let times: Vec<Timestamp> = indexes.iter().map(|index| waiting[*index].sent_at).collect();

@@ -211,7 +211,8 @@ impl DeletionRunner {
             Some(_) | None => Vec::new(),
         };
         let new_prompt = (!refreshed.is_empty())
-            .then(|| build_confirmation_prompt(context, refreshed, &report, &self.tools.newest_settings()));
+            .then(|| build_confirmation_prompt(context, refreshed, &report, &self.tools.newest_settings()))
+            .flatten();
         // A deletion that the operator requested is reported to the admin on whose behalf it runs, and to nobody else.
         let requested_by_other = removal_request.filter(|request| request.user != context.user.id);
         let notification = requested_by_other.zip(

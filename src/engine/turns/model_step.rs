@@ -134,10 +134,13 @@ impl ModelStepRunner {
         history: &TurnHistory,
         plan: &ModelCallPlan,
     ) -> ModelRequest {
+        // The keyword responder reads the words alone.
+        let author = context.author().filter(|_| plan.responder == Responder::Model);
         prompt::build_request(&PromptMaterial {
-            tools: self.parts.tools.offered_tools(context.user.rights),
+            tools: self.parts.tools.offered_tools(context.user.rights, context.audience()),
             history: &history.messages,
             turn: &context.turn,
+            author: author.as_deref(),
             context_block: &history.context.block,
             addition: self.parts.settings.prompt_addition.as_deref(),
             style: plan.style,

@@ -88,7 +88,13 @@ impl ToolCallRunner {
                 return log.record_call_state(context, row, CallState::Failed(failure), None).await;
             }
         };
-        match approval::decide_call(tool.spec(), call, &references, context.user.rights, shown_media) {
+        match approval::decide_call(
+            tool.spec(),
+            call,
+            &references,
+            (context.user.rights, context.audience()),
+            shown_media,
+        ) {
             CallDecision::Refuse(failure) => {
                 let entry = audit_entry(context, "refused", row, failure.for_model.clone());
                 log.record_call_state(context, row, CallState::Failed(failure), Some(entry)).await
@@ -210,8 +216,13 @@ impl ToolCallRunner {
             items.len(),
             remaining,
         );
-        let prompt = build_confirmation_prompt(context, items, &preamble, &self.tools.newest_settings());
-        log.hold_deletion(call.row, prompt).await
+        match build_confirmation_prompt(context, items, &preamble, &self.tools.newest_settings()) {
+            Some(prompt) => log.hold_deletion(call.row, prompt).await,
+            None => {
+                let failure = CallState::Failed(approval::no_private_chat());
+                log.record_call_state(context, call.row, failure, None).await
+            }
+        }
     }
 
     /// Returns the number of items in the other deletions of the turn, which do not get a confirmation prompt in this
@@ -225,7 +236,7 @@ impl ToolCallRunner {
     }
 
     fn unknown_tool_failure(&self, context: &TurnContext, call: &ToolCall) -> CallFailure {
-        let offered = self.tools.registry().offered_tools(context.user.rights);
+        let offered = self.tools.registry().offered_tools(context.user.rights, context.audience());
         let names: Vec<&str> = offered.iter().map(|spec| spec.name).collect();
         unknown_tool_failure(&call.name, &names)
     }

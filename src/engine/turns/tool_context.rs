@@ -8,7 +8,8 @@ use crate::conversation::people::naming;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::message_origin::MessageOrigin;
-use crate::conversation::title_requests::{Requester, TitleRequest};
+use crate::conversation::routing::rooms::Audience;
+use crate::conversation::title_requests::{RequestStatus, Requester, TitleRequest};
 use crate::conversation::transcript::{EffectLevel, EventId, QuotaKind, User, UserId, UserRole};
 use crate::engine::settings::{HouseholdSettings, Quotas};
 use crate::store::confirmation::approvals::{self, ApprovalKind};
@@ -17,7 +18,8 @@ use crate::store::library::{quotas, title_requests};
 use crate::store::people::users;
 use crate::store::queue::inbound_messages;
 use crate::store::{Conn, QueryResult};
-use crate::tools::{QuotaAllowance, QuotaUsage, RequestTiming, ToolContext};
+use crate::tools::quota_allowance::{QuotaAllowance, QuotaUsage};
+use crate::tools::{RequestTiming, ToolContext};
 
 /// Database records that a tool may read.
 pub(crate) struct ToolRecords {
@@ -30,7 +32,7 @@ impl ToolRecords {
     pub(super) fn load_records(
         conn: &mut Conn,
         user: &User,
-        last_message: Option<EventId>,
+        last_message: Option<(EventId, Option<UserId>)>,
         (level, quotas): (EffectLevel, Quotas),
         now: Timestamp,
     ) -> QueryResult<Self> {
@@ -56,13 +58,18 @@ impl ToolRecords {
             now,
             zone: settings.zone.clone(),
             rights: context.user.rights,
+            audience: context.audience(),
             turn_messages: own_messages(context),
             last_three_messages,
             languages: settings.languages.clone(),
             allowance,
             removal_requests,
             admins,
-            title_requests: self.title_requests,
+            title_requests: match context.audience() {
+                Audience::Author => self.title_requests,
+                // Those of the author count toward the quota.
+                Audience::Room => self.title_requests.into_iter().filter(is_own_and_waiting).collect(),
+            },
             facts: context.facts.clone(),
             request_timing: RequestTiming::Now,
         }
@@ -77,6 +84,10 @@ fn own_messages(context: &TurnContext) -> Vec<String> {
         true => context.turn.texts.clone(),
         false => context.events.iter().filter(is_own).map(|event| event.body.clone()).collect(),
     }
+}
+
+fn is_own_and_waiting(request: &TitleRequest) -> bool {
+    request.requester == Requester::You && request.status == RequestStatus::Waiting
 }
 
 /// Loads the recent title requests of the household, with the names of the requesters but without phone numbers.
@@ -107,7 +118,7 @@ impl UserRecords {
     fn load_user_records(
         conn: &mut Conn,
         user: &User,
-        last_message: Option<EventId>,
+        last_message: Option<(EventId, Option<UserId>)>,
         quotas: Quotas,
         now: Timestamp,
     ) -> QueryResult<Self> {

@@ -68,7 +68,7 @@ impl ToolRunner {
     ) -> impl Fn(&mut Conn) -> QueryResult<ToolRecords> + Send + 'static {
         let (now, scope, user) =
             (self.clock.now(), (level, self.newest_settings().quotas), context.user.clone());
-        let last_message = context.events.last().map(|event| event.id);
+        let last_message = context.events.last().map(|event| (event.id, event.room));
         move |conn| ToolRecords::load_records(conn, &user, last_message, scope, now)
     }
 

@@ -38,28 +38,31 @@ impl MessageTriage {
     ) -> anyhow::Result<TurnProgress> {
         let (decision, charge) = match (context.plan.triage, self.parts.models.has_model()) {
             (TriageState::Open, true) => self.classify_small_talk(log, context, history).await?,
-            (TriageState::Open, false) | (TriageState::Respond, _) => {
-                (TriageState::Respond, ModelCharge::Nothing)
-            }
+            (TriageState::Open, false) => (undecided(context), ModelCharge::Nothing),
+            (TriageState::Respond, _) => (TriageState::Respond, ModelCharge::Nothing),
             (TriageState::Skip, _) => (TriageState::Skip, ModelCharge::Nothing),
         };
         Ok(log.record_triage(decision, charge).await?)
     }
 
-    /// Returns the model's decision and its charge. If the call does not fit into the day's budget, the message counts
-    /// as needing a reply.
+    /// Returns the model's decision and its charge. Without a decision, the message counts as needing a reply, unless nobody
+    /// addressed it to us.
     async fn classify_small_talk(
         &self,
         log: &TurnLog,
         context: &TurnContext,
         history: &TurnHistory,
     ) -> anyhow::Result<(TriageState, ModelCharge)> {
-        let request =
-            prompt::build_triage_request(&context.turn.texts, history.turns.last().map(Arc::as_ref));
+        let last_turn = history.turns.last().map(Arc::as_ref);
+        let request = prompt::build_triage_request(
+            &context.turn.texts,
+            last_turn,
+            undecided(context) == TriageState::Respond,
+        );
         let prices = self.parts.settings.prices;
         let estimate = CostEstimate::from_request(&request, prices);
         if log.reserve_triage_cost(estimate).await? != ReservationOutcome::Granted {
-            return Ok((TriageState::Respond, ModelCharge::Nothing));
+            return Ok((undecided(context), ModelCharge::Nothing));
         }
         let call = ModelCall {
             purpose: CallPurpose::Triage(context.user.id),
@@ -77,9 +80,17 @@ impl MessageTriage {
         };
         let decision = response.map(|response| parse_triage_response(&response)).unwrap_or_else(|error| {
             tracing::warn!(turn = %context.active_turn.id, %error, "failed to triage a message");
-            TriageState::Respond
+            undecided(context)
         });
         Ok((decision, charge))
+    }
+}
+
+/// Returns the decision if the model makes none.
+fn undecided(context: &TurnContext) -> TriageState {
+    match context.events.iter().any(|event| event.is_addressed) {
+        true => TriageState::Respond,
+        false => TriageState::Skip,
     }
 }
 

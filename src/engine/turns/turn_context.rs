@@ -4,12 +4,17 @@ use std::sync::Arc;
 
 use crate::conversation::model_request::ModelMessage;
 use crate::conversation::people::facts::UserFacts;
-use crate::conversation::prompt::{FrozenContext, PastTurn};
+use crate::conversation::prompt::{self, FrozenContext, PastTurn};
 use crate::conversation::routing::inbound_message::InboundEvent;
-use crate::conversation::transcript::{CallRow, CallState, EffectLevel, ToolCall, User, UserId};
+use crate::conversation::routing::rooms::Audience;
+use crate::conversation::transcript::{
+    AddressId, CallRow, CallState, EffectLevel, ToolCall, User, UserAddress, UserId,
+};
 use crate::conversation::turn::Turn;
 use crate::engine::reply_address::ReplyAddress;
 use crate::store::memory::facts;
+use crate::store::people::addresses::{self, StoredAddress};
+use crate::store::people::rooms::{self, Room};
 use crate::store::people::users;
 use crate::store::turns::turn_lifecycle::{self, ActiveTurn, LoadedTurn, TurnPlan};
 use crate::store::{Conn, QueryResult};
@@ -24,6 +29,10 @@ pub(crate) struct TurnContext {
     pub(super) events: Vec<InboundEvent>,
     /// Stored facts about the user.
     pub(super) facts: UserFacts,
+    /// Room in which the turn answers; `None` in a private chat.
+    pub(super) room: Option<Room>,
+    /// Address of the author's private chat, for a turn in a room.
+    pub(super) private_address: Option<(AddressId, UserAddress)>,
     /// Number of the turn's run, from 1.
     run: u32,
 }
@@ -43,7 +52,11 @@ impl TurnContext {
         LoadedTurn { turn, plan, events, run }: LoadedTurn,
     ) -> QueryResult<Self> {
         let facts = facts::load_facts(conn, user.id)?;
-        Ok(Self { active_turn, turn, plan, user, events, facts, run })
+        let (room, private_address) = match active_turn.room {
+            Some(room) => (rooms::load_room(conn, room)?, load_private_address(conn, user.id, &events)?),
+            None => (None, None),
+        };
+        Ok(Self { active_turn, turn, plan, user, events, facts, room, private_address, run })
     }
 
     /// Loads the parts that others may change while the turn runs: its user, and the request to cancel it.
@@ -56,6 +69,29 @@ impl TurnContext {
     pub(super) fn reload_facts(&mut self, conn: &mut Conn) -> QueryResult<()> {
         self.facts = facts::load_facts(conn, self.user.id)?;
         Ok(())
+    }
+
+    /// Returns who reads the answer.
+    pub(super) fn audience(&self) -> Audience {
+        if self.active_turn.room.is_some() { Audience::Room } else { Audience::Author }
+    }
+
+    /// Returns the owner of the conversation, whose memory the turn may use.
+    pub(super) fn conversation_owner(&self) -> UserId {
+        self.active_turn.room.unwrap_or(self.user.id)
+    }
+
+    /// Returns the name of the author, if the turn answers in a room.
+    pub(super) fn author(&self) -> Option<String> {
+        self.active_turn.room.map(|_| prompt::format_author(self.user.name.as_deref()))
+    }
+
+    /// Returns whether the words of other turns may be used.
+    pub(super) fn has_memory(&self) -> bool {
+        match self.active_turn.room {
+            None => true,
+            Some(_) => self.room.as_ref().is_some_and(|room| room.remembers),
+        }
     }
 
     /// Returns the same context with the reports of earlier turns.
@@ -78,6 +114,20 @@ impl TurnContext {
         ReplyAddress::from_turn(self.user.clone(), self.active_turn.id, &self.events)
             .with_run(self.active_turn.id, self.run)
     }
+}
+
+/// Loads the address of a person on the channel of these messages.
+fn load_private_address(
+    conn: &mut Conn,
+    user: UserId,
+    events: &[InboundEvent],
+) -> QueryResult<Option<(AddressId, UserAddress)>> {
+    let Some(event) = events.last() else { return Ok(None) };
+    let addresses = addresses::load_addresses(conn, user)?;
+    let is_private =
+        |stored: &StoredAddress| stored.address.is_on(event.channel) && stored.opted_out_at.is_none();
+    let private = addresses.into_iter().find(is_private);
+    Ok(private.map(|stored| (stored.id, stored.address)))
 }
 
 /// Messages and actions before a turn, which do not change while the turn runs.

@@ -17,12 +17,14 @@ use super::write_recovery::WriteRecovery;
 use crate::clock::Clock;
 use crate::conversation::memory::recall;
 use crate::conversation::prompt::{self, FrozenContext, PromptContext};
+use crate::conversation::routing::rooms::Audience;
 use crate::conversation::transcript::{Responder, TurnId, UserId};
 use crate::conversation::turn::NextStep;
 use crate::engine::memory::recall::AnswerRecall;
 use crate::engine::parts::EngineParts;
 use crate::engine::settings::HouseholdSettings;
 use crate::messaging::channel_ports::ChannelPorts;
+use crate::store::people::rooms::Room;
 use crate::store::turns::turn_lifecycle::{ActiveTurn, TriageState, TurnKind};
 
 /// Source of turn runners, each with the parts that were configured when its turn began.
@@ -112,8 +114,12 @@ impl TurnRunner {
         &self,
         log: TurnLog,
         context: TurnContext,
-        LoadedHistory { mut turns, done_today }: LoadedHistory,
+        LoadedHistory { mut turns, mut done_today }: LoadedHistory,
     ) -> anyhow::Result<()> {
+        if !context.has_memory() {
+            turns.clear();
+            done_today.clear();
+        }
         prompt::trim_to_window(&mut turns, context.plan.context.as_ref());
         let window_start = turns.first().map(|turn| turn.id);
         let _typing = TypingIndicator::start(&self.channels, &context.reply_address());
@@ -172,11 +178,17 @@ impl TurnRunner {
         recalled: &[String],
     ) -> String {
         let zone = self.settings.zone.clone();
+        // Everybody in a room reads the answer, so the model knows nothing about the author there.
+        let facts = match context.audience() {
+            Audience::Author => context.facts.prompt_lines(),
+            Audience::Room => Vec::new(),
+        };
         prompt::build_context_block(&PromptContext {
             moment: self.clock.now().to_zoned(zone).strftime("%a %b %-d %Y %H:%M %Q").to_string(),
             user_name: context.user.name.as_deref(),
+            room: context.room.as_ref().map(Room::name),
             rights: context.user.rights,
-            facts: &context.facts.prompt_lines(),
+            facts: &facts,
             done_today,
             notes: &context.plan.notes,
             recalled,
@@ -192,11 +204,14 @@ impl TurnRunner {
         (oldest, done_today): (Option<TurnId>, &[String]),
     ) -> Vec<String> {
         let query = context.turn.texts.join(" ");
-        if context.plan.responder == Responder::Keyword || context.turn.cancel_requested {
+        if context.plan.responder == Responder::Keyword
+            || context.turn.cancel_requested
+            || !context.has_memory()
+        {
             return Vec::new();
         }
         let result = tokio::select! {
-            result = self.recall.recall_answers(context.user.id, &query, oldest) => result,
+            result = self.recall.recall_answers(context.conversation_owner(), &query, oldest) => result,
             () = log.wait_for_cancellation() => return Vec::new(),
         };
         match result {

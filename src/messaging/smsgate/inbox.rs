@@ -227,6 +227,7 @@ impl SmsGate {
             authority: FieldAuthority::Certain,
             carrier_word: None,
             pressed: None,
+            room: None,
             provider_at: sent_at,
             received_at: now,
         }

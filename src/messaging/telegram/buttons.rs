@@ -60,6 +60,7 @@ mod tests {
             body: "Delete Heat (1995)?".to_owned(),
             media: Vec::new(),
             reacts_to: None,
+            quotes: None,
             buttons,
             valid_for: Duration::from_secs(60),
             callback_token: CallbackToken::from_stored("0123456789abcdef0123456789abcdef"),

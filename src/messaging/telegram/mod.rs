@@ -3,6 +3,7 @@
 mod account;
 mod api;
 mod buttons;
+mod groups;
 mod pace;
 mod port;
 mod received;

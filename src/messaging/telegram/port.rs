@@ -75,6 +75,11 @@ impl Telegram {
         Ok(())
     }
 
+    /// Returns the name of the bot, once it is known.
+    pub(super) fn username(&self) -> Option<&str> {
+        self.username.get().map(String::as_str)
+    }
+
     /// Calls a method, and records whether the bot is usable.
     pub(super) async fn call<T: DeserializeOwned>(
         &self,

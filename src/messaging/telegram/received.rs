@@ -1,14 +1,16 @@
-//! Conversion of updates to received messages. Only what a person wrote in a private chat becomes a message.
+//! Conversion of updates to received messages: what people write and press, and changes of chats with the bot.
 
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
 use super::account::TelegramAccount;
 use super::buttons;
+use super::groups::AddressedText;
 use super::port::PRESS_PREFIX;
 use super::wire::{CallbackQuery, ChatMemberChange, Message, Person, Update};
 use crate::conversation::channel_list;
 use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource, ReceivedMessage};
+use crate::conversation::routing::rooms::RoomChange;
 use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::transcript::{OptKeyword, UserAddress};
 
@@ -24,15 +26,17 @@ impl TelegramAccount {
         format!("{number}.{}", &chat[..CHAT_DIGITS])
     }
 
-    /// Converts an update; `None` if it is no message of a person in a private chat.
+    /// Converts an update; `None` if it is no message of a person and no change of a room. `username` is the name of the
+    /// bot, by which a group mentions it.
     pub(super) fn received_message(
         &self,
         update: &Update,
+        username: Option<&str>,
         via: MessageSource,
         now: Timestamp,
     ) -> Option<ReceivedMessage> {
         if let Some(message) = &update.message {
-            return self.read_message(message, via, now);
+            return self.read_message(message, username, via, now);
         }
         if let Some(query) = &update.callback_query {
             return self.read_press(query, now);
@@ -40,15 +44,33 @@ impl TelegramAccount {
         self.read_membership(update.my_chat_member.as_ref()?, update.update_id, via, now)
     }
 
-    fn read_message(&self, message: &Message, via: MessageSource, now: Timestamp) -> Option<ReceivedMessage> {
-        let from = message.from.as_ref().filter(|from| is_person(from) && message.sender_chat.is_none())?;
-        if !message.chat.is_private() {
-            return None;
+    fn read_message(
+        &self,
+        message: &Message,
+        username: Option<&str>,
+        via: MessageSource,
+        now: Timestamp,
+    ) -> Option<ReceivedMessage> {
+        if message.migrate_to_chat_id.is_some() {
+            return self.read_move(message, now);
         }
+        let from = message.from.as_ref().filter(|from| is_person(from) && message.sender_chat.is_none())?;
         let media = message.media();
         let sticker = message.sticker.as_ref().and_then(|sticker| sticker.emoji.clone());
         let text = message.text.as_ref().or(message.caption.as_ref()).or(sticker.as_ref());
-        let body = text.map_or_else(String::new, |text| plain_command(text));
+        let (text, room) = match message.chat.is_private() {
+            true => (text.cloned(), None),
+            false => {
+                let text = text.map_or("", String::as_str);
+                let AddressedText { text, is_addressed } =
+                    self.read_addressed_text(message, text, username)?;
+                // A mention alone asks what the bot can do.
+                let is_bare = is_addressed && text.is_empty() && media.is_empty();
+                let text = if is_bare { "help".to_owned() } else { text };
+                (Some(text), Some(self.room_update(&message.chat, RoomChange::Message { is_addressed })?))
+            }
+        };
+        let body = text.map_or_else(String::new, |text| plain_command(&text));
         if body.is_empty() && media.is_empty() {
             // A service message, such as a pinned message.
             return None;
@@ -62,6 +84,7 @@ impl TelegramAccount {
             media,
             via,
             authority,
+            room,
             provider_at: sent_at(message.date, now),
             ..self.empty_message(from, now)?
         })
@@ -69,8 +92,13 @@ impl TelegramAccount {
 
     /// Reads a press. It has no time of its own, but names its message, so it is never older than that.
     fn read_press(&self, query: &CallbackQuery, now: Timestamp) -> Option<ReceivedMessage> {
-        let message = query.message.as_ref().filter(|message| message.chat.is_private())?;
-        if !is_person(&query.from) || message.chat.id != query.from.id {
+        let message = query.message.as_ref()?;
+        let room = match message.chat.is_private() {
+            true if message.chat.id == query.from.id => None,
+            true => return None,
+            false => Some(self.room_update(&message.chat, RoomChange::Message { is_addressed: true })?),
+        };
+        if !is_person(&query.from) {
             return None;
         }
         let (pressed, choice) = buttons::parse_press(query.data.as_deref()?)?;
@@ -78,6 +106,7 @@ impl TelegramAccount {
             external_id: format!("{PRESS_PREFIX}{}", query.id),
             body: choice.to_text(),
             pressed: Some(pressed),
+            room,
             ..self.empty_message(&query.from, now)?
         })
     }
@@ -90,7 +119,10 @@ impl TelegramAccount {
         via: MessageSource,
         now: Timestamp,
     ) -> Option<ReceivedMessage> {
-        if !change.chat.is_private() || !is_person(&change.from) {
+        if !change.chat.is_private() {
+            return self.read_group_membership(change, via, (sent_at(change.date, now), now));
+        }
+        if !is_person(&change.from) {
             return None;
         }
         let keyword = match change.new_chat_member.status.as_str() {
@@ -107,7 +139,7 @@ impl TelegramAccount {
         })
     }
 
-    fn empty_message(&self, from: &Person, now: Timestamp) -> Option<ReceivedMessage> {
+    pub(super) fn empty_message(&self, from: &Person, now: Timestamp) -> Option<ReceivedMessage> {
         Some(ReceivedMessage {
             channel: channel_list::TELEGRAM,
             external_id: String::new(),
@@ -119,6 +151,7 @@ impl TelegramAccount {
             authority: FieldAuthority::Certain,
             carrier_word: None,
             pressed: None,
+            room: None,
             provider_at: now,
             received_at: now,
         })
@@ -189,7 +222,12 @@ mod tests {
 
     fn receive(update: Value) -> Option<ReceivedMessage> {
         let update: Update = serde_json::from_value(update).unwrap();
-        account().received_message(&update, MessageSource::Poll, Timestamp::from_second(1000).unwrap())
+        account().received_message(
+            &update,
+            Some("home_bot"),
+            MessageSource::Poll,
+            Timestamp::from_second(1000).unwrap(),
+        )
     }
 
     fn private_message(fields: &Value) -> Value {
@@ -215,9 +253,9 @@ mod tests {
     }
 
     #[test]
-    fn only_people_in_private_chats_are_read() {
+    fn only_people_are_read() {
         for fields in [
-            json!({ "text": "yes", "chat": { "id": -1001, "type": "supergroup" } }),
+            json!({ "text": "yes", "chat": { "id": -1001, "type": "channel" } }),
             json!({ "text": "yes", "from": { "id": 9, "is_bot": true } }),
             json!({ "text": "yes", "sender_chat": { "id": -1002, "type": "channel" } }),
             json!({ "pinned_message": {} }),

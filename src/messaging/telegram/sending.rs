@@ -9,7 +9,8 @@ use super::api::BotApiError;
 use super::buttons;
 use super::port::Telegram;
 use super::wire::{
-    EmojiReaction, LinkPreviewOptions, SendMessage, SendPhoto, SentMessage, SetMessageReaction,
+    EmojiReaction, LinkPreviewOptions, ReplyParameters, SendMessage, SendPhoto, SentMessage,
+    SetMessageReaction,
 };
 use crate::conversation::channel_list;
 use crate::messaging::{CarrierReceipt, OutboundMessage, SendError};
@@ -40,8 +41,8 @@ impl Telegram {
         target: &str,
         message: &OutboundMessage,
     ) -> Result<CarrierReceipt, BotApiError> {
-        let number = target.split('.').next().and_then(|number| number.parse().ok());
-        let message_id = number.ok_or_else(|| BotApiError::Refused("not a message".to_owned()))?;
+        let message_id =
+            message_number(target).ok_or_else(|| BotApiError::Refused("not a message".to_owned()))?;
         // Telegram lists the emoji without the character that asks for colors.
         let emoji = message.body.trim_end_matches('\u{fe0f}');
         let reaction = [EmojiReaction { kind: "emoji", emoji }];
@@ -59,9 +60,13 @@ impl Telegram {
                 return Err(SendError::Later { retry_after: Some(delay), reason });
             }
         }
+        let quoted = message.quotes.as_deref().and_then(message_number);
+        let reply_parameters =
+            quoted.map(|message_id| ReplyParameters { message_id, allow_sending_without_reply: true });
         let sent: Result<SentMessage, BotApiError> = match message.media.first() {
             Some(photo) => {
-                let parameters = SendPhoto { chat_id: chat, photo, caption: &message.body };
+                let caption = &message.body;
+                let parameters = SendPhoto { chat_id: chat, photo, caption, reply_parameters };
                 self.call("sendPhoto", &parameters).await
             }
             None => {
@@ -69,6 +74,7 @@ impl Telegram {
                     chat_id: chat,
                     text: &message.body,
                     link_preview_options: LinkPreviewOptions { is_disabled: true },
+                    reply_parameters,
                     reply_markup: buttons::keyboard(message),
                 };
                 self.call("sendMessage", &parameters).await
@@ -96,12 +102,18 @@ impl Telegram {
                 SendError::OptedOut
             }
             BotApiError::WrongToken => SendError::Misconfigured { code: None, meaning: reason },
-            BotApiError::Conflict(_)
-            | BotApiError::Migrated(_)
-            | BotApiError::Unreachable(_)
-            | BotApiError::Refused(_) => SendError::Permanent { code: None, meaning: reason },
+            // The message that reports the new id of the group is read soon.
+            BotApiError::Migrated(_) => SendError::Later { retry_after: None, reason },
+            BotApiError::Conflict(_) | BotApiError::Unreachable(_) | BotApiError::Refused(_) => {
+                SendError::Permanent { code: None, meaning: reason }
+            }
         }
     }
+}
+
+/// Returns the number of a message in its chat, with which its id begins.
+fn message_number(id: &str) -> Option<i64> {
+    id.split('.').next()?.parse().ok()
 }
 
 /// Returns the chat of the recipient. A private chat has the id of the person.

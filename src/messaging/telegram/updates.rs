@@ -76,8 +76,9 @@ impl Telegram {
         drop(progress);
         let via = if is_direct { MessageSource::Poll } else { MessageSource::Recovery };
         let cursor = next_cursor(cursor, &updates, poll.now);
-        let messages =
-            updates.iter().filter_map(|update| self.account.received_message(update, via, poll.now));
+        let messages = updates
+            .iter()
+            .filter_map(|update| self.account.received_message(update, self.username(), via, poll.now));
         let messages = messages.collect();
         Ok(InboundPage { messages, reports: Vec::new(), cursor, next: PollDelay::After(Duration::ZERO) })
     }

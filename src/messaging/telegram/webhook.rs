@@ -28,7 +28,7 @@ impl Telegram {
             WebhookRefusal::Malformed { label: "no_update", description: format!("not an update: {error}") }
         })?;
         let via = source_at(&update, request.now);
-        let message = self.account.received_message(&update, via, request.now);
+        let message = self.account.received_message(&update, self.username(), via, request.now);
         Ok(message.map_or(WebhookContent::Nothing, |message| WebhookContent::Message(Box::new(message))))
     }
 

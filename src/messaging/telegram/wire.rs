@@ -76,6 +76,12 @@ pub(super) struct Message {
     /// Origin of a forwarded message, in any form.
     #[serde(default)]
     pub(super) forward_origin: Option<serde_json::Value>,
+    /// Message that this one replies to.
+    #[serde(default)]
+    pub(super) reply_to_message: Option<QuotedMessage>,
+    /// New id of a group that has become a supergroup.
+    #[serde(default)]
+    pub(super) migrate_to_chat_id: Option<i64>,
     #[serde(default)]
     pub(super) text: Option<String>,
     #[serde(default)]
@@ -103,6 +109,12 @@ pub(super) struct Message {
 }
 
 #[derive(Debug, Clone, Deserialize)]
+pub(super) struct QuotedMessage {
+    #[serde(default)]
+    pub(super) from: Option<Person>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
 pub(super) struct Sticker {
     #[serde(default)]
     pub(super) emoji: Option<String>,
@@ -120,11 +132,18 @@ pub(super) struct Chat {
     pub(super) id: i64,
     #[serde(rename = "type")]
     pub(super) kind: String,
+    /// Name of a group.
+    #[serde(default)]
+    pub(super) title: Option<String>,
 }
 
 impl Chat {
     pub(super) fn is_private(&self) -> bool {
         self.kind == "private"
+    }
+
+    pub(super) fn is_group(&self) -> bool {
+        matches!(self.kind.as_str(), "group" | "supergroup")
     }
 }
 
@@ -188,6 +207,8 @@ pub(super) struct SendMessage<'a> {
     pub(super) text: &'a str,
     pub(super) link_preview_options: LinkPreviewOptions,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reply_parameters: Option<ReplyParameters>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reply_markup: Option<Keyboard>,
 }
 
@@ -199,6 +220,15 @@ pub(super) struct SendPhoto<'a> {
     pub(super) photo: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(super) caption: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reply_parameters: Option<ReplyParameters>,
+}
+
+/// Quoted message. A message that is gone is not quoted.
+#[derive(Debug, Serialize)]
+pub(super) struct ReplyParameters {
+    pub(super) message_id: i64,
+    pub(super) allow_sending_without_reply: bool,
 }
 
 #[derive(Debug, Serialize)]

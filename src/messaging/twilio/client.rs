@@ -406,6 +406,7 @@ mod tests {
             body: "Added Dune & more".into(),
             media: vec![],
             reacts_to: None,
+            quotes: None,
             buttons: Vec::new(),
             valid_for: Duration::from_secs(3600),
             callback_token: CallbackToken::from_stored("0123"),

@@ -240,6 +240,7 @@ fn into_received(entry: LogEntry, now: Timestamp) -> Option<ReceivedMessage> {
         authority: FieldAuthority::Certain,
         carrier_word: None,
         pressed: None,
+        room: None,
         provider_at: entry.created_at?,
         received_at: now,
     })

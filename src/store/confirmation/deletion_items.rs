@@ -4,9 +4,10 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use crate::conversation::deletion::deletion_messages::ItemOutcome;
+use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::transcript::CallRow;
 use crate::store::Conn;
-use crate::store::codec::{ms, to_json};
+use crate::store::codec::{fingerprint_json, ms, scope_json, to_json};
 use crate::store::column_types::{StoredEnum, stored_enum};
 use crate::store::schema::tool_call_items;
 
@@ -23,6 +24,26 @@ stored_enum! {
         Error = "error",
         Canceled = "canceled",
     }
+}
+
+/// Stores the items of a deletion that waits for its confirmation.
+pub(super) fn insert_items(conn: &mut Conn, call: CallRow, items: &[DeletionTarget]) -> QueryResult<()> {
+    for (ord, item) in (0_i64..).zip(items) {
+        diesel::insert_into(tool_call_items::table)
+            .values((
+                tool_call_items::tool_call_id.eq(call),
+                tool_call_items::ord.eq(ord),
+                tool_call_items::instance.eq(&item.instance),
+                tool_call_items::kind.eq(item.kind),
+                tool_call_items::item_id.eq(item.id),
+                tool_call_items::delete_files.eq(item.delete_files),
+                tool_call_items::extent.eq(scope_json(&item.scope)?),
+                tool_call_items::fingerprint.eq(fingerprint_json(&item.fingerprint)?),
+                tool_call_items::state.eq(DeletionItemPhase::Pending),
+            ))
+            .execute(conn)?;
+    }
+    Ok(())
 }
 
 /// Outcome of starting an item.

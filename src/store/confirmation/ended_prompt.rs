@@ -25,8 +25,14 @@ const ENDED_CALL_LIMIT: i64 = 20;
 /// Number of newest accepted messages among which the last one that expects a reply is searched.
 const ACCEPTED_MESSAGE_LIMIT: i64 = 20;
 
-/// Loads the user's last pending action if it ended within the last day.
-pub fn load_ended_prompt(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<Option<EndedPrompt>> {
+/// Loads the user's last pending action if it ended within the last day, and its prompt was sent to the same room, or to
+/// the private chat.
+pub fn load_ended_prompt(
+    conn: &mut Conn,
+    user: UserId,
+    room: Option<UserId>,
+    now: Timestamp,
+) -> QueryResult<Option<EndedPrompt>> {
     let Some(ended) = none_if_unreadable(load_last_ended_call(conn, user, now))?.flatten() else {
         return Ok(None);
     };
@@ -46,9 +52,12 @@ pub fn load_ended_prompt(conn: &mut Conn, user: UserId, now: Timestamp) -> Query
         .collect();
     let items: Vec<DeletionTarget> = items.into_iter().map(|item| item.target).collect();
     let names: Vec<String> = items.iter().map(deletion_messages::format_target_name).collect();
-    let sent = load_answerable_messages(conn, user)?;
+    let sent = load_answerable_messages(conn, (user, room))?;
     let last_message = sent.first();
     let prompt = sent.iter().find(|message| message.is_prompt_since(ended.prompt_turn));
+    if room.is_some() && prompt.is_none() {
+        return Ok(None);
+    }
     Ok(Some(EndedPrompt {
         answer: deletion_messages::format_late_answer(ended.outcome, &items, &outcomes),
         message: prompt.map(|message| message.id),
@@ -126,12 +135,16 @@ enum LastMessageKind {
 
 /// Loads the last accepted messages, newest first by the time of acceptance. Notifications that expect no reply are
 /// skipped: no user replies yes or no to them.
-fn load_answerable_messages(conn: &mut Conn, user: UserId) -> QueryResult<Vec<LastMessage>> {
+fn load_answerable_messages(
+    conn: &mut Conn,
+    (user, room): (UserId, Option<UserId>),
+) -> QueryResult<Vec<LastMessage>> {
     type LastMessageRow =
         (OutboxId, Option<Timestamp>, OutboundKind, String, Option<(TurnId, TurnKind, String)>);
     let rows: Vec<LastMessageRow> = outbox::table
         .left_join(turns::table)
         .filter(outbox::user_id.eq(user).and(outbox::accepted_at.is_not_null()))
+        .filter(outbox::room_id.is(room))
         .order(outbox::id.desc())
         .limit(ACCEPTED_MESSAGE_LIMIT)
         .select((

@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::deletion_items::DeletionItemPhase;
+use super::deletion_items::{self, DeletionItemPhase};
 use super::prompt_message::PromptMessage;
 use crate::conversation::channel::Channel;
 use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
@@ -18,13 +18,13 @@ use crate::conversation::transcript::{
 };
 use crate::store::Conn;
 use crate::store::codec::{
-    call_failure_json, call_result_json, convert_integer, fingerprint_json, from_json, ms, parse_fingerprint,
-    parse_scope, scope_json, to_json,
+    call_failure_json, call_result_json, convert_integer, from_json, ms, parse_fingerprint, parse_scope,
+    to_json,
 };
 use crate::store::column_types::StoredEnum;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::queue::inbound_messages::MessageOutcome;
-use crate::store::queue::outbox::{self, NewOutboundMessage, OutboundKind, OutboxState};
+use crate::store::queue::outbox::{self, NewOutboundMessage};
 use crate::store::schema::{outbox as outbox_rows, pending_actions, tool_call_items, tool_calls};
 use crate::store::stream::recording::{EventOwner, record_event};
 use crate::store::turns::calls::{self, ChangedCall};
@@ -43,6 +43,8 @@ pub struct NewPendingAction {
     pub code: Option<String>,
     /// Message that contains the confirmation prompt.
     pub prompt: NewOutboundMessage,
+    /// Message to the room of the turn, if the prompt is sent to the private chat of the person who is asked.
+    pub announcement: Option<NewOutboundMessage>,
 }
 
 /// Outcome of holding a deletion.
@@ -69,7 +71,7 @@ pub fn hold_deletion(
         .returning(ChangedCall::as_returning())
         .get_results(conn)?;
     calls::record_changed_calls(conn, held, now)?;
-    insert_items(conn, call, &action.items)?;
+    deletion_items::insert_items(conn, call, &action.items)?;
     let prompt = outbox::queue_message(conn, &action.prompt, now)?;
     let asked: ChangedPrompt = diesel::insert_into(pending_actions::table)
         .values((
@@ -84,8 +86,14 @@ pub fn hold_deletion(
         .returning(ChangedPrompt::as_returning())
         .get_result(conn)?;
     asked.record_state(conn, PromptState::Sending, now)?;
-    let answer = Some(action.prompt.body.clone());
-    let end = TurnEnd { turn: action.turn, outcome: MessageOutcome::Replied, answer, messages: Vec::new() };
+    // A prompt in a private chat is no part of the conversation in the room.
+    let shown = action.announcement.as_ref().unwrap_or(&action.prompt);
+    let end = TurnEnd {
+        turn: action.turn,
+        outcome: MessageOutcome::Replied,
+        answer: Some(shown.body.clone()),
+        messages: action.announcement.iter().cloned().collect(),
+    };
     turn_rows::finish_turn(conn, &end, now)?;
     Ok(HoldOutcome::Held)
 }
@@ -108,25 +116,6 @@ impl ChangedPrompt {
     }
 }
 
-fn insert_items(conn: &mut Conn, call: CallRow, items: &[DeletionTarget]) -> QueryResult<()> {
-    for (ord, item) in (0_i64..).zip(items) {
-        diesel::insert_into(tool_call_items::table)
-            .values((
-                tool_call_items::tool_call_id.eq(call),
-                tool_call_items::ord.eq(ord),
-                tool_call_items::instance.eq(&item.instance),
-                tool_call_items::kind.eq(item.kind),
-                tool_call_items::item_id.eq(item.id),
-                tool_call_items::delete_files.eq(item.delete_files),
-                tool_call_items::extent.eq(scope_json(&item.scope)?),
-                tool_call_items::fingerprint.eq(fingerprint_json(&item.fingerprint)?),
-                tool_call_items::state.eq(DeletionItemPhase::Pending),
-            ))
-            .execute(conn)?;
-    }
-    Ok(())
-}
-
 /// Open pending action of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingAction {
@@ -145,6 +134,8 @@ pub struct PendingAction {
     pub channel: Channel,
     /// Address of the user to which it was sent; `None` if it is only shown.
     pub address: Option<AddressId>,
+    /// Room to which it was sent; `None` for a private chat.
+    pub room: Option<UserId>,
     /// Names of the items, such as `Dune (2021)`, one per item.
     pub names: Vec<String>,
     pub items: Vec<(MediaKind, i64)>,
@@ -177,15 +168,9 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
         .first(conn)
         .optional()?;
     let Some(row) = row else { return Ok(None) };
-    let sent_after: i64 = outbox_rows::table
-        .filter(outbox_rows::user_id.eq(user).and(outbox_rows::id.gt(row.prompt_outbox_id)))
-        .filter(outbox_rows::state.ne_all([OutboxState::Failed, OutboxState::Suppressed]))
-        // A queued notification waits for the reply, so it was not sent after the prompt.
-        .filter(outbox_rows::kind.ne(OutboundKind::Notice).or(outbox_rows::state.ne(OutboxState::Queued)))
-        .count()
-        .get_result(conn)?;
     // After a repeat, only a reply to the repeat counts.
     let prompt = PromptMessage::load(conn, row.prompt_outbox_id)?;
+    let was_followed = prompt.was_followed(conn, user)?;
     let items = load_deletion_items(conn, row.tool_call_id)?;
     Ok(Some(PendingAction {
         call: row.tool_call_id,
@@ -199,9 +184,10 @@ pub fn load_pending_action(conn: &mut Conn, user: UserId) -> QueryResult<Option<
             .filter(|_| prompt.is_readable())
             .map(|(armed, accepted)| armed.max(accepted)),
         dated_at: prompt.dated_at(),
-        was_followed: sent_after > 0,
+        was_followed,
         channel: prompt.channel(),
         address: prompt.address_id,
+        room: prompt.room,
         names: items.iter().map(|item| deletion_messages::format_target_name(&item.target)).collect(),
         items: items.iter().map(|item| (item.target.kind, item.target.id)).collect(),
     }))
@@ -367,7 +353,7 @@ pub fn create_approved_call(
     now: Timestamp,
 ) -> QueryResult<CallRow> {
     let call = model_steps::add_call(conn, approved.turn, approved.tool, now)?;
-    insert_items(conn, call, std::slice::from_ref(approved.item))?;
+    deletion_items::insert_items(conn, call, std::slice::from_ref(approved.item))?;
     diesel::update(tool_calls::table.find(call))
         .set((tool_calls::confirmed_by.eq(approved.approved_by), tool_calls::run_turn_id.eq(approved.turn)))
         .execute(conn)?;
@@ -504,6 +490,7 @@ mod tests {
     use crate::conversation::transcript::{Address, PhoneNumber, Responder};
     use crate::store::conversation::conversations;
     use crate::store::people::users::{self, FirstContactRole};
+    use crate::store::queue::outbox::OutboundKind;
     use crate::store::scratch;
     use crate::store::turns::turn_lifecycle::{NewTurn, TurnKind, TurnPlan};
 
@@ -532,6 +519,8 @@ mod tests {
             body: prompt_text.clone(),
             media: None,
             reacts_to: None,
+            quotes: None,
+            room: None,
             segments: 1,
         };
         let action = NewPendingAction {
@@ -542,6 +531,7 @@ mod tests {
             summary: prompt_text,
             code: None,
             prompt,
+            announcement: None,
         };
 
         turn_rows::request_cancel(conn, user, NOW).unwrap();

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
-use crate::conversation::transcript::{Address, CallRow, OutboxId, UserAddress, UserId};
+use crate::conversation::transcript::{Address, AddressId, CallRow, OutboxId, UserAddress, UserId};
 use crate::store::Conn;
 use crate::store::schema::{outbox, pending_actions, tool_call_items, user_addresses};
 
@@ -19,6 +19,8 @@ pub struct AnswerablePrompt {
     pub from: Address,
     /// Address to which it was sent; `None` if it is only shown.
     pub to: Option<UserAddress>,
+    /// Room to which it was sent, with the id of its address; `None` for a private chat.
+    pub room: Option<(UserId, AddressId)>,
     pub repeats: i64,
     /// True if the confirmation prompt was accepted for sending.
     pub is_armed: bool,
@@ -39,6 +41,10 @@ struct AnswerablePromptRow {
     to: Option<UserAddress>,
     #[diesel(select_expression = outbox::accepted_at)]
     accepted_at: Option<Timestamp>,
+    #[diesel(select_expression = outbox::room_id)]
+    room_id: Option<UserId>,
+    #[diesel(select_expression = outbox::address_id)]
+    address_id: Option<AddressId>,
 }
 
 /// Loads the users and ids of prompts that a channel accepted and did not send: within `confirm_for`, or at all because it
@@ -89,6 +95,7 @@ pub fn load_answerable_prompt(
         code: row.code,
         from: row.from_addr,
         to: row.to,
+        room: row.room_id.zip(row.address_id),
         repeats: row.repeats,
         is_armed: row.expires_at.is_some() && row.accepted_at.is_some(),
     }))

@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use crate::conversation::transcript::{UserAddress, UserId};
-use crate::store::people::addresses;
+use crate::store::people::{addresses, rooms};
 use crate::store::schema::users;
 use crate::store::{Conn, QueryResult};
 
@@ -15,6 +15,8 @@ pub struct UserRef {
     pub identity: UserIdentity,
     /// True for a fictional user of the console, whose messages are shown only there.
     pub is_test: bool,
+    /// True for a group chat, which is no person.
+    pub is_room: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub(super) struct UserRefRow {
     #[diesel(select_expression = addresses::first_address())]
     address: Option<UserAddress>,
     test: bool,
+    #[diesel(select_expression = rooms::is_room())]
+    is_room: bool,
     forgotten_at: Option<Timestamp>,
 }
 
@@ -44,7 +48,7 @@ impl From<UserRefRow> for UserRef {
             None => UserIdentity::Known { name: row.display_name, address: row.address },
             Some(_) => UserIdentity::Erased,
         };
-        Self { id: row.id, identity, is_test: row.test }
+        Self { id: row.id, identity, is_test: row.test, is_room: row.is_room }
     }
 }
 

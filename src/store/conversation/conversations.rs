@@ -1,4 +1,4 @@
-//! Life of a conversation: start, activity, end and reopening. A user has at most one open conversation.
+//! Life of a conversation: start, activity, end and reopening. A user, and a room, has at most one open conversation.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -11,6 +11,7 @@ use crate::store::codec::ms;
 use crate::store::column_types::stored_enum;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
+use crate::store::people::rooms;
 use crate::store::queue::inbound_messages::PENDING;
 use crate::store::schema::{conversations, inbound_events, turns};
 use crate::store::stream::recording::record_event;
@@ -88,10 +89,10 @@ pub fn start_conversation(
     Ok(id)
 }
 
-/// Records the waiting messages of a user in the conversation that is open from now on.
-fn record_waiting_messages(conn: &mut Conn, user: UserId, conversation: ConversationId) -> QueryResult<()> {
+/// Records the waiting messages of a user or a room in the conversation that is open from now on.
+fn record_waiting_messages(conn: &mut Conn, owner: UserId, conversation: ConversationId) -> QueryResult<()> {
     let waiting: Vec<(EventId, Timestamp)> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user).and(PENDING))
+        .filter(PENDING.and(rooms::owner_of_message().eq(owner)))
         .order((inbound_events::provider_at, inbound_events::id))
         .select((inbound_events::id, inbound_events::received_at))
         .load(conn)?;

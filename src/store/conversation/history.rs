@@ -18,8 +18,11 @@ use crate::conversation::transcript::{
 };
 use crate::store::Conn;
 use crate::store::codec::{ms, none_if_unreadable, parse_call_result};
+use crate::store::people::rooms;
 use crate::store::queue::outbox::{OutboundKind, expects_no_reply};
-use crate::store::schema::{conversations, inbound_events, instance, outbox, reactions, tool_calls, turns};
+use crate::store::schema::{
+    conversations, inbound_events, instance, outbox, reactions, tool_calls, turns, users,
+};
 use crate::store::turns::turn_lifecycle;
 
 /// Maximum number of messages in each direction that a reaction may quote.
@@ -78,6 +81,9 @@ fn load_window(conn: &mut Conn, conversation: ConversationId) -> QueryResult<(Ve
     Ok((rows.into_iter().rev().map(|(id, _)| id).collect(), command_changes))
 }
 
+/// Turn with its answer and its plan, and its room and the name of its author.
+type PastTurnRow = (TurnId, Option<String>, String, (Option<UserId>, Option<String>));
+
 /// Loads the turns of a conversation from `oldest` on.
 fn load_turns_from(
     conn: &mut Conn,
@@ -85,10 +91,11 @@ fn load_turns_from(
     oldest: TurnId,
 ) -> QueryResult<HashMap<TurnId, PastTurn>> {
     let range = TurnRange::from_turn(conversation, oldest);
-    let rows: Vec<(TurnId, Option<String>, String)> = turns::table
+    let author = users::table.filter(users::id.eq(turns::user_id)).select(users::display_name).single_value();
+    let rows: Vec<PastTurnRow> = turns::table
         .filter(turns::conversation_id.eq(conversation).and(turns::id.ge(oldest)))
         .filter(turns::finished_at.is_not_null())
-        .select((turns::id, turns::response_text, turns::prompt))
+        .select((turns::id, turns::response_text, turns::prompt, (rooms::room_of_turn(), author)))
         .load(conn)?;
     let mut steps = steps::load_steps(conn, range, LoadedBlocks::Text)?;
     let reaction = reactions::table.filter(reactions::said_in.eq(inbound_events::id.nullable()));
@@ -98,13 +105,14 @@ fn load_turns_from(
         .order((inbound_events::provider_at, inbound_events::id))
         .select((inbound_events::turn_id, inbound_events::body))
         .load(conn)?;
-    let build_turn = |(id, answer, plan): (TurnId, Option<String>, String)| {
+    let build_turn = |(id, answer, plan, (room, author)): PastTurnRow| {
         let texts =
             bodies.iter().filter(|(turn, _)| *turn == Some(id)).map(|(_, body)| body.clone()).collect();
         let steps = convert_model_steps(steps.remove(&id))?;
         // Without a readable context, the window contains only the messages of the turn.
         let context = none_if_unreadable(turn_lifecycle::parse_plan_context(&plan))?.flatten();
-        Ok((id, PastTurn { id, context, texts, steps, answer }))
+        let author = room.map(|_| prompt::format_author(author.as_deref()));
+        Ok((id, PastTurn { id, author, context, texts, steps, answer }))
     };
     rows.into_iter().map(build_turn).collect()
 }
@@ -149,13 +157,21 @@ pub fn load_last_list(conn: &mut Conn, conversation: ConversationId) -> QueryRes
 }
 
 /// Loads the messages that a reaction may quote: outbound, then inbound, each newest first.
-pub fn load_quotable_messages(conn: &mut Conn, user: UserId) -> QueryResult<Vec<RecentMessage>> {
-    load_recent_messages(conn, user, QUOTABLE_MESSAGE_LIMIT)
+pub fn load_quotable_messages(
+    conn: &mut Conn,
+    user: UserId,
+    room: Option<UserId>,
+) -> QueryResult<Vec<RecentMessage>> {
+    load_recent_messages(conn, (user, room), QUOTABLE_MESSAGE_LIMIT)
 }
 
 /// Loads the last outbound messages, and the last inbound one.
-pub fn load_last_messages(conn: &mut Conn, user: UserId) -> QueryResult<Vec<RecentMessage>> {
-    load_recent_messages(conn, user, 1)
+pub fn load_last_messages(
+    conn: &mut Conn,
+    user: UserId,
+    room: Option<UserId>,
+) -> QueryResult<Vec<RecentMessage>> {
+    load_recent_messages(conn, (user, room), 1)
 }
 
 #[derive(Queryable, Selectable)]
@@ -165,21 +181,17 @@ struct SentMessageRow {
     accepted_at: Option<Timestamp>,
     kind: OutboundKind,
     body: String,
+    room_id: Option<UserId>,
 }
 
-/// Loads the last accepted outbound messages, newest first by the time of acceptance, then the last `inbound_limit`
-/// messages of the user.
+/// Loads the last accepted outbound messages of a chat, newest first by the time of acceptance, then the last
+/// `inbound_limit` messages of the user.
 fn load_recent_messages(
     conn: &mut Conn,
-    user: UserId,
+    (user, room): (UserId, Option<UserId>),
     inbound_limit: i64,
 ) -> QueryResult<Vec<RecentMessage>> {
-    let mut outbound: Vec<SentMessageRow> = outbox::table
-        .filter(outbox::user_id.eq(user).and(outbox::accepted_at.is_not_null()))
-        .order(outbox::id.desc())
-        .limit(QUOTABLE_MESSAGE_LIMIT)
-        .select(SentMessageRow::as_select())
-        .load(conn)?;
+    let mut outbound = load_sent_messages(conn, user, room)?;
     outbound.sort_by_key(|sent| std::cmp::Reverse((sent.accepted_at, sent.id)));
     let inbound: Vec<(EventId, String)> = inbound_events::table
         .filter(inbound_events::user_id.eq(user))
@@ -198,6 +210,33 @@ fn load_recent_messages(
         notified_at: None,
     });
     Ok(outbound.chain(inbound).collect())
+}
+
+/// Loads the last accepted messages to a room, or to the private chat with a user, newest first.
+fn load_sent_messages(
+    conn: &mut Conn,
+    user: UserId,
+    room: Option<UserId>,
+) -> QueryResult<Vec<SentMessageRow>> {
+    if let Some(room) = room {
+        // In a room, the last message to anybody counts.
+        return outbox::table
+            .filter(outbox::room_id.eq(room).and(outbox::accepted_at.is_not_null()))
+            .order(outbox::id.desc())
+            .limit(QUOTABLE_MESSAGE_LIMIT)
+            .select(SentMessageRow::as_select())
+            .load(conn);
+    }
+    // Among the newest messages of a user may be some in rooms, which the index by user does not tell apart.
+    let mut sent: Vec<SentMessageRow> = outbox::table
+        .filter(outbox::user_id.eq(user).and(outbox::accepted_at.is_not_null()))
+        .order(outbox::id.desc())
+        .limit(3 * QUOTABLE_MESSAGE_LIMIT)
+        .select(SentMessageRow::as_select())
+        .load(conn)?;
+    sent.retain(|sent| sent.room_id.is_none());
+    sent.truncate(usize::try_from(QUOTABLE_MESSAGE_LIMIT).unwrap_or(usize::MAX));
+    Ok(sent)
 }
 
 /// Loads the changes made for the user since `since` in conversations before this one, as sentences written by the

@@ -174,7 +174,14 @@ mod tests {
 
     fn past_turn(id: i64, text: &str) -> Arc<PastTurn> {
         let texts = vec![text.to_owned()];
-        Arc::new(PastTurn { id: TurnId(id), context: None, texts, steps: Vec::new(), answer: None })
+        Arc::new(PastTurn {
+            id: TurnId(id),
+            author: None,
+            context: None,
+            texts,
+            steps: Vec::new(),
+            answer: None,
+        })
     }
 
     fn turn_event(id: i64) -> LogEntry {

@@ -18,6 +18,7 @@ const CHANNELS_MIGRATION: &str = "20261129000000";
 const ADDRESSES_MIGRATION: &str = "20261201000000";
 const KEY_SCOPES_MIGRATION: &str = "20261202030000";
 const TELEGRAM_MIGRATION: &str = "20261203000000";
+const ROOMS_MIGRATION: &str = "20261204000000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
@@ -390,4 +391,33 @@ fn down_migration_of_telegram_ends_presses_and_reactions() {
     assert!(conn.batch_execute(longer).is_err());
     conn.run_pending_migrations(MIGRATIONS).unwrap();
     conn.batch_execute(longer).unwrap();
+}
+
+#[test]
+fn down_migration_of_rooms_blocks_the_rooms() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    let room = "INSERT INTO users (id, status, role, can_add, can_delete, can_4k, created_at, updated_at) VALUES
+           (50, 'active', 'member', 0, 0, 0, 6, 6);
+         INSERT INTO memory_groups (id, members) VALUES (5, 'room:50');
+         INSERT INTO rooms (id, mode, group_id, created_at) VALUES (50, 'mentioned', 5, 6);
+         INSERT INTO inbound_events (id, channel, external_id, user_id, to_addr, body, provider_at, received_at, via, state, room_id, updated_at) VALUES
+           (10, 'telegram', '7.ab', 1, 'telegram:501', 'status', 6, 6, 'poll', 'pending', 50, 6);
+         INSERT INTO outbox (id, dedupe_key, user_id, kind, to_addr, from_addr, body, quotes, room_id, segments, deadline_at, created_at, updated_at) VALUES
+           (8, 'answer', 1, 'reply', 'telegram:-5', 'telegram:501', 'Fine.', '7.ab', 50, 1, 9, 6, 6)";
+    conn.batch_execute(room).unwrap();
+
+    revert_down_to(&mut conn, ROOMS_MIGRATION);
+
+    let rows = "SELECT 'in ' || state || ' ' || outcome_reason AS line FROM inbound_events WHERE id = 10
+                UNION ALL SELECT 'out ' || state FROM outbox WHERE id = 8
+                UNION ALL SELECT 'room ' || status FROM users WHERE id = 50";
+    insta::assert_snapshot!(load_lines(&mut conn, rows), @r"
+    in completed remembered
+    out suppressed
+    room blocked
+    ");
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    conn.batch_execute("INSERT INTO rooms (id, mode, group_id, created_at) VALUES (50, 'off', 5, 6)")
+        .unwrap();
 }

@@ -10,7 +10,7 @@ use diesel::sqlite::Sqlite;
 /// contains the condition of the index (<https://www.sqlite.org/partialindex.html>). Diesel's own function for literal
 /// SQL, `sql`, causes the statement to be prepared again at each use.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::store) struct LiteralSql(pub(in crate::store) &'static str);
+pub struct LiteralSql(pub(in crate::store) &'static str);
 
 impl Expression for LiteralSql {
     type SqlType = Bool;

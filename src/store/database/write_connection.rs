@@ -215,6 +215,7 @@ mod tests {
             body: "Hello.".to_owned(),
             media: None,
             reacts_to: None,
+            quotes: None,
             token: CallbackToken::from_stored("1"),
         };
         let claimed = due.clone();

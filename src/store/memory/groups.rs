@@ -1,4 +1,4 @@
-//! Groups of users who received the same messages. Only the members of a group can find them.
+//! Groups that can find the same answers: users who received the same messages, or a room.
 
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -50,6 +50,11 @@ pub fn remember_shared_message(
     responses::store_answer(conn, &new, now)
 }
 
+/// Creates the group of a room, whose answers only the room can find.
+pub(in crate::store) fn create_room_group(conn: &mut Conn, room: UserId) -> QueryResult<GroupId> {
+    insert_group(conn, format!("room:{room}"), &[room])
+}
+
 fn ensure_group(conn: &mut Conn, members: &[UserId]) -> QueryResult<GroupId> {
     let key = members.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     let existing: Option<GroupId> = memory_groups::table
@@ -57,9 +62,13 @@ fn ensure_group(conn: &mut Conn, members: &[UserId]) -> QueryResult<GroupId> {
         .select(memory_groups::id)
         .first(conn)
         .optional()?;
-    if let Some(id) = existing {
-        return Ok(id);
+    match existing {
+        Some(id) => Ok(id),
+        None => insert_group(conn, key, members),
     }
+}
+
+fn insert_group(conn: &mut Conn, key: String, members: &[UserId]) -> QueryResult<GroupId> {
     let id: GroupId = diesel::insert_into(memory_groups::table)
         .values(memory_groups::members.eq(key))
         .returning(memory_groups::id)

@@ -17,6 +17,7 @@ use crate::store::codec::ms;
 use crate::store::column_types::stored_enum;
 use crate::store::conversation::record::steps::AttemptState;
 use crate::store::database::statement_cache::CacheStatement;
+use crate::store::people::rooms;
 use crate::store::schema::{agent_responses, inbound_events, llm_steps, tool_calls};
 use crate::store::turns::turn_lifecycle::TurnKind;
 use crate::store::{Conn, QueryResult};
@@ -158,12 +159,20 @@ pub fn add_operator_answer(
 pub(in crate::store) fn store_turn_answer(
     conn: &mut Conn,
     (turn, user, kind): (TurnId, UserId, TurnKind),
+    room: Option<UserId>,
     answer: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
     if !matches!(kind, TurnKind::Chat | TurnKind::Confirm) || !is_informative(answer) {
         return Ok(());
     }
+    let owner = match room {
+        None => AnswerOwner::User(user),
+        Some(room) => match rooms::load_room(conn, room)?.filter(|room| room.remembers) {
+            Some(room) => AnswerOwner::Group(room.group_id),
+            None => return Ok(()),
+        },
+    };
     // Facts are stored separately: a copy in an answer would remain after the user has the fact forgotten.
     let calls_tool = |name: &'static str| tool_calls::tool_name.eq(name);
     let is_prompt_or_fact =
@@ -183,7 +192,7 @@ pub(in crate::store) fn store_turn_answer(
     let Some(agent) = agents.pop() else { return Ok(()) };
     let new = NewAnswer {
         source: format!("turn:{turn}"),
-        owner: AnswerOwner::User(user),
+        owner,
         user: Some(user),
         turn: Some(turn),
         agent: agent.unwrap_or_else(|| CODE_AGENT.to_owned()),

@@ -57,10 +57,14 @@ pub fn load_shared_answers(conn: &mut Conn) -> QueryResult<Vec<SharedAnswer>> {
 /// Suggests an answer to the admins. If another user has asked the same question and got the same answer, it is shared
 /// with everyone immediately. An answer to a test user is never suggested.
 pub(super) fn suggest_answer(conn: &mut Conn, id: i64, question: &str, answer: &str) -> QueryResult<()> {
-    let (user, text_hash): (Option<UserId>, i64) = agent_responses::table
+    let (user, text_hash, scope): (Option<UserId>, i64, RecallScope) = agent_responses::table
         .find(id)
-        .select((agent_responses::user_id, agent_responses::likeness))
+        .select((agent_responses::user_id, agent_responses::likeness, agent_responses::scope))
         .first(conn)?;
+    // What was said in a room stays there.
+    if scope == RecallScope::Group {
+        return Ok(());
+    }
     if user.map(|user| users::load_user(conn, user)).transpose()?.is_some_and(|user| user.test) {
         return Ok(());
     }

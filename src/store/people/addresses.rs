@@ -178,6 +178,13 @@ pub fn has_sent_message(conn: &mut Conn, user: UserId) -> QueryResult<bool> {
     .get_result(conn)
 }
 
+/// Returns whether a user ever sent a message from an address, so that the channel lets us write to it.
+pub fn has_written_from(conn: &mut Conn, user: UserId, address: AddressId) -> QueryResult<bool> {
+    let messages = inbound_events::table
+        .filter(inbound_events::user_id.eq(user).and(inbound_events::address_id.eq(address)));
+    dsl::select(dsl::exists(messages)).get_result(conn)
+}
+
 /// Makes notifications go to an address of the user from one of ours; `None` makes them go to the last used address.
 pub fn set_preferred_address(
     conn: &mut Conn,

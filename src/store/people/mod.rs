@@ -1,4 +1,4 @@
-//! Users and their addresses, test users, join requests, and pauses of the household.
+//! Users and their addresses, rooms, test users, join requests, and pauses of the household.
 
 pub mod addresses;
 pub mod invitations;
@@ -7,6 +7,7 @@ pub mod link_codes;
 pub mod merge;
 pub mod operator_links;
 pub mod pauses;
+pub mod rooms;
 pub mod test_users;
 pub mod user_admin;
 pub mod users;

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::addresses::{self, StoredAddress};
+use super::rooms;
 use super::users as user_rows;
 use crate::conversation::people::naming::UserName;
 use crate::conversation::transcript::{ConversationId, User, UserAddress, UserId, UserRights, UserRole};
@@ -42,11 +43,22 @@ pub fn load_user_accounts(conn: &mut Conn) -> QueryResult<Vec<UserAccount>> {
 }
 
 pub fn find_user_id(conn: &mut Conn, address: impl Into<UserAddress>) -> QueryResult<Option<UserId>> {
-    Ok(addresses::find_address(conn, address)?.map(|(_, user)| user))
+    match addresses::find_address(conn, address)? {
+        Some((_, user)) if rooms::load_room(conn, user)?.is_none() => Ok(Some(user)),
+        Some(_) | None => Ok(None),
+    }
 }
 
-/// Loads a user; `None` if the user is unknown or forgotten.
+/// Loads a user; `None` if the user is unknown or forgotten, or is a room.
 pub fn find_known_user(conn: &mut Conn, id: UserId) -> QueryResult<Option<User>> {
+    match rooms::load_room(conn, id)? {
+        None => find_known_participant(conn, id),
+        Some(_) => Ok(None),
+    }
+}
+
+/// Loads a user or a room; `None` if it is unknown or forgotten.
+pub fn find_known_participant(conn: &mut Conn, id: UserId) -> QueryResult<Option<User>> {
     let id: Option<UserId> = users::table
         .filter(users::id.eq(id).and(users::forgotten_at.is_null()))
         .select(users::id)

@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::addresses;
+use super::rooms::IS_PERSON;
 use crate::conversation::people::naming::UserName;
 use crate::conversation::transcript::{
     AddressId, PhoneNumber, TurnId, User, UserAddress, UserId, UserRights, UserRole, UserStatus,
@@ -144,15 +145,17 @@ pub fn insert_user(conn: &mut Conn, role: FirstContactRole, now: Timestamp) -> Q
 
 /// Loads the names of all users, by which a text about a user is recognized.
 pub fn load_user_names(conn: &mut Conn) -> QueryResult<Vec<String>> {
-    let names: Vec<Option<String>> =
-        users::table.filter(users::display_name.is_not_null()).select(users::display_name).load(conn)?;
+    let names: Vec<Option<String>> = users::table
+        .filter(users::display_name.is_not_null().and(IS_PERSON))
+        .select(users::display_name)
+        .load(conn)?;
     Ok(names.into_iter().flatten().collect())
 }
 
 /// Loads all users who are not forgotten, longest known first.
 pub fn load_known_users(conn: &mut Conn) -> QueryResult<Vec<User>> {
     let rows: Vec<UserRow> = users::table
-        .filter(users::forgotten_at.is_null())
+        .filter(users::forgotten_at.is_null().and(IS_PERSON))
         .order(users::id)
         .select(UserRow::as_select())
         .load(conn)?;
@@ -162,7 +165,7 @@ pub fn load_known_users(conn: &mut Conn) -> QueryResult<Vec<User>> {
 /// Loads up to `limit` users who are not forgotten and are older than `before`, newest first.
 pub fn load_newest_users(conn: &mut Conn, before: UserId, limit: i64) -> QueryResult<Vec<User>> {
     let rows: Vec<UserRow> = users::table
-        .filter(users::forgotten_at.is_null().and(users::id.lt(before)))
+        .filter(users::forgotten_at.is_null().and(users::id.lt(before)).and(IS_PERSON))
         .order(users::id.desc())
         .limit(limit)
         .select(UserRow::as_select())
@@ -173,7 +176,7 @@ pub fn load_newest_users(conn: &mut Conn, before: UserId, limit: i64) -> QueryRe
 /// Loads up to `limit` active users, longest known first.
 pub fn load_active_users(conn: &mut Conn, limit: i64) -> QueryResult<Vec<User>> {
     let rows: Vec<UserRow> = users::table
-        .filter(users::forgotten_at.is_null().and(users::status.eq(UserStatus::Active)))
+        .filter(users::forgotten_at.is_null().and(users::status.eq(UserStatus::Active)).and(IS_PERSON))
         .order(users::id)
         .limit(limit)
         .select(UserRow::as_select())
@@ -188,7 +191,8 @@ pub fn load_admins(conn: &mut Conn) -> QueryResult<Vec<User>> {
             users::role
                 .eq(UserRole::Admin)
                 .and(users::status.eq(UserStatus::Active))
-                .and(users::test.eq(false)),
+                .and(users::test.eq(false))
+                .and(IS_PERSON),
         )
         .order(users::id)
         .select(UserRow::as_select())

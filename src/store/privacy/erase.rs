@@ -1,5 +1,7 @@
 //! Erasure of text, table by table. Erased JSON columns keep a shape that still parses.
 
+use std::collections::BTreeSet;
+
 use diesel::dsl::{exists, not, sql};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text};
@@ -68,6 +70,7 @@ pub fn erase_user_content(conn: &mut Conn, user: UserId, now: Timestamp) -> Quer
         erase_stored_answers(conn, scope)
     })?;
     erase_turns(conn, scope)?;
+    erase_turns_in_rooms(conn, user)?;
     // Readers have received the erased content.
     recording::record_reset();
     erase_reactions(conn, scope)?;
@@ -224,6 +227,19 @@ pub(super) fn erase_turns(conn: &mut Conn, scope: ErasureScope) -> QueryResult<(
         .set(llm_steps::error.eq(sql::<Nullable<Text>>(model_steps::FAILURE_WITHOUT_TEXT)))
         .execute(conn)?;
     erase_tool_calls(conn, scope)
+}
+
+/// Erases the turns that answered a user in rooms, and what later turns there repeat of them.
+fn erase_turns_in_rooms(conn: &mut Conn, user: UserId) -> QueryResult<()> {
+    let in_rooms = inbound_events::table
+        .filter(inbound_events::user_id.eq(user).and(inbound_events::room_id.is_not_null()))
+        .select((inbound_events::turn_id, inbound_events::room_id));
+    let rows: Vec<(Option<i64>, Option<UserId>)> = in_rooms.load(conn)?;
+    for turn in rows.iter().filter_map(|(turn, _)| *turn).collect::<BTreeSet<_>>() {
+        erase_turns(conn, ErasureScope::Rows { after: turn - 1, up_to: turn })?;
+    }
+    let rooms = rows.into_iter().filter_map(|(_, room)| room).collect::<BTreeSet<_>>();
+    rooms.into_iter().try_for_each(|room| turn_lifecycle::erase_contexts(conn, room))
 }
 
 fn select_turn_ids(scope: ErasureScope) -> turns::BoxedQuery<'static, Sqlite, BigInt> {

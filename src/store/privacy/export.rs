@@ -22,9 +22,10 @@ use crate::store::conversation::record::steps::{
 };
 use crate::store::conversation::record::turn_range::{TurnRange, select_turn_ids};
 use crate::store::conversation::record::turns::{self as turn_records, TurnRecord, TurnRow};
+use crate::store::people::rooms::IS_ROOM_CONVERSATION;
 use crate::store::schema::{
     additions, agent_responses, approvals, audit_log, conversations, follows, notices, reactions, requests,
-    tool_call_items, tool_calls, usage, user_addresses, user_facts, users,
+    tool_call_items, tool_calls, turns, usage, user_addresses, user_facts, users,
 };
 use crate::store::{Conn, QueryResult};
 
@@ -164,14 +165,30 @@ pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
 }
 
 fn export_conversations(conn: &mut Conn, user: UserId) -> QueryResult<Vec<ExportedConversation>> {
-    let conversations: Vec<ConversationRecord> = user_rows!(conn, user, conversations)?;
+    let mut conversations: Vec<ConversationRecord> = user_rows!(conn, user, conversations)?;
+    conversations.extend(load_room_conversations(conn, user)?);
     let export = |conversation: ConversationRecord| {
         let turns = turn_records::load_all_turns(conn, conversation.id)?;
         let mut items = load_deletion_items(conn, conversation.id)?;
-        let turns = turns.into_iter().map(|turn| export_turn(turn, user, &mut items)).collect();
+        let own = turns.into_iter().filter(|turn| turn.row.user == user);
+        let turns = own.map(|turn| export_turn(turn, user, &mut items)).collect();
         Ok(ExportedConversation { conversation, turns })
     };
     conversations.into_iter().map(export).collect()
+}
+
+/// Loads the conversations in rooms in which the user took part, without their names, which are words of anybody there.
+fn load_room_conversations(conn: &mut Conn, user: UserId) -> QueryResult<Vec<ConversationRecord>> {
+    let own_turns = turns::table
+        .filter(turns::conversation_id.eq(conversations::id).and(turns::user_id.eq(user)))
+        .select(turns::id);
+    let mut conversations: Vec<ConversationRecord> = conversations::table
+        .filter(IS_ROOM_CONVERSATION.and(diesel::dsl::exists(own_turns)))
+        .order(conversations::id)
+        .select(ConversationRecord::as_select())
+        .load(conn)?;
+    conversations.iter_mut().for_each(|conversation| conversation.name.clear());
+    Ok(conversations)
 }
 
 fn export_turn(turn: TurnRecord, user: UserId, items: &mut DeletionItems) -> ExportedTurn {

@@ -123,6 +123,8 @@ fn reply(user: UserId, phone: &str, turn: Option<TurnId>) -> NewOutboundMessage 
         body: "Hello walrus.".into(),
         media: Some("https://walrus.invalid/poster.jpg".into()),
         reacts_to: None,
+        quotes: None,
+        room: None,
         segments: 1,
     }
 }
@@ -146,11 +148,14 @@ fn admit_text(
         received_at: now,
         carrier_word: None,
         pressed: None,
+        room: None,
     };
     let debounce = DebouncePolicy { quiet_ms: 0, max_delay_ms: 0 };
     match inbound_messages::admit_message(conn, &message, debounce).unwrap() {
         AdmissionOutcome::New { user, event, .. } => (user, event),
-        AdmissionOutcome::Duplicate | AdmissionOutcome::NoUser => panic!("the message was not admitted"),
+        AdmissionOutcome::Duplicate | AdmissionOutcome::NoUser | AdmissionOutcome::NotKept => {
+            panic!("the message was not admitted")
+        }
     }
 }
 
@@ -221,7 +226,7 @@ fn record_step(conn: &mut Conn, turn: TurnId, now: Timestamp) {
 
 fn load_call_rows(conn: &mut Conn, turn: TurnId) -> Vec<crate::conversation::transcript::CallRow> {
     let conversation = load_conversation_id(conn, turn);
-    let active_turn = ActiveTurn { id: turn, kind: TurnKind::Chat, conversation };
+    let active_turn = ActiveTurn { id: turn, kind: TurnKind::Chat, conversation, room: None };
     let loaded = turn_rows::load_turn(conn, active_turn).unwrap();
     loaded.turn.steps.iter().flat_map(|step| &step.calls).map(|call| call.row).collect()
 }
@@ -279,8 +284,16 @@ fn hold_deletion(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
     let summary = "Delete Walrus (2021)?".to_owned();
     let prompt =
         NewOutboundMessage { body: summary.clone(), key: sid.into(), ..reply(user, SAM, Some(turn)) };
-    let action =
-        NewPendingAction { turn, user, conversation, items: vec![item], summary, code: None, prompt };
+    let action = NewPendingAction {
+        turn,
+        user,
+        conversation,
+        items: vec![item],
+        summary,
+        code: None,
+        prompt,
+        announcement: None,
+    };
     pending_action::hold_deletion(conn, row, &action, now).unwrap();
     turn
 }
@@ -364,7 +377,8 @@ fn columns_containing(conn: &mut Conn, word: &str) -> Vec<String> {
 /// Checks that all data that a later turn reads can be loaded.
 fn check_turn_is_readable(conn: &mut Conn, turn: TurnId) {
     let conversation = load_conversation_id(conn, turn);
-    turn_rows::load_turn(conn, ActiveTurn { id: turn, kind: TurnKind::Chat, conversation }).unwrap();
+    turn_rows::load_turn(conn, ActiveTurn { id: turn, kind: TurnKind::Chat, conversation, room: None })
+        .unwrap();
     history::load_past_turns(conn, &HistoryCache::default(), conversation).unwrap();
     calls::load_shown_media(conn, conversation).unwrap();
     for call in load_call_rows(conn, turn) {
@@ -393,7 +407,7 @@ fn erased_conversation_has_no_text_and_stays_readable() {
     assert_eq!(count(&mut conn, count_rows), before);
     assert_eq!(conversation_rows::load_open_conversation(&mut conn, sam).unwrap(), None);
     assert_eq!(pending_action::load_pending_action(&mut conn, sam).unwrap(), None);
-    assert_eq!(ended_prompt::load_ended_prompt(&mut conn, sam, day_time(1)).unwrap(), None);
+    assert_eq!(ended_prompt::load_ended_prompt(&mut conn, sam, None, day_time(1)).unwrap(), None);
     for turn in [answered, held] {
         check_turn_is_readable(&mut conn, turn);
         let conversation = load_conversation_id(&mut conn, turn);

@@ -9,7 +9,9 @@ use crate::conversation::routing::button_press::ButtonPress;
 use crate::conversation::routing::inbound_message::{InboundEvent, MessageSource};
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::verification::FieldAuthority;
-use crate::conversation::transcript::{Address, AddressId, EventId, OptKeyword, OutboxId, UserAddress};
+use crate::conversation::transcript::{
+    Address, AddressId, EventId, OptKeyword, OutboxId, UserAddress, UserId,
+};
 use crate::store::codec::{parse_media, unreadable_column};
 use crate::store::schema::{inbound_events, user_addresses};
 
@@ -31,6 +33,9 @@ pub(super) struct InboundMessageRow {
     provider_at: Timestamp,
     received_at: Timestamp,
     wants_answer: bool,
+    #[diesel(column_name = room_id)]
+    room: Option<UserId>,
+    addressed: bool,
 }
 
 #[derive(Queryable, Selectable)]
@@ -107,6 +112,8 @@ impl InboundMessageRow {
             press: self.pressed_message.map(parse_press),
             sent_at: self.provider_at,
             received_at: self.received_at,
+            room: self.room,
+            is_addressed: self.addressed,
             triage: if self.wants_answer { TriageDecision::Answer } else { TriageDecision::NoAnswer },
         })
     }

@@ -14,7 +14,7 @@ use super::repeated_message::is_repeat;
 use crate::conversation::channel::{Channel, SenderKind};
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::{InboundEvent, ReceivedMessage};
-use crate::conversation::routing::message_origin::{BUTTON_PREFIX, OPERATOR_PREFIX};
+use crate::conversation::routing::message_origin::OPERATOR_PREFIX;
 use crate::conversation::stream_events::{InboundStatus, StreamEventKind};
 use crate::conversation::transcript::{Address, AddressId, ConversationId, EventId, TurnId, UserId};
 use crate::store::Conn;
@@ -24,6 +24,7 @@ use crate::store::conversation::conversations;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::people::addresses;
+use crate::store::people::rooms::{self, ROOM_IS_FREE, owner_of_message};
 use crate::store::people::users::{self, FirstContactRole};
 use crate::store::schema::{conversations as conversation_rows, inbound_events, turns, users as user_rows};
 use crate::store::stream::recording::{EventOwner, record_event};
@@ -41,6 +42,19 @@ pub enum AdmissionOutcome {
     Duplicate,
     /// The message was written in the console in the name of a user who has been forgotten since.
     NoUser,
+    /// The message was written in a room by someone who may not text, or concerned only the room.
+    NotKept,
+}
+
+/// Message in a room.
+#[derive(Debug, Clone, Copy)]
+pub struct RoomMessage {
+    pub author: UserId,
+    pub room: UserId,
+    /// Address of the room.
+    pub address: AddressId,
+    pub is_addressed: bool,
+    pub triage: TriageDecision,
 }
 
 /// Delays by which consecutive messages of a user are collected into one turn, in milliseconds.
@@ -73,6 +87,23 @@ pub fn admit_unanswered_message(
     insert_inbound_message(conn, received, TriageDecision::NoAnswer, received.received_at)
 }
 
+/// Admits a message in a room.
+pub fn admit_room_message(
+    conn: &mut Conn,
+    received: &ReceivedMessage,
+    message: RoomMessage,
+    debounce: DebouncePolicy,
+) -> QueryResult<AdmissionOutcome> {
+    let RoomMessage { author, room, address, is_addressed, triage } = message;
+    let not_before = received.received_at + SignedDuration::from_millis(debounce.quiet_ms);
+    let sender = (author, Some(address));
+    let admission = insert_message(conn, received, sender, (room, triage, is_addressed), not_before)?;
+    if let (AdmissionOutcome::New { .. }, TriageDecision::Answer) = (admission, triage) {
+        debounce_messages(conn, sender, received, debounce)?;
+    }
+    Ok(admission)
+}
+
 fn insert_inbound_message(
     conn: &mut Conn,
     received: &ReceivedMessage,
@@ -82,7 +113,11 @@ fn insert_inbound_message(
     let sender = match received.channel.profile().senders {
         // A message by phone or terminal may come from a newcomer. A console message is written in the name of an
         // existing user; if that user has been forgotten since, no user is created.
-        SenderKind::Console => addresses::find_address(conn, &received.from)?,
+        SenderKind::Console => match addresses::find_address(conn, &received.from)? {
+            // A room writes nothing itself.
+            Some((_, user)) if rooms::load_room(conn, user)?.is_some() => None,
+            sender => sender,
+        },
         SenderKind::Anyone | SenderKind::Terminal => Some(users::ensure_sender(
             conn,
             &received.from,
@@ -93,6 +128,16 @@ fn insert_inbound_message(
     let Some((address, user)) = sender else { return Ok(AdmissionOutcome::NoUser) };
     // The console shows the replies to its messages, and sends those to other messages to the user's address.
     let address = (received.to != Address::console()).then_some(address);
+    insert_message(conn, received, (user, address), (user, triage, true), not_before)
+}
+
+fn insert_message(
+    conn: &mut Conn,
+    received: &ReceivedMessage,
+    (user, address): (UserId, Option<AddressId>),
+    (owner, triage, is_addressed): (UserId, TriageDecision, bool),
+    not_before: Timestamp,
+) -> QueryResult<AdmissionOutcome> {
     if is_repeat(conn, user, received)? {
         return Ok(AdmissionOutcome::Duplicate);
     }
@@ -117,10 +162,12 @@ fn insert_inbound_message(
             inbound_events::state.eq(InboundState::Pending),
             inbound_events::not_before.eq(ms(not_before)),
             inbound_events::wants_answer.eq(triage == TriageDecision::Answer),
+            inbound_events::addressed.eq(is_addressed),
+            inbound_events::room_id.eq(Some(owner).filter(|owner| *owner != user)),
             inbound_events::updated_at.eq(received_at),
         ))
         .on_conflict_do_nothing()
-        .returning((inbound_events::id, conversations::select_open_conversation(user).single_value()))
+        .returning((inbound_events::id, conversations::select_open_conversation(owner).single_value()))
         .get_result(conn)
         .optional()?;
     let Some((event, conversation)) = inserted else { return Ok(AdmissionOutcome::Duplicate) };
@@ -194,7 +241,7 @@ pub fn load_due_messages(
     now: Timestamp,
 ) -> QueryResult<Vec<InboundEvent>> {
     let next: Option<InboundMessageRow> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user).and(PENDING))
+        .filter(inbound_events::user_id.eq(user).and(PENDING).and(ROOM_IS_FREE))
         .filter(inbound_events::not_before.le(ms(now)))
         .order((inbound_events::provider_at, inbound_events::id))
         .select(InboundMessageRow::as_select())
@@ -235,7 +282,7 @@ pub struct NextWork {
 /// Loads the next work of a user, in a single statement.
 pub fn load_next_work(conn: &mut Conn, user: UserId) -> QueryResult<NextWork> {
     let due_at = inbound_events::table
-        .filter(inbound_events::user_id.eq(user).and(PENDING))
+        .filter(inbound_events::user_id.eq(user).and(PENDING).and(ROOM_IS_FREE))
         .select(min(inbound_events::not_before))
         .single_value();
     let is_active = turns::user_id.eq(user_rows::id).and(turns::finished_at.is_null());
@@ -301,7 +348,7 @@ pub fn count_message_failure(
     now: Timestamp,
 ) -> QueryResult<Option<FailedMessage>> {
     let next: Option<(EventId, Address)> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user).and(PENDING))
+        .filter(inbound_events::user_id.eq(user).and(PENDING).and(ROOM_IS_FREE))
         .filter(inbound_events::not_before.le(ms(now)))
         .order((inbound_events::provider_at, inbound_events::id))
         .select((inbound_events::id, inbound_events::to_addr))
@@ -317,53 +364,6 @@ pub fn count_message_failure(
         .cached()
         .get_result(conn)?;
     Ok(Some(FailedMessage { event, to, failures }))
-}
-
-/// Loads the user's messages to the address of `event` that count towards the rate limits, with the time they were
-/// sent, newest first; at most `limit` for each of the two limits. Waiting messages are excluded, because they may be
-/// processed after `event`. Input from a button comes from the operator and does not count.
-pub fn load_messages_counted_toward_limit(
-    conn: &mut Conn,
-    user: UserId,
-    event: &InboundEvent,
-    limit: u32,
-) -> QueryResult<Vec<(Timestamp, String)>> {
-    inbound_events::table
-        .filter(inbound_events::user_id.eq(user).and(inbound_events::state.ne(InboundState::Pending)))
-        .filter(inbound_events::to_addr.eq(event.to.as_str()))
-        .filter(inbound_events::external_id.not_like(format!("{BUTTON_PREFIX}%")))
-        .filter(inbound_events::over_limit.eq(false).and(inbound_events::wants_answer.eq(true)))
-        .order(inbound_events::id.desc())
-        .limit(2 * i64::from(limit))
-        .select((inbound_events::provider_at, inbound_events::body))
-        .load(conn)
-}
-
-/// Marks a message as exceeding the rate limit.
-pub fn mark_over_limit(conn: &mut Conn, event: EventId) -> QueryResult<()> {
-    diesel::update(inbound_events::table.find(event))
-        .set(inbound_events::over_limit.eq(true))
-        .cached()
-        .run(conn)
-}
-
-/// Returns whether the user was notified since `since` of exceeding the rate limit, from the address to which `event`
-/// was sent.
-pub fn was_notified_of_limit(
-    conn: &mut Conn,
-    user: UserId,
-    event: &InboundEvent,
-    since: Timestamp,
-) -> QueryResult<bool> {
-    let notified: Option<i64> = inbound_events::table
-        .filter(inbound_events::user_id.eq(user).and(inbound_events::provider_at.gt(ms(since))))
-        .filter(inbound_events::to_addr.eq(event.to.as_str()))
-        .filter(inbound_events::over_limit.eq(true).and(inbound_events::outcome.eq(InboundOutcome::Replied)))
-        .order(inbound_events::id.desc())
-        .select(inbound_events::id)
-        .first(conn)
-        .optional()?;
-    Ok(notified.is_some())
 }
 
 stored_enum! {
@@ -435,7 +435,7 @@ pub fn finish_message(
 ) -> QueryResult<()> {
     let columns = MessageOutcomeColumns::from_outcome(outcome, now);
     let open_conversation = conversation_rows::table
-        .filter(conversation_rows::user_id.eq(inbound_events::user_id))
+        .filter(conversation_rows::user_id.eq(owner_of_message()))
         .filter(conversation_rows::ended_at.is_null())
         .select(conversation_rows::id)
         .single_value();
@@ -472,17 +472,18 @@ pub fn load_turn_messages(conn: &mut Conn, turn: TurnId) -> QueryResult<Vec<Inbo
     InboundMessageRow::into_events(rows)
 }
 
-/// Loads the text of a user's last messages up to and including `last`, newest first; without `last`, up to the newest
-/// message.
+/// Loads the text of a user's last messages up to and including `last` in its room or in the private chat, newest first;
+/// without `last`, up to the newest message of the private chat.
 pub fn load_bodies_up_to(
     conn: &mut Conn,
     user: UserId,
-    last: Option<EventId>,
+    last: Option<(EventId, Option<UserId>)>,
     limit: i64,
 ) -> QueryResult<Vec<String>> {
-    let last = last.map_or(i64::MAX, |event| event.0);
+    let (last, room) = last.map_or((i64::MAX, None), |(event, room)| (event.0, room));
     inbound_events::table
         .filter(inbound_events::user_id.eq(user).and(inbound_events::id.le(last)))
+        .filter(inbound_events::room_id.is(room))
         .filter(inbound_events::external_id.not_like(format!("{OPERATOR_PREFIX}%")))
         .order(inbound_events::id.desc())
         .limit(limit)
@@ -514,6 +515,7 @@ mod tests {
             authority: FieldAuthority::Certain,
             carrier_word: None,
             pressed: None,
+            room: None,
             provider_at: at,
             received_at: at,
         }

@@ -7,6 +7,7 @@ pub mod claimed_messages;
 pub mod delivery_reports;
 mod inbound_message_row;
 pub mod inbound_messages;
+pub mod limited_messages;
 pub mod lookups;
 pub mod message_verification;
 pub mod notifications;

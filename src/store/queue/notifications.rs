@@ -407,6 +407,8 @@ mod tests {
             segments: 1,
             media: None,
             reacts_to: None,
+            quotes: None,
+            room: None,
         }
     }
 

@@ -83,6 +83,10 @@ pub struct NewOutboundMessage {
     pub media: Option<String>,
     /// Channel's id of the received message that the message is a reaction to. The body is the emoji.
     pub reacts_to: Option<String>,
+    /// Channel's id of the received message that the message quotes.
+    pub quotes: Option<String>,
+    /// Room to which the message is sent; `None` for a private chat.
+    pub room: Option<UserId>,
     pub segments: u32,
 }
 
@@ -133,6 +137,8 @@ pub fn queue_message_at(
             outbox::body.eq(&message.body),
             outbox::media_url.eq(&message.media),
             outbox::reacts_to.eq(&message.reacts_to),
+            outbox::quotes.eq(&message.quotes),
+            outbox::room_id.eq(message.room),
             outbox::segments.eq(i64::from(message.segments)),
             outbox::not_before.eq(ms(if send_at > now { send_at } else { Timestamp::UNIX_EPOCH })),
             outbox::deadline_at.eq(ms(send_at + MAX_SEND_AGE)),
@@ -189,6 +195,8 @@ pub struct DueMessage {
     pub media: Option<String>,
     /// Channel's id of the received message that the message is a reaction to.
     pub reacts_to: Option<String>,
+    /// Channel's id of the received message that the message quotes.
+    pub quotes: Option<String>,
     /// Random token by which status callbacks identify this row.
     pub token: CallbackToken,
 }
@@ -196,8 +204,8 @@ pub struct DueMessage {
 impl DueMessage {
     /// Returns the first attempt of a message that was claimed when it was queued.
     fn first_attempt(id: OutboxId, message: &NewOutboundMessage, token: CallbackToken) -> Self {
-        let NewOutboundMessage { kind, to, from, body, media, reacts_to, .. } = message.clone();
-        Self { id, kind, attempt: 1, to, from, body, media, reacts_to, token }
+        let NewOutboundMessage { kind, to, from, body, media, reacts_to, quotes, .. } = message.clone();
+        Self { id, kind, attempt: 1, to, from, body, media, reacts_to, quotes, token }
     }
 }
 
@@ -309,6 +317,7 @@ pub(in crate::store) struct DueMessageRow {
     body: String,
     media_url: Option<String>,
     reacts_to: Option<String>,
+    quotes: Option<String>,
     callback_word: Option<String>,
 }
 
@@ -323,6 +332,7 @@ impl DueMessageRow {
             body: self.body,
             media: self.media_url,
             reacts_to: self.reacts_to,
+            quotes: self.quotes,
             // A row that was last attempted by an older version may have no token; no callback can identify it.
             token: CallbackToken::from_stored(self.callback_word.unwrap_or_default()),
         })
@@ -521,6 +531,8 @@ mod tests {
             body: "Hello.".into(),
             media: None,
             reacts_to: None,
+            quotes: None,
+            room: None,
             segments: 1,
         };
         queue_message(conn, &message, NOW).unwrap()

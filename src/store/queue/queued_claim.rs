@@ -131,6 +131,8 @@ mod tests {
             body: "Hello.".to_owned(),
             media: None,
             reacts_to: None,
+            quotes: None,
+            room: None,
             segments: 1,
         }
     }

@@ -28,6 +28,7 @@ struct ResendRow {
     user_id: UserId,
     kind: OutboundKind,
     address_id: Option<AddressId>,
+    room_id: Option<UserId>,
     to_addr: Address,
     from_addr: Address,
     body: String,
@@ -99,6 +100,8 @@ pub fn resend_message(conn: &mut Conn, id: i64, actor: Actor, now: Timestamp) ->
         body: row.body,
         media: row.media_url,
         reacts_to: None,
+        quotes: None,
+        room: row.room_id,
         segments: convert_integer(row.segments)?,
     };
     outbox::queue_message(conn, &message, now)?;

@@ -43,6 +43,15 @@ pub(in crate::store) fn suppress_messages_to_address(
     queued.into_iter().try_for_each(|id| suppress_message(conn, id, now))
 }
 
+/// Suppresses the queued messages to a room.
+pub fn suppress_messages_to_room(conn: &mut Conn, room: UserId, now: Timestamp) -> QueryResult<()> {
+    let queued: Vec<OutboxId> = outbox::table
+        .filter(outbox::room_id.eq(room).and(outbox::state.eq(OutboxState::Queued)))
+        .select(outbox::id)
+        .load(conn)?;
+    queued.into_iter().try_for_each(|id| suppress_message(conn, id, now))
+}
+
 /// Suppresses queued messages whose key has this prefix before a colon.
 pub fn suppress_messages_by_key(conn: &mut Conn, key_prefix: &str, now: Timestamp) -> QueryResult<()> {
     let (from, to) = (format!("{key_prefix}:"), format!("{key_prefix};"));

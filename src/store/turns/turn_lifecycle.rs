@@ -24,9 +24,10 @@ use crate::store::conversation::record::turn_range::TurnRange;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::memory::responses;
 use crate::store::people::addresses::OptTarget;
+use crate::store::people::rooms;
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
 use crate::store::queue::outbox::{self, NewOutboundMessage};
-use crate::store::schema::{inbound_events, tool_calls, turns};
+use crate::store::schema::{conversations as conversation_rows, inbound_events, tool_calls, turns};
 use crate::store::stream::recording::{self, record_event};
 
 stored_enum! {
@@ -204,6 +205,9 @@ pub struct ActiveTurn {
     pub kind: TurnKind,
     #[diesel(column_name = conversation_id)]
     pub conversation: ConversationId,
+    /// Room in which it answers; `None` in a private chat.
+    #[diesel(select_expression = rooms::room_of_turn())]
+    pub room: Option<UserId>,
 }
 
 pub fn load_active_turn(conn: &mut Conn, user: UserId) -> QueryResult<Option<ActiveTurn>> {
@@ -323,7 +327,7 @@ pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResul
         MessageOutcome::FailedNotified => StreamTurnState::Failed,
         MessageOutcome::Skipped(_) => StreamTurnState::Canceled,
     };
-    let finished: Option<(UserId, TurnKind)> =
+    let finished: Option<(UserId, TurnKind, Option<UserId>)> =
         diesel::update(turns::table.find(end.turn).filter(turns::finished_at.is_null()))
             .set((
                 turns::state.eq(state),
@@ -331,18 +335,18 @@ pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResul
                 turns::finished_at.eq(ms(now)),
                 turns::updated_at.eq(ms(now)),
             ))
-            .returning((turns::user_id, turns::kind))
+            .returning((turns::user_id, turns::kind, rooms::room_of_turn()))
             .cached()
             .get_result(conn)
             .optional()?;
-    let Some((user, kind)) = finished else { return Ok(()) };
+    let Some((user, kind, room)) = finished else { return Ok(()) };
     record_event(conn, end.turn, now, StreamEventKind::Turn(state))?;
     for message in &end.messages {
         outbox::queue_message(conn, message, now)?;
     }
     calls::cancel_unstarted_calls(conn, end.turn, now)?;
     if let (MessageOutcome::Replied, Some(answer)) = (end.outcome, &end.answer) {
-        responses::store_turn_answer(conn, (end.turn, user, kind), answer, now)?;
+        responses::store_turn_answer(conn, (end.turn, user, kind), room, answer, now)?;
     }
     inbound_messages::finish_turn_messages(conn, end.turn, end.outcome, now)
 }
@@ -362,6 +366,18 @@ pub fn request_cancel_from(conn: &mut Conn, target: OptTarget, now: Timestamp) -
         .filter(inbound_events::address_id.ne(target.address));
     let running = turns::user_id.eq(target.user).and(turns::finished_at.is_null());
     diesel::update(turns::table.filter(running.and(dsl::not(dsl::exists(other_address)))))
+        .set((turns::cancel_requested_at.eq(ms(now)), turns::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Like [`request_cancel`], for the turn that is running in a room.
+pub fn request_cancel_in_room(conn: &mut Conn, room: UserId, now: Timestamp) -> QueryResult<()> {
+    let in_room =
+        conversation_rows::table.filter(conversation_rows::user_id.eq(room)).select(conversation_rows::id);
+    let running =
+        turns::table.filter(turns::finished_at.is_null().and(turns::conversation_id.eq_any(in_room)));
+    diesel::update(running)
         .set((turns::cancel_requested_at.eq(ms(now)), turns::updated_at.eq(ms(now))))
         .execute(conn)
         .map(drop)

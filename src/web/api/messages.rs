@@ -296,13 +296,14 @@ async fn store_message(
         authority: FieldAuthority::Certain,
         carrier_word: None,
         pressed: None,
+        room: None,
         provider_at: now,
         received_at: now,
     };
     let admission = console.engine.admission.admit_message_as(received, draft.triage, caller.actor()).await;
     match admission.map_err(|error| database_unavailable(error.into()))? {
         AdmissionOutcome::New { event, .. } => Ok(event),
-        AdmissionOutcome::NoUser => Err(users::user_not_found()),
+        AdmissionOutcome::NoUser | AdmissionOutcome::NotKept => Err(users::user_not_found()),
         // A concurrent request with the same key was stored first.
         AdmissionOutcome::Duplicate => match console.db.read(find).await.map_err(database_unavailable)? {
             Some(stored) => request.match_stored(&stored),

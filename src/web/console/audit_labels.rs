@@ -6,7 +6,7 @@ use crate::conversation::people::facts::{FORGOT, NOTED};
 use crate::conversation::title_requests::{FOLLOWING, NOT_FOLLOWING};
 
 /// Kinds of audit rows with their labels, in the order of the filter.
-pub(super) const KINDS: [(&str, &str); 60] = [
+pub(super) const KINDS: [(&str, &str); 61] = [
     ("write", "Started a change"),
     ("write_done", "Made a change"),
     ("write_settled", "Confirmed a change"),
@@ -37,6 +37,7 @@ pub(super) const KINDS: [(&str, &str); 60] = [
     ("deny_deletion", "Denied a deletion"),
     ("approve_question", "Answered a question with yes"),
     ("reject_question", "Answered a question with no"),
+    ("change_room", "Changed a group"),
     ("cancel_turn", "Canceled a turn"),
     ("resume_turn", "Resumed a turn"),
     ("reopen", "Reopened a conversation"),

@@ -39,14 +39,15 @@ pub(super) fn turn_path(conversation: ConversationId, turn: TurnId) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UserLink {
     pub(super) name: String,
-    /// Path of their page; `None` for a user who was erased.
+    /// Path of their page, or of the list of groups; `None` for a user who was erased.
     pub(super) path: Option<String>,
     pub(super) is_test: bool,
+    pub(super) is_room: bool,
 }
 
 impl From<&UserRef> for UserLink {
     fn from(user: &UserRef) -> Self {
-        let path = format!("/users/{}", user.id);
+        let path = if user.is_room { "/users".to_owned() } else { format!("/users/{}", user.id) };
         let (name, path) = match &user.identity {
             UserIdentity::Known { name: Some(name), .. } => (name.clone(), Some(path)),
             UserIdentity::Known { name: None, address } => {
@@ -54,7 +55,7 @@ impl From<&UserRef> for UserLink {
             }
             UserIdentity::Erased => ("Erased user".to_owned(), None),
         };
-        Self { name, path, is_test: user.is_test }
+        Self { name, path, is_test: user.is_test, is_room: user.is_room }
     }
 }
 

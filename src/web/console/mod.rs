@@ -24,6 +24,7 @@ pub(super) mod more;
 mod operator_name;
 pub(super) mod requests;
 mod responses;
+pub(super) mod rooms;
 mod setting_field;
 pub(super) mod settings;
 mod settings_form;

@@ -7,12 +7,14 @@ use serde::Deserialize;
 use super::flash::{self, FlashMessage};
 use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
 use super::responses::{PageParams, PageResult, redirect_with_flash};
+use super::rooms::{MAX_ROOMS, RoomLine};
 use crate::conversation::people::naming::{self, UserName};
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::{User, UserRights, UserRole, UserStatus};
 use crate::engine::operator::addresses::AdminCodeOutcome;
 use crate::store::console::NEWEST;
 use crate::store::console::user_details::{self, UserSummary};
+use crate::store::people::rooms;
 use crate::store::people::user_admin::UserLimit;
 use crate::store::people::users;
 use crate::web::auth::{Operator, SignedForm};
@@ -32,6 +34,7 @@ pub(in crate::web) struct UsersQuery {
 struct UsersPage {
     layout: PageLayout,
     users: Vec<UserLine>,
+    rooms: Vec<RoomLine>,
     older: Option<String>,
     /// True if nobody can approve newcomers.
     lacks_admin: bool,
@@ -164,12 +167,12 @@ async fn render_users(
 ) -> PageResult {
     let before = query.before.unwrap_or(NEWEST);
     let (quotas, now) = (console.engine.decisions.default_quotas(), console.clock.now());
-    let (summaries, has_admin) = console
+    let (summaries, has_admin, rooms) = console
         .db
         .read(move |conn| {
             let limits = (quotas.movies, quotas.seasons);
             let page = user_details::load_user_summaries(conn, limits, before, PAGE_ROWS, now)?;
-            Ok((page, users::has_admin(conn)?))
+            Ok((page, users::has_admin(conn)?, rooms::load_rooms(conn, MAX_ROOMS)?))
         })
         .await?;
     let row =
@@ -180,6 +183,7 @@ async fn render_users(
         created,
         can_invite: console.engine.decisions.can_invite(),
         users: summaries.rows.iter().map(row).collect(),
+        rooms: rooms.iter().map(RoomLine::from_room).collect(),
         older: summaries.older.map(|before| format!("/users?before={before}")),
     }))
 }

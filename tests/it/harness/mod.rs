@@ -229,6 +229,7 @@ impl TestApp {
             authority: FieldAuthority::Certain,
             carrier_word: None,
             pressed: None,
+            room: None,
             provider_at: now,
             received_at: now,
         };

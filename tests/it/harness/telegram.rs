@@ -137,6 +137,8 @@ impl World {
                 body: body.clone(),
                 media: None,
                 reacts_to: None,
+                quotes: None,
+                room: None,
                 segments: 1,
             };
             outbox::queue_message(conn, &notice, now)

@@ -13,8 +13,9 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::arr::radarr::Radarr;
 use dialarr::clock::Clock;
+use dialarr::conversation::deletion::deletion_messages::CodePolicy;
 use dialarr::conversation::grammar::triage::TriageLevel;
-use dialarr::conversation::model_request::ModelMessage;
+use dialarr::conversation::model_request::{ModelMessage, ModelRequest};
 use dialarr::conversation::routing::senders::Senders;
 use dialarr::conversation::transcript::{Address, MediaKind, PhoneNumber, UserRights, UserRole};
 use dialarr::engine::approvals::user_access::BlockOutcome;
@@ -410,6 +411,22 @@ impl World {
             .unwrap_or_default()
     }
 
+    /// Returns the last request to the model.
+    pub(crate) fn last_request(&self) -> ModelRequest {
+        self.script.requests().pop().unwrap()
+    }
+
+    /// Makes every deletion need a code.
+    pub(crate) async fn require_codes(&self) {
+        let app = self.app.as_ref().unwrap();
+        let change = |current: &AppBlueprint| {
+            let mut changed = current.clone();
+            changed.settings.code_policy = CodePolicy::Always;
+            Ok::<_, ApplyError>(changed)
+        };
+        app.change_blueprint(change).await.unwrap();
+    }
+
     /// Returns the text of the last request to the model, including the history.
     pub(crate) fn last_request_text(&self) -> String {
         self.script.requests().last().map(super::model::request_text).unwrap_or_default()
@@ -562,6 +579,8 @@ impl World {
                 body,
                 media: None,
                 reacts_to: None,
+                quotes: None,
+                room: None,
                 segments: 1,
             };
             outbox::queue_message(conn, &text, now)

@@ -108,7 +108,12 @@ impl LoadedHistory {
     ) -> QueryResult<Self> {
         Ok(Self {
             turns: history::load_past_turns(conn, cache, turn.conversation)?,
-            done_today: history::load_earlier_changes(conn, user, turn.conversation, since)?,
+            done_today: history::load_earlier_changes(
+                conn,
+                turn.room.unwrap_or(user),
+                turn.conversation,
+                since,
+            )?,
         })
     }
 }

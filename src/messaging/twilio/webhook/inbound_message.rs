@@ -107,6 +107,7 @@ pub fn parse_inbound_message(
         via: if is_fallback { MessageSource::Fallback } else { MessageSource::Webhook },
         carrier_word: parse_opt_out_type(&fields),
         pressed: None,
+        room: None,
         authority: if is_ambiguous(&fields) { FieldAuthority::Ambiguous } else { FieldAuthority::Certain },
         provider_at: now,
         received_at: now,

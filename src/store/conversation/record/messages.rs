@@ -13,6 +13,7 @@ use crate::conversation::transcript::{Address, EventId, OutboxId, TurnId, UserId
 use crate::store::codec::parse_media;
 use crate::store::column_types::{StoredCount, StoredJson};
 use crate::store::conversation::record::turn_range::{MessageTimeRange, TurnRange, select_turn_ids};
+use crate::store::people::rooms;
 use crate::store::queue::inbound_messages::{InboundOutcome, InboundState, PENDING};
 use crate::store::queue::outbox::OutboundKind;
 use crate::store::schema::{inbound_events, outbox};
@@ -44,6 +45,10 @@ pub struct InboundRecord {
     outcome: Option<InboundOutcome>,
     #[diesel(column_name = outcome_reason)]
     reason: Option<String>,
+    /// Name of the author, for a message in a room.
+    #[serde(skip)]
+    #[diesel(select_expression = rooms::author_in_room())]
+    pub author: Option<String>,
 }
 
 impl InboundRecord {
@@ -173,10 +178,11 @@ impl UnassignedMessages {
         Ok(page)
     }
 
-    /// Loads the messages of a user that no turn has processed yet, in the order they were sent.
-    pub(super) fn load_waiting(&mut self, conn: &mut Conn, user: UserId) -> QueryResult<()> {
+    /// Loads the messages to a user's conversation, or to that of a room, that no turn has processed yet, in the order they
+    /// were sent.
+    pub(super) fn load_waiting(&mut self, conn: &mut Conn, owner: UserId) -> QueryResult<()> {
         self.waiting = inbound_events::table
-            .filter(inbound_events::user_id.eq(user).and(PENDING))
+            .filter(rooms::owner_of_message().eq(owner).and(PENDING))
             .order((inbound_events::provider_at.desc(), inbound_events::id.desc()))
             .limit(UNASSIGNED_QUERY_LIMIT)
             .select(InboundRecord::as_select())

@@ -168,6 +168,8 @@ mod tests {
                 body: format!("after turn {turn}"),
                 media: None,
                 reacts_to: None,
+                quotes: None,
+                room: None,
                 segments: 1,
             };
             outbox::queue_message(conn, &notice, time_at(10 * turn + 5)).unwrap();

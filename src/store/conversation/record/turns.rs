@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::messages::{self, InboundRecord, OutboundRecord};
 use super::steps::{self, AttemptRecord, BlockRecord, LoadedBlocks, StepRecord, ToolCallRecord};
 use crate::conversation::stream_events::{BlockKind, StreamBlock, StreamTurnState};
-use crate::conversation::transcript::{ConversationId, ToolArguments, TurnId};
+use crate::conversation::transcript::{ConversationId, ToolArguments, TurnId, UserId};
 use crate::store::column_types::StoredJson;
 use crate::store::conversation::record::turn_range::{TurnRange, select_turn_ids};
 use crate::store::schema::{tool_calls, turns};
@@ -34,6 +34,9 @@ pub struct TurnRecord {
 pub struct TurnRow {
     #[serde(skip)]
     pub id: TurnId,
+    #[serde(skip)]
+    #[diesel(column_name = user_id)]
+    pub user: UserId,
     kind: TurnKind,
     pub state: StreamTurnState,
     #[diesel(column_name = prompt)]

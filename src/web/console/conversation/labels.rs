@@ -61,7 +61,10 @@ pub(super) fn call_badge(phase: CallPhase) -> StateBadge {
 /// Author of an inbound message, or its source.
 pub(super) fn author_label(message: &InboundRecord, key_names: &HashMap<i64, String>) -> String {
     match message.origin() {
-        MessageOrigin::Sender => channel_label(message.channel, message.via),
+        MessageOrigin::Sender => match &message.author {
+            Some(author) => format!("{author}, {}", channel_label(message.channel, message.via)),
+            None => channel_label(message.channel, message.via),
+        },
         MessageOrigin::TestUser => "written in the console".to_owned(),
         MessageOrigin::Button => "you in the console".to_owned(),
         MessageOrigin::Operator => "you, in their name".to_owned(),
@@ -94,6 +97,8 @@ pub(super) fn skip_reason_label(reason: &str) -> &'static str {
         "empty" => "not answered: empty",
         "rate_limited" => "not answered: too many texts at once",
         "reacted" => "answered with a reaction",
+        "room_off" => "not answered: the group is off or blocked",
+        "no_private_chat" => "not answered: no private chat",
         _ => "not answered",
     }
 }

@@ -111,34 +111,37 @@ fn render_conversation(
     let user = UserLink::from(user);
     let form_context = FormContext { token: operator.form_token().to_owned() };
     let is_open = conversation.ended_at.is_none();
-    let content =
-        ConversationTemplate {
-            layout: PageLayout::new(
-                operator,
-                ConsoleSection::Conversations,
-                format!("{}: {}", user.name, conversation.name),
-            ),
-            id: conversation.id.0,
-            flash,
+    let content = ConversationTemplate {
+        layout: PageLayout::new(
+            operator,
+            ConsoleSection::Conversations,
+            format!("{}: {}", user.name, conversation.name),
+        ),
+        id: conversation.id.0,
+        flash,
+        is_test: user.is_test,
+        is_live: before.is_none(),
+        seq: view.seq.0,
+        header: fragments::render_header(console, &view.header, &form_context)?,
+        entries: turns::render_entries(console, &view.entries, &form_context)?,
+        footer: match before {
+            None => fragments::render_footer(console, &view.entries, &view.footer)?,
+            Some(_) => String::new(),
+        },
+        prompt: match before {
+            None => fragments::render_prompt(console, &view.header, &view.footer, &form_context)?,
+            Some(_) => String::new(),
+        },
+        older: view.older,
+        writer: (before.is_none() && user.path.is_some() && (is_open || !user.is_test)).then_some(TextBox {
             is_test: user.is_test,
-            is_live: before.is_none(),
-            seq: view.seq.0,
-            header: fragments::render_header(console, &view.header, &form_context)?,
-            entries: turns::render_entries(console, &view.entries, &form_context)?,
-            footer: match before {
-                None => fragments::render_footer(console, &view.entries, &view.footer)?,
-                Some(_) => String::new(),
-            },
-            prompt: match before {
-                None => fragments::render_prompt(console, &view.header, &view.footer, &form_context)?,
-                Some(_) => String::new(),
-            },
-            older: view.older,
-            writer: (before.is_none() && user.path.is_some() && (is_open || !user.is_test))
-                .then_some(TextBox { is_test: user.is_test, is_open, name: user.name }),
-            draft,
-            max_chars: MAX_MESSAGE_CHARS,
-            key: format!("{:032x}", rand::random::<u128>()),
-        };
+            // A group writes nothing itself.
+            is_open: is_open && !user.is_room,
+            name: user.name,
+        }),
+        draft,
+        max_chars: MAX_MESSAGE_CHARS,
+        key: format!("{:032x}", rand::random::<u128>()),
+    };
     Ok(render_page(&content))
 }
