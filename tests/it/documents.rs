@@ -24,7 +24,7 @@ use crate::harness::cli::Cli;
 const LONE_DOCUMENTS: [&str; 5] =
     ["CHANGELOG.md", "CONTRIBUTING.md", "README.md", "fuzz/README.md", "packaging/README.md"];
 /// Variables of other programs, and of the tests.
-const OTHERS: [&str; 10] = [
+const OTHERS: [&str; 11] = [
     "DIALARR_COMMIT",
     "DIALARR_NODE_MODULES",
     "DIALARR_UNDER_TEST",
@@ -33,6 +33,7 @@ const OTHERS: [&str; 10] = [
     "MALLOC_ARENA_MAX",
     "OLLAMA_CONTEXT_LENGTH",
     "SIM_FROM",
+    "SIM_ROOMS",
     "SIM_SEED",
     "SIM_SEEDS",
 ];

@@ -1,11 +1,13 @@
 //! People who write to the bot: they answer prompts in words and by buttons, edit and forward texts, and block the bot.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dialarr::messaging::telegram::fake::FakeSentMessage;
 
 use crate::bot_plan::{BotAct, ForgedData};
-use crate::house_bot::{BotText, account, button_data, person};
+use crate::checker::may_be_ignored;
+use crate::house_bot::{ROOM, account, button_data, person};
 use crate::people::{self, ReadMessage};
 use crate::plan::{Answers, DeliveryMode, FAY, PEOPLE};
 use crate::records::{Records, word};
@@ -20,6 +22,9 @@ pub(crate) fn open_chats(world: &World) {
     for user in PEOPLE.into_iter().chain([FAY]) {
         world.carriers.bot.write(user, "/start", false);
     }
+    if world.has_room() {
+        world.carriers.bot.open_room(&PEOPLE);
+    }
 }
 
 /// Sends a text to the bot. A text that goes astray is sent once its phone has a connection again; one that arrives by a
@@ -33,10 +38,15 @@ pub(crate) fn text(world: &World, from: &str, body: &str, way: DeliveryMode) {
         let offline = match way {
             DeliveryMode::Straight | DeliveryMode::Twice(_) | DeliveryMode::Fallback(_) => Duration::ZERO,
             DeliveryMode::Late(ms) => Duration::from_millis(ms),
+            // At the end of a schedule, nobody is offline for long.
+            DeliveryMode::Lost if world.calm.load(Ordering::SeqCst) => rng.ms(20_000, 60_000),
             DeliveryMode::Lost => rng.ms(20_000, 2_400_000),
         };
         pass(offline).await;
-        world.carriers.bot.write(&from, &body, false);
+        match choose_chat(&world, &from) {
+            Chat::Private => world.carriers.bot.write(&from, &body, false),
+            Chat::Room { is_mention } => world.carriers.bot.write_in_room(&from, &body, is_mention),
+        }
         match way {
             DeliveryMode::Twice(ms) => {
                 pass(Duration::from_millis(ms)).await;
@@ -51,9 +61,26 @@ pub(crate) fn text(world: &World, from: &str, body: &str, way: DeliveryMode) {
     });
 }
 
+/// Chat in which a person writes.
+enum Chat {
+    Private,
+    Room { is_mention: bool },
+}
+
+fn choose_chat(world: &World, from: &str) -> Chat {
+    if !world.has_room() || !PEOPLE.contains(&from) {
+        return Chat::Private;
+    }
+    let mut rng = Rng::of(world.plan.seed, &format!("chat of {from} at {}", world.true_clock.now()));
+    match rng.percent(45) {
+        true => Chat::Room { is_mention: rng.percent(85) },
+        false => Chat::Private,
+    }
+}
+
 fn edit_last_text(world: &World, from: &str, body: &str) {
     let from = account(from);
-    let last = world.carriers.bot.texts.lock().unwrap().iter().rfind(|text| text.person == from).cloned();
+    let last = world.carriers.bot.texts.lock().unwrap().iter().rfind(|text| text.chat == from).cloned();
     let Some(last) = last else { return };
     world.journal.note(format!("{from} changes {:?} to {body:?}", last.body));
     world.carriers.bot.fake.edit_text(from, last.message_id, body);
@@ -68,12 +95,14 @@ pub(crate) fn react(world: &World) {
             pass(GLANCE).await;
             for sent in world.carriers.bot.fake.sent_messages().split_off(read) {
                 read += 1;
-                let (id, to) = (format!("{}.{}", sent.chat_id, sent.message_id), person(sent.chat_id));
-                world.journal.note(format!("the bot sends {:?} to {to}: {id}", sent.text));
+                let id = format!("{}.{}", sent.chat_id, sent.message_id);
+                world.journal.note(format!("the bot sends {:?}: {id}", sent.text));
+                let Some(reader) = world.carriers.bot.addressee(&sent) else { continue };
+                let to = person(reader);
                 let mut rng = Rng::of(world.plan.seed, &format!("message {id}"));
                 let presses = world.plan.answers == Answers::AsTheyLike && rng.percent(60);
                 if presses && button_data(&sent, "Yes").is_some() {
-                    answer_by_button(&world, &mut rng, &sent);
+                    answer_by_button(&world, &mut rng, reader, &sent);
                     continue;
                 }
                 people::read(&world, &world.plan, &mut rng, &ReadMessage { id, to, body: sent.text });
@@ -91,9 +120,18 @@ enum Answer {
     Words(&'static str),
 }
 
-fn answer_by_button(world: &World, rng: &mut Rng, prompt: &FakeSentMessage) {
+fn answer_by_button(world: &World, rng: &mut Rng, reader: i64, prompt: &FakeSentMessage) {
     use Answer::{Press, PressAgain, Words};
     let soon = rng.within(1_500, 30_000);
+    if prompt.chat_id == ROOM && rng.percent(60) {
+        // Somebody else in the group presses the button too.
+        let other = account(rng.one_of(&PEOPLE));
+        let (world, prompt, after) = (world.clone(), prompt.clone(), rng.within(500, 40_000));
+        world.clone().later(async move {
+            pass(Duration::from_millis(after)).await;
+            give(&world, other, &prompt, PressAgain("Yes"));
+        });
+    }
     let answers = match rng.below(16) {
         0..5 => vec![(soon, Press("Yes"))],
         5 => vec![(soon, Press("Yes")), (soon + rng.within(0, 2_000), PressAgain("Yes"))],
@@ -112,28 +150,33 @@ fn answer_by_button(world: &World, rng: &mut Rng, prompt: &FakeSentMessage) {
         let (world, prompt) = (world.clone(), prompt.clone());
         world.clone().later(async move {
             pass(Duration::from_millis(after)).await;
-            give(&world, &prompt, answer);
+            give(&world, reader, &prompt, answer);
         });
     }
 }
 
-fn give(world: &World, prompt: &FakeSentMessage, answer: Answer) {
+fn give(world: &World, reader: i64, prompt: &FakeSentMessage, answer: Answer) {
     let (chat, bot) = (prompt.chat_id, &world.carriers.bot);
-    world.journal.note(format!("{chat} answers {} with {answer:?}", prompt.message_id));
+    world.journal.note(format!("{reader} answers {chat}.{} with {answer:?}", prompt.message_id));
     match answer {
         Answer::Press(label) => {
             // The buttons are gone if the prompt was answered.
-            let _ = bot.press(prompt, label);
+            let _ = bot.press(reader, prompt, label);
         }
         Answer::PressAgain(label) => {
             let data = button_data(prompt, label).unwrap();
-            bot.press_data(chat, (chat, prompt.message_id), &data);
+            bot.press_data(reader, (chat, prompt.message_id), &data);
         }
-        Answer::Words(body) => text(world, &person(chat), body, DeliveryMode::Straight),
+        Answer::Words(body) if chat == ROOM => bot.write_in_room(&person(reader), body, true),
+        Answer::Words(body) => text(world, &person(reader), body, DeliveryMode::Straight),
     }
 }
 
 impl World {
+    pub(crate) fn has_room(&self) -> bool {
+        self.plan.bot.as_ref().is_some_and(|bot| bot.has_room)
+    }
+
     pub(crate) fn disturb_bot(&self, act: BotAct) {
         self.journal.note(format!("at Telegram: {act:?}"));
         let (bot, fake) = (&self.carriers.bot, &self.carriers.bot.fake);
@@ -198,10 +241,13 @@ impl World {
 pub(crate) fn unfinished(world: &World, records: &Records) -> Vec<String> {
     let is_missing = |id: &String| !records.events.iter().any(|event| word(event, "external_id") == id);
     let bot = &world.carriers.bot;
-    let texts = bot.texts.lock().unwrap().iter().map(BotText::external_id).collect::<Vec<_>>();
+    let texts = bot.texts.lock().unwrap().clone();
+    let texts = texts.into_iter().filter(|text| !may_be_ignored(records, text.chat, text.person));
+    let texts = texts.map(|text| text.external_id());
     let presses = bot.presses.lock().unwrap().clone();
-    let presses = presses.into_iter().filter(|press| press.is_readable).map(|press| press.external_id);
-    let ids = texts.into_iter().chain(presses).filter(is_missing);
+    let presses = presses.into_iter().filter(|press| press.is_readable);
+    let presses = presses.filter(|press| !may_be_ignored(records, press.chat, press.person));
+    let ids = texts.chain(presses.map(|press| press.external_id)).filter(is_missing);
     // A block is no text and no press.
     let unread = Some(bot.fake.unread_updates()).filter(|unread| *unread > 0 && world.plan.bot.is_some());
     let unread = unread.map(|unread| format!("{unread} updates of the bot not read"));

@@ -16,7 +16,8 @@ use futures_util::FutureExt;
 use http::{Request, Uri};
 use sha2::{Digest, Sha256};
 
-use crate::records::{Records, number, word};
+use crate::numbered_port::{self, NumberedPort};
+use crate::records::Records;
 use crate::world::{SECRET, World};
 
 const API_URL: &str = "http://telegram.invalid";
@@ -26,10 +27,14 @@ const SOURCE: &str = "telegram:501";
 /// Id of the first press at the simulated Telegram.
 const FIRST_PRESS: usize = 4_300_000_000_000_001;
 
-/// Text of a person in the chat with the bot.
+/// Group of all people.
+pub(crate) const ROOM: i64 = -700;
+
+/// Text of a person in a chat with the bot.
 #[derive(Debug, Clone)]
 pub(crate) struct BotText {
     pub person: i64,
+    pub chat: i64,
     pub message_id: i64,
     pub body: String,
     pub is_forwarded: bool,
@@ -109,7 +114,7 @@ pub(crate) fn message_id(chat: i64, number: i64) -> String {
 
 impl BotText {
     pub(crate) fn external_id(&self) -> String {
-        message_id(self.person, self.message_id)
+        message_id(self.chat, self.message_id)
     }
 }
 
@@ -139,17 +144,60 @@ impl HouseBot {
             false => self.fake.text(person, body),
         };
         let (body, sent_at) = (body.to_owned(), self.now());
-        self.texts.lock().unwrap().push(BotText { person, message_id, body, is_forwarded, sent_at });
+        self.texts.lock().unwrap().push(BotText {
+            person,
+            chat: person,
+            message_id,
+            body,
+            is_forwarded,
+            sent_at,
+        });
     }
 
-    /// Presses a button that the person sees, and returns whether there is one.
-    pub(crate) fn press(&self, message: &FakeSentMessage, label: &str) -> bool {
+    /// Creates the group, to which its first member adds the bot.
+    pub(crate) fn open_room(&self, people: &[&str]) {
+        let members: Vec<i64> = people.iter().map(|person| account(person)).collect();
+        self.fake.set_privacy_mode(false);
+        self.fake.create_group(ROOM, &members);
+        self.fake.add_bot_to_group(ROOM, members[0]);
+    }
+
+    /// Writes in the group, with or without a mention of the bot.
+    pub(crate) fn write_in_room(&self, person: &str, body: &str, is_mention: bool) {
+        let person = account(person);
+        let written = if is_mention { format!("@home_bot {body}") } else { body.to_owned() };
+        let message_id = self.fake.group_text(ROOM, person, &written);
+        let text = BotText {
+            person,
+            chat: ROOM,
+            message_id,
+            body: body.to_owned(),
+            is_forwarded: false,
+            sent_at: self.now(),
+        };
+        self.texts.lock().unwrap().push(text);
+    }
+
+    /// Returns the person to whom a message is addressed: in the group, the author of the quoted text.
+    pub(crate) fn addressee(&self, message: &FakeSentMessage) -> Option<i64> {
+        if message.chat_id != ROOM {
+            return Some(message.chat_id);
+        }
+        let texts = self.texts.lock().unwrap();
+        texts
+            .iter()
+            .find(|text| text.chat == ROOM && Some(text.message_id) == message.reply_to)
+            .map(|text| text.person)
+    }
+
+    /// Presses a button that a person sees, and returns whether there is one.
+    pub(crate) fn press(&self, person: i64, message: &FakeSentMessage, label: &str) -> bool {
         let Some(data) = button_data(message, label) else { return false };
         let chat = message.chat_id;
         let mut presses = self.presses.lock().unwrap();
-        let is_there = self.fake.press(chat, chat, message.message_id, label);
+        let is_there = self.fake.press(person, chat, message.message_id, label);
         if is_there {
-            let press = self.new_press(presses.len(), chat, (chat, message.message_id), data);
+            let press = self.new_press(presses.len(), person, (chat, message.message_id), data);
             presses.push(press);
         }
         is_there
@@ -164,7 +212,7 @@ impl HouseBot {
     }
 
     fn new_press(&self, count: usize, person: i64, (chat, message_id): (i64, i64), data: String) -> BotPress {
-        let is_readable = chat == person && data.split('.').count() == 3;
+        let is_readable = (chat == person || chat == ROOM) && data.split('.').count() == 3;
         let external_id = format!("press.{}", FIRST_PRESS + count);
         BotPress { external_id, person, chat, message_id, data, sent_at: self.now(), is_readable }
     }
@@ -206,12 +254,10 @@ impl HouseBot {
     }
 
     /// Adds to each request to send a message its number and its row in the outbox, which Telegram ignores.
-    fn numbered(self: Arc<Self>, database: &Path, network: InProcess) -> InProcess {
-        let database = database.to_owned();
+    fn numbered(self: Arc<Self>, network: InProcess) -> InProcess {
         Arc::new(move |mut request: Request<Bytes>| {
             if is_sending(request.uri().path()) {
-                let body: serde_json::Value = serde_json::from_slice(request.body()).unwrap();
-                let row = row_being_sent(&database, &body);
+                let row = numbered_port::row_being_sent().unwrap_or(0);
                 let request_number = self.requests.fetch_add(1, Ordering::SeqCst);
                 let uri = format!("{}?row={row}&request={request_number}", request.uri());
                 *request.uri_mut() = uri.parse().unwrap();
@@ -219,17 +265,6 @@ impl HouseBot {
             network(request)
         })
     }
-}
-
-/// Returns the row in the outbox of a request to send a message, 0 if there is none. A notification and a reply may be on
-/// their way to one person at the same time, so the words decide between them.
-fn row_being_sent(database: &Path, request: &serde_json::Value) -> i64 {
-    let words = [word(request, "text"), word(request, "caption")];
-    let mut rows = Records::attempting(database, &format!("telegram:{}", request["chat_id"]));
-    if rows.len() > 1 {
-        rows.retain(|row| words.contains(&word(row, "body")));
-    }
-    rows.first().map_or(0, |row| number(row, "id"))
 }
 
 pub(crate) fn is_sending(path: &str) -> bool {
@@ -252,9 +287,9 @@ impl World {
     pub(crate) fn bot_ports(&self, storm: u64) -> (ChannelPorts, Senders) {
         let bot = &self.carriers.bot;
         let network = self.network_faults("telegram", storm).before(bot.clone().server());
-        let server = bot.clone().numbered(&self.database, network);
+        let server = bot.clone().numbered(network);
         let port = Telegram::new(bot.fake.client_account(API_URL), HttpClient::in_process(server));
         let senders = Senders::from_addresses(vec![port.address()]);
-        (ChannelPorts::local().with(Arc::new(port)), senders)
+        (ChannelPorts::local().with(Arc::new(NumberedPort(port))), senders)
     }
 }

@@ -67,14 +67,6 @@ impl Records {
         offset.map(|row| word(row, "mark").to_owned())
     }
 
-    /// Returns the messages to an address that are being sent.
-    pub(crate) fn attempting(database: &Path, to: &str) -> Vec<Value> {
-        let mut conn = SqliteConnection::establish(database.to_str().unwrap()).unwrap();
-        let mut sending = rows(&mut conn, "outbox");
-        sending.retain(|row| (word(row, "state"), word(row, "to_addr")) == ("attempting", to));
-        sending
-    }
-
     /// Returns the number of recorded calls of the model.
     pub(crate) fn model_attempts(&self) -> usize {
         self.steps.iter().filter(|step| word(step, "brain") == "model").count()

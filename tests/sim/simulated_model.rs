@@ -97,7 +97,9 @@ fn reply(request: &ModelRequest) -> ModelResponse {
         request.messages.iter().rposition(|message| matches!(**message, ModelMessage::User(_))).unwrap_or(0);
     let request_line = match &*request.messages[last] {
         ModelMessage::User(text) => {
-            text.lines().rev().find(|line| is_request(line)).unwrap_or_default().to_owned()
+            // In a room, each line begins with its author.
+            let lines = text.lines().map(|line| line.strip_prefix("Somebody: ").unwrap_or(line));
+            lines.rev().find(|line| is_request(line)).unwrap_or_default().to_owned()
         }
         ModelMessage::Assistant { .. } | ModelMessage::ToolResult { .. } => String::new(),
     };

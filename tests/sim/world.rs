@@ -105,7 +105,7 @@ pub(crate) struct World {
     pub lost_attempts: Arc<AtomicUsize>,
     pub database: PathBuf,
     pub settings: HouseholdSettings,
-    calm: Arc<AtomicBool>,
+    pub(crate) calm: Arc<AtomicBool>,
     /// A power cut has happened, and the program is about to end.
     power_is_off: Arc<AtomicBool>,
     endpoint: Arc<Mutex<Option<WebhookEndpoint>>>,

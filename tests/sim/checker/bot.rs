@@ -11,11 +11,11 @@ use super::texts::Sent;
 use super::{Evidence, Tally};
 use crate::bot_plan::BotAct;
 use crate::house_bot::{
-    self, BotDelivery, BotPress, BotStart, BotText, RunEnd, is_sending, message_id, query_number,
+    self, BotDelivery, BotPress, BotStart, BotText, ROOM, RunEnd, is_sending, message_id, query_number,
 };
 use crate::network_faults::Seen;
 use crate::plan::Act;
-use crate::records::{by_id, number, word};
+use crate::records::{Records, by_id, number, word};
 use crate::world::World;
 
 /// Time after which the program no longer waits for an answer of Telegram, with a margin.
@@ -128,9 +128,14 @@ pub(super) fn hide_times(events: &mut [Value]) {
 
 /// Returns the requests to Telegram to send a message.
 pub(super) fn sent(evidence: &Evidence<'_>) -> Vec<Sent> {
+    // The messages to different people in a group have no order.
+    let recipient = |request: &BotRequest| {
+        let row = by_id(&evidence.records.outbox, request.row).filter(|row| !row["room_id"].is_null());
+        row.map_or_else(|| request.to.clone(), |row| format!("{} for {}", request.to, row["user_id"]))
+    };
     let read = |request: &BotRequest| Sent {
         row: request.row,
-        to: request.to.clone(),
+        to: recipient(request),
         token: String::new(),
         asked_ms: request.asked_ms,
         slack_ms: SLACK_MS,
@@ -188,24 +193,27 @@ pub(super) fn check(evidence: &mut Evidence<'_>) {
         return;
     }
     admissions(evidence);
+    secrecy(evidence);
     copies(evidence);
     offsets(evidence);
 }
 
 fn admissions(evidence: &mut Evidence<'_>) {
     let records = evidence.records;
-    let mut expected: BTreeMap<String, (usize, Option<String>)> = BTreeMap::new();
+    let mut expected: BTreeMap<String, (usize, Option<String>, bool)> = BTreeMap::new();
     for text in &evidence.bot.texts {
         let body = text.body.trim_start_matches('/').to_owned();
-        expected.insert(text.external_id(), (1, Some(body)));
+        expected.insert(text.external_id(), (1, Some(body), may_be_ignored(records, text.chat, text.person)));
     }
     for press in &evidence.bot.presses {
-        expected.insert(press.external_id.clone(), (usize::from(press.is_readable), None));
+        let is_ignored = may_be_ignored(records, press.chat, press.person);
+        expected.insert(press.external_id.clone(), (usize::from(press.is_readable), None, is_ignored));
     }
-    for (id, (times, body)) in &expected {
+    for (id, (times, body, may_be_ignored)) in &expected {
         let events: Vec<&Value> =
             records.events.iter().filter(|event| word(event, "external_id") == id).collect();
-        evidence.expect(events.len() == *times, || format!("I1 {id} was admitted {} times", events.len()));
+        let is_expected = events.len() == *times || *may_be_ignored && events.is_empty();
+        evidence.expect(is_expected, || format!("I1 {id} was admitted {} times", events.len()));
         for event in events {
             let is_same = body.as_ref().is_none_or(|body| ["", body].contains(&word(event, "body")));
             evidence.expect(is_same, || format!("I1 admitted with other words than {body:?}: {event}"));
@@ -215,6 +223,28 @@ fn admissions(evidence: &mut Evidence<'_>) {
         let id = word(event, "external_id");
         let was_sent = id.starts_with("membership.") || expected.contains_key(id);
         evidence.expect(was_sent, || format!("I1 nobody sent {event}"));
+    }
+}
+
+/// Returns whether a message may be ignored, because its author was blocked, or the group was not approved.
+pub(crate) fn may_be_ignored(records: &Records, chat: i64, person: i64) -> bool {
+    // The group waits for an admin if the person who added the bot was none any more.
+    let is_active =
+        |account: i64| user_with(records, account).is_some_and(|user| word(user, "status") == "active");
+    chat == ROOM && !(is_active(person) && is_active(ROOM))
+}
+
+/// Returns the user with an account.
+fn user_with(records: &Records, account: i64) -> Option<&Value> {
+    records.users.iter().find(|user| word(user, "phone") == house_bot::person(account))
+}
+
+/// Checks that no message to the group contains a code.
+fn secrecy(evidence: &mut Evidence<'_>) {
+    let records = evidence.records;
+    for row in records.outbox.iter().filter(|row| !row["room_id"].is_null()) {
+        let has_code = word(row, "body").contains("APPROVE ") || word(row, "body").contains("YES 4");
+        evidence.expect(!has_code, || format!("I22 a code was sent to the group: {row}"));
     }
 }
 
@@ -279,17 +309,22 @@ pub(super) fn check_answer(evidence: &mut Evidence<'_>, yes: &Value, prompt: &Va
         evidence.expect(false, || format!("I4 a yes to a question that did not arrive: {yes} for {prompt}"));
         return;
     };
+    let asked = by_id(&evidence.records.users, number(prompt, "user_id"));
+    let asked = asked.map(|user| house_bot::account(word(user, "phone")));
     let text = evidence.bot.texts.iter().find(|text| text.external_id() == id);
     let press = evidence.bot.presses.iter().find(|press| press.external_id == id);
     let (is_own, sent_at) = match (text, press) {
-        (Some(text), _) => (!text.is_forwarded && text.person == copy.message.chat_id, text.sent_at),
+        (Some(text), _) => {
+            let is_here = text.chat == copy.message.chat_id && Some(text.person) == asked;
+            (!text.is_forwarded && is_here, text.sent_at)
+        }
         (None, Some(press)) => {
             let is_current =
                 (press.chat, press.message_id) == (copy.message.chat_id, copy.message.message_id);
             let buttons = copy.message.buttons.iter().flatten();
             let is_button = buttons.clone().any(|button| button.data == press.data && button.label == "Yes");
             let is_on_prompt = yes["pressed_message"] == prompt["id"];
-            let is_own = press.person == copy.message.chat_id;
+            let is_own = Some(press.person) == asked;
             (is_current && is_button && is_on_prompt && is_own, press.sent_at)
         }
         (None, None) => (false, 0),
@@ -338,6 +373,9 @@ pub(super) fn count(evidence: &Evidence<'_>, world: &World, tally: &mut Tally) {
         ("given up at the bot", records.outbox.iter().filter(given_up).count()),
         ("limited by Telegram", refused(429)),
         ("blocks of the bot", records.events.iter().filter(is_member).count()),
+        ("texts in the group", bot.texts.iter().filter(|text| text.chat == ROOM).count()),
+        ("presses in the group", bot.presses.iter().filter(|press| press.chat == ROOM).count()),
+        ("sent to the group", records.outbox.iter().filter(|row| !row["room_id"].is_null()).count()),
         ("forwarded to the bot", bot.texts.iter().filter(|text| text.is_forwarded).count()),
         ("edits", acts(|act| matches!(act, BotAct::Edits(_)))),
         ("old buttons", acts(|act| matches!(act, BotAct::PressesOldButton(_)))),

@@ -159,7 +159,8 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
     let between = records
         .outbox
         .iter()
-        .filter(to_user)
+        .filter(|text| if last["room_id"].is_null() { to_user(text) } else { true })
+        .filter(|text| text["room_id"] == last["room_id"])
         .filter(is_sent)
         .filter(|text| number(text, "id") > number(&last, "id"))
         // A notification counts as sent when it is accepted: it waits for the answer.
@@ -184,6 +185,7 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
     let heard_until = begun - SLACK_MS;
     let no = records.events.iter().find(|event| {
         event["user_id"] == yes["user_id"]
+            && event["room_id"] == yes["room_id"]
             && word(event, "body") == "no"
             && (received..heard_until).contains(&number(event, "received_at"))
             && number(event, "provider_at") > number(&yes, "provider_at")

@@ -59,7 +59,7 @@ fn outcome(evidence: &mut Evidence<'_>, asked: &Value) {
 }
 
 /// Longest wait for the writer, after which a row is stored with a time from before the wait.
-const LONGEST_WRITE_WAIT_MS: i64 = 1_000;
+pub(super) const LONGEST_WRITE_WAIT_MS: i64 = 1_000;
 
 /// Checks that an unapproved number gets no turn, no model call and no more than two messages.
 fn strangers(evidence: &mut Evidence<'_>) {

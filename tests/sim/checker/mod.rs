@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 use serde_json::Value;
 
 use self::bot::BotEvidence;
+pub(crate) use self::bot::may_be_ignored;
 use self::phone::PhoneEvidence;
 use crate::network_faults::Seen;
 use crate::operator;
@@ -174,6 +175,8 @@ fn outcomes(evidence: &mut Evidence<'_>) {
                 word(text, "dedupe_key") == format!("event:{id}:reply")
                     || (turn > 0 && number(text, "turn_id") == turn)
             })
+            // A prompt with a code goes to the private chat, and the room reads that.
+            .filter(|text| text["room_id"] == event["room_id"])
             .count();
         let (expected, reason) = match word(event, "outcome") {
             "replied" | "failed_notified" => (1, true),
@@ -200,6 +203,16 @@ fn turns(evidence: &mut Evidence<'_>) {
         evidence.expect(open <= 1, || format!("I10 user {user} has {open} conversations"));
         let pending = of_user(&records.pending).len();
         evidence.expect(pending <= 1, || format!("I10 user {user} has {pending} questions"));
+    }
+    for conversation in records.conversations.iter().map(|row| number(row, "id")) {
+        let turns = records.turns.iter().filter(|turn| number(turn, "conversation_id") == conversation);
+        for pair in turns.collect::<Vec<_>>().windows(2) {
+            // The time of a turn was read before it waited for the writer.
+            let begun = number(pair[1], "created_at") + household::LONGEST_WRITE_WAIT_MS;
+            evidence.expect_in_time(begun >= number(pair[0], "finished_at"), || {
+                format!("I10 two turns of a conversation at once: {} and {}", pair[0], pair[1])
+            });
+        }
     }
 }
 
