@@ -132,7 +132,10 @@ async fn api_lists_requests_and_titles_and_declines() {
     );
     assert_eq!((&titles["total"], &titles["items"][0]["title"]), (&json!(1), &json!("Dune")));
     assert_eq!(titles["items"][0]["availability"], "complete");
-    assert_eq!(program.get("/api/v1/titles?limit=0").await.problem().0, 400);
+    let long = format!("query={}", "x".repeat(101));
+    for outside in ["limit=0", "offset=1000001", &long] {
+        assert_eq!(program.get(&format!("/api/v1/titles?{outside}")).await.problem().0, 400, "{outside}");
+    }
     let declined = program.post("/api/v1/requests/1/decline", json!({ "reason": "too late" })).await;
     assert_eq!(declined.problem(), (409, "no request with this id waits to be added".to_owned()));
 }

@@ -82,6 +82,11 @@ pub(super) struct TitleList {
     failures: Vec<String>,
 }
 
+/// Maximum number of titles to skip, as the description of the API states it.
+const MAX_OFFSET: usize = 1_000_000;
+/// Maximum length of the words of a title, likewise.
+const MAX_QUERY_CHARS: usize = 100;
+
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -121,12 +126,18 @@ pub(super) async fn list_titles(
     QueryParams(params): QueryParams<TitlesParams>,
 ) -> Result<Json<TitleList>, ProblemDetails> {
     let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
+    let refuse = |detail: String| Err(ProblemDetails::new(StatusCode::BAD_REQUEST, detail));
     if !(1..=MAX_LIMIT).contains(&limit) {
-        let detail = format!("limit must be from 1 to {MAX_LIMIT}");
-        return Err(ProblemDetails::new(StatusCode::BAD_REQUEST, detail));
+        return refuse(format!("limit must be from 1 to {MAX_LIMIT}"));
+    }
+    if params.offset > MAX_OFFSET {
+        return refuse(format!("offset must be at most {MAX_OFFSET}"));
+    }
+    if params.query.chars().count() > MAX_QUERY_CHARS {
+        return refuse(format!("query must have at most {MAX_QUERY_CHARS} characters"));
     }
     let query = OverviewQuery {
-        text: params.query.chars().take(100).collect(),
+        text: params.query,
         kind: params.kind.map(Into::into),
         only: params.only.map(|only| match only {
             TitleChoice::Missing => StatusFilter::Missing,
