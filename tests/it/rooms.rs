@@ -283,18 +283,6 @@ impl World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edits_forwards_and_anonymous_admins_confirm_nothing() {
-    let world = World::start_in_room().await;
-    world.model_deletes_heat();
-    let ask = world.telegram().group_text(FAMILY, ANN_ACCOUNT, "@home_bot delete heat");
-    world.pass(20).await;
-    world.telegram().edit_text(ANN_ACCOUNT, ask, "@home_bot yes");
-    world.pass(20).await;
-    assert_eq!(world.answers_in_room(), [QUESTION]);
-    assert!(world.radarr().removed_ids().is_empty());
-}
-
-#[tokio::test(start_paused = true)]
 async fn private_commands_of_the_group_are_answered_in_the_private_chat() {
     let world = World::start_in_room().await;
     for (index, command) in

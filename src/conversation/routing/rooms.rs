@@ -26,6 +26,7 @@ impl RoomMode {
         }
     }
 
+    /// Parses the word of a mode.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.as_word() == word)
     }

@@ -144,13 +144,13 @@ impl RoomAdmission<'_> {
         inbound_messages::admit_room_message(self.conn, self.received, message, self.debounce)
     }
 
-    /// Stores a STOP as one of the private chat, where it takes effect at once.
+    /// Stores a STOP as a message of the private chat, where it takes effect at once.
     fn admit_stop(&mut self, room: &Room, author: &User) -> QueryResult<AdmissionOutcome> {
         let private = ReceivedMessage { room: None, ..self.received.clone() };
         let plan = AdmissionPlan { urgency: MessageUrgency::OptsOut, debounce: self.debounce };
         let outcome = message_storage::store_message(self.conn, &private, plan)?;
         if let AdmissionOutcome::New { .. } = outcome {
-            tracing::debug!(user = %author.id, "took a STOP of a group as one of the private chat");
+            tracing::debug!(user = %author.id, "admitted a STOP in a group as a private message");
             let message = self.room_message(room, &format!("stop:{}", self.received.external_id))?;
             let message = NewOutboundMessage { body: room_texts::SENT_PRIVATELY.to_owned(), ..message };
             outbox::queue_message_once(self.conn, &message, self.received.received_at)?;
@@ -167,7 +167,7 @@ impl RoomAdmission<'_> {
         Ok(NewOutboundMessage { quotes, ..address.notification_message(key, "") })
     }
 
-    /// Tells somebody without a private chat how to open one, at most once a day in each room.
+    /// Queues a link to the private chat for a sender without one, at most once a day in each room.
     fn invite_to_private_chat(&mut self, room: &Room) -> QueryResult<()> {
         let now: Timestamp = self.received.received_at;
         let day = now.to_zoned(self.settings.zone.clone()).date();

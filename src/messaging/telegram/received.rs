@@ -267,6 +267,27 @@ mod tests {
     }
 
     #[test]
+    fn edits_forwards_and_anonymous_admins_of_a_group_may_not_act() {
+        let group = json!({ "id": -500, "type": "group", "title": "Family" });
+        let write = |fields: Value| {
+            let mut update = private_message(&fields);
+            update["message"]["chat"] = group.clone();
+            update
+        };
+        let own = receive(write(json!({ "text": "@home_bot yes" }))).unwrap();
+        assert_eq!((own.body.as_str(), own.authority), ("yes", FieldAuthority::Certain));
+        let room = own.room.unwrap();
+        assert_eq!((room.address.to_text().as_str(), room.title.as_str()), ("telegram:-500", "Family"));
+        assert_eq!(room.change, RoomChange::Message { is_addressed: true });
+        let forwarded = json!({ "text": "@home_bot yes", "forward_origin": { "type": "user" } });
+        assert_eq!(receive(write(forwarded)).unwrap().authority, FieldAuthority::Unverified);
+        assert_eq!(receive(write(json!({ "text": "@home_bot yes", "sender_chat": group.clone() }))), None);
+        let mut edited = write(json!({ "text": "@home_bot yes" }));
+        edited["edited_message"] = edited["message"].take();
+        assert_eq!(receive(edited), None);
+    }
+
+    #[test]
     fn forwarded_text_may_not_act() {
         for origin in ["forward_origin", "via_bot"] {
             let fields = json!({ "text": "yes", origin: { "type": "user", "id": 3, "is_bot": true } });

@@ -33,7 +33,7 @@ macro_rules! flash_messages {
 flash_messages! {
     UserApproved, Success, "let-in", "Approved. This user can text now.";
     UserBlocked, Success, "blocked", "Blocked. Their texts get no reply.";
-    RoomApproved, Success, "room-approved", "Approved. The group is answered now.";
+    RoomApproved, Success, "room-approved", "Approved. Messages in this group get answers.";
     RoomBlocked, Success, "room-blocked", "Blocked. The group gets no answers.";
     LastAdmin, Warning, "last-admin", "This is the last active admin. Make another user an admin first.";
     RemovalApproved, Success, "approved", "Approved. Deletion started. The requester will get the result.";
