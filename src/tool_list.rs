@@ -23,6 +23,7 @@ use crate::tools::request_removal::RequestRemoval;
 use crate::tools::search_media::SearchMedia;
 use crate::tools::send_poster::SendPoster;
 use crate::tools::server_status::ServerStatus;
+use crate::tools::start_vote::StartVote;
 use crate::tools::typed_tool::{adapt_deletion, adapt_tool};
 use crate::tools::why_missing::WhyMissing;
 
@@ -50,6 +51,7 @@ pub fn all_tools(library: &Arc<ArrInstances>, pictures: PicturePolicy) -> Vec<Ar
         adapt_tool::<RememberFact>(library),
         adapt_tool::<ForgetFact>(library),
         adapt_tool::<ReactToMessage>(library),
+        adapt_tool::<StartVote>(library),
     ];
     match pictures {
         PicturePolicy::Sent => tools.push(adapt_tool::<SendPoster>(library)),

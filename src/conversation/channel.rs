@@ -130,6 +130,8 @@ pub struct ContentSupport {
     pub replies: bool,
     /// A message can have buttons that answer it.
     pub buttons: bool,
+    /// A message to a room can be a poll.
+    pub polls: bool,
     pub alphabet: Alphabet,
     /// Maximum length of a message in UTF-16 units.
     pub max_length: usize,

@@ -28,3 +28,4 @@ pub mod tool_schema;
 pub mod transcript;
 pub mod turn;
 pub mod user_address;
+pub mod votes;

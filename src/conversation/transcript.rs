@@ -34,7 +34,8 @@ id!(
     /// Row of `outbox`: an outbound message.
     OutboxId,
     /// Row of `user_addresses`.
-    AddressId
+    AddressId,
+    VoteId
 );
 
 /// Address as a channel writes it: `+1555…`, `whatsapp:+1555…`, `rcs:+1555…`, or a sender name.
@@ -256,6 +257,8 @@ pub enum ToolAudience {
     CannotDelete,
     /// Users in a private chat, because the tool is about what is stored of its user.
     PrivateChat,
+    /// People in a room, because the tool concerns all of them.
+    Room,
 }
 
 /// Tool as the model sees it.

@@ -111,6 +111,7 @@ mod tests {
         let state = BotState {
             username: "films_bot".to_owned(),
             webhook_url: state.0.map(str::to_owned),
+            sends_all_updates: true,
             webhook_error: state.1.map(str::to_owned),
             reads_all_group_messages: false,
         };

@@ -19,6 +19,7 @@ pub(crate) mod service_moves;
 mod settings;
 pub mod stream;
 mod turns;
+pub mod votes;
 mod work_signal;
 
 use std::sync::Arc;
@@ -50,6 +51,8 @@ use routing::turn_start::TurnStarter;
 use stream::hub::Hub;
 use turns::log::turn_log::TurnLogs;
 use turns::turn_runner::TurnRunners;
+use votes::answers::VoteAnswers;
+use votes::closing::VoteCloser;
 use work_signal::WorkSignal;
 
 pub use codes::CodeSource;
@@ -69,6 +72,8 @@ pub struct Engine {
     pub reconciler: Arc<Reconciler>,
     pub season_checker: Arc<SeasonChecker>,
     pub expiry: Arc<DueExpiry>,
+    pub vote_answers: Arc<VoteAnswers>,
+    vote_closer: Arc<VoteCloser>,
     pub streams: Hub,
     pub decisions: OperatorDecisions,
     pub conversation_actions: ConversationActions,
@@ -105,6 +110,8 @@ impl Engine {
             reconciler: Arc::new(reconciler),
             season_checker,
             expiry: Arc::new(DueExpiry::new(parts)),
+            vote_answers: Arc::new(VoteAnswers::new(parts)),
+            vote_closer: Arc::new(VoteCloser::new(parts)),
             streams: Hub::new(parts.db.clone()),
             decisions: OperatorDecisions::new(parts, scheduler.clone()),
             conversation_actions: ConversationActions::new(parts, scheduler.clone(), admission.clone()),
@@ -156,14 +163,15 @@ impl Engine {
         self.streams.close().await;
     }
 
-    /// Starts the notifier and the reconciler. Both run until the engine drains.
+    /// Starts the notifier, the reconciler and the vote closer. They run until the engine drains.
     pub(crate) fn start_notifications(&self) {
         let (notifier, reconciler) = (self.notifier.clone(), self.reconciler.clone());
+        let vote_closer = self.vote_closer.clone();
         let lifecycle = self.lifecycle.clone();
         self.lifecycle.spawn(async move {
             let work = async {
                 lifecycle.wait_for_turns().await;
-                tokio::join!(notifier.run(), reconciler.run());
+                tokio::join!(notifier.run(), reconciler.run(), vote_closer.run());
             };
             tokio::select! {
                 () = work => {}

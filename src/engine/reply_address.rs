@@ -186,6 +186,11 @@ impl ReplyAddress {
         }
     }
 
+    /// Returns the room to which the messages are sent.
+    pub(super) fn room(&self) -> Option<UserId> {
+        self.room
+    }
+
     /// Returns our address that sends the messages.
     pub(super) fn our_address(&self) -> Address {
         self.from.clone()
@@ -250,6 +255,7 @@ impl ReplyAddress {
             reacts_to: None,
             quotes: self.quotes.clone(),
             room: self.room,
+            vote: None,
             segments,
         }
     }

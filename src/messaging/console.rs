@@ -32,5 +32,5 @@ impl ChannelPort for ConsoleChannel {
 }
 
 fn receipt_for_message(message: &OutboundMessage) -> CarrierReceipt {
-    CarrierReceipt { sid: format!("console-{}", message.id), created_at: None }
+    CarrierReceipt { sid: format!("console-{}", message.id), created_at: None, poll: None }
 }

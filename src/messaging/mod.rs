@@ -26,9 +26,10 @@ use crate::conversation::routing::button_press::ButtonChoice;
 use crate::conversation::routing::inbound_message::ReceivedMessage;
 use crate::conversation::routing::verification::MessageFields;
 use crate::conversation::transcript::{Address, OutboxId};
+use crate::conversation::votes::VoteQuestion;
 use crate::store::queue::callbacks::CallbackToken;
 pub use receiving::{
-    InboundPage, Poll, PollDelay, UnfinishedMessage, WebhookContent, WebhookKind, WebhookRefusal,
+    InboundPage, Poll, PollAnswer, PollDelay, UnfinishedMessage, WebhookContent, WebhookKind, WebhookRefusal,
     WebhookRequest,
 };
 
@@ -65,7 +66,7 @@ pub trait ChannelPort: Send + Sync {
     /// Reads the messages in the list since the cursor of `poll`.
     async fn poll_received(&self, poll: &Poll) -> Result<InboundPage, LookupError> {
         let cursor = poll.start_cursor();
-        Ok(InboundPage { messages: Vec::new(), reports: Vec::new(), cursor, next: PollDelay::Later })
+        Ok(InboundPage::empty(cursor, PollDelay::Later))
     }
 
     /// Returns whether a request has the header of an authentic webhook, before its body is read.
@@ -129,12 +130,23 @@ pub struct OutboundMessage {
     pub reacts_to: Option<String>,
     /// Channel's id of the received message that the message quotes.
     pub quotes: Option<String>,
+    /// Poll that the message asks or ends, if the channel has polls.
+    pub poll: Option<PollAction>,
     /// Buttons that answer the message, if the channel has buttons.
     pub buttons: Vec<ButtonChoice>,
     /// Period in which the channel may still send the message.
     pub valid_for: Duration,
     /// Random token with which status callbacks refer to the row.
     pub callback_token: CallbackToken,
+}
+
+/// Effect of a message on polls of its channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PollAction {
+    /// Send the message as a poll.
+    Ask(VoteQuestion),
+    /// End the polls in these messages, by the channel's ids of the messages, before the message is sent.
+    End(Vec<String>),
 }
 
 /// Receipt of a message that the carrier has accepted.
@@ -144,6 +156,8 @@ pub struct CarrierReceipt {
     pub sid: String,
     /// Time at the carrier, if it reported one.
     pub created_at: Option<Timestamp>,
+    /// Id of the poll that was sent.
+    pub poll: Option<String>,
 }
 
 /// Cause of a failed send, classified by the outbox's next step.

@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::channel_ports::ChannelPorts;
-use super::{CarrierReceipt, ChannelPort, LookupError, OutboundMessage, SendError, message_assembly};
+use super::message_assembly::{self, ChannelExtras};
+use super::{CarrierReceipt, ChannelPort, LookupError, OutboundMessage, SendError};
 use crate::clock::Clock;
 use crate::conversation::retry_policy::BackoffPolicy;
 use crate::conversation::routing::senders::Senders;
@@ -24,6 +25,7 @@ use crate::store::queue::lookups::{self, LookupCount, UnresolvedMessage};
 use crate::store::queue::outbox::{self, AcceptedMessage, DueMessage, OutboundKind, SendClaim, SendFailure};
 use crate::store::queue::outbox_schedule::{self, OutboxSchedule, OutboxTask};
 use crate::store::queue::{queued_claim, suppression};
+use crate::store::votes;
 
 /// Maximum number of messages that are sent concurrently.
 const MAX_CONCURRENT_SENDS: usize = 16;
@@ -399,8 +401,8 @@ impl OutboxRelay {
             let reason = "no account is configured".to_owned();
             return Err(SendError::Later { retry_after: Some(SEND_BACKOFF.max_pause), reason });
         };
-        let buttons = message_assembly::load_buttons(&self.parts.db, due).await;
-        let outcome = channel.send(&OutboundMessage { buttons, ..self.outbound_message(due) }).await;
+        let ChannelExtras { buttons, poll } = message_assembly::load_extras(&self.parts.db, due).await;
+        let outcome = channel.send(&OutboundMessage { buttons, poll, ..self.outbound_message(due) }).await;
         let current_account = self.channel_for(&due.from).and_then(|channel| channel.account_identity());
         match outcome {
             // The list of another account cannot show the delivery status.
@@ -449,6 +451,9 @@ impl OutboxRelay {
                 let (receipt, policy) =
                     (receipt.clone(), self.parts.settings.current().acceptance_policy.clone());
                 let record = move |conn: &mut _| {
+                    if let Some(poll) = &receipt.poll {
+                        votes::record_sent_poll(conn, id, poll)?;
+                    }
                     let accepted = AcceptedMessage { sid: &receipt.sid, created_at: receipt.created_at };
                     outbox::record_acceptance(conn, id, &accepted, &policy, now)
                 };

@@ -6,6 +6,7 @@ use http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::conversation::routing::inbound_message::ReceivedMessage;
+use crate::conversation::transcript::UserAddress;
 use crate::store::queue::delivery_reports::DeliveryReport;
 pub use crate::store::queue::delivery_reports::UnfinishedMessage;
 use crate::store::queue::source_cursors::SourceCursor;
@@ -40,9 +41,28 @@ pub struct InboundPage {
     /// Changed states of sent messages. They were read before the list, and are recorded after its messages are
     /// admitted.
     pub reports: Vec<DeliveryReport>,
+    /// Answers to polls, oldest first. They are recorded before the work on the messages starts.
+    pub answers: Vec<PollAnswer>,
     /// Cursor to store once the messages are admitted.
     pub cursor: SourceCursor,
     pub next: PollDelay,
+}
+
+impl InboundPage {
+    /// Returns a page without findings.
+    pub fn empty(cursor: SourceCursor, next: PollDelay) -> Self {
+        Self { messages: Vec::new(), reports: Vec::new(), answers: Vec::new(), cursor, next }
+    }
+}
+
+/// Answer of a person to a poll of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PollAnswer {
+    /// Channel's id of the poll.
+    pub poll: String,
+    pub voter: UserAddress,
+    /// Number of the chosen option, from 1; `None` if the person withdrew the choice.
+    pub choice: Option<u8>,
 }
 
 /// Delay until the next poll of a list.
@@ -80,6 +100,7 @@ pub struct WebhookRequest<'a> {
 pub enum WebhookContent {
     Message(Box<ReceivedMessage>),
     Report(Box<DeliveryReport>),
+    PollAnswer(PollAnswer),
     /// The event means nothing here.
     Nothing,
 }

@@ -22,7 +22,7 @@ impl ChannelPort for TerminalChannel {
     async fn send(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
         print_message(message, &mut io::stdout().lock())
             .map_err(|error| SendError::Permanent { code: None, meaning: error.to_string() })?;
-        Ok(CarrierReceipt { sid: format!("terminal-{}", message.id), created_at: None })
+        Ok(CarrierReceipt { sid: format!("terminal-{}", message.id), created_at: None, poll: None })
     }
 
     /// Returns nothing, because a terminal keeps no record. A message that may not have been printed is printed again.
@@ -63,6 +63,7 @@ mod tests {
             media: vec!["https://sms.example/poster.jpg".into()],
             reacts_to: None,
             quotes: None,
+            poll: None,
             buttons: Vec::new(),
             valid_for: Duration::from_secs(3600),
             callback_token: CallbackToken::from_stored("0123"),

@@ -225,6 +225,7 @@ mod tests {
             reacts_to: None,
             quotes: None,
             room: None,
+            vote: None,
             segments: 1,
         };
         let id = outbox::queue_message(conn, &message, noon()).unwrap();

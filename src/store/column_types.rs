@@ -30,6 +30,7 @@ pub use super::queue::alerts::{AlertKind, AlertState, AlertTarget};
 pub use super::queue::inbound_messages::{InboundOutcome, InboundState};
 pub use super::queue::outbox::{OutboundKind, OutboxState};
 pub use super::turns::turn_lifecycle::{TriageState, TurnKind};
+pub use super::votes::VotePart;
 pub use crate::conversation::channel::Channel;
 use crate::conversation::channel_list;
 use crate::conversation::deletion::deletion_messages::ItemOutcome;
@@ -44,7 +45,7 @@ pub use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::stream_events::EventSeq;
 pub use crate::conversation::stream_events::{BlockKind, CallPhase, StreamTurnState};
 use crate::conversation::transcript::{
-    Address, AddressId, CallRow, ConversationId, EventId, OutboxId, TurnId, UserAddress, UserId,
+    Address, AddressId, CallRow, ConversationId, EventId, OutboxId, TurnId, UserAddress, UserId, VoteId,
 };
 pub use crate::conversation::transcript::{
     EffectLevel, MediaKind, QuotaKind, Responder, UserRole, UserStatus,
@@ -181,7 +182,7 @@ macro_rules! id_columns {
     )+};
 }
 
-id_columns!(AddressId, CallRow, ConversationId, EventId, EventSeq, GroupId, OutboxId, TurnId, UserId);
+id_columns!(AddressId, CallRow, ConversationId, EventId, EventSeq, GroupId, OutboxId, TurnId, UserId, VoteId);
 
 /// Implements `FromSql` for types whose columns hold text.
 macro_rules! text_columns {

@@ -29,6 +29,7 @@ pub mod settings;
 pub mod stream;
 pub mod text_index;
 pub mod turns;
+pub mod votes;
 
 /// Connection to the database: in a transaction for writes, or of a reader.
 pub type Conn = diesel::SqliteConnection;

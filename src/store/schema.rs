@@ -142,6 +142,19 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
+    ballots (id) {
+        id -> BigInt,
+        vote_id -> BigInt,
+        user_id -> Nullable<BigInt>,
+        guest -> Nullable<Text>,
+        choice -> BigInt,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
     blocks (turn_id, idx) {
         turn_id -> BigInt,
         idx -> BigInt,
@@ -717,12 +730,48 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    use crate::store::column_types::*;
+
+    vote_messages (outbox_id) {
+        outbox_id -> BigInt,
+        vote_id -> BigInt,
+        part -> VotePart,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
+    vote_polls (poll) {
+        poll -> Text,
+        vote_id -> BigInt,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
+    votes (id) {
+        id -> BigInt,
+        room_id -> Nullable<BigInt>,
+        user_id -> BigInt,
+        question -> Text,
+        options -> Text,
+        created_at -> Timestamp,
+        closes_at -> Timestamp,
+        closed_at -> Nullable<Timestamp>,
+    }
+}
+
 diesel::joinable!(additions -> tool_calls (tool_call_id));
 diesel::joinable!(additions -> users (user_id));
 diesel::joinable!(agent_responses -> memory_groups (group_id));
 diesel::joinable!(agent_responses -> turns (turn_id));
 diesel::joinable!(agent_responses -> users (user_id));
 diesel::joinable!(audit_log -> users (user_id));
+diesel::joinable!(ballots -> users (user_id));
+diesel::joinable!(ballots -> votes (vote_id));
 diesel::joinable!(blocks -> turns (turn_id));
 diesel::joinable!(conversations -> users (user_id));
 diesel::joinable!(follows -> users (user_id));
@@ -762,6 +811,11 @@ diesel::joinable!(usage -> users (user_id));
 diesel::joinable!(user_addresses -> users (user_id));
 diesel::joinable!(user_facts -> inbound_events (event_id));
 diesel::joinable!(user_facts -> users (user_id));
+diesel::joinable!(vote_messages -> outbox (outbox_id));
+diesel::joinable!(vote_messages -> votes (vote_id));
+diesel::joinable!(vote_polls -> votes (vote_id));
+diesel::joinable!(votes -> rooms (room_id));
+diesel::joinable!(votes -> users (user_id));
 
 diesel::allow_tables_to_appear_in_same_query!(
     additions,
@@ -772,6 +826,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     arr_cursors,
     arr_events,
     audit_log,
+    ballots,
     blocks,
     budget_blocks,
     connection_history,
@@ -808,4 +863,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     user_addresses,
     user_facts,
     users,
+    vote_messages,
+    vote_polls,
+    votes,
 );

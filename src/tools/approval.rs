@@ -54,6 +54,7 @@ pub fn is_offered(tool: ToolAudience, rights: UserRights, audience: Audience) ->
         ToolAudience::CanDelete => rights.may_delete(),
         ToolAudience::CannotDelete => !rights.may_delete(),
         ToolAudience::PrivateChat => audience == Audience::Author,
+        ToolAudience::Room => audience == Audience::Room,
     }
 }
 
@@ -211,6 +212,7 @@ fn not_permitted(spec: &ToolSpec) -> CallFailure {
         ToolAudience::PrivateChat => {
             ("this works only in the private chat with the user", "Please ask me that in our private chat.")
         }
+        ToolAudience::Room => ("this works only in a group", "Please ask me that in a group."),
         ToolAudience::CanAdd | ToolAudience::Everyone => {
             (NOT_PERMITTED_HINT, "You can't add titles here. Please ask an admin.")
         }

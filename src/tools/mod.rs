@@ -39,6 +39,7 @@ mod season_files;
 mod seasons;
 pub mod send_poster;
 pub mod server_status;
+pub mod start_vote;
 pub mod taste;
 #[cfg(test)]
 mod tests;

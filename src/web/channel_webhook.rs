@@ -124,6 +124,14 @@ async fn accept_request(
                 None => StatusCode::OK.into_response(),
             })
         }
+        WebhookContent::PollAnswer(answer) => {
+            let outcome = webhooks.vote_answers.record_answer(answer).await.map_err(|error| {
+                tracing::error!(%error, "failed to store the answer to a poll");
+                ChannelWebhookError::NotStored
+            })?;
+            tracing::info!(?outcome, "received the answer to a poll");
+            Ok(StatusCode::OK.into_response())
+        }
         WebhookContent::Nothing => Ok(StatusCode::OK.into_response()),
         WebhookContent::Report(report) => {
             store_report(webhooks, *report).await?;

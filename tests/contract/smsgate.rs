@@ -35,6 +35,7 @@ fn text() -> OutboundMessage {
         media: Vec::new(),
         reacts_to: None,
         quotes: None,
+        poll: None,
         buttons: Vec::new(),
         valid_for: Duration::from_secs(3600),
         callback_token: CallbackToken::from_stored("0123456789abcdef0123456789abcdef"),

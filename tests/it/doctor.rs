@@ -280,6 +280,7 @@ async fn doctor_reports_messages_that_failed_for_missing_registration() {
         media: Vec::new(),
         reacts_to: None,
         quotes: None,
+        poll: None,
         buttons: Vec::new(),
         valid_for: Duration::from_secs(3600),
         callback_token: CallbackToken::from_stored("0123"),

@@ -54,6 +54,7 @@ fn outgoing(id: i64, body: &str) -> OutboundMessage {
         media: vec![],
         reacts_to: None,
         quotes: None,
+        poll: None,
         buttons: Vec::new(),
         valid_for: Duration::from_secs(3600),
         callback_token: CallbackToken::from_stored("0123"),
@@ -99,7 +100,7 @@ async fn message_is_accepted_stored_and_announced() {
     world.carrier.set_latency(Duration::from_secs(2));
     let accepted = world.twilio.send(&outgoing(7, "Added Dune.")).await.unwrap();
     let at = "2026-11-20T09:00:02Z".parse().unwrap();
-    assert_eq!(accepted, CarrierReceipt { sid: accepted.sid.clone(), created_at: Some(at) });
+    assert_eq!(accepted, CarrierReceipt { sid: accepted.sid.clone(), created_at: Some(at), poll: None });
     let sent = SentMessage {
         sid: accepted.sid,
         to: Address::new(ADA),

@@ -99,4 +99,5 @@ mod unanswered;
 mod unreadable_rows;
 mod upgrade;
 mod users;
+mod votes;
 mod ways;

@@ -2,10 +2,7 @@
 
 use axum::body::Body;
 use dialarr::arr::fake::media_fixtures::movie;
-use dialarr::conversation::people::naming::UserName;
 use dialarr::conversation::routing::rooms::RoomMode;
-use dialarr::conversation::transcript::UserRights;
-use dialarr::messaging::telegram::fake::FakeSentMessage;
 use dialarr::store::people::rooms;
 use dialarr::store::people::users::{self, FirstContactRole};
 use dialarr::web;
@@ -16,96 +13,17 @@ use serde_json::json;
 use tower::ServiceExt;
 
 use crate::harness::model::{Gated, calls, removes_movie, says};
+use crate::harness::room::{BOB_ACCOUNT, FAMILY, GREETING, STRANGER};
 use crate::harness::telegram::{ANN_ACCOUNT, account};
 use crate::harness::world::World;
 
-const BOB_ACCOUNT: i64 = 7_000_000_003;
-const STRANGER: i64 = 7_000_000_009;
-const FAMILY: i64 = -500;
 const QUESTION: &str = "Delete Heat (1995) and its file, 18.2 GB? Reply YES or NO.";
 const DELETED: &str = "Deleted Heat (1995). Freed 18.2 GB.";
 const PRIVATELY: &str = "I sent you a private message.";
 const STATUS: &str = "Nothing is downloading.";
-const GREETING: &str = "Hi! I can add movies and shows here. Mention me, or reply to one of my messages. What concerns \
-                        only you, I answer in our private chat.";
 const NONE: [String; 0] = [];
 
 impl World {
-    /// Starts a program whose bot is in the group of Ann, who is an admin, and Bob.
-    async fn start_in_room() -> Self {
-        let mut world = Self::start_with_bot().await;
-        world.open_room().await;
-        world
-    }
-
-    async fn open_room(&mut self) {
-        self.make_admin(ANN_ACCOUNT).await;
-        self.register(ANN_ACCOUNT, "Ann").await;
-        self.register(BOB_ACCOUNT, "Bob").await;
-        for person in [ANN_ACCOUNT, BOB_ACCOUNT] {
-            self.telegram().start_bot(person, "");
-        }
-        self.pass(20).await;
-        self.telegram().set_privacy_mode(false);
-        self.telegram().create_group(FAMILY, &[ANN_ACCOUNT, BOB_ACCOUNT, STRANGER]);
-        self.telegram().add_bot_to_group(FAMILY, ANN_ACCOUNT);
-        self.pass(20).await;
-        assert_eq!(self.room_texts(), [GREETING]);
-    }
-
-    /// Registers a member with a name, who may delete.
-    async fn register(&self, id: i64, name: &'static str) {
-        let now = self.now();
-        let register = move |conn: &mut _| {
-            let user = users::ensure_user(conn, account(id), FirstContactRole::Member, now)?;
-            let role = users::load_user(conn, user)?.rights.role;
-            users::set_rights(conn, user, UserRights { role, add: true, delete: true, four_k: false }, now)?;
-            users::set_name(conn, user, &UserName::parse(name).unwrap(), now)
-        };
-        self.write_database(register).await;
-    }
-
-    /// Lets somebody write in the group, and returns what the bot has sent there since the greeting, twenty seconds later.
-    async fn write_in_room(&self, person: i64, body: &str) -> Vec<String> {
-        self.telegram().group_text(FAMILY, person, body);
-        self.pass(20).await;
-        self.answers_in_room()
-    }
-
-    fn answers_in_room(&self) -> Vec<String> {
-        self.room_texts().split_off(1)
-    }
-
-    /// Returns what the bot has sent to a person since the answer to /start.
-    fn private_texts(&self, person: i64) -> Vec<String> {
-        self.telegram().texts_to(person).split_off(1)
-    }
-
-    fn room_texts(&self) -> Vec<String> {
-        self.telegram().texts_to(FAMILY)
-    }
-
-    /// Presses a button in the group.
-    async fn press_in_room(&self, person: i64, message: i64, label: &str) -> Vec<String> {
-        assert!(self.telegram().press(person, FAMILY, message, label), "there is such a button");
-        self.pass(20).await;
-        self.answers_in_room()
-    }
-
-    /// Returns the newest message in the group.
-    fn newest_in_room(&self) -> FakeSentMessage {
-        self.telegram().sent_messages().into_iter().rfind(|sent| sent.chat_id == FAMILY).unwrap()
-    }
-
-    async fn change_room(&self, mode: RoomMode, remembers: bool) {
-        let change = move |conn: &mut _| {
-            let room = rooms::load_rooms(conn, 1)?.remove(0);
-            rooms::set_mode(conn, room.id, mode)?;
-            rooms::set_remembers(conn, room.id, remembers)
-        };
-        self.write_database(change).await;
-    }
-
     /// Returns a page of the console.
     async fn page(&self, path: &str) -> String {
         let request = Request::get(path).header(HOST, "localhost:3001").body(Body::empty()).unwrap();

@@ -3,7 +3,7 @@
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::people::naming::UserName;
 use dialarr::messaging::telegram::fake::FakeSentMessage;
-use http::{Request, StatusCode};
+use http::StatusCode;
 use serde_json::json;
 
 use crate::harness::model::{Slow, calls, calls_together, removes_movie, removes_movies, says};
@@ -382,20 +382,6 @@ async fn second_poller_is_reported_and_loses_nothing() {
     assert_eq!(world.bot_texts(), [STATUS]);
 }
 
-/// Delivers the waiting updates to the webhook, and returns the statuses and bodies of the responses.
-async fn deliver_updates(world: &World, secret: &str) -> Vec<(StatusCode, String)> {
-    let mut responses = Vec::new();
-    for update in world.telegram().take_webhook_updates() {
-        let request = Request::post("/webhook/telegram")
-            .header("x-telegram-bot-api-secret-token", secret)
-            .body(update.to_string().into())
-            .unwrap();
-        responses.push(world.deliver_with_body(request).await);
-    }
-    world.pass(20).await;
-    responses
-}
-
 #[tokio::test(start_paused = true)]
 async fn webhook_is_set_and_its_updates_are_answered() {
     let world = World::start_with_bot_and_webhook().await;
@@ -405,10 +391,10 @@ async fn webhook_is_set_and_its_updates_are_answered() {
     assert_eq!(url, WEBHOOK_URL);
 
     world.telegram().text(ANN_ACCOUNT, "delete heat");
-    assert_eq!(deliver_updates(&world, &secret).await, [(StatusCode::OK, String::new())]);
+    assert_eq!(world.deliver_updates(&secret).await, [(StatusCode::OK, String::new())]);
     assert_eq!(world.bot_texts(), [QUESTION]);
     assert!(world.telegram().press(ANN_ACCOUNT, ANN_ACCOUNT, newest(&world).message_id, "Yes"));
-    let responses = deliver_updates(&world, &secret).await;
+    let responses = world.deliver_updates(&secret).await;
     assert!(responses[0].1.contains("answerCallbackQuery"), "{responses:?}");
     assert_eq!(world.radarr().removed_ids(), [heat]);
 }
@@ -417,7 +403,7 @@ async fn webhook_is_set_and_its_updates_are_answered() {
 async fn webhook_request_without_the_agreed_word_is_refused() {
     let world = World::start_with_bot_and_webhook().await;
     world.telegram().text(ANN_ACCOUNT, "status");
-    let responses = deliver_updates(&world, "guess").await;
+    let responses = world.deliver_updates("guess").await;
     assert_eq!(responses[0].0, StatusCode::FORBIDDEN);
     assert_eq!(world.bot_texts(), NONE);
 }

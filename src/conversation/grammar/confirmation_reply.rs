@@ -64,6 +64,9 @@ pub enum ReplyLanguage {
 }
 
 impl ReplyLanguage {
+    pub const ALL: [Self; 6] =
+        [Self::Spanish, Self::French, Self::German, Self::Portuguese, Self::Italian, Self::Dutch];
+
     /// Parses a two-letter code such as `es`.
     pub fn parse(code: &str) -> Option<Self> {
         match code {

@@ -187,7 +187,7 @@ fn deletion_words_in(language: ReplyLanguage) -> &'static str {
 }
 
 /// Removes a leading or trailing "please", trailing thanks, and trailing punctuation.
-fn strip_courtesy(text: &str) -> &str {
+pub fn strip_courtesy(text: &str) -> &str {
     let mut core = text.trim();
     for courtesy in ["please ", "please, ", "pls ", "plz "] {
         core = strip_prefix_ignore_case(core, courtesy).map_or(core, str::trim_start);

@@ -48,6 +48,7 @@ fn concerns_author_only(route: Route) -> bool {
         | Route::StaleButton
         | Route::ClearConversation
         | Route::More
+        | Route::Vote
         | Route::RateLimited
         | Route::Unverified
         | Route::MediaOnly

@@ -24,6 +24,7 @@ use crate::conversation::people::admin_commands;
 use crate::conversation::people::first_request::FirstRequest;
 use crate::conversation::text::message_format;
 use crate::conversation::transcript::{EventId, OptKeyword, OutboxId, Responder, User, UserRole, UserStatus};
+use crate::conversation::votes::vote_command::{self, VoteCommand};
 
 /// Context in which a message is routed.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +49,15 @@ pub struct RoutingContext<'a> {
     pub resumed_at: Option<Timestamp>,
     /// True if the model may answer a message in the room that is not addressed to us.
     pub answers_unaddressed: bool,
+    /// Open vote of the room or the household. It is loaded only for messages that may be about one.
+    pub open_vote: Option<OpenVote>,
+}
+
+/// Open vote, as the user's next message may answer it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenVote {
+    /// Message that asked the user; `None` if the user was not asked.
+    pub message: Option<OutboxId>,
 }
 
 /// Recent message of either side.
@@ -121,7 +131,7 @@ fn needs_authority(route: Route) -> bool {
     match route {
         Route::Confirm | Route::OptOut | Route::OptIn | Route::AdminCommand | Route::ForgetAll => true,
         Route::AcceptOffer | Route::DeclineOffer | Route::ListApprovals | Route::ListUsers => true,
-        Route::ForgetFact(_) | Route::SetNotifications(_) => true,
+        Route::ForgetFact(_) | Route::SetNotifications(_) | Route::Vote => true,
         Route::NewcomersCode | Route::Link | Route::PreferAddress => true,
         // A wrong code counts against its sender.
         Route::WrongCode => true,
@@ -177,6 +187,7 @@ pub fn classify_urgency(received: &ReceivedMessage, languages: &[ReplyLanguage])
     let reply = parse_confirmation_reply(&received.body, None, languages);
     let is_command = opt_keyword.is_some()
         || command.is_some()
+        || vote_command::parse_vote_command(&received.body).is_some()
         || admin_commands::parse_admin_command(&received.body).is_some();
     if reply != ConfirmationReply::Unrelated || is_command {
         MessageUrgency::Immediate
@@ -250,6 +261,9 @@ fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
     if event.origin == MessageOrigin::Operator {
         return route_operator_text(context, event);
     }
+    if event.press.is_some_and(|press| vote_message(context).is_some_and(|asked| press.is_on(asked))) {
+        return Route::Vote;
+    }
     if event.press.is_some_and(|press| !is_current_button(context, press)) {
         return Route::StaleButton;
     }
@@ -276,6 +290,25 @@ fn is_current_button(context: &RoutingContext<'_>, press: ButtonPress) -> bool {
         (None, Some(ended)) if ended.message.is_some_and(|message| press.is_on(message)) => true,
         (None, _) => last_outbound(context)
             .is_some_and(|last| matches!(last.message, MessageRef::Outbound(id) if press.is_on(id))),
+    }
+}
+
+/// Returns the message that asked the user about an open vote.
+fn vote_message(context: &RoutingContext<'_>) -> Option<OutboxId> {
+    context.open_vote.and_then(|vote| vote.message)
+}
+
+/// Returns whether a message is about a vote. A number answers only our last message in the chat, and words that start no
+/// vote need one that is open.
+fn is_about_vote(context: &RoutingContext<'_>, event: &InboundEvent) -> bool {
+    if let Some(TextCommand::Number(_)) = keyword_grammar::parse_command(&event.body) {
+        let last = last_outbound(context).map(|last| last.message);
+        return vote_message(context).is_some_and(|asked| last == Some(MessageRef::Outbound(asked)));
+    }
+    match vote_command::parse_vote_command(&event.body) {
+        Some(VoteCommand::ChooseByName(_)) => context.open_vote.is_some(),
+        Some(_) => true,
+        None => false,
     }
 }
 
@@ -399,6 +432,9 @@ fn route_plain_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
     if is_small_talk && context.triage_level != TriageLevel::Off && may_stay_unanswered(context) {
         return Route::Skip(NoReplyReason::SmallTalk);
     }
+    if is_about_vote(context, event) {
+        return Route::Vote;
+    }
     match keyword_grammar::parse_command(&event.body) {
         Some(TextCommand::ClearConversation) => Route::ClearConversation,
         Some(TextCommand::ForgetAll) => Route::ForgetAll,
@@ -520,8 +556,50 @@ mod tests {
             triage_level: TriageLevel::Heuristic,
             resumed_at: None,
             answers_unaddressed: false,
+            open_vote: None,
             first_request: None,
         }
+    }
+
+    #[test]
+    fn vote_command_works_at_any_time_and_a_number_needs_the_question() {
+        let user = member();
+        let asked = OpenVote { message: Some(OutboxId(7)) };
+        let question = |id| RecentMessage {
+            message: MessageRef::Outbound(OutboxId(id)),
+            body: "Sam asks: What should we watch?".to_owned(),
+            notified_at: None,
+        };
+        let (last, other) = ([question(7)], [question(8), question(7)]);
+        let route = |body: &str, open_vote: Option<OpenVote>, recent: &[RecentMessage]| {
+            route_message(&RoutingContext { open_vote, recent, ..routing_context(&user) }, &text(body))
+        };
+        for body in ["vote dune, heat", "vote 2", "vote", "close vote", "vote yes, no"] {
+            assert_eq!(route(body, None, &[]), Route::Vote, "{body}");
+        }
+        assert_eq!(route("vote for heat", Some(asked), &[]), Route::Vote);
+        assert_eq!(route("vote for heat", None, &[]), Route::Turn(Responder::Model));
+        assert_eq!(route("2", Some(asked), &last), Route::Vote);
+        assert_eq!(route("2", Some(asked), &other), Route::Turn(Responder::Model));
+        assert_eq!(route("2", None, &last), Route::Turn(Responder::Model));
+        let forwarded = InboundEvent { authority: FieldAuthority::Unverified, ..text("vote 2") };
+        assert_eq!(route_message(&routing_context(&user), &forwarded), Route::Unverified);
+    }
+
+    #[test]
+    fn button_of_an_open_vote_counts_after_later_messages() {
+        let user = member();
+        let press = |id| InboundEvent { press: Some(ButtonPress::On(OutboxId(id))), ..text("2") };
+        let prompt = OpenPrompt { message: OutboxId(9), ..open_prompt() };
+        let context = RoutingContext {
+            open_vote: Some(OpenVote { message: Some(OutboxId(7)) }),
+            open_prompt: Some(&prompt),
+            ..routing_context(&user)
+        };
+        assert_eq!(route_message(&context, &press(7)), Route::Vote);
+        assert_eq!(route_message(&context, &press(6)), Route::StaleButton);
+        let void = InboundEvent { press: Some(ButtonPress::Void), ..text("2") };
+        assert_eq!(route_message(&context, &void), Route::StaleButton);
     }
 
     #[track_caller]

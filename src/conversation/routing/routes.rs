@@ -60,6 +60,8 @@ pub enum Route {
     ForgetFact(u8),
     Commands,
     More,
+    /// Command about a vote, as [`parse_vote_reply`](crate::conversation::votes::vote_command::parse_vote_reply) parses it.
+    Vote,
     /// Set whether and when the user gets notifications.
     SetNotifications(NotificationPreference),
     /// Too many messages within a short time.

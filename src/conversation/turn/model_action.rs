@@ -1,15 +1,19 @@
-//! Actions of the model in the conversation itself: reactions and posters. Each kind of action is a variant here and a
+//! Actions of the model in the conversation itself: reactions, posters and votes. Each kind of action is a variant here and a
 //! tool in `tools/`.
 
 use url::Url;
 
 use crate::conversation::grammar::reaction;
 use crate::conversation::transcript::{CallState, ToolArguments, ToolCall};
+use crate::conversation::votes::VoteQuestion;
 
 /// Name of the tool that reacts to a message.
 pub const REACT: &str = "react";
 /// Name of the tool that sends a poster.
 pub const SEND_POSTER: &str = "send_poster";
+
+/// Name of the tool that starts a vote.
+pub const START_VOTE: &str = "start_vote";
 
 /// Action of the model in the conversation. An action does not affect whether the model's text is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub enum ModelAction {
     /// Reaction to the last message of the user.
     React(Emoji),
     SendPoster(Poster),
+    /// Vote of the people in the room.
+    StartVote(VoteQuestion),
 }
 
 /// Poster of a movie or series, hosted by TMDB or TheTVDB.

@@ -11,3 +11,4 @@ mod rooms;
 mod turn_notes;
 pub(super) mod turn_start;
 mod user_context;
+mod votes;

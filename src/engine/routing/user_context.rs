@@ -12,14 +12,17 @@ use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::open_prompt::OpenPrompt;
 use crate::conversation::routing::prompt_notes;
 use crate::conversation::routing::request_reader::RequestReader;
-use crate::conversation::routing::route::{self, EndedPrompt, LastListSource, RecentMessage, RoutingContext};
+use crate::conversation::routing::route::{
+    self, EndedPrompt, LastListSource, OpenVote, RecentMessage, RoutingContext,
+};
 use crate::conversation::transcript::{Responder, User, UserId};
+use crate::conversation::votes::vote_command;
 use crate::engine::settings::HouseholdSettings;
 use crate::store::confirmation::{ended_prompt, pending_action};
 use crate::store::conversation::{conversations, history};
 use crate::store::people::join_requests;
 use crate::store::queue::limited_messages;
-use crate::store::{Conn, QueryResult};
+use crate::store::{Conn, QueryResult, votes};
 
 /// Data about a user that decides the route of the user's next message.
 #[derive(Clone)]
@@ -42,6 +45,8 @@ pub(super) struct UserContext {
     pub(super) resumed_at: Option<Timestamp>,
     /// Whether the model may answer messages in the room that are not addressed to us.
     pub(super) answers_unaddressed: bool,
+    /// Open vote, if the first waiting message may be about one.
+    pub(super) open_vote: Option<OpenVote>,
 }
 
 impl UserContext {
@@ -107,6 +112,10 @@ impl UserContext {
             false => None,
         };
         let over_limit = mark_over_limit(conn, settings, user.id, waiting)?;
+        let open_vote = match waiting.first().filter(|event| may_be_about_vote(event)) {
+            Some(_) => load_open_vote(conn, user.id, room)?,
+            None => None,
+        };
         Ok(Self {
             pending,
             open_prompt,
@@ -121,6 +130,7 @@ impl UserContext {
             first_request,
             resumed_at: None,
             answers_unaddressed: false,
+            open_vote,
         })
     }
 
@@ -145,6 +155,7 @@ impl UserContext {
             first_request: self.first_request.as_ref(),
             resumed_at: self.resumed_at,
             answers_unaddressed: self.answers_unaddressed,
+            open_vote: self.open_vote.filter(|_| index == 0),
         }
     }
 
@@ -160,6 +171,15 @@ impl UserContext {
     pub(super) fn kept_sentence(&self) -> String {
         self.pending.as_ref().map(|open| deletion_messages::format_kept(&open.names)).unwrap_or_default()
     }
+}
+
+fn may_be_about_vote(event: &InboundEvent) -> bool {
+    event.press.is_some() || vote_command::parse_vote_reply(&event.body).is_some()
+}
+
+fn load_open_vote(conn: &mut Conn, user: UserId, room: Option<UserId>) -> QueryResult<Option<OpenVote>> {
+    let Some(vote) = votes::find_open_vote(conn, room)? else { return Ok(None) };
+    Ok(Some(OpenVote { message: votes::find_ballot_message(conn, &vote, user)? }))
 }
 
 /// Marks the waiting messages that exceed the rate limit. Button presses of the operator do not count.

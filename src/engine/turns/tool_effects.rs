@@ -13,6 +13,7 @@ use crate::conversation::transcript::{CallRow, ToolArguments, User, UserId};
 use crate::conversation::turn::model_action::ModelAction;
 use crate::engine::reply_address::{self, ReplyAddress};
 use crate::engine::settings::HouseholdSettings;
+use crate::engine::votes::opening;
 use crate::store::confirmation::approvals::{self, ApprovalKind, NewApproval};
 use crate::store::conversation::reactions;
 use crate::store::library::follows::{self, FollowReason, FollowedTitle};
@@ -160,6 +161,12 @@ fn apply_action(
             );
             outbox::queue_message_once(conn, &picture, now)
         }
+        (ModelAction::StartVote(question), Some(event)) if event.room.is_some() => {
+            let address = ReplyAddress::from_message(&source.user, event);
+            opening::start_vote(conn, (&address, source.call), question, now)
+        }
+        // The tool is offered in rooms only.
+        (ModelAction::StartVote(_), _) => Ok(()),
     });
     if let Err(error) = result {
         tracing::error!(%error, call = %source.call, ?action, "failed to perform an action");

@@ -301,7 +301,11 @@ impl ChannelPort for SmsGate {
         match outcome {
             HandOver::Accepted => {
                 self.record_waiting(message);
-                Ok(CarrierReceipt { sid: message.callback_token.as_str().to_owned(), created_at: None })
+                Ok(CarrierReceipt {
+                    sid: message.callback_token.as_str().to_owned(),
+                    created_at: None,
+                    poll: None,
+                })
             }
             HandOver::Known => self.confirm_known(message).await,
             HandOver::Lost(reason) => Err(SendError::Unknown(reason)),
@@ -378,5 +382,5 @@ fn recipient(message: &OutboundMessage) -> &str {
 }
 
 fn receipt(stored: GatewayMessage) -> CarrierReceipt {
-    CarrierReceipt { sid: stored.id, created_at: None }
+    CarrierReceipt { sid: stored.id, created_at: None, poll: None }
 }

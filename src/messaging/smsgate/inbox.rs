@@ -99,7 +99,7 @@ impl SmsGate {
             Some(cursor) if cursor.mark == mark => cursor.read_until,
             Some(_) | None => poll.now,
         };
-        Ok(InboundPage { messages, reports, cursor: SourceCursor { read_until, mark }, next })
+        Ok(InboundPage { messages, reports, ..InboundPage::empty(SourceCursor { read_until, mark }, next) })
     }
 
     /// Lets the app read the texts that the phone stored while the app did not run.

@@ -61,6 +61,7 @@ mod tests {
             media: Vec::new(),
             reacts_to: None,
             quotes: None,
+            poll: None,
             buttons,
             valid_for: Duration::from_secs(60),
             callback_token: CallbackToken::from_stored("0123456789abcdef0123456789abcdef"),

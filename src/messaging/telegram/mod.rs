@@ -5,6 +5,7 @@ mod api;
 mod buttons;
 mod groups;
 mod pace;
+mod polls;
 mod port;
 mod received;
 mod sending;

@@ -183,7 +183,7 @@ impl Message {
     }
 }
 
-fn is_person(sender: &Person) -> bool {
+pub(super) fn is_person(sender: &Person) -> bool {
     !sender.is_bot && sender.id > 0
 }
 

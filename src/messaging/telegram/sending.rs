@@ -13,7 +13,7 @@ use super::wire::{
     SetMessageReaction,
 };
 use crate::conversation::channel_list;
-use crate::messaging::{CarrierReceipt, OutboundMessage, SendError};
+use crate::messaging::{CarrierReceipt, OutboundMessage, PollAction, SendError};
 
 /// Time for which a message waits for its turn below the limits of Telegram. After it, the outbox retries.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ impl Telegram {
         let parameters = SetMessageReaction { chat_id: chat, message_id, reaction };
         self.call::<bool>("setMessageReaction", &parameters).await?;
         // A reaction has no id of its own.
-        Ok(CarrierReceipt { sid: message.callback_token.as_str().to_owned(), created_at: None })
+        Ok(CarrierReceipt { sid: message.callback_token.as_str().to_owned(), created_at: None, poll: None })
     }
 
     async fn send_text(&self, chat: i64, message: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
@@ -60,10 +60,31 @@ impl Telegram {
                 return Err(SendError::Later { retry_after: Some(delay), reason });
             }
         }
+        if let Some(PollAction::End(polls)) = &message.poll {
+            // Nothing was sent yet, and ending a poll twice ends it once.
+            let ended = self.end_polls(chat, polls).await.map_err(|error| match error {
+                BotApiError::Lost(reason) => BotApiError::NotSent(reason),
+                error => error,
+            });
+            ended.map_err(|error| self.send_error(chat, error))?;
+        }
+        let sent = self.send_content(chat, message).await.map_err(|error| self.send_error(chat, error))?;
+        Ok(CarrierReceipt {
+            sid: self.account.message_id(chat, sent.message_id),
+            created_at: Timestamp::from_second(sent.date).ok(),
+            poll: sent.poll.map(|poll| poll.id),
+        })
+    }
+
+    /// Sends a poll, a picture or a text.
+    async fn send_content(&self, chat: i64, message: &OutboundMessage) -> Result<SentMessage, BotApiError> {
         let quoted = message.quotes.as_deref().and_then(message_number);
         let reply_parameters =
             quoted.map(|message_id| ReplyParameters { message_id, allow_sending_without_reply: true });
-        let sent: Result<SentMessage, BotApiError> = match message.media.first() {
+        if let Some(PollAction::Ask(question)) = &message.poll {
+            return self.send_poll(chat, question, reply_parameters).await;
+        }
+        match message.media.first() {
             Some(photo) => {
                 let caption = &message.body;
                 let parameters = SendPhoto { chat_id: chat, photo, caption, reply_parameters };
@@ -79,13 +100,6 @@ impl Telegram {
                 };
                 self.call("sendMessage", &parameters).await
             }
-        };
-        match sent {
-            Ok(sent) => Ok(CarrierReceipt {
-                sid: self.account.message_id(chat, sent.message_id),
-                created_at: Timestamp::from_second(sent.date).ok(),
-            }),
-            Err(error) => Err(self.send_error(chat, error)),
         }
     }
 
@@ -112,7 +126,7 @@ impl Telegram {
 }
 
 /// Returns the number of a message in its chat, with which its id begins.
-fn message_number(id: &str) -> Option<i64> {
+pub(super) fn message_number(id: &str) -> Option<i64> {
     id.split('.').next()?.parse().ok()
 }
 

@@ -6,7 +6,7 @@ use super::api::{BotApi, BotApiError};
 use super::wire::{BotUser, Empty, SetWebhook, WebhookInfo};
 
 /// Kinds of updates that the program reads.
-pub(super) const ALLOWED_UPDATES: [&str; 3] = ["message", "callback_query", "my_chat_member"];
+pub(super) const ALLOWED_UPDATES: [&str; 4] = ["message", "callback_query", "my_chat_member", "poll_answer"];
 /// Number of webhook requests at the same time. One keeps the updates in order.
 const MAX_WEBHOOK_CONNECTIONS: u8 = 1;
 
@@ -17,6 +17,8 @@ pub struct BotState {
     pub username: String,
     /// URL to which Telegram sends the updates; `None` if they are polled.
     pub webhook_url: Option<String>,
+    /// Whether Telegram sends all kinds of updates that the program reads to the webhook.
+    pub sends_all_updates: bool,
     /// Last error of Telegram when it called the webhook.
     pub webhook_error: Option<String>,
     /// Whether the bot sees all messages in groups, and not only those that are addressed to it.
@@ -30,6 +32,9 @@ impl BotApi {
         let webhook: WebhookInfo = self.call("getWebhookInfo", &Empty {}).await?;
         Ok(BotState {
             username: bot.username.unwrap_or_default(),
+            sends_all_updates: ALLOWED_UPDATES
+                .iter()
+                .all(|kind| webhook.allowed_updates.iter().any(|sent| sent == kind)),
             webhook_url: Some(webhook.url).filter(|url| !url.is_empty()),
             webhook_error: webhook.last_error_message,
             reads_all_group_messages: bot.can_read_all_group_messages,

@@ -59,8 +59,7 @@ impl Telegram {
         self.learn_username().await.map_err(|error| LookupError(telemetry::error_chain(&error)))?;
         if let Some(url) = &self.account.webhook_url {
             self.renew_webhook(url).await?;
-            let (messages, reports) = (Vec::new(), Vec::new());
-            return Ok(InboundPage { messages, reports, cursor, next: PollDelay::Later });
+            return Ok(InboundPage::empty(cursor, PollDelay::Later));
         }
         // The messages of the last page are stored now.
         self.answer_presses().await;
@@ -79,8 +78,9 @@ impl Telegram {
         let messages = updates
             .iter()
             .filter_map(|update| self.account.received_message(update, self.username(), via, poll.now));
-        let messages = messages.collect();
-        Ok(InboundPage { messages, reports: Vec::new(), cursor, next: PollDelay::After(Duration::ZERO) })
+        let page = InboundPage::empty(cursor, PollDelay::After(Duration::ZERO));
+        let answers = updates.iter().filter_map(Update::read_poll_answer);
+        Ok(InboundPage { messages: messages.collect(), answers: answers.collect(), ..page })
     }
 
     /// Fetches the updates from the cursor on. The first poll of a run does not wait, because work starts after it.
@@ -108,7 +108,7 @@ impl Telegram {
             Err(_) => {
                 let update_id = update.get("update_id")?.as_i64()?;
                 tracing::error!(update_id, "failed to parse an update from Telegram");
-                Some(Update { update_id, message: None, callback_query: None, my_chat_member: None })
+                Some(Update { update_id, ..Update::default() })
             }
         };
         Ok(updates.into_iter().filter_map(read).collect())
@@ -135,7 +135,7 @@ impl Telegram {
     async fn renew_webhook(&self, url: &str) -> Result<(), LookupError> {
         let failed = |error| LookupError(telemetry::error_chain(&error));
         let state = self.api.fetch_bot_state().await.map_err(failed)?;
-        if state.webhook_url.as_deref() == Some(url) {
+        if state.webhook_url.as_deref() == Some(url) && state.sends_all_updates {
             return Ok(());
         }
         self.api.set_webhook(url).await.map_err(failed)

@@ -44,11 +44,13 @@ pub(super) struct WebhookInfo {
     /// Empty if no webhook is set.
     pub(super) url: String,
     #[serde(default)]
+    pub(super) allowed_updates: Vec<String>,
+    #[serde(default)]
     pub(super) last_error_message: Option<String>,
 }
 
 /// Update of any kind, with only the fields that are used.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub(super) struct Update {
     pub(super) update_id: i64,
     #[serde(default)]
@@ -57,6 +59,19 @@ pub(super) struct Update {
     pub(super) callback_query: Option<CallbackQuery>,
     #[serde(default)]
     pub(super) my_chat_member: Option<ChatMemberChange>,
+    #[serde(default)]
+    pub(super) poll_answer: Option<PollChoice>,
+}
+
+/// Answer of a person to a poll of ours.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct PollChoice {
+    pub(super) poll_id: String,
+    /// Missing if a group answered.
+    #[serde(default)]
+    pub(super) user: Option<Person>,
+    /// Positions of the chosen options, from 0; none if the person withdrew the answer.
+    pub(super) option_ids: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -249,6 +264,30 @@ pub(super) struct Button {
     pub(super) callback_data: String,
 }
 
+/// Parameters of `sendPoll`.
+#[derive(Debug, Serialize)]
+pub(super) struct SendPoll<'a> {
+    pub(super) chat_id: i64,
+    pub(super) question: &'a str,
+    pub(super) options: Vec<PollOption<'a>>,
+    /// Only the answers to a poll that is not anonymous are reported.
+    pub(super) is_anonymous: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reply_parameters: Option<ReplyParameters>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct PollOption<'a> {
+    pub(super) text: &'a str,
+}
+
+/// Parameters of `stopPoll`.
+#[derive(Debug, Serialize)]
+pub(super) struct StopPoll {
+    pub(super) chat_id: i64,
+    pub(super) message_id: i64,
+}
+
 /// Parameters of `setMessageReaction`.
 #[derive(Debug, Serialize)]
 pub(super) struct SetMessageReaction<'a> {
@@ -284,10 +323,17 @@ pub(super) struct RemoveKeyboard {
     pub(super) message_id: i64,
 }
 
-/// Result of `sendMessage` and `sendPhoto`.
+/// Result of `sendMessage`, `sendPhoto` and `sendPoll`.
 #[derive(Debug, Deserialize)]
 pub(super) struct SentMessage {
     pub(super) message_id: i64,
     /// Unix time in seconds.
     pub(super) date: i64,
+    #[serde(default)]
+    pub(super) poll: Option<SentPoll>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct SentPoll {
+    pub(super) id: String,
 }

@@ -304,7 +304,7 @@ fn parse_receipt(response: &Response<Bytes>) -> Result<CarrierReceipt, SendError
     }
     // The message is accepted even if its time is missing or malformed.
     let created_at = created.date_created.and_then(|date| parse_date(&date).ok());
-    Ok(CarrierReceipt { sid: created.sid, created_at })
+    Ok(CarrierReceipt { sid: created.sid, created_at, poll: None })
 }
 
 fn parse_date(text: &str) -> Result<Timestamp, jiff::Error> {
@@ -407,6 +407,7 @@ mod tests {
             media: vec![],
             reacts_to: None,
             quotes: None,
+            poll: None,
             buttons: Vec::new(),
             valid_for: Duration::from_secs(3600),
             callback_token: CallbackToken::from_stored("0123"),
@@ -436,14 +437,14 @@ mod tests {
         let twilio =
             Twilio::new(account(TwilioSender::Number, token()), client_with_response(201, &[], body));
         let created_at: Timestamp = "2023-08-24T05:01:45Z".parse().unwrap();
-        let expected = CarrierReceipt { sid: "SM1".into(), created_at: Some(created_at) };
+        let expected = CarrierReceipt { sid: "SM1".into(), created_at: Some(created_at), poll: None };
         assert_eq!(twilio.send(&sample_message()).await.unwrap(), expected);
     }
 
     #[tokio::test]
     async fn malformed_time_does_not_discard_the_sid() {
         let outcome = send_outcome(201, &[], r#"{"sid":"SM1","date_created":"soon"}"#).await;
-        assert_eq!(outcome, r#"Ok(CarrierReceipt { sid: "SM1", created_at: None })"#);
+        assert_eq!(outcome, r#"Ok(CarrierReceipt { sid: "SM1", created_at: None, poll: None })"#);
     }
 
     #[tokio::test]

@@ -109,7 +109,7 @@ impl Twilio {
             .filter(|entry| entry.direction.starts_with("outbound"))
             .filter(|entry| entry.created_at.is_none_or(|at| at >= oldest))
             .filter(|entry| sent_body(entry) == body)
-            .map(|entry| CarrierReceipt { sid: entry.sid, created_at: entry.created_at })
+            .map(|entry| CarrierReceipt { sid: entry.sid, created_at: entry.created_at, poll: None })
             .collect())
     }
 

@@ -85,19 +85,14 @@ impl Twilio {
         let mut cursor = poll.start_cursor();
         if poll.cursor.is_none() {
             // Messages from before the first start were not meant for this program.
-            return Ok(InboundPage {
-                messages: Vec::new(),
-                reports: Vec::new(),
-                cursor,
-                next: PollDelay::Later,
-            });
+            return Ok(InboundPage::empty(cursor, PollDelay::Later));
         }
         let listed = self.fetch_received_since(number, cursor.read_until - OVERLAP, poll.now).await?;
         let (messages, recent) = self.split_off_recent(listed, poll);
         let read_until = messages.iter().map(|message| message.provider_at).fold(cursor.read_until, Ord::max);
         cursor.read_until = read_until.min(poll.now);
         let next = if recent.is_empty() { PollDelay::Later } else { PollDelay::Soon };
-        Ok(InboundPage { messages, reports: Vec::new(), cursor, next })
+        Ok(InboundPage { messages, ..InboundPage::empty(cursor, next) })
     }
 
     /// Splits the listed messages into missed ones, and ones that are too recent and are deferred.

@@ -521,6 +521,7 @@ mod tests {
             reacts_to: None,
             quotes: None,
             room: None,
+            vote: None,
             segments: 1,
         };
         let action = NewPendingAction {

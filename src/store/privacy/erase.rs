@@ -26,7 +26,7 @@ use crate::store::schema::{
 };
 use crate::store::stream::recording;
 use crate::store::turns::{model_steps, turn_lifecycle};
-use crate::store::{Conn, QueryResult, codec, column_types, text_index};
+use crate::store::{Conn, QueryResult, codec, column_types, text_index, votes};
 
 /// Name of an erased conversation.
 const ERASED_NAME: &str = "Forgotten";
@@ -79,6 +79,7 @@ pub fn erase_user_content(conn: &mut Conn, user: UserId, now: Timestamp) -> Quer
     delete_notifications(conn, scope)?;
     groups::leave_groups(conn, user)?;
     facts::erase_facts(conn, user, now)?;
+    votes::erase_votes_of(conn, user)?;
     join_requests::erase_first_request(conn, user)?;
     diesel::delete(follows::table.filter(follows::user_id.eq(user))).execute(conn).map(drop)
 }

@@ -6,9 +6,9 @@ use diesel::prelude::*;
 use serde::Serialize;
 
 use super::export_rows::{
-    ExportAdditionRow, ExportAddressRow, ExportAnswerRow, ExportApprovalRow, ExportAuditRow,
+    ExportAdditionRow, ExportAddressRow, ExportAnswerRow, ExportApprovalRow, ExportAuditRow, ExportBallotRow,
     ExportDeletionItemRow, ExportFactRow, ExportFollowRow, ExportNotificationRow, ExportReactionRow,
-    ExportTitleRequestRow, ExportUsageRow, ExportUserRow,
+    ExportTitleRequestRow, ExportUsageRow, ExportUserRow, ExportVoteRow,
 };
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::stream_events::BlockKind;
@@ -24,8 +24,8 @@ use crate::store::conversation::record::turn_range::{TurnRange, select_turn_ids}
 use crate::store::conversation::record::turns::{self as turn_records, TurnRecord, TurnRow};
 use crate::store::people::rooms::IS_ROOM_CONVERSATION;
 use crate::store::schema::{
-    additions, agent_responses, approvals, audit_log, conversations, follows, notices, reactions, requests,
-    tool_call_items, tool_calls, turns, usage, user_addresses, user_facts, users,
+    additions, agent_responses, approvals, audit_log, ballots, conversations, follows, notices, reactions,
+    requests, tool_call_items, tool_calls, turns, usage, user_addresses, user_facts, users, votes,
 };
 use crate::store::{Conn, QueryResult};
 
@@ -46,6 +46,8 @@ pub struct UserExport {
     notices: Vec<ExportNotificationRow>,
     remembered: Vec<ExportAnswerRow>,
     facts: Vec<ExportFactRow>,
+    votes_started: Vec<ExportVoteRow>,
+    votes_given: Vec<ExportBallotRow>,
     additions: Vec<ExportAdditionRow>,
     usage_by_day: Vec<ExportUsageRow>,
     audit: Vec<ExportAuditRow>,
@@ -150,6 +152,13 @@ pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
         notices: user_rows!(conn, user, notices)?,
         remembered: user_rows!(conn, user, agent_responses)?,
         facts: user_rows!(conn, user, user_facts)?,
+        votes_started: user_rows!(conn, user, votes)?,
+        votes_given: ballots::table
+            .inner_join(votes::table)
+            .filter(ballots::user_id.eq(user))
+            .order(ballots::id)
+            .select(ExportBallotRow::as_select())
+            .load(conn)?,
         additions: user_rows!(conn, user, additions)?,
         usage_by_day: usage::table
             .filter(usage::user_id.eq(user))

@@ -16,8 +16,8 @@ use crate::store::library::title_requests::RequestState;
 use crate::store::memory::facts::{FactState, StoredFactSource};
 use crate::store::memory::responses::AnswerState;
 use crate::store::schema::{
-    additions, agent_responses, approvals, audit_log, follows, notices, reactions, requests, tool_call_items,
-    usage, user_addresses, user_facts, users,
+    additions, agent_responses, approvals, audit_log, ballots, follows, notices, reactions, requests,
+    tool_call_items, usage, user_addresses, user_facts, users, votes,
 };
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -195,4 +195,23 @@ pub(super) struct ExportAuditRow {
     kind: String,
     subject: String,
     detail: StoredJson,
+}
+
+#[derive(Debug, Queryable, Selectable, Serialize)]
+#[diesel(table_name = votes)]
+pub(super) struct ExportVoteRow {
+    question: String,
+    options: StoredJson,
+    created_at: Timestamp,
+    closes_at: Timestamp,
+    closed_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Queryable, Selectable, Serialize)]
+#[diesel(table_name = ballots)]
+pub(super) struct ExportBallotRow {
+    #[diesel(select_expression = votes::question)]
+    question: String,
+    choice: i64,
+    updated_at: Timestamp,
 }

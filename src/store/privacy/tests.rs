@@ -125,6 +125,7 @@ fn reply(user: UserId, phone: &str, turn: Option<TurnId>) -> NewOutboundMessage 
         reacts_to: None,
         quotes: None,
         room: None,
+        vote: None,
         segments: 1,
     }
 }

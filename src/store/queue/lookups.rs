@@ -8,7 +8,8 @@ use diesel::dsl;
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
-use super::outbox::{DueMessage, DueMessageRow, OPEN, OutboundKind, OutboxState, SendFailure, fail_message};
+use super::due_message::DueMessageRow;
+use super::outbox::{DueMessage, OPEN, OutboundKind, OutboxState, SendFailure, fail_message};
 use super::outbox_events::{ChangedMessage, record_changed_messages};
 use crate::conversation::channel::Channel;
 use crate::conversation::channel_list::CHANNELS;

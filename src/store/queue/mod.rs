@@ -5,6 +5,7 @@ pub mod backlog;
 pub mod callbacks;
 pub mod claimed_messages;
 pub mod delivery_reports;
+mod due_message;
 mod inbound_message_row;
 pub mod inbound_messages;
 pub mod limited_messages;

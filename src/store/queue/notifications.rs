@@ -409,6 +409,7 @@ mod tests {
             reacts_to: None,
             quotes: None,
             room: None,
+            vote: None,
         }
     }
 

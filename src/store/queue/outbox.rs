@@ -8,6 +8,8 @@ use serde_json::json;
 
 use super::callbacks::CallbackToken;
 use super::delivery_reports::AcceptancePolicy;
+pub use super::due_message::DueMessage;
+use super::due_message::DueMessageRow;
 use super::outbox_events::{ChangedMessage, record_changed_messages};
 use super::queued_claim::FirstState;
 use super::suppression::suppress_message;
@@ -17,6 +19,7 @@ use crate::conversation::text::message_format;
 use crate::conversation::transcript::{
     Address, AddressId, ConversationId, OutboxId, TurnId, UserId, UserStatus,
 };
+use crate::conversation::votes::VoteMessage;
 use crate::store::codec::{convert_integer, ms};
 use crate::store::column_types::stored_enum;
 use crate::store::confirmation::pending_action;
@@ -28,7 +31,7 @@ use crate::store::schema::{outbox, user_addresses, users};
 use crate::store::stream::recording;
 use crate::store::turns::daily_budget::Day;
 use crate::store::turns::{daily_budget, progress_message};
-use crate::store::{Conn, boot};
+use crate::store::{Conn, boot, votes};
 
 /// Age after which an unsent message is too old to be sent.
 pub(in crate::store) const MAX_SEND_AGE: SignedDuration = SignedDuration::from_hours(6);
@@ -87,6 +90,8 @@ pub struct NewOutboundMessage {
     pub quotes: Option<String>,
     /// Room to which the message is sent; `None` for a private chat.
     pub room: Option<UserId>,
+    /// Role of the message in a vote.
+    pub vote: Option<VoteMessage>,
     pub segments: u32,
 }
 
@@ -149,6 +154,9 @@ pub fn queue_message_at(
         .cached()
         .get_result(conn)?;
     queued.record_insertion(conn, now)?;
+    if let Some(vote) = message.vote {
+        votes::record_message(conn, queued.id, vote)?;
+    }
     if let FirstState::Claimed(token) = first_state {
         recording::record_claimed_message(DueMessage::first_attempt(queued.id, message, token));
     }
@@ -180,32 +188,6 @@ pub fn queue_message_once_at(
     match queued {
         Some(_) => Ok(()),
         None => queue_message_at(conn, message, send_at, now).map(drop),
-    }
-}
-
-/// Message that is due for sending.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DueMessage {
-    pub id: OutboxId,
-    pub kind: OutboundKind,
-    pub attempt: u32,
-    pub to: Address,
-    pub from: Address,
-    pub body: String,
-    pub media: Option<String>,
-    /// Channel's id of the received message that the message is a reaction to.
-    pub reacts_to: Option<String>,
-    /// Channel's id of the received message that the message quotes.
-    pub quotes: Option<String>,
-    /// Random token by which status callbacks identify this row.
-    pub token: CallbackToken,
-}
-
-impl DueMessage {
-    /// Returns the first attempt of a message that was claimed when it was queued.
-    fn first_attempt(id: OutboxId, message: &NewOutboundMessage, token: CallbackToken) -> Self {
-        let NewOutboundMessage { kind, to, from, body, media, reacts_to, quotes, .. } = message.clone();
-        Self { id, kind, attempt: 1, to, from, body, media, reacts_to, quotes, token }
     }
 }
 
@@ -303,39 +285,6 @@ fn is_address_opted_out() -> _ {
 impl ClaimableMessageRow {
     fn is_opted_out(&self) -> bool {
         self.is_address_opted_out.unwrap_or(self.is_user_opted_out)
-    }
-}
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = outbox)]
-pub(in crate::store) struct DueMessageRow {
-    id: OutboxId,
-    kind: OutboundKind,
-    attempts: i64,
-    to_addr: Address,
-    from_addr: Address,
-    body: String,
-    media_url: Option<String>,
-    reacts_to: Option<String>,
-    quotes: Option<String>,
-    callback_word: Option<String>,
-}
-
-impl DueMessageRow {
-    pub(in crate::store) fn into_due_message(self) -> QueryResult<DueMessage> {
-        Ok(DueMessage {
-            id: self.id,
-            kind: self.kind,
-            attempt: convert_integer(self.attempts)?,
-            to: self.to_addr,
-            from: self.from_addr,
-            body: self.body,
-            media: self.media_url,
-            reacts_to: self.reacts_to,
-            quotes: self.quotes,
-            // A row that was last attempted by an older version may have no token; no callback can identify it.
-            token: CallbackToken::from_stored(self.callback_word.unwrap_or_default()),
-        })
     }
 }
 
@@ -533,6 +482,7 @@ mod tests {
             reacts_to: None,
             quotes: None,
             room: None,
+            vote: None,
             segments: 1,
         };
         queue_message(conn, &message, NOW).unwrap()

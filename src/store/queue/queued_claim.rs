@@ -133,6 +133,7 @@ mod tests {
             reacts_to: None,
             quotes: None,
             room: None,
+            vote: None,
             segments: 1,
         }
     }

@@ -102,6 +102,7 @@ pub fn resend_message(conn: &mut Conn, id: i64, actor: Actor, now: Timestamp) ->
         reacts_to: None,
         quotes: None,
         room: row.room_id,
+        vote: None,
         segments: convert_integer(row.segments)?,
     };
     outbox::queue_message(conn, &message, now)?;

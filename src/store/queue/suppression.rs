@@ -76,7 +76,7 @@ pub fn withdraw_messages_by_key(conn: &mut Conn, key_prefix: &str, now: Timestam
         .run(conn)
 }
 
-pub(super) fn suppress_message(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
+pub(in crate::store) fn suppress_message(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
     let changed = diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
         .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
         .returning(ChangedMessage::as_returning())

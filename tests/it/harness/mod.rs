@@ -12,6 +12,7 @@ mod operator;
 pub(crate) mod phone;
 pub(crate) mod program;
 pub(crate) mod reports;
+pub(crate) mod room;
 pub(crate) mod seen;
 pub(crate) mod served;
 pub(crate) mod settings;

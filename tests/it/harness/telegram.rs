@@ -15,6 +15,7 @@ use dialarr::messaging::telegram::{Telegram, TelegramAccount};
 use dialarr::store::people::addresses::find_address;
 use dialarr::store::people::users::{self, FirstContactRole};
 use dialarr::store::queue::outbox::{self, NewOutboundMessage, OutboundKind};
+use http::{Request, StatusCode};
 use jiff::Timestamp;
 
 use super::world::World;
@@ -98,6 +99,20 @@ impl World {
         self.bot_texts()
     }
 
+    /// Delivers the waiting updates to the webhook, and returns the statuses and bodies of the responses twenty seconds later.
+    pub(crate) async fn deliver_updates(&self, secret: &str) -> Vec<(StatusCode, String)> {
+        let mut responses = Vec::new();
+        for update in self.telegram().take_webhook_updates() {
+            let request = Request::post("/webhook/telegram")
+                .header("x-telegram-bot-api-secret-token", secret)
+                .body(update.to_string().into())
+                .unwrap();
+            responses.push(self.deliver_with_body(request).await);
+        }
+        self.pass(20).await;
+        responses
+    }
+
     /// Presses a button below the newest message in Ann's chat, and returns all texts there twenty seconds later.
     pub(crate) async fn press_newest(&self, label: &str) -> Vec<String> {
         let newest = self.telegram().sent_messages().pop().unwrap();
@@ -139,6 +154,7 @@ impl World {
                 reacts_to: None,
                 quotes: None,
                 room: None,
+                vote: None,
                 segments: 1,
             };
             outbox::queue_message(conn, &notice, now)

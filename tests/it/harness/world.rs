@@ -581,6 +581,7 @@ impl World {
                 reacts_to: None,
                 quotes: None,
                 room: None,
+                vote: None,
                 segments: 1,
             };
             outbox::queue_message(conn, &text, now)

@@ -170,6 +170,7 @@ mod tests {
                 reacts_to: None,
                 quotes: None,
                 room: None,
+                vote: None,
                 segments: 1,
             };
             outbox::queue_message(conn, &notice, time_at(10 * turn + 5)).unwrap();

@@ -1,0 +1,188 @@
+//! Commands about votes, which code answers without a model.
+
+use super::turn_start::{TurnStart, TurnStartOutcome};
+use super::user_context::UserContext;
+use crate::conversation::people::naming;
+use crate::conversation::routing::inbound_message::InboundEvent;
+use crate::conversation::transcript::{Responder, User, UserRole, UserStatus};
+use crate::conversation::votes::vote_command::{self, VoteCommand};
+use crate::conversation::votes::{InvalidVote, VoteMessage, VoteQuestion, vote_messages};
+use crate::engine::notifications::send_time::earliest_send_time;
+use crate::engine::reply_address::ReplyAddress;
+use crate::engine::votes::closing;
+use crate::store::QueryResult;
+use crate::store::people::users;
+use crate::store::queue::inbound_messages::MessageOutcome;
+use crate::store::queue::notifications::{self, NotificationSetting};
+use crate::store::queue::outbox::{self, NewOutboundMessage};
+use crate::store::turns::turn_lifecycle::{self, TurnEnd, TurnKind, TurnPlan};
+use crate::store::votes::{self, StartOutcome, Vote, Voter};
+
+impl TurnStart<'_> {
+    pub(super) fn run_vote_command(
+        &mut self,
+        user: &User,
+        context: &UserContext,
+        events: &[InboundEvent],
+    ) -> QueryResult<TurnStartOutcome> {
+        let open = votes::find_open_vote(self.conn, events[0].room)?;
+        let text = match (vote_command::parse_vote_reply(&events[0].body), open) {
+            (Some(VoteCommand::Start(question)), _) => {
+                return self.start_vote(user, context, events, question);
+            }
+            (Some(VoteCommand::Close), Some(vote)) => return self.end_vote(user, context, events, &vote),
+            (Some(VoteCommand::Choose(number)), Some(vote)) => {
+                return self.choose_option(user, context, events, &vote, Some(number));
+            }
+            (Some(VoteCommand::ChooseByName(words)), Some(vote)) => {
+                let number = vote.question.find_option(&words);
+                return self.choose_option(user, context, events, &vote, number);
+            }
+            (Some(VoteCommand::Show), Some(vote)) => self.format_vote(user, &vote)?,
+            (Some(_) | None, None) | (None, Some(_)) => vote_messages::NO_OPEN_VOTE.to_owned(),
+        };
+        self.answer_and_drop_prompt(user, context, events, &text)
+    }
+
+    fn start_vote(
+        &mut self,
+        user: &User,
+        context: &UserContext,
+        events: &[InboundEvent],
+        question: Result<VoteQuestion, InvalidVote>,
+    ) -> QueryResult<TurnStartOutcome> {
+        let question = match question {
+            Ok(question) => question,
+            Err(invalid) => {
+                let text = vote_messages::format_invalid(invalid);
+                return self.answer_and_drop_prompt(user, context, events, text);
+            }
+        };
+        let room = events[0].room;
+        let others = if room.is_some() { Vec::new() } else { self.load_other_voters(user)? };
+        if room.is_none() && others.is_empty() {
+            return self.answer_and_drop_prompt(user, context, events, vote_messages::NOBODY_ELSE);
+        }
+        let vote = match votes::start_vote(self.conn, (user.id, room), &question, self.now)? {
+            StartOutcome::Started(vote) => vote,
+            StartOutcome::AlreadyOpen => {
+                return self.answer_and_drop_prompt(user, context, events, vote_messages::ALREADY_OPEN);
+            }
+            StartOutcome::TooMany => {
+                let text = vote_messages::format_too_many();
+                return self.answer_and_drop_prompt(user, context, events, &text);
+            }
+        };
+        let text = if room.is_some() {
+            vote_messages::format_question(&question)
+        } else {
+            let asked = self.ask_voters(user, &vote, &others)?;
+            vote_messages::format_started(&question, &asked, vote.closes_at, &self.settings.zone)
+        };
+        let closing = self.drop_prompt(user, context, events)?;
+        let plan = TurnPlan::for_responder(Responder::Keyword);
+        let turn = self.open_turn(user, TurnKind::Command, &plan, events)?.id;
+        let address = ReplyAddress::from_turn(user.clone(), turn, events);
+        let closing = closing.map(|closing| address.reply_message(closing));
+        let ballot = NewOutboundMessage {
+            key: format!("turn:{turn}:vote"),
+            vote: Some(VoteMessage::Asks(vote.id)),
+            ..address.reply_message(text.clone())
+        };
+        let messages = closing.into_iter().chain([ballot]).collect();
+        let end = TurnEnd { turn, outcome: MessageOutcome::Replied, answer: Some(text), messages };
+        turn_lifecycle::finish_turn(self.conn, &end, self.now)?;
+        Ok(TurnStartOutcome::Answered)
+    }
+
+    /// Loads the people in the household who can be asked now: those who get notifications and have no quiet hours.
+    fn load_other_voters(&mut self, user: &User) -> QueryResult<Vec<User>> {
+        let mut voters = Vec::new();
+        for other in users::load_known_users(self.conn)? {
+            let is_reachable = other.status == UserStatus::Active && !other.opted_out && !other.test;
+            if other.id == user.id || user.test || !is_reachable {
+                continue;
+            }
+            let address = ReplyAddress::load_for_user(self.conn, &other, &self.settings.senders)?;
+            let setting = notifications::load_notification_setting(self.conn, other.id)?;
+            let send_at = earliest_send_time(self.conn, other.id, self.settings, self.now)?;
+            let has_channel = address.our_address().channel().is_remote();
+            if has_channel && setting != NotificationSetting::Off && send_at <= self.now {
+                voters.push(other);
+            }
+        }
+        Ok(voters)
+    }
+
+    /// Asks people in their private chats, and returns their names.
+    fn ask_voters(&mut self, asker: &User, vote: &Vote, voters: &[User]) -> QueryResult<Vec<String>> {
+        let (name, zone) = (naming::display_name(asker), &self.settings.zone);
+        let text = vote_messages::format_ballot(&vote.question, &name, vote.closes_at, zone);
+        for voter in voters {
+            let address = ReplyAddress::load_for_user(self.conn, voter, &self.settings.senders)?;
+            let message = NewOutboundMessage {
+                vote: Some(VoteMessage::Asks(vote.id)),
+                ..address.notification_message(&format!("vote:{}", vote.id), &text)
+            };
+            outbox::queue_message_once(self.conn, &message, self.now)?;
+        }
+        Ok(voters.iter().map(naming::display_name).collect())
+    }
+
+    fn choose_option(
+        &mut self,
+        user: &User,
+        context: &UserContext,
+        events: &[InboundEvent],
+        vote: &Vote,
+        number: Option<u8>,
+    ) -> QueryResult<TurnStartOutcome> {
+        let chosen = number.and_then(|number| Some((number, vote.question.option(number)?)));
+        let Some((number, option)) = chosen else {
+            return self.answer_and_drop_prompt(user, context, events, vote_messages::NO_SUCH_OPTION);
+        };
+        votes::store_ballot(self.conn, vote.id, &Voter::User(user.id), Some(number), self.now)?;
+        let text = vote_messages::format_choice(option, vote.closes_at, &self.settings.zone);
+        let outcome = if events[0].press.is_some() {
+            // A button is no change of the subject.
+            self.answer_by_code(user, TurnKind::Command, events, &text)?
+        } else {
+            self.answer_and_drop_prompt(user, context, events, &text)?
+        };
+        if vote.room.is_none() && !self.is_awaited(vote)? {
+            closing::close_vote(self.conn, self.settings, vote, self.now)?;
+        }
+        Ok(outcome)
+    }
+
+    /// Returns whether somebody who was asked in a private chat has not voted.
+    fn is_awaited(&mut self, vote: &Vote) -> QueryResult<bool> {
+        for asked in votes::load_asked_users(self.conn, vote.id)? {
+            if votes::load_choice(self.conn, vote.id, asked)?.is_none() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn end_vote(
+        &mut self,
+        user: &User,
+        context: &UserContext,
+        events: &[InboundEvent],
+        vote: &Vote,
+    ) -> QueryResult<TurnStartOutcome> {
+        if vote.started_by != user.id && user.rights.role != UserRole::Admin {
+            return self.answer_and_drop_prompt(user, context, events, vote_messages::NOT_YOURS);
+        }
+        let outcome = self.answer_and_drop_prompt(user, context, events, vote_messages::CLOSED)?;
+        closing::close_vote(self.conn, self.settings, vote, self.now)?;
+        Ok(outcome)
+    }
+
+    fn format_vote(&mut self, user: &User, vote: &Vote) -> QueryResult<String> {
+        let tally = votes::count_ballots(self.conn, vote)?;
+        let own = votes::load_choice(self.conn, vote.id, user.id)?;
+        Ok(vote_messages::format_state(&vote.question, &tally, own, vote.closes_at, &self.settings.zone))
+    }
+}

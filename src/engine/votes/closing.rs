@@ -1,0 +1,125 @@
+//! End of votes, and the announcement of their results.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::clock::Clock;
+use crate::conversation::transcript::{UserId, UserStatus};
+use crate::conversation::votes::{Tally, VoteMessage, vote_messages};
+use crate::engine::notifications::send_time::earliest_send_time;
+use crate::engine::parts::{EngineParts, LiveParts};
+use crate::engine::reply_address::ReplyAddress;
+use crate::engine::settings::HouseholdSettings;
+use crate::messaging::outbox_relay::OutboxSignal;
+use crate::store::database::db::{Db, DbError};
+use crate::store::people::users;
+use crate::store::queue::outbox::{self, NewOutboundMessage};
+use crate::store::votes::{self, Vote};
+use crate::store::{Conn, QueryResult};
+
+/// Maximum time between two checks for votes whose time is over.
+const CHECK_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Worker that closes votes whose time is over.
+pub struct VoteCloser {
+    db: Db,
+    clock: Clock,
+    live: LiveParts,
+    outbox: OutboxSignal,
+}
+
+impl VoteCloser {
+    pub(crate) fn new(parts: &EngineParts) -> Self {
+        let EngineParts { db, clock, live, outbox, .. } = parts.clone();
+        Self { db, clock, live, outbox }
+    }
+
+    /// Closes votes until the task is dropped.
+    pub(crate) async fn run(&self) {
+        loop {
+            let wait = match self.close_due_votes().await {
+                Ok(next) => next.map_or(CHECK_INTERVAL, |at| self.time_until(at).min(CHECK_INTERVAL)),
+                Err(error) => {
+                    tracing::error!(%error, "failed to close votes");
+                    CHECK_INTERVAL
+                }
+            };
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Closes the votes whose time is over, and returns the time at which the next one closes.
+    pub(crate) async fn close_due_votes(&self) -> Result<Option<Timestamp>, DbError> {
+        let now = self.clock.now();
+        let open = self.db.read(votes::load_open_votes).await?;
+        for vote in open.iter().filter(|vote| vote.closes_at <= now).cloned() {
+            let settings = self.live.settings();
+            self.db.write(move |conn| close_vote(conn, &settings, &vote, now)).await?;
+            self.outbox.notify();
+        }
+        Ok(open.iter().map(|vote| vote.closes_at).find(|at| *at > now))
+    }
+
+    fn time_until(&self, at: Timestamp) -> Duration {
+        Duration::try_from(at.duration_since(self.clock.now())).unwrap_or_default()
+    }
+}
+
+/// Closes a vote and queues the announcement of its result, once.
+pub(in crate::engine) fn close_vote(
+    conn: &mut Conn,
+    settings: &HouseholdSettings,
+    vote: &Vote,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let Some(tally) = votes::close_vote(conn, vote, now)? else { return Ok(()) };
+    votes::suppress_ballot_messages(conn, vote.id, now)?;
+    match vote.room {
+        Some(room) => announce_in_room(conn, settings, (vote, room), &tally, now),
+        None => announce_to_household(conn, settings, vote, &tally, now),
+    }
+}
+
+fn announce_in_room(
+    conn: &mut Conn,
+    settings: &HouseholdSettings,
+    (vote, room): (&Vote, UserId),
+    tally: &Tally,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let participant = users::load_user(conn, room)?;
+    let address = ReplyAddress::load_for_room(conn, &participant, &settings.senders)?;
+    let text = vote_messages::format_result(&vote.question, tally);
+    let message = NewOutboundMessage {
+        quotes: votes::load_poll_messages(conn, vote.id)?.pop(),
+        vote: Some(VoteMessage::Announces(vote.id)),
+        ..address.notification_message(&format!("vote:{}:result", vote.id), &text)
+    };
+    outbox::queue_message_once(conn, &message, now)
+}
+
+/// Announces the result to everybody who was asked, outside their quiet hours.
+fn announce_to_household(
+    conn: &mut Conn,
+    settings: &HouseholdSettings,
+    vote: &Vote,
+    tally: &Tally,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let text = vote_messages::format_result(&vote.question, tally);
+    for user in votes::load_asked_users(conn, vote.id)? {
+        let user = users::load_user(conn, user)?;
+        if user.status != UserStatus::Active || user.opted_out {
+            continue;
+        }
+        let send_at = earliest_send_time(conn, user.id, settings, now)?;
+        let address = ReplyAddress::load_for_user(conn, &user, &settings.senders)?;
+        let message = NewOutboundMessage {
+            vote: Some(VoteMessage::Announces(vote.id)),
+            ..address.notification_message(&format!("vote:{}:result", vote.id), &text)
+        };
+        outbox::queue_message_once_at(conn, &message, send_at, now)?;
+    }
+    Ok(())
+}

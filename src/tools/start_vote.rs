@@ -1,0 +1,56 @@
+//! Tool that starts a vote of the people in a room.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::arguments::parsing::bad_argument;
+use super::library::ArrInstances;
+use super::typed_tool::TypedTool;
+use super::{CallReferences, ToolContext, ToolEffect, ToolError, ToolOutput};
+use crate::conversation::transcript::{CallFailure, CallResult, EffectLevel, ToolAudience};
+use crate::conversation::turn::model_action::{ModelAction, START_VOTE};
+use crate::conversation::votes::{InvalidVote, VoteQuestion};
+
+/// Tool that starts a vote.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StartVote {
+    /// Question, if it is not what to watch.
+    question: Option<String>,
+    /// Two to ten titles.
+    options: Vec<String>,
+}
+
+impl TypedTool for StartVote {
+    const NAME: &'static str = START_VOTE;
+    const DESCRIPTION: &'static str = "Let the group vote, if they ask for it. The poll is sent for you.";
+    const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
+    const AUDIENCE: ToolAudience = ToolAudience::Room;
+
+    fn check(&self, _library: &ArrInstances) -> Result<CallReferences, CallFailure> {
+        self.parse_question().map(|_| CallReferences::default())
+    }
+
+    async fn run(&self, _library: &ArrInstances, _context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let question = self.parse_question()?;
+        let result = CallResult {
+            for_model: json!({ "status": "poll_on_its_way" }),
+            for_user: String::new(),
+            shown: Vec::new(),
+        };
+        Ok(ToolOutput::with_effect(result, ToolEffect::Act(ModelAction::StartVote(question))))
+    }
+}
+
+impl StartVote {
+    fn parse_question(&self) -> Result<VoteQuestion, CallFailure> {
+        let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
+        VoteQuestion::new(self.question.as_deref(), &options).map_err(|invalid| match invalid {
+            InvalidVote::TooFew | InvalidVote::TooMany => bad_argument("options", "two to ten titles", ""),
+            InvalidVote::TooLong => bad_argument("options", "short titles and a short question", ""),
+            InvalidVote::Repeated => bad_argument("options", "different titles", ""),
+            InvalidVote::AnswersPrompts => bad_argument("options", "titles, and no yes or no", ""),
+        })
+    }
+}
