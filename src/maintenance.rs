@@ -15,7 +15,6 @@ use crate::store::database::migration;
 use crate::store::library::arr_events;
 use crate::store::privacy::retention::{RetentionProgress, erase_expired_text};
 use crate::store::queue::{alerts, notifications};
-use crate::store::votes;
 
 /// Retention period of events in the event log.
 const EVENT_RETENTION: SignedDuration = SignedDuration::from_hours(1);
@@ -82,7 +81,6 @@ impl Maintenance {
         let delete_rows = move |conn: &mut _| {
             notifications::delete_old_notifications(conn, notified_before)?;
             alerts::delete_old_alerts(conn, received_before)?;
-            votes::delete_old_votes(conn, notified_before)?;
             arr_events::delete_handled_events(conn, received_before)
         };
         self.db.write(delete_rows).await.map(drop)

@@ -149,6 +149,7 @@ impl Engine {
         self.parts.outbox.notify();
         self.additions.wake_worker();
         self.notifier.wake_worker();
+        self.vote_closer.wake_worker();
     }
 
     /// Starts no new turn, and waits until the running turns end or `timeout` has passed. Interrupted work continues

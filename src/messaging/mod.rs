@@ -5,6 +5,7 @@ pub mod alert_targets;
 pub mod channel_ports;
 pub mod console;
 mod message_assembly;
+mod outbox_lookups;
 pub mod outbox_relay;
 mod receiving;
 pub mod segments;
@@ -19,6 +20,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::HeaderMap;
 use jiff::Timestamp;
+use tokio::time::Instant;
 
 use crate::conversation::channel::Channel;
 use crate::conversation::retry_policy::FailureClass;
@@ -42,7 +44,12 @@ const POLL_TIMEOUT: Duration = Duration::from_secs(10);
 pub trait ChannelPort: Send + Sync {
     fn channel(&self) -> Channel;
 
-    /// Makes one attempt to send a message. The outbox relay handles retries.
+    /// Reserves the time at which a message may be sent below the limits of the channel; `None` for at once.
+    fn reserve_slot(&self, _message: &OutboundMessage) -> Result<Option<Instant>, SendError> {
+        Ok(None)
+    }
+
+    /// Makes one attempt to send a message, at the reserved time. The outbox relay handles retries.
     async fn send(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError>;
 
     /// Finds the accepted messages since `since` that may be this one, to resolve an unknown delivery status. Several may

@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use super::channel_ports::ChannelPorts;
 use super::message_assembly::{self, ChannelExtras};
-use super::{CarrierReceipt, ChannelPort, LookupError, OutboundMessage, SendError};
+use super::{CarrierReceipt, ChannelPort, OutboundMessage, SendError};
 use crate::clock::Clock;
 use crate::conversation::retry_policy::BackoffPolicy;
 use crate::conversation::routing::senders::Senders;
@@ -21,7 +21,7 @@ use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::store::database::db::{Db, DbError, Durability};
 use crate::store::queue::delivery_reports::AcceptancePolicy;
-use crate::store::queue::lookups::{self, LookupCount, UnresolvedMessage};
+use crate::store::queue::lookups;
 use crate::store::queue::outbox::{self, AcceptedMessage, DueMessage, OutboundKind, SendClaim, SendFailure};
 use crate::store::queue::outbox_schedule::{self, OutboxSchedule, OutboxTask};
 use crate::store::queue::{queued_claim, suppression};
@@ -35,10 +35,6 @@ const SEND_BACKOFF: BackoffPolicy =
 /// Backoff between attempts to record the outcome of a send, which nothing else knows.
 const RECORD_BACKOFF: BackoffPolicy =
     BackoffPolicy { first_pause: Duration::from_secs(1), factor: 2, max_pause: Duration::from_secs(30) };
-/// Delay before a failed lookup is retried.
-const LOOKUP_RETRY_DELAY: Duration = Duration::from_secs(30);
-/// Time limit of the lookup before a message from before the start is sent.
-const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval at which the relay checks the outbox in case a signal is lost.
 const OUTBOX_CHECK_INTERVAL: Duration = Duration::from_secs(30);
 /// Interval at which [`OutboxRelay::wait_until_settled`] checks for messages in flight.
@@ -52,15 +48,6 @@ impl OutboxSignal {
     pub fn notify(&self) {
         self.0.notify_one();
     }
-}
-
-/// Failure to look up a message in the carrier's list.
-#[derive(Debug, thiserror::Error)]
-enum RecordLookupError {
-    #[error(transparent)]
-    Carrier(#[from] LookupError),
-    #[error(transparent)]
-    Db(#[from] DbError),
 }
 
 /// Settings of the relay, which a change of the configuration replaces.
@@ -86,9 +73,11 @@ pub struct RelayParts {
 /// Relay that sends the messages of the outbox. Clones share its permits and tasks.
 #[derive(Clone)]
 pub struct OutboxRelay {
-    parts: RelayParts,
+    pub(super) parts: RelayParts,
     permits: Arc<Semaphore>,
     send_tasks: TaskTracker,
+    /// Canceled when nothing more is to be sent. Messages that wait for their time are then given back.
+    stopping: CancellationToken,
     aborting: CancellationToken,
 }
 
@@ -99,6 +88,7 @@ impl OutboxRelay {
             parts,
             permits: Arc::new(Semaphore::new(MAX_CONCURRENT_SENDS)),
             send_tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
             aborting: CancellationToken::new(),
         }
     }
@@ -116,6 +106,7 @@ impl OutboxRelay {
     /// Sends due messages until `stop` is canceled, and then waits for messages in flight.
     pub async fn run(&self, stop: CancellationToken) {
         tokio::join!(self.send_claimed_messages(&stop), self.send_due_messages(&stop));
+        self.stopping.cancel();
         self.parts.db.claimed_messages().close();
         self.send_tasks.close();
         self.send_tasks.wait().await;
@@ -292,89 +283,7 @@ impl OutboxRelay {
         Ok(())
     }
 
-    /// Looks up a message from before this start, which may have been sent without a record in our database, e.g. after a
-    /// restore from a backup.
-    async fn look_up_before_sending(&self, id: OutboxId) -> Result<(), DbError> {
-        let now = self.parts.clock.now();
-        let start = move |conn: &mut _| lookups::start_lookup_before_sending(conn, id, now);
-        let Some(unresolved) = self.parts.db.write(start).await? else { return Ok(()) };
-        match tokio::time::timeout(LOOKUP_TIMEOUT, self.find_in_carrier_list(&unresolved)).await {
-            Ok(Ok(Some(receipt))) => {
-                tracing::info!(outbox = %id, "found a message from before the start in the carrier's list");
-                self.record_attempt(&unresolved.due, Ok(receipt)).await
-            }
-            Ok(Ok(None)) => {
-                // The clock may have been set during the lookup.
-                let now = self.parts.clock.now();
-                self.parts.db.write(move |conn| lookups::allow_sending(conn, id, now)).await
-            }
-            Ok(Err(RecordLookupError::Db(error))) => Err(error),
-            Ok(Err(RecordLookupError::Carrier(error))) => {
-                tracing::warn!(outbox = %id, %error, "failed to look up a message from before the start");
-                Ok(())
-            }
-            Err(_) => {
-                tracing::warn!(outbox = %id, "timed out looking up a message from before the start");
-                Ok(())
-            }
-        }
-    }
-
-    /// Returns the receipt of the message from the carrier's list, unless it belongs to another row.
-    async fn find_in_carrier_list(
-        &self,
-        unresolved: &UnresolvedMessage,
-    ) -> Result<Option<CarrierReceipt>, RecordLookupError> {
-        let channel = self.channel_for(&unresolved.due.from);
-        let channel = channel.ok_or_else(|| LookupError("no account is configured".to_owned()))?;
-        let candidates =
-            channel.find_accepted(&self.outbound_message(&unresolved.due), unresolved.since).await?;
-        let sids: Vec<String> = candidates.iter().map(|candidate| candidate.sid.clone()).collect();
-        let index = self.parts.db.read(move |conn| outbox::find_first_unclaimed(conn, &sids)).await?;
-        Ok(index.and_then(|index| candidates.into_iter().nth(index)))
-    }
-
-    /// Looks up whether a message with unknown delivery status was accepted. It is not sent again before that.
-    async fn look_up_message(&self, id: OutboxId) -> Result<(), DbError> {
-        let now = self.parts.clock.now();
-        let load = move |conn: &mut _| lookups::load_unresolved_message(conn, id, now);
-        let Some(unresolved) = self.parts.db.read(load).await? else {
-            return Ok(());
-        };
-        if !unresolved.due.from.channel().keeps_records() {
-            let now = self.parts.clock.now();
-            let resolve = move |conn: &mut _| lookups::resolve_unrecorded_message(conn, id, now);
-            let outcome = self.parts.db.write(resolve).await?;
-            tracing::warn!(outbox = %id, ?outcome, "message may have arrived, and cannot be looked up");
-            return Ok(());
-        }
-        let lookups_before = unresolved.unsuccessful_lookups;
-        match self.find_in_carrier_list(&unresolved).await {
-            Ok(Some(receipt)) => self.record_attempt(&unresolved.due, Ok(receipt)).await,
-            Ok(None) => {
-                let now = self.parts.clock.now();
-                let [first_delay, last_delay] = self.parts.settings.current().lookup_delays;
-                let count = LookupCount {
-                    earlier: lookups_before,
-                    required: 2,
-                    pause: last_delay.saturating_sub(first_delay),
-                };
-                let record = move |conn: &mut _| lookups::record_unsuccessful_lookup(conn, id, count, now);
-                self.parts.db.write(record).await.map(|outcome| {
-                    tracing::info!(outbox = %id, ?outcome, "message is not in the carrier's list");
-                })
-            }
-            Err(RecordLookupError::Db(error)) => Err(error),
-            Err(RecordLookupError::Carrier(error)) => {
-                tracing::warn!(outbox = %id, %error, "failed to look up the delivery status of a message");
-                let now = self.parts.clock.now();
-                let at = now + LOOKUP_RETRY_DELAY;
-                self.parts.db.write(move |conn| lookups::postpone_lookup(conn, id, at, now)).await
-            }
-        }
-    }
-
-    fn channel_for(&self, from: &Address) -> Option<Arc<dyn ChannelPort>> {
+    pub(super) fn channel_for(&self, from: &Address) -> Option<Arc<dyn ChannelPort>> {
         self.parts.settings.current().channels.get(from.channel())
     }
 
@@ -402,7 +311,9 @@ impl OutboxRelay {
             return Err(SendError::Later { retry_after: Some(SEND_BACKOFF.max_pause), reason });
         };
         let ChannelExtras { buttons, poll } = message_assembly::load_extras(&self.parts.db, due).await;
-        let outcome = channel.send(&OutboundMessage { buttons, poll, ..self.outbound_message(due) }).await;
+        let message = OutboundMessage { buttons, poll, ..self.outbound_message(due) };
+        self.wait_for_slot(channel.as_ref(), &message).await?;
+        let outcome = channel.send(&message).await;
         let current_account = self.channel_for(&due.from).and_then(|channel| channel.account_identity());
         match outcome {
             // The list of another account cannot show the delivery status.
@@ -413,9 +324,25 @@ impl OutboxRelay {
         }
     }
 
+    /// Waits until the channel may send a message, or until nothing more is to be sent.
+    async fn wait_for_slot(
+        &self,
+        channel: &dyn ChannelPort,
+        message: &OutboundMessage,
+    ) -> Result<(), SendError> {
+        let Some(slot) = channel.reserve_slot(message)? else { return Ok(()) };
+        tokio::select! {
+            () = tokio::time::sleep_until(slot) => Ok(()),
+            () = self.stopping.cancelled() => {
+                let reason = "the program ends".to_owned();
+                Err(SendError::Later { retry_after: Some(Duration::ZERO), reason })
+            }
+        }
+    }
+
     /// Records the outcome of an attempt, and repeats that until the database accepts the record, e.g. until the disk has
     /// space again. Without the record, the message would hold back later ones to the same user.
-    async fn record_attempt(
+    pub(super) async fn record_attempt(
         &self,
         due: &DueMessage,
         outcome: Result<CarrierReceipt, SendError>,
@@ -436,7 +363,7 @@ impl OutboxRelay {
         }
     }
 
-    fn outbound_message(&self, due: &DueMessage) -> OutboundMessage {
+    pub(super) fn outbound_message(&self, due: &DueMessage) -> OutboundMessage {
         message_assembly::assemble_message(due, self.parts.settings.current().acceptance_policy.confirm_for)
     }
 

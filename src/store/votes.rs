@@ -1,5 +1,6 @@
 //! Votes, the ballots of people, and the polls of a channel that ask a vote.
 
+use diesel::dsl::exists;
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
@@ -342,8 +343,14 @@ pub fn find_vote_of_poll(conn: &mut Conn, poll: &str) -> QueryResult<Option<Vote
     Ok(only)
 }
 
+/// Returns whether a vote closed before `before`.
+pub fn has_votes_closed_before(conn: &mut Conn, before: Timestamp) -> QueryResult<bool> {
+    let old = votes::table.filter(CLOSED.and(votes::closed_at.lt(ms(before))));
+    diesel::select(exists(old)).get_result(conn)
+}
+
 /// Deletes the votes that closed before `before`, with their ballots.
-pub fn delete_old_votes(conn: &mut Conn, before: Timestamp) -> QueryResult<()> {
+pub fn delete_votes_closed_before(conn: &mut Conn, before: Timestamp) -> QueryResult<()> {
     let old = votes::table.filter(CLOSED.and(votes::closed_at.lt(ms(before))));
     diesel::delete(old).execute(conn).map(drop)
 }

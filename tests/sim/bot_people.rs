@@ -12,6 +12,7 @@ use crate::people::{self, ReadMessage};
 use crate::plan::{Answers, DeliveryMode, FAY, PEOPLE};
 use crate::records::{Records, word};
 use crate::rng::Rng;
+use crate::vote_people;
 use crate::world::{World, pass};
 
 /// Interval at which the users look at their phones.
@@ -24,6 +25,7 @@ pub(crate) fn open_chats(world: &World) {
     }
     if world.has_room() {
         world.carriers.bot.open_room(&PEOPLE);
+        vote_people::start_votes(world);
     }
 }
 
@@ -97,6 +99,10 @@ pub(crate) fn react(world: &World) {
                 read += 1;
                 let id = format!("{}.{}", sent.chat_id, sent.message_id);
                 world.journal.note(format!("the bot sends {:?}: {id}", sent.text));
+                if world.has_room() {
+                    let mut rng = Rng::of(world.plan.seed, &format!("votes after {id}"));
+                    vote_people::answer(&world, &mut rng, &sent);
+                }
                 let Some(reader) = world.carriers.bot.addressee(&sent) else { continue };
                 let to = person(reader);
                 let mut rng = Rng::of(world.plan.seed, &format!("message {id}"));

@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 
 use crate::numbered_port::{self, NumberedPort};
 use crate::records::Records;
+use crate::vote_people::PollVote;
 use crate::world::{SECRET, World};
 
 const API_URL: &str = "http://telegram.invalid";
@@ -89,6 +90,8 @@ pub(crate) struct HouseBot {
     true_clock: Clock,
     pub texts: Mutex<Vec<BotText>>,
     pub presses: Mutex<Vec<BotPress>>,
+    /// Answers to polls.
+    pub votes: Mutex<Vec<PollVote>>,
     pub deliveries: Mutex<Vec<BotDelivery>>,
     pub starts: Mutex<Vec<BotStart>>,
     pub run_ends: Mutex<Vec<RunEnd>>,
@@ -126,6 +129,7 @@ impl HouseBot {
             true_clock,
             texts: Mutex::default(),
             presses: Mutex::default(),
+            votes: Mutex::default(),
             deliveries: Mutex::default(),
             starts: Mutex::default(),
             run_ends: Mutex::default(),
@@ -268,7 +272,7 @@ impl HouseBot {
 }
 
 pub(crate) fn is_sending(path: &str) -> bool {
-    path.ends_with("/sendMessage") || path.ends_with("/sendPhoto")
+    ["/sendMessage", "/sendPhoto", "/sendPoll"].into_iter().any(|method| path.ends_with(method))
 }
 
 /// Returns a number that [`HouseBot`] added to the query of a request.

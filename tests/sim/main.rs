@@ -28,6 +28,7 @@ mod rng;
 mod run;
 mod simulated_model;
 mod timeline;
+mod vote_people;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -12,6 +12,7 @@ use dialarr::messaging::{
     CarrierReceipt, ChannelPort, InboundPage, LookupError, OutboundMessage, Poll, SendError,
 };
 use jiff::Timestamp;
+use tokio::time::Instant;
 
 tokio::task_local! {
     /// Row that the current task sends.
@@ -29,6 +30,10 @@ pub(crate) struct NumberedPort(pub(crate) Telegram);
 impl ChannelPort for NumberedPort {
     fn channel(&self) -> Channel {
         self.0.channel()
+    }
+
+    fn reserve_slot(&self, message: &OutboundMessage) -> Result<Option<Instant>, SendError> {
+        self.0.reserve_slot(message)
     }
 
     async fn send(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError> {

@@ -23,6 +23,9 @@ pub(crate) struct Records {
     pub pauses: Vec<Value>,
     pub requests: Vec<Value>,
     pub services: Vec<Value>,
+    pub votes: Vec<Value>,
+    pub ballots: Vec<Value>,
+    pub vote_messages: Vec<Value>,
 }
 
 impl Records {
@@ -50,6 +53,9 @@ impl Records {
             pauses: rows("pauses"),
             requests: rows("requests"),
             services: rows("service_identities"),
+            votes: rows("votes"),
+            ballots: rows("ballots"),
+            vote_messages: rows("vote_messages"),
         }
     }
 

@@ -17,6 +17,8 @@ pub(super) struct ObservedEffects {
     pub(super) reply: UserMessages,
     /// Messages that each user received.
     pub(super) messages_by_user: BTreeMap<String, UserMessages>,
+    /// Messages to the group.
+    pub(super) room: UserMessages,
     /// Values at the paths that are checked.
     pub(super) state: BTreeMap<String, Value>,
     /// All text that the model received.
@@ -73,6 +75,11 @@ pub(super) fn find_differences(
     if !reply_problems.is_empty() || !found.is_empty() {
         found.extend(reply_problems);
         found.push(format!("reply was {:?}", observed.reply.text));
+    }
+    let room_problems = reply_differences(&expected.room, &observed.room, "text to the group", mode);
+    if !room_problems.is_empty() {
+        found.extend(room_problems);
+        found.push(format!("text to the group was {:?}", observed.room.text));
     }
     for (name, expected) in &expected.notified {
         let messages = observed.messages_by_user.get(name).cloned().unwrap_or_default();

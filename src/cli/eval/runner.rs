@@ -12,6 +12,7 @@ use super::expectation::{self, CheckMode, ObservedEffects, UserMessages};
 use super::recording_model::{ModelActivity, RecordingModel};
 use super::run_stats::{MessageStats, ScenarioRun};
 use super::scenario_file::{MessageEntry, Scenario, ScenarioFile};
+use super::scenario_room::{self, Deed, ScenarioRoom};
 use super::scenario_servers::{NamedWrite, ScenarioServers};
 use super::scenario_users;
 use crate::app::App;
@@ -27,6 +28,7 @@ use crate::conversation::turn::FallbackReply;
 use crate::engine::{CodeSource, SmsReactions};
 use crate::llm::Model;
 use crate::llm::scripted::ScriptedModel;
+use crate::messaging::OutboundMessage;
 use crate::messaging::segments::SegmentCount;
 use crate::messaging::twilio::fake::SentMessage;
 use crate::simulation::{self, OUR_NUMBER};
@@ -86,6 +88,8 @@ struct ScenarioHarness {
     model: Arc<RecordingModel>,
     /// Scripted model. `None` with a real model.
     script: Option<Arc<ScriptedModel>>,
+    /// Group with a bot, if the scenario has one.
+    room: Option<ScenarioRoom>,
     start: Timestamp,
     _folder: tempfile::TempDir,
 }
@@ -122,9 +126,54 @@ impl ScenarioHarness {
         settings.confirm_for = SignedDuration::from_secs(file.confirm_ttl_s);
         let mut blueprint = servers.peers.blueprint(settings, Some(model.clone()))?;
         servers.add_instances(&mut blueprint.library)?;
+        let room = scenario.room.as_ref().map(|_| ScenarioRoom::default());
+        if let Some(room) = &room {
+            room.apply(&mut blueprint);
+        }
         let app = App::start(Db::open(database)?, servers.peers.clock.clone(), blueprint).await?;
         scenario_users::insert_users(&app.db, file, scenario, start).await?;
-        Ok(Self { app, servers, model, script, start, _folder: folder })
+        if let Some(members) = &scenario.room {
+            scenario_room::open_room(&app.db, file, members, start).await?;
+            for message in scenario_room::first_messages(file, members, start)? {
+                app.engine.admission.admit_message(message).await?;
+            }
+            app.engine.scheduler.wait_until_idle().await;
+            app.relay.wait_until_settled().await?;
+        }
+        Ok(Self { app, servers, model, script, room, start, _folder: folder })
+    }
+
+    /// Lets a person write or press a button.
+    async fn perform(
+        &self,
+        file: &ScenarioFile,
+        message: &MessageEntry,
+        (number, at): (usize, Timestamp),
+    ) -> anyhow::Result<()> {
+        let deed = match &self.room {
+            Some(room) => room.read_deed(file, message, (number, at))?,
+            None => {
+                let phone = scenario_users::user_phone(file, &message.from)?;
+                Deed::Message(Box::new(received_message(&phone, message, number, at)))
+            }
+        };
+        match deed {
+            Deed::Message(received) => {
+                self.app.engine.admission.admit_message(*received).await?;
+            }
+            Deed::Answer(answer) => {
+                self.app.engine.vote_answers.record_answer(answer).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the messages that were sent since these numbers of messages by phone and by the bot.
+    fn sent_after(&self, (by_phone, by_bot): (usize, usize)) -> Vec<SentText> {
+        let by_phone =
+            self.servers.peers.twilio.sent_messages().split_off(by_phone).into_iter().map(SentText::from);
+        let by_bot = self.room.iter().flat_map(|room| room.sent_after(by_bot)).map(SentText::from);
+        by_phone.chain(by_bot).collect()
     }
 
     async fn send_message(
@@ -135,7 +184,10 @@ impl ScenarioHarness {
     ) -> anyhow::Result<(ObservedEffects, MessageStats)> {
         let clock = &self.servers.peers.clock;
         let at = self.start + SignedDuration::from_secs(message.at);
-        let sent_before = self.servers.peers.twilio.sent_messages().len();
+        let sent_before = (
+            self.servers.peers.twilio.sent_messages().len(),
+            self.room.as_ref().map_or(0, |room| room.sent_after(0).len()),
+        );
         let calls_before = self.app.db.read(calls::load_newest_call_id).await?;
         let four_k_writes_before = self.servers.four_k_writes().len();
         let elapsed = at.duration_since(clock.now());
@@ -158,20 +210,19 @@ impl ScenarioHarness {
                 message.model.iter().map(super::scenario_file::ModelEntry::to_scripted_reply).collect(),
             );
         }
-        let phone = scenario_users::user_phone(file, &message.from)?;
         let started = Instant::now();
-        self.app.engine.admission.admit_message(received_message(&phone, message, number, at)).await?;
+        self.perform(file, message, (number, at)).await?;
         self.app.engine.scheduler.wait_until_idle().await;
         self.app.relay.wait_until_settled().await?;
         let latency = started.elapsed();
 
         let mut writes = self.servers.take_writes();
         writes.extend(self.servers.four_k_writes().into_iter().skip(four_k_writes_before));
-        let sent = self.servers.peers.twilio.sent_messages().split_off(sent_before);
+        let sent = self.sent_after(sent_before);
         let effects = MessageEffects { activity: self.model.take_activity(), sent, writes };
         let used_model = self.script.is_none() && !effects.activity.requests.is_empty();
         // Messages with media are not billed by segments.
-        let texts = effects.sent.iter().filter(|sent| sent.media.is_empty());
+        let texts = effects.sent.iter().filter(|sent| !sent.has_media);
         let stats = MessageStats {
             latency: used_model.then_some(latency),
             tokens: effects.activity.tokens,
@@ -202,8 +253,9 @@ impl ScenarioHarness {
             .map(|action| action.items.iter().map(|(kind, id)| (kind_text(*kind).to_owned(), *id)).collect());
         let mut messages_by_user = BTreeMap::new();
         for name in file.users.keys() {
-            messages_by_user
-                .insert(name.clone(), messages_to_user(&sent, &scenario_users::user_phone(file, name)?));
+            let phone = scenario_users::user_phone(file, name)?;
+            let account = scenario_room::account_of(file, name)?.to_text();
+            messages_by_user.insert(name.clone(), messages_to(&sent, &[phone.as_str(), &account]));
         }
         let mut state = BTreeMap::new();
         for path in message.expect.state.keys() {
@@ -223,6 +275,7 @@ impl ScenarioHarness {
             llm_calls: activity.requests.len(),
             reply: messages_by_user.get(&message.from).cloned().unwrap_or_default(),
             messages_by_user,
+            room: messages_to(&sent, &[scenario_room::ROOM]),
             state,
             prompt: activity.requests.iter().map(prompt_text).collect::<Vec<_>>().join("\n"),
             tools: offered.map(|tool| tool.name.to_owned()).collect(),
@@ -236,8 +289,27 @@ impl ScenarioHarness {
 struct MessageEffects {
     activity: ModelActivity,
     /// Messages sent to any user.
-    sent: Vec<SentMessage>,
+    sent: Vec<SentText>,
     writes: Vec<NamedWrite>,
+}
+
+/// Message of the program on any channel.
+struct SentText {
+    to: String,
+    body: String,
+    has_media: bool,
+}
+
+impl From<SentMessage> for SentText {
+    fn from(sent: SentMessage) -> Self {
+        Self { to: sent.to.as_str().to_owned(), body: sent.body, has_media: !sent.media.is_empty() }
+    }
+}
+
+impl From<OutboundMessage> for SentText {
+    fn from(sent: OutboundMessage) -> Self {
+        Self { to: sent.to.as_str().to_owned(), body: sent.body, has_media: !sent.media.is_empty() }
+    }
 }
 
 /// Returns the time zone with the UTC offset of a time such as `2026-03-06T19:00:00-05:00`.
@@ -276,10 +348,10 @@ fn is_fallback_reply(body: &str) -> bool {
     fallbacks.iter().chain(&[NOT_UNDERSTOOD, MODEL_OFF_PREFIX]).any(|text| body.contains(text))
 }
 
-/// Returns the messages that one user received.
-fn messages_to_user(sent: &[SentMessage], phone: &PhoneNumber) -> UserMessages {
-    let texts: Vec<&SentMessage> = sent.iter().filter(|sent| sent.to.as_str() == phone.as_str()).collect();
-    let pictures = texts.iter().filter(|sent| !sent.media.is_empty()).count();
+/// Returns the messages to any of these addresses.
+fn messages_to(sent: &[SentText], addresses: &[&str]) -> UserMessages {
+    let texts: Vec<&SentText> = sent.iter().filter(|sent| addresses.contains(&sent.to.as_str())).collect();
+    let pictures = texts.iter().filter(|sent| sent.has_media).count();
     let text = texts.iter().map(|sent| sent.body.as_str()).collect::<Vec<_>>().join("\n");
     UserMessages { texts: texts.len(), pictures, text }
 }

@@ -78,6 +78,8 @@ pub(super) struct Scenario {
     /// Sends a reply that is only a reaction as an emoji text.
     #[serde(default)]
     pub(super) reactions_as_text: bool,
+    /// Members of a group with a bot. Without it, everybody texts by phone.
+    pub(super) room: Option<Vec<String>>,
     /// Reason why the scenario is skipped with a real model.
     pub(super) scripted_only: Option<String>,
     pub(super) turns: Vec<MessageEntry>,
@@ -120,11 +122,24 @@ fn default_library() -> String {
     "base".to_owned()
 }
 
+fn default_addressed() -> bool {
+    true
+}
+
 /// One message and its expected effects.
 #[derive(Debug, Deserialize)]
 pub(super) struct MessageEntry {
     pub(super) from: String,
+    #[serde(default)]
     pub(super) text: String,
+    /// Writes or presses in the group, and not in the private chat.
+    #[serde(default)]
+    pub(super) room: bool,
+    /// Whether a text in the group mentions the bot.
+    #[serde(default = "default_addressed")]
+    pub(super) addressed: bool,
+    /// Label of a button, or number of an option in a poll, which is pressed in place of a text.
+    pub(super) press: Option<String>,
     /// Time of the message in seconds since the start.
     #[serde(default)]
     pub(super) at: i64,
@@ -203,6 +218,8 @@ pub(super) struct ExpectedEffects {
     pub(super) calls: Vec<String>,
     pub(super) llm_calls_max: Option<usize>,
     pub(super) reply: ReplyEntry,
+    /// Messages to the group.
+    pub(super) room: ReplyEntry,
     /// Texts that the model requests must contain.
     pub(super) prompt_all: Vec<String>,
     /// Texts that the model requests must not contain.

@@ -112,10 +112,7 @@ impl UserContext {
             false => None,
         };
         let over_limit = mark_over_limit(conn, settings, user.id, waiting)?;
-        let open_vote = match waiting.first().filter(|event| may_be_about_vote(event)) {
-            Some(_) => load_open_vote(conn, user.id, room)?,
-            None => None,
-        };
+        let open_vote = load_open_vote(conn, user.id, waiting.first())?;
         Ok(Self {
             pending,
             open_prompt,
@@ -173,12 +170,17 @@ impl UserContext {
     }
 }
 
-fn may_be_about_vote(event: &InboundEvent) -> bool {
-    event.press.is_some() || vote_command::parse_vote_reply(&event.body).is_some()
-}
-
-fn load_open_vote(conn: &mut Conn, user: UserId, room: Option<UserId>) -> QueryResult<Option<OpenVote>> {
-    let Some(vote) = votes::find_open_vote(conn, room)? else { return Ok(None) };
+/// Loads the open vote that a message may be about.
+fn load_open_vote(
+    conn: &mut Conn,
+    user: UserId,
+    message: Option<&InboundEvent>,
+) -> QueryResult<Option<OpenVote>> {
+    let is_about_vote = |event: &&InboundEvent| {
+        event.press.is_some() || vote_command::parse_vote_reply(&event.body).is_some()
+    };
+    let Some(message) = message.filter(is_about_vote) else { return Ok(None) };
+    let Some(vote) = votes::find_open_vote(conn, message.room)? else { return Ok(None) };
     Ok(Some(OpenVote { message: votes::find_ballot_message(conn, &vote, user)? }))
 }
 

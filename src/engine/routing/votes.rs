@@ -32,11 +32,11 @@ impl TurnStart<'_> {
             }
             (Some(VoteCommand::Close), Some(vote)) => return self.end_vote(user, context, events, &vote),
             (Some(VoteCommand::Choose(number)), Some(vote)) => {
-                return self.choose_option(user, context, events, &vote, Some(number));
+                return self.choose_option(user, context, events, (&vote, Some(number)));
             }
             (Some(VoteCommand::ChooseByName(words)), Some(vote)) => {
                 let number = vote.question.find_option(&words);
-                return self.choose_option(user, context, events, &vote, number);
+                return self.choose_option(user, context, events, (&vote, number));
             }
             (Some(VoteCommand::Show), Some(vote)) => self.format_vote(user, &vote)?,
             (Some(_) | None, None) | (None, Some(_)) => vote_messages::NO_OPEN_VOTE.to_owned(),
@@ -134,8 +134,7 @@ impl TurnStart<'_> {
         user: &User,
         context: &UserContext,
         events: &[InboundEvent],
-        vote: &Vote,
-        number: Option<u8>,
+        (vote, number): (&Vote, Option<u8>),
     ) -> QueryResult<TurnStartOutcome> {
         let chosen = number.and_then(|number| Some((number, vote.question.option(number)?)));
         let Some((number, option)) = chosen else {

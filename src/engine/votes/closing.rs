@@ -11,6 +11,7 @@ use crate::engine::notifications::send_time::earliest_send_time;
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::HouseholdSettings;
+use crate::engine::work_signal::WorkSignal;
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::database::db::{Db, DbError};
 use crate::store::people::users;
@@ -18,21 +19,22 @@ use crate::store::queue::outbox::{self, NewOutboundMessage};
 use crate::store::votes::{self, Vote};
 use crate::store::{Conn, QueryResult};
 
-/// Maximum time between two checks for votes whose time is over.
-const CHECK_INTERVAL: Duration = Duration::from_secs(60);
+/// Maximum time between two checks for open votes, which is shorter than the period of a vote.
+const CHECK_INTERVAL: Duration = Duration::from_mins(90);
 
-/// Worker that closes votes whose time is over.
+/// Worker that closes votes whose time is over, and deletes those whose retention period is over.
 pub struct VoteCloser {
     db: Db,
     clock: Clock,
     live: LiveParts,
     outbox: OutboxSignal,
+    clock_set: WorkSignal,
 }
 
 impl VoteCloser {
     pub(crate) fn new(parts: &EngineParts) -> Self {
         let EngineParts { db, clock, live, outbox, .. } = parts.clone();
-        Self { db, clock, live, outbox }
+        Self { db, clock, live, outbox, clock_set: WorkSignal::default() }
     }
 
     /// Closes votes until the task is dropped.
@@ -45,20 +47,36 @@ impl VoteCloser {
                     CHECK_INTERVAL
                 }
             };
-            tokio::time::sleep(wait).await;
+            tokio::select! {
+                () = self.clock_set.wait() => {}
+                () = tokio::time::sleep(wait) => {}
+            }
         }
+    }
+
+    /// Lets the worker check the votes at once, after the clock was set.
+    pub(crate) fn wake_worker(&self) {
+        self.clock_set.notify();
     }
 
     /// Closes the votes whose time is over, and returns the time at which the next one closes.
     pub(crate) async fn close_due_votes(&self) -> Result<Option<Timestamp>, DbError> {
         let now = self.clock.now();
-        let open = self.db.read(votes::load_open_votes).await?;
-        for vote in open.iter().filter(|vote| vote.closes_at <= now).cloned() {
+        let retained_from = now - self.live.settings().retention;
+        let load = move |conn: &mut _| {
+            Ok((votes::load_open_votes(conn)?, votes::has_votes_closed_before(conn, retained_from)?))
+        };
+        let (open, has_old_votes) = self.db.read_without_snapshot(load).await?;
+        if has_old_votes {
+            self.db.write(move |conn| votes::delete_votes_closed_before(conn, retained_from)).await?;
+        }
+        let next = open.iter().map(|vote| vote.closes_at).find(|at| *at > now);
+        for vote in open.into_iter().filter(|vote| vote.closes_at <= now) {
             let settings = self.live.settings();
             self.db.write(move |conn| close_vote(conn, &settings, &vote, now)).await?;
             self.outbox.notify();
         }
-        Ok(open.iter().map(|vote| vote.closes_at).find(|at| *at > now))
+        Ok(next)
     }
 
     fn time_until(&self, at: Timestamp) -> Duration {

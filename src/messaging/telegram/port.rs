@@ -9,6 +9,7 @@ use http::HeaderMap;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::time::Instant;
 
 use super::account::TelegramAccount;
 use super::api::{BotApi, BotApiError};
@@ -128,6 +129,10 @@ impl Telegram {
 impl ChannelPort for Telegram {
     fn channel(&self) -> Channel {
         channel_list::TELEGRAM
+    }
+
+    fn reserve_slot(&self, message: &OutboundMessage) -> Result<Option<Instant>, SendError> {
+        self.reserve_pace(message)
     }
 
     async fn send(&self, message: &OutboundMessage) -> Result<CarrierReceipt, SendError> {

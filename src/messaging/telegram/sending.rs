@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::time::Instant;
 
 use super::api::BotApiError;
 use super::buttons;
@@ -35,6 +36,17 @@ impl Telegram {
         }
     }
 
+    /// Reserves the time at which a message may be sent. A reaction has no limit.
+    pub(super) fn reserve_pace(&self, message: &OutboundMessage) -> Result<Option<Instant>, SendError> {
+        if message.reacts_to.is_some() {
+            return Ok(None);
+        }
+        self.pace.reserve(parse_chat(message)?, PATIENCE).map(Some).map_err(|delay| {
+            let reason = "earlier messages to the chat are too recent".to_owned();
+            SendError::Later { retry_after: Some(delay), reason }
+        })
+    }
+
     async fn react(
         &self,
         chat: i64,
@@ -53,13 +65,6 @@ impl Telegram {
     }
 
     async fn send_text(&self, chat: i64, message: &OutboundMessage) -> Result<CarrierReceipt, SendError> {
-        match self.pace.reserve(chat, PATIENCE) {
-            Ok(slot) => tokio::time::sleep_until(slot).await,
-            Err(delay) => {
-                let reason = "earlier messages to the chat are too recent".to_owned();
-                return Err(SendError::Later { retry_after: Some(delay), reason });
-            }
-        }
         if let Some(PollAction::End(polls)) = &message.poll {
             // Nothing was sent yet, and ending a poll twice ends it once.
             let ended = self.end_polls(chat, polls).await.map_err(|error| match error {

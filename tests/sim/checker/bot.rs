@@ -16,10 +16,13 @@ use crate::house_bot::{
 use crate::network_faults::Seen;
 use crate::plan::Act;
 use crate::records::{Records, by_id, number, word};
+use crate::timeline::Times;
 use crate::world::World;
 
 /// Time after which the program no longer waits for an answer of Telegram, with a margin.
 const ANSWER_TIMEOUT_MS: i64 = 9_900;
+/// Time after which the program certainly no longer waits for an answer.
+const LONGEST_WAIT_MS: i64 = 10_100;
 /// Longest time from an answer of Telegram to its record.
 const RECORDED_MS: i64 = 1_000;
 /// Longest time between a claim and its request, which waits for its turn below the limits of Telegram.
@@ -75,6 +78,13 @@ impl BotEvidence {
         text.or_else(|| press().map(|press| press.sent_at))
     }
 
+    /// Returns the row that a request to send a message named.
+    pub(super) fn row_of(&self, request: usize) -> Option<i64> {
+        let made =
+            |known: &&BotRequest| known.delivery.as_ref().is_some_and(|delivery| delivery.request == request);
+        self.requests.iter().find(made).map(|known| known.row)
+    }
+
     fn requests_for(&self, row: i64) -> Vec<&BotRequest> {
         let mut requests: Vec<&BotRequest> =
             self.requests.iter().filter(|request| request.row == row).collect();
@@ -87,6 +97,13 @@ impl BotRequest {
     /// Returns whether the program knew that Telegram did not accept the message.
     fn was_refused(&self) -> bool {
         self.answered_in_time() && self.status.is_some_and(|status| (400..500).contains(&status))
+    }
+
+    /// Returns whether the program may have known that, from an answer at the end of its wait.
+    fn may_have_been_refused(&self) -> bool {
+        let waited = self.answered_ms.map(|at| at - self.asked_ms);
+        let is_refusal = self.status.is_some_and(|status| (400..500).contains(&status));
+        is_refusal && waited.is_some_and(|waited| waited < LONGEST_WAIT_MS)
     }
 
     fn answered_in_time(&self) -> bool {
@@ -183,7 +200,8 @@ pub(super) fn may_fail(evidence: &Evidence<'_>, row: &Value) -> bool {
     let (bot, created) = (&evidence.bot, number(row, "created_at"));
     let requests = bot.requests_for(number(row, "id"));
     let lost = requests.iter().filter(|request| is_outcome_lost(bot, request, i64::MAX)).count();
-    let ends = bot.run_ends.iter().filter(|end| created <= end.to).count();
+    let is_ambiguous = evidence.times == Times::Ambiguous;
+    let ends = bot.run_ends.iter().filter(|end| is_ambiguous || created <= end.to).count();
     let attempts = if word(row, "kind") == "notice" { 1 } else { 2 };
     lost + ends >= attempts && number(row, "attempts") >= attempts as i64
 }
@@ -263,12 +281,14 @@ fn copies(evidence: &mut Evidence<'_>) {
             continue;
         };
         let limit = if word(row, "kind") == "notice" { 1 } else { 2 };
-        let open = requests.iter().filter(|request| !request.was_refused()).count();
+        let open = requests.iter().filter(|request| !request.may_have_been_refused()).count();
         evidence.expect(open <= limit, || format!("I6 handed over {open} times: {row}"));
         let mut data: Vec<&str> = Vec::new();
         for delivery in requests.iter().filter_map(|request| request.delivery.as_ref()) {
             let text = &delivery.message.text;
-            let is_same = ["", text].contains(&word(row, "body"));
+            // A poll shows the options of the text itself.
+            let is_poll = delivery.message.poll.is_some() && word(row, "body").starts_with(text.as_str());
+            let is_same = is_poll || ["", text].contains(&word(row, "body"));
             evidence.expect(is_same, || format!("I6 the bot sent {text:?} for {row}"));
             data.extend(delivery.message.buttons.iter().flatten().map(|button| button.data.as_str()));
         }

@@ -8,6 +8,7 @@ mod notifications;
 mod phone;
 mod requests;
 mod texts;
+mod votes;
 
 use std::sync::atomic::Ordering;
 
@@ -98,6 +99,7 @@ pub(crate) fn check(
     household::check(&mut evidence);
     requests::check(&mut evidence);
     notifications::check(&mut evidence);
+    votes::check(&mut evidence, world);
     // A day of the program is not a day of the schedule if the clock was set.
     if timeline.steps() == 0 {
         guesses::check(&mut evidence);
@@ -108,6 +110,7 @@ pub(crate) fn check(
     let mut tally = tally(records, &seen);
     phone::count(&evidence, world, &mut tally);
     bot::count(&evidence, world, &mut tally);
+    votes::count(&evidence, world, &mut tally);
     let mut broken = evidence.broken;
     broken.extend(operator::check(world, records));
     tally.0.push(("texts of the operator", world.written.lock().unwrap().len()));

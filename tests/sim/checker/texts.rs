@@ -126,9 +126,10 @@ fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
 }
 
 /// Returns whether a message is withdrawn once it is no longer true: the notice of a pause, or of a turn that is still
-/// running.
+/// running, or the question of a vote that has closed.
 fn withdrawn(row: &Value) -> bool {
-    word(row, "dedupe_key").starts_with("pause:") || word(row, "dedupe_key").ends_with(":progress")
+    let key = word(row, "dedupe_key");
+    key.starts_with("pause:") || key.ends_with(":progress") || key.starts_with("vote:")
 }
 
 fn order(evidence: &mut Evidence<'_>, sent: &[Sent]) {
