@@ -8,7 +8,7 @@ use crate::conversation::transcript::{Responder, User, UserRole, UserStatus};
 use crate::conversation::votes::vote_command::{self, VoteCommand};
 use crate::conversation::votes::{InvalidVote, VoteMessage, VoteQuestion, vote_messages};
 use crate::engine::notifications::send_time::earliest_send_time;
-use crate::engine::reply_address::ReplyAddress;
+use crate::engine::reply_address::{self, ReplyAddress};
 use crate::engine::votes::closing;
 use crate::store::QueryResult;
 use crate::store::people::users;
@@ -79,17 +79,36 @@ impl TurnStart<'_> {
             let asked = self.ask_voters(user, &vote, &others)?;
             vote_messages::format_started(&question, &asked, vote.closes_at, &self.settings.zone)
         };
+        self.answer_with_ballot(user, context, events, (&vote, text))
+    }
+
+    /// Answers the person who started a vote with the question itself.
+    fn answer_with_ballot(
+        &mut self,
+        user: &User,
+        context: &UserContext,
+        events: &[InboundEvent],
+        (vote, text): (&Vote, String),
+    ) -> QueryResult<TurnStartOutcome> {
         let closing = self.drop_prompt(user, context, events)?;
         let plan = TurnPlan::for_responder(Responder::Keyword);
         let turn = self.open_turn(user, TurnKind::Command, &plan, events)?.id;
         let address = ReplyAddress::from_turn(user.clone(), turn, events);
-        let closing = closing.map(|closing| address.reply_message(closing));
-        let ballot = NewOutboundMessage {
-            key: format!("turn:{turn}:vote"),
+        let ballot = |text: &str| NewOutboundMessage {
+            key: format!("vote:{}:ask", vote.id),
             vote: Some(VoteMessage::Asks(vote.id)),
-            ..address.reply_message(text.clone())
+            ..address.reply_message(text.to_owned())
         };
-        let messages = closing.into_iter().chain([ballot]).collect();
+        let messages = match closing {
+            // A poll has no room for another sentence.
+            Some(closing) if vote.room.is_some() => {
+                let poll = NewOutboundMessage { turn: None, ..ballot(&text) };
+                outbox::queue_message(self.conn, &poll, self.now)?;
+                vec![address.reply_message(closing)]
+            }
+            Some(closing) => vec![ballot(&reply_address::prepend_sentence(&closing, &text))],
+            None => vec![ballot(&text)],
+        };
         let end = TurnEnd { turn, outcome: MessageOutcome::Replied, answer: Some(text), messages };
         turn_lifecycle::finish_turn(self.conn, &end, self.now)?;
         Ok(TurnStartOutcome::Answered)
