@@ -255,7 +255,7 @@ impl App {
         let health = HealthChecker::new(db.clone(), clock.clone());
         let webhooks = WebhookState {
             admission: engine.admission.clone(),
-            vote_answers: engine.vote_answers.clone(),
+            gestures: engine.gestures.clone(),
             arr_events: engine.arr_events.clone(),
             db: db.clone(),
             clock: clock.clone(),

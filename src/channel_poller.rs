@@ -124,7 +124,7 @@ impl ChannelPoller {
             }
         };
         let poll = Poll { cursor, min_age, unfinished, now };
-        let InboundPage { messages, reports, answers, cursor, next } = port.poll_received(&poll).await?;
+        let InboundPage { messages, reports, gestures, cursor, next } = port.poll_received(&poll).await?;
         // Most listed messages are known. One read filters them out, instead of one write for each.
         let filter = move |conn: &mut _| inbound_messages::filter_unadmitted(conn, channel, messages);
         let messages = self.db.read(filter).await?;
@@ -136,8 +136,8 @@ impl ChannelPoller {
             batch.admit_message(ReceivedMessage { received_at, ..message }).await?;
             failpoint::reached("missed.admitted");
         }
-        for answer in answers {
-            self.engine.vote_answers.record_answer(answer).await?;
+        for gesture in gestures {
+            self.engine.gestures.record(gesture).await?;
         }
         drop(batch);
         self.record_reports(reports).await?;

@@ -5,6 +5,7 @@ pub mod additions;
 pub mod approvals;
 pub(crate) mod clock_step;
 mod codes;
+pub mod gestures;
 pub mod inbound;
 mod lifecycle;
 pub mod memory;
@@ -32,6 +33,7 @@ use crate::store::database::db::DbError;
 use additions::addition_retrier::AdditionRetrier;
 use approvals::expiry::DueExpiry;
 use clock_step::ClockStepAdoption;
+use gestures::recorder::GestureRecorder;
 use inbound::admission::Admission;
 use inbound::scheduler::TurnScheduler;
 use lifecycle::EngineLifecycle;
@@ -51,7 +53,6 @@ use routing::turn_start::TurnStarter;
 use stream::hub::Hub;
 use turns::log::turn_log::TurnLogs;
 use turns::turn_runner::TurnRunners;
-use votes::answers::VoteAnswers;
 use votes::closing::VoteCloser;
 use work_signal::WorkSignal;
 
@@ -72,7 +73,7 @@ pub struct Engine {
     pub reconciler: Arc<Reconciler>,
     pub season_checker: Arc<SeasonChecker>,
     pub expiry: Arc<DueExpiry>,
-    pub vote_answers: Arc<VoteAnswers>,
+    pub gestures: Arc<GestureRecorder>,
     vote_closer: Arc<VoteCloser>,
     pub streams: Hub,
     pub decisions: OperatorDecisions,
@@ -110,7 +111,7 @@ impl Engine {
             reconciler: Arc::new(reconciler),
             season_checker,
             expiry: Arc::new(DueExpiry::new(parts)),
-            vote_answers: Arc::new(VoteAnswers::new(parts)),
+            gestures: Arc::new(GestureRecorder::new(parts)),
             vote_closer: Arc::new(VoteCloser::new(parts)),
             streams: Hub::new(parts.db.clone()),
             decisions: OperatorDecisions::new(parts, scheduler.clone()),

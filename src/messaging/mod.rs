@@ -31,8 +31,8 @@ use crate::conversation::transcript::{Address, OutboxId};
 use crate::conversation::votes::VoteQuestion;
 use crate::store::queue::callbacks::CallbackToken;
 pub use receiving::{
-    InboundPage, Poll, PollAnswer, PollDelay, UnfinishedMessage, WebhookContent, WebhookKind, WebhookRefusal,
-    WebhookRequest,
+    Gesture, InboundPage, PlacedReaction, Poll, PollAnswer, PollDelay, ReactionChange, UnfinishedMessage,
+    WebhookContent, WebhookKind, WebhookRefusal, WebhookRequest,
 };
 
 /// Time limit of a poll that does not wait for a message.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::conversation::channel::Channel;
 use crate::conversation::routing::inbound_message::ReceivedMessage;
 use crate::conversation::transcript::UserAddress;
 use crate::store::queue::delivery_reports::DeliveryReport;
@@ -41,8 +42,8 @@ pub struct InboundPage {
     /// Changed states of sent messages. They were read before the list, and are recorded after its messages are
     /// admitted.
     pub reports: Vec<DeliveryReport>,
-    /// Answers to polls, oldest first. They are recorded before the work on the messages starts.
-    pub answers: Vec<PollAnswer>,
+    /// What people did without a message, oldest first. It is recorded before the work on the messages starts.
+    pub gestures: Vec<Gesture>,
     /// Cursor to store once the messages are admitted.
     pub cursor: SourceCursor,
     pub next: PollDelay,
@@ -51,8 +52,33 @@ pub struct InboundPage {
 impl InboundPage {
     /// Returns a page without findings.
     pub fn empty(cursor: SourceCursor, next: PollDelay) -> Self {
-        Self { messages: Vec::new(), reports: Vec::new(), answers: Vec::new(), cursor, next }
+        Self { messages: Vec::new(), reports: Vec::new(), gestures: Vec::new(), cursor, next }
     }
+}
+
+/// What a person did in a chat without a message. It never answers a prompt, and recording it again changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gesture {
+    PollAnswer(PollAnswer),
+    Reaction(PlacedReaction),
+}
+
+/// Reaction that a person placed on a message, or removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacedReaction {
+    pub channel: Channel,
+    /// Channel's id of the message.
+    pub message: String,
+    pub person: UserAddress,
+    pub change: ReactionChange,
+}
+
+/// Change of the reaction of a person to a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReactionChange {
+    /// The person has this reaction now; `None` for one that is no emoji.
+    Placed(Option<String>),
+    Removed,
 }
 
 /// Answer of a person to a poll of ours.
@@ -100,7 +126,7 @@ pub struct WebhookRequest<'a> {
 pub enum WebhookContent {
     Message(Box<ReceivedMessage>),
     Report(Box<DeliveryReport>),
-    PollAnswer(PollAnswer),
+    Gesture(Gesture),
     /// The event means nothing here.
     Nothing,
 }

@@ -124,12 +124,12 @@ async fn accept_request(
                 None => StatusCode::OK.into_response(),
             })
         }
-        WebhookContent::PollAnswer(answer) => {
-            let outcome = webhooks.vote_answers.record_answer(answer).await.map_err(|error| {
-                tracing::error!(%error, "failed to store the answer to a poll");
+        WebhookContent::Gesture(gesture) => {
+            let outcome = webhooks.gestures.record(gesture).await.map_err(|error| {
+                tracing::error!(%error, "failed to store what a person did");
                 ChannelWebhookError::NotStored
             })?;
-            tracing::info!(?outcome, "received the answer to a poll");
+            tracing::info!(?outcome, "received an answer to a poll or a reaction");
             Ok(StatusCode::OK.into_response())
         }
         WebhookContent::Nothing => Ok(StatusCode::OK.into_response()),

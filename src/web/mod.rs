@@ -39,9 +39,9 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::{RequestBodyDeadlineLayer, TimeoutLayer};
 
 use crate::clock::Clock;
+use crate::engine::gestures::recorder::GestureRecorder;
 use crate::engine::inbound::admission::Admission;
 use crate::engine::notifications::arr_event_intake::ArrEventIntake;
-use crate::engine::votes::answers::VoteAnswers;
 use crate::http::InProcess;
 use crate::live::Live;
 use crate::messaging::channel_ports::ChannelPorts;
@@ -70,7 +70,7 @@ const MAX_FORM_TIME: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct WebhookState {
     pub admission: Arc<Admission>,
-    pub vote_answers: Arc<VoteAnswers>,
+    pub gestures: Arc<GestureRecorder>,
     pub arr_events: Arc<ArrEventIntake>,
     pub db: Db,
     pub clock: Clock,

@@ -572,3 +572,44 @@ async fn room_cannot_be_made_an_admin() {
     });
     assert_eq!(found.await, (None, None));
 }
+
+/// Reactions of people that were not removed, with the name of the person.
+const REACTIONS: &str = "SELECT display_name || ' ' || emoji AS line FROM reactions JOIN users ON users.id = user_id \
+                         WHERE author = 'user' AND removed_at IS NULL ORDER BY reactions.id";
+
+#[tokio::test(start_paused = true)]
+async fn each_person_has_one_reaction_to_a_message_and_it_confirms_nothing() {
+    let mut world = World::start_in_room().await;
+    world.telegram().promote_bot(FAMILY, ANN_ACCOUNT);
+    world.model_deletes_heat();
+    world.write_in_room(ANN_ACCOUNT, "@home_bot delete heat").await;
+    let question = world.newest_in_room().message_id;
+    for (person, emoji) in [(ANN_ACCOUNT, "\u{1f44d}"), (BOB_ACCOUNT, "\u{1f44e}"), (STRANGER, "\u{1f525}")] {
+        world.telegram().react(person, FAMILY, question, emoji);
+    }
+    world.pass(20).await;
+    assert_eq!(world.lines(REACTIONS).await, ["Ann \u{1f44d}", "Bob \u{1f44e}"]);
+    world.telegram().repeat_updates(3);
+    world.telegram().react(BOB_ACCOUNT, FAMILY, question, "\u{1f44d}");
+    world.pass(20).await;
+    assert_eq!(world.lines(REACTIONS).await, ["Ann \u{1f44d}", "Bob \u{1f44d}"]);
+    world.telegram().react(ANN_ACCOUNT, FAMILY, question, "");
+    world.kill().await;
+    world.start_again().await;
+    world.pass(20).await;
+    assert_eq!(world.lines(REACTIONS).await, ["Bob \u{1f44d}"]);
+    assert!(world.radarr().removed_ids().is_empty());
+    assert_eq!(world.answers_in_room(), [QUESTION], "a reaction gets no answer");
+}
+
+#[tokio::test(start_paused = true)]
+async fn reaction_in_the_private_chat_is_stored_with_its_message() {
+    let world = World::start_in_room().await;
+    world.text_to_bot("status").await;
+    let sent =
+        world.telegram().sent_messages().into_iter().rfind(|sent| sent.chat_id == ANN_ACCOUNT).unwrap();
+    world.telegram().react(ANN_ACCOUNT, ANN_ACCOUNT, sent.message_id, "\u{1f389}");
+    world.pass(20).await;
+    assert_eq!(world.lines(REACTIONS).await, ["Ann \u{1f389}"]);
+    assert_eq!(world.private_texts(ANN_ACCOUNT), [STATUS]);
+}

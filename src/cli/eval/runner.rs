@@ -28,9 +28,9 @@ use crate::conversation::turn::FallbackReply;
 use crate::engine::{CodeSource, SmsReactions};
 use crate::llm::Model;
 use crate::llm::scripted::ScriptedModel;
-use crate::messaging::OutboundMessage;
 use crate::messaging::segments::SegmentCount;
 use crate::messaging::twilio::fake::SentMessage;
+use crate::messaging::{Gesture, OutboundMessage};
 use crate::simulation::{self, OUR_NUMBER};
 use crate::store::Conn;
 use crate::store::confirmation::pending_action;
@@ -162,7 +162,7 @@ impl ScenarioHarness {
                 self.app.engine.admission.admit_message(*received).await?;
             }
             Deed::Answer(answer) => {
-                self.app.engine.vote_answers.record_answer(answer).await?;
+                self.app.engine.gestures.record(Gesture::PollAnswer(answer)).await?;
             }
         }
         Ok(())

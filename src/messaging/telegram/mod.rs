@@ -3,6 +3,7 @@
 mod account;
 mod api;
 mod buttons;
+mod gestures;
 mod groups;
 mod pace;
 mod polls;

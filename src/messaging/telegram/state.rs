@@ -6,7 +6,8 @@ use super::api::{BotApi, BotApiError};
 use super::wire::{BotUser, Empty, SetWebhook, WebhookInfo};
 
 /// Kinds of updates that the program reads.
-pub(super) const ALLOWED_UPDATES: [&str; 4] = ["message", "callback_query", "my_chat_member", "poll_answer"];
+pub(super) const ALLOWED_UPDATES: [&str; 5] =
+    ["message", "callback_query", "my_chat_member", "poll_answer", "message_reaction"];
 /// Number of webhook requests at the same time. One keeps the updates in order.
 const MAX_WEBHOOK_CONNECTIONS: u8 = 1;
 

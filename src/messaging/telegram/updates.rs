@@ -79,8 +79,8 @@ impl Telegram {
             .iter()
             .filter_map(|update| self.account.received_message(update, self.username(), via, poll.now));
         let page = InboundPage::empty(cursor, PollDelay::After(Duration::ZERO));
-        let answers = updates.iter().filter_map(Update::read_poll_answer);
-        Ok(InboundPage { messages: messages.collect(), answers: answers.collect(), ..page })
+        let gestures = updates.iter().filter_map(|update| self.account.read_gesture(update));
+        Ok(InboundPage { messages: messages.collect(), gestures: gestures.collect(), ..page })
     }
 
     /// Fetches the updates from the cursor on. The first poll of a run does not wait, because work starts after it.

@@ -27,8 +27,8 @@ impl Telegram {
         let update: Update = serde_json::from_slice(request.body).map_err(|error| {
             WebhookRefusal::Malformed { label: "no_update", description: format!("not an update: {error}") }
         })?;
-        if let Some(answer) = update.read_poll_answer() {
-            return Ok(WebhookContent::PollAnswer(answer));
+        if let Some(gesture) = self.account.read_gesture(&update) {
+            return Ok(WebhookContent::Gesture(gesture));
         }
         let via = source_at(&update, request.now);
         let message = self.account.received_message(&update, self.username(), via, request.now);
@@ -84,7 +84,7 @@ mod tests {
         };
         Ok(match telegram.read_update(&request)? {
             WebhookContent::Message(message) => Some(message.via),
-            WebhookContent::Report(_) | WebhookContent::PollAnswer(_) | WebhookContent::Nothing => None,
+            WebhookContent::Report(_) | WebhookContent::Gesture(_) | WebhookContent::Nothing => None,
         })
     }
 

@@ -61,6 +61,26 @@ pub(super) struct Update {
     pub(super) my_chat_member: Option<ChatMemberChange>,
     #[serde(default)]
     pub(super) poll_answer: Option<PollChoice>,
+    #[serde(default)]
+    pub(super) message_reaction: Option<ReactionUpdate>,
+}
+
+/// Change of the reactions of a person to a message.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct ReactionUpdate {
+    pub(super) chat: Chat,
+    pub(super) message_id: i64,
+    /// Missing if a group reacted.
+    #[serde(default)]
+    pub(super) user: Option<Person>,
+    pub(super) new_reaction: Vec<ReactionType>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct ReactionType {
+    /// Missing for a reaction that is no standard emoji.
+    #[serde(default)]
+    pub(super) emoji: Option<String>,
 }
 
 /// Answer of a person to a poll of ours.

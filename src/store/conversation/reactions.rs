@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use diesel::prelude::*;
 use jiff::Timestamp;
 
+use crate::conversation::channel::Channel;
 use crate::conversation::routing::route::MessageRef;
 use crate::conversation::stream_events::{ReactionState, StreamEventKind};
 use crate::conversation::transcript::{EventId, OutboxId, UserId};
@@ -53,7 +54,7 @@ pub fn store_user_reaction(
     };
     if let Some(target) = received.target {
         // A user has at most one reaction to a message: the last one.
-        remove_reactions(conn, target, ReactionAuthor::User, now)?;
+        remove_reactions(conn, target, (ReactionAuthor::User, received.user), now)?;
     }
     let stored = diesel::insert_into(reactions::table)
         .values((
@@ -77,14 +78,65 @@ pub fn store_user_reaction(
     }
 }
 
-/// Removes the reactions of an author to a message.
+/// Finds the stored message with a channel's id: one that we sent, or one that a person wrote.
+pub fn find_target(conn: &mut Conn, (channel, id): (Channel, &str)) -> QueryResult<Option<MessageRef>> {
+    let sent: Option<OutboxId> =
+        outbox::table.filter(outbox::provider_sid.eq(id)).select(outbox::id).first(conn).optional()?;
+    if let Some(sent) = sent {
+        return Ok(Some(MessageRef::Outbound(sent)));
+    }
+    let received: Option<EventId> = inbound_events::table
+        .filter(inbound_events::channel.eq(channel).and(inbound_events::external_id.eq(id)))
+        .select(inbound_events::id)
+        .first(conn)
+        .optional()?;
+    Ok(received.map(MessageRef::Inbound))
+}
+
+/// Stores the reaction that a user has to a message now, in place of an earlier one.
+pub fn place_user_reaction(
+    conn: &mut Conn,
+    (user, target): (UserId, MessageRef),
+    emoji: Option<&str>,
+    now: Timestamp,
+) -> QueryResult<()> {
+    remove_user_reaction(conn, (user, target), now)?;
+    let (event, outbox) = match target {
+        MessageRef::Inbound(event) => (Some(event), None),
+        MessageRef::Outbound(outbox) => (None, Some(outbox)),
+    };
+    let id = diesel::insert_into(reactions::table)
+        .values((
+            reactions::user_id.eq(user),
+            reactions::author.eq(ReactionAuthor::User),
+            reactions::event_id.eq(event),
+            reactions::outbox_id.eq(outbox),
+            reactions::emoji.eq(emoji),
+            reactions::created_at.eq(ms(now)),
+        ))
+        .returning(reactions::id)
+        .get_result(conn)?;
+    record_reactions(conn, target, &[id], ReactionState::Given, now)
+}
+
+/// Removes the reaction of a user to a message.
+pub fn remove_user_reaction(
+    conn: &mut Conn,
+    (user, target): (UserId, MessageRef),
+    now: Timestamp,
+) -> QueryResult<()> {
+    remove_reactions(conn, target, (ReactionAuthor::User, user), now)
+}
+
+/// Removes the reactions of an author to a message. In a room, several people can have one.
 fn remove_reactions(
     conn: &mut Conn,
     target: MessageRef,
-    author: ReactionAuthor,
+    (author, user): (ReactionAuthor, UserId),
     now: Timestamp,
 ) -> QueryResult<()> {
-    let active = reactions::table.filter(reactions::author.eq(author).and(reactions::removed_at.is_null()));
+    let of_author = reactions::author.eq(author).and(reactions::user_id.eq(user));
+    let active = reactions::table.filter(of_author.and(reactions::removed_at.is_null()));
     let removal = reactions::removed_at.eq(ms(now));
     let removed: Vec<i64> = match target {
         MessageRef::Inbound(event) => {
@@ -132,7 +184,7 @@ pub fn store_own_reaction(
     now: Timestamp,
 ) -> QueryResult<()> {
     let target = MessageRef::Inbound(message);
-    remove_reactions(conn, target, ReactionAuthor::Assistant, now)?;
+    remove_reactions(conn, target, (ReactionAuthor::Assistant, user), now)?;
     let id = diesel::insert_into(reactions::table)
         .values((
             reactions::user_id.eq(user),

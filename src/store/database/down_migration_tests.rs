@@ -19,6 +19,8 @@ const ADDRESSES_MIGRATION: &str = "20261201000000";
 const KEY_SCOPES_MIGRATION: &str = "20261202030000";
 const TELEGRAM_MIGRATION: &str = "20261203000000";
 const ROOMS_MIGRATION: &str = "20261204000000";
+const VOTES_MIGRATION: &str = "20261205000000";
+const PLACED_REACTIONS_MIGRATION: &str = "20261206000000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
@@ -420,4 +422,27 @@ fn down_migration_of_rooms_blocks_the_rooms() {
     conn.run_pending_migrations(MIGRATIONS).unwrap();
     conn.batch_execute("INSERT INTO rooms (id, mode, group_id, created_at) VALUES (50, 'off', 5, 6)")
         .unwrap();
+}
+
+#[test]
+fn down_migrations_of_votes_and_reactions_keep_the_messages() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    let vote = "INSERT INTO outbox (id, dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at) VALUES
+           (8, 'vote:1:ask', 1, 'reply', 'telegram:9', 'telegram:501', 'Which one?', 1, 9, 6, 6);
+         INSERT INTO votes (id, user_id, question, options, created_at, closes_at) VALUES (1, 1, 'Which one?', '[\"a\",\"b\"]', 6, 9);
+         INSERT INTO vote_messages (outbox_id, vote_id, part) VALUES (8, 1, 'ballot');
+         INSERT INTO ballots (vote_id, user_id, choice, updated_at) VALUES (1, 1, 2, 6);
+         INSERT INTO reactions (id, user_id, author, outbox_id, emoji, created_at) VALUES (70, 1, 'user', 8, '+', 6)";
+    conn.batch_execute(vote).unwrap();
+    let placed = "INSERT INTO reactions (id, user_id, author, outbox_id, emoji, created_at) VALUES (71, 1, 'user', 8, '+', 6)";
+
+    revert_down_to(&mut conn, PLACED_REACTIONS_MIGRATION);
+    assert_eq!(load_lines(&mut conn, "SELECT 'reaction ' || id AS line FROM reactions WHERE id >= 70"), "");
+    assert!(conn.batch_execute(placed).is_err());
+    revert_down_to(&mut conn, VOTES_MIGRATION);
+    let rows = "SELECT 'out ' || body AS line FROM outbox WHERE id = 8";
+    assert_eq!(load_lines(&mut conn, rows), "out Which one?");
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    conn.batch_execute(placed).unwrap();
 }

@@ -1,0 +1,13 @@
+//! What people do without a message: answers to polls, and reactions.
+
+mod poll_answers;
+mod reactions;
+pub mod recorder;
+
+/// Outcome of recording what a person did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GestureOutcome {
+    Recorded,
+    /// It concerns no message or vote of ours, the vote is closed, or the person may not use Dialarr.
+    Ignored,
+}
