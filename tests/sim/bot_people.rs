@@ -102,6 +102,7 @@ pub(crate) fn react(world: &World) {
                 if world.has_room() {
                     let mut rng = Rng::of(world.plan.seed, &format!("votes after {id}"));
                     vote_people::answer(&world, &mut rng, &sent);
+                    vote_people::react(&world, &mut rng, &sent);
                 }
                 let Some(reader) = world.carriers.bot.addressee(&sent) else { continue };
                 let to = person(reader);

@@ -92,6 +92,8 @@ pub(crate) struct HouseBot {
     pub presses: Mutex<Vec<BotPress>>,
     /// Answers to polls.
     pub votes: Mutex<Vec<PollVote>>,
+    /// Reactions, each with the person and the emoji, which is empty for a removal.
+    pub reactions: Mutex<Vec<(i64, &'static str)>>,
     pub deliveries: Mutex<Vec<BotDelivery>>,
     pub starts: Mutex<Vec<BotStart>>,
     pub run_ends: Mutex<Vec<RunEnd>>,
@@ -130,6 +132,7 @@ impl HouseBot {
             texts: Mutex::default(),
             presses: Mutex::default(),
             votes: Mutex::default(),
+            reactions: Mutex::default(),
             deliveries: Mutex::default(),
             starts: Mutex::default(),
             run_ends: Mutex::default(),
@@ -164,6 +167,8 @@ impl HouseBot {
         self.fake.set_privacy_mode(false);
         self.fake.create_group(ROOM, &members);
         self.fake.add_bot_to_group(ROOM, members[0]);
+        // Only an admin of the group is shown reactions.
+        self.fake.promote_bot(ROOM, members[0]);
     }
 
     /// Writes in the group, with or without a mention of the bot.

@@ -26,6 +26,7 @@ pub(crate) struct Records {
     pub votes: Vec<Value>,
     pub ballots: Vec<Value>,
     pub vote_messages: Vec<Value>,
+    pub reactions: Vec<Value>,
 }
 
 impl Records {
@@ -56,6 +57,7 @@ impl Records {
             votes: rows("votes"),
             ballots: rows("ballots"),
             vote_messages: rows("vote_messages"),
+            reactions: rows("reactions"),
         }
     }
 

@@ -17,13 +17,16 @@ use crate::forgeries;
 use crate::people;
 use crate::phone_people;
 use crate::plan::{ANN, Act, BRAZIL, DeliveryMode, FAY, Plan, Stop};
-use crate::records::{Records, word};
+use crate::records::{Records, number, word};
 use crate::rng::Rng;
 use crate::world::{World, pass};
 
 /// Time in which everything must come to rest once failures stop: the longest pause of the outbox, two checks for a
 /// lost message, a reading of the list, and the half hour between two tries of an addition, with some margin.
 const REST_WITHIN: Duration = Duration::from_secs(45 * 60);
+
+/// Time before the close of a vote at which the program is not at rest.
+const REST_MS: i64 = 2 * 60 * 1000;
 
 /// Result of a schedule.
 #[derive(Debug, Default)]
@@ -223,8 +226,9 @@ impl Stage {
             // The import of that title is read within five minutes.
             pass(Duration::from_secs(6 * 60)).await;
         }
-        if self.world.plan.acts.iter().any(|(_, act)| matches!(act, Act::Text { from: FAY, .. })) {
-            // Notifications that wait for the morning are released.
+        let writes = self.world.plan.acts.iter().any(|(_, act)| matches!(act, Act::Text { from: FAY, .. }));
+        if writes || self.world.has_room() {
+            // Notifications and results of votes that wait for the morning are released.
             people::text(&self.world, FAY, "quiet off", DeliveryMode::Straight);
         }
         let deadline = tokio::time::Instant::now() + REST_WITHIN;
@@ -315,6 +319,10 @@ fn restless(world: &World, records: &Records) -> Vec<String> {
     let waits =
         |text: &&serde_json::Value| matches!(word(text, "state"), "queued" | "attempting" | "unknown");
     restless.extend(records.outbox.iter().filter(waits).map(|text| format!("text {text}")));
+    let now = world.now().as_millisecond();
+    let is_due =
+        |vote: &&serde_json::Value| vote["closed_at"].is_null() && number(vote, "closes_at") <= now + REST_MS;
+    restless.extend(records.votes.iter().filter(is_due).map(|vote| format!("vote {vote}")));
     let tried = records.requests.iter().filter(|asked| !asked["next_try_at"].is_null());
     restless.extend(tried.map(|asked| format!("request {asked}")));
     restless

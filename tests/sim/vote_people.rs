@@ -1,4 +1,5 @@
-//! People in a group who start votes, answer polls, change their choices and close votes.
+//! People in a group who start votes, answer polls, change their choices and close votes, and people who react to
+//! messages.
 
 use std::time::Duration;
 
@@ -73,6 +74,23 @@ pub(crate) fn answer(world: &World, rng: &mut Rng, sent: &FakeSentMessage) {
                 }
                 None => world.carriers.bot.write(&person(sent.chat_id), &format!("vote {number}"), false),
             }
+        });
+    }
+}
+
+/// Lets a person react to a message of the bot, and change or remove the reaction.
+pub(crate) fn react(world: &World, rng: &mut Rng, sent: &FakeSentMessage) {
+    let person = if sent.chat_id == ROOM { account(rng.one_of(&PEOPLE)) } else { sent.chat_id };
+    let mut at = 0;
+    for _ in 0..rng.below(3) {
+        at += rng.one_of(&[0, 40, 900, 20_000]) + rng.below(300);
+        let emoji = rng.one_of(&["\u{1f44d}", "\u{1f44e}", ""]);
+        let (world, chat, message) = (world.clone(), sent.chat_id, sent.message_id);
+        world.clone().later(async move {
+            pass(Duration::from_millis(at)).await;
+            world.journal.note(format!("{person} reacts to {chat}.{message} with {emoji:?}"));
+            world.carriers.bot.reactions.lock().unwrap().push((person, emoji));
+            world.carriers.bot.fake.react(person, chat, message, emoji);
         });
     }
 }

@@ -95,7 +95,7 @@ impl TurnStart<'_> {
         let turn = self.open_turn(user, TurnKind::Command, &plan, events)?.id;
         let address = ReplyAddress::from_turn(user.clone(), turn, events);
         let ballot = |text: &str| NewOutboundMessage {
-            key: format!("vote:{}:ask", vote.id),
+            key: format!("poll:{}:ask", vote.id),
             vote: Some(VoteMessage::Asks(vote.id)),
             ..address.reply_message(text.to_owned())
         };

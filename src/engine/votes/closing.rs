@@ -15,7 +15,7 @@ use crate::engine::work_signal::WorkSignal;
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::database::db::{Db, DbError};
 use crate::store::people::users;
-use crate::store::queue::outbox::{self, NewOutboundMessage};
+use crate::store::queue::outbox::{self, NewOutboundMessage, OutboundKind};
 use crate::store::votes::{self, Vote};
 use crate::store::{Conn, QueryResult};
 
@@ -110,9 +110,11 @@ fn announce_in_room(
     let address = ReplyAddress::load_for_room(conn, &participant, &settings.senders)?;
     let text = vote_messages::format_result(&vote.question, tally);
     let message = NewOutboundMessage {
+        // A notification whose answer is lost would not be sent again.
+        kind: OutboundKind::Reply,
         quotes: votes::load_poll_messages(conn, vote.id)?.pop(),
         vote: Some(VoteMessage::Announces(vote.id)),
-        ..address.notification_message(&format!("vote:{}:result", vote.id), &text)
+        ..address.notification_message(&format!("poll:{}:result", vote.id), &text)
     };
     outbox::queue_message_once(conn, &message, now)
 }

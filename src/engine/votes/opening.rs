@@ -16,7 +16,7 @@ pub(in crate::engine) fn start_vote(
     question: &VoteQuestion,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let key = format!("vote:call:{call}");
+    let key = format!("poll:call:{call}");
     if outbox::is_message_queued(conn, &key)? {
         return Ok(());
     }

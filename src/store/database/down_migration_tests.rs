@@ -429,7 +429,7 @@ fn down_migrations_of_votes_and_reactions_keep_the_messages() {
     let mut conn = crate::store::scratch();
     conn.batch_execute(FIXTURE_SQL).unwrap();
     let vote = "INSERT INTO outbox (id, dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at) VALUES
-           (8, 'vote:1:ask', 1, 'reply', 'telegram:9', 'telegram:501', 'Which one?', 1, 9, 6, 6);
+           (8, 'poll:1:ask', 1, 'reply', 'telegram:9', 'telegram:501', 'Which one?', 1, 9, 6, 6);
          INSERT INTO votes (id, user_id, question, options, created_at, closes_at) VALUES (1, 1, 'Which one?', '[\"a\",\"b\"]', 6, 9);
          INSERT INTO vote_messages (outbox_id, vote_id, part) VALUES (8, 1, 'ballot');
          INSERT INTO ballots (vote_id, user_id, choice, updated_at) VALUES (1, 1, 2, 6);

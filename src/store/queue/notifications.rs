@@ -15,9 +15,9 @@ use crate::store::codec::{convert_integer, ms, unreadable_column};
 use crate::store::library::follows;
 use crate::store::schema::{notices, outbox as messages, users};
 
-/// Key prefixes of messages that respect quiet hours: notifications of titles and problems, and outcomes of deferred
-/// additions.
-const QUIET_KEYS: [&str; 3] = ["ready:", "trouble:", "request:"];
+/// Key prefixes of messages that respect quiet hours: notifications of titles and problems, outcomes of deferred additions,
+/// and votes in private chats.
+const QUIET_KEYS: [&str; 4] = ["ready:", "trouble:", "request:", "vote:"];
 
 /// Notification preference of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -129,7 +129,10 @@ fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
 /// running, or the question of a vote that has closed.
 fn withdrawn(row: &Value) -> bool {
     let key = word(row, "dedupe_key");
-    key.starts_with("pause:") || key.ends_with(":progress") || key.starts_with("vote:")
+    key.starts_with("pause:")
+        || key.ends_with(":progress")
+        || key.starts_with("vote:")
+        || key.starts_with("poll:")
 }
 
 fn order(evidence: &mut Evidence<'_>, sent: &[Sent]) {

@@ -1,5 +1,5 @@
 //! I23: a closed vote has one result for each recipient and an open one none; each choice is the last one that its person
-//! made while the vote was open.
+//! made while the vote was open; a person has one reaction to a message at most, which the person gave.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,15 @@ pub(super) fn check(evidence: &mut Evidence<'_>, world: &World) {
         results(evidence, vote);
         choices(evidence, vote, &polls, &answers);
     }
+    reactions(evidence, world);
     let of_no_vote =
         records.ballots.iter().find(|ballot| by_id(&records.votes, number(ballot, "vote_id")).is_none());
     evidence.expect(of_no_vote.is_none(), || format!("I23 a choice in no vote: {of_no_vote:?}"));
 }
 
 fn results(evidence: &mut Evidence<'_>, vote: &Value) {
-    let key = format!("vote:{}:result:", number(vote, "id"));
+    let kind = if vote["room_id"].is_null() { "vote" } else { "poll" };
+    let key = format!("{kind}:{}:result:", number(vote, "id"));
     let results =
         evidence.records.outbox.iter().filter(|row| word(row, "dedupe_key").starts_with(&key)).count();
     let is_open = vote["closed_at"].is_null();
@@ -36,6 +38,29 @@ fn results(evidence: &mut Evidence<'_>, vote: &Value) {
         (false, true) => true,
     };
     evidence.expect(is_fine, || format!("I23 {results} results of {vote}"));
+}
+
+fn reactions(evidence: &mut Evidence<'_>, world: &World) {
+    let given = world.carriers.bot.reactions.lock().unwrap().clone();
+    let records = evidence.records;
+    let placed =
+        records.reactions.iter().filter(|row| row["said_in"].is_null() && word(row, "author") == "user");
+    let mut active = Vec::new();
+    for row in placed {
+        let user = by_id(&records.users, number(row, "user_id"));
+        let person = user.map_or("", |user| word(user, "phone"));
+        let is_given = given.iter().any(|(by, emoji)| {
+            house_bot::person(*by) == person && ["", *emoji].contains(&word(row, "emoji"))
+        });
+        evidence.expect(is_given || person.is_empty(), || format!("I23 nobody reacted like this: {row}"));
+        if row["removed_at"].is_null() {
+            active.push((number(row, "user_id"), number(row, "outbox_id"), number(row, "event_id")));
+        }
+    }
+    let all = active.len();
+    active.sort_unstable();
+    active.dedup();
+    evidence.expect(active.len() == all, || "I23 a person has two reactions to a message".to_owned());
 }
 
 /// Returns the vote of each poll that Telegram accepted.
@@ -103,5 +128,6 @@ pub(super) fn count(evidence: &Evidence<'_>, world: &World, tally: &mut Tally) {
         ("closed votes", closed.count()),
         ("answers to polls", world.carriers.bot.votes.lock().unwrap().len()),
         ("choices", records.ballots.len()),
+        ("reactions of people", records.reactions.iter().filter(|row| row["said_in"].is_null()).count()),
     ]);
 }
