@@ -2,6 +2,7 @@
 //! this test by name: it needs Node.js with playwright-core and axe-core, and Chromium.
 
 mod assistant;
+mod rooms;
 mod switches;
 mod typist;
 mod volume;

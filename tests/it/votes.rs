@@ -125,10 +125,7 @@ async fn only_the_starter_or_an_admin_closes_a_vote_early() {
     let state = world.write_in_room(ANN_ACCOUNT, "@home_bot vote").await.pop().unwrap();
     assert!(state.contains("\n1. dune (0 votes)\n2. heat (1 vote, your vote)\n"), "{state}");
     let answers = world.write_in_room(ANN_ACCOUNT, "@home_bot close vote").await;
-    assert_eq!(
-        answers[answers.len() - 2..],
-        ["OK, the vote is closed.", "What should we watch? heat wins with 1 of 1 vote."]
-    );
+    assert_eq!(answers.last().unwrap(), "What should we watch? heat wins with 1 of 1 vote.");
     world.write_in_room(ANN_ACCOUNT, "@home_bot vote dune or heat").await;
     let answers = world.write_in_room(BOB_ACCOUNT, "@home_bot close vote").await;
     assert_eq!(answers.last().unwrap(), "Only the person who started the vote or an admin can close it.");

@@ -4,6 +4,7 @@
 #![cfg(test)]
 
 mod crash_points;
+mod house_bot;
 mod invariants;
 mod ledger;
 mod model;

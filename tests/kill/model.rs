@@ -87,6 +87,8 @@ fn answer(request: &Value, messages: &[Value]) -> Answer {
     let Some(opening) = opening else { return Answer::Says("Hello.".to_owned()) };
     let ask = content(&messages[opening]);
     let ask = ask.rsplit("[/context]").next().unwrap_or_default().trim().to_owned();
+    // In a group, each text begins with its author.
+    let ask = ask.split_once(": ").map_or(ask.as_str(), |(_, text)| text).to_owned();
     let results: Vec<Value> = messages[opening..]
         .iter()
         .filter(|message| message["role"] == "tool")

@@ -19,9 +19,11 @@ use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
-use dialarr::conversation::transcript::{Address, PhoneNumber};
+use dialarr::conversation::channel_list;
+use dialarr::conversation::transcript::{Address, PhoneNumber, UserAddress};
 use dialarr::http::HttpClient;
 use dialarr::messaging::smsgate::fake::{FakePhone, FakePhoneAccount};
+use dialarr::messaging::telegram::fake::{FakeBot, FakeTelegram};
 use dialarr::messaging::twilio::fake::{FakeAccount, FakeTwilio};
 use dialarr::store::Conn;
 use dialarr::store::people::users::{self, FirstContactRole};
@@ -34,6 +36,7 @@ use super::model::FakeModel;
 const NUMBER: &str = "+15550100000";
 const ACCOUNT: &str = "AC00000000000000000000000000000000";
 const TOKEN: &str = "a-simulated-token";
+const BOT_TOKEN: &str = "501:a-simulated-token";
 /// Time limit of every wait in these tests.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// Interval between two checks of a condition that a test waits for.
@@ -44,6 +47,7 @@ pub(crate) struct Stage {
     pub(crate) radarr: FakeRadarr,
     pub(crate) twilio: FakeTwilio,
     pub(crate) phone: FakePhone,
+    pub(crate) telegram: FakeTelegram,
     carrier: StageCarrier,
     pub(crate) model: FakeModel,
     writes: Arc<Mutex<Vec<Write>>>,
@@ -60,6 +64,7 @@ pub(crate) struct Stage {
 enum StageCarrier {
     Twilio,
     Phone,
+    Bot,
 }
 
 struct Urls {
@@ -67,6 +72,7 @@ struct Urls {
     sonarr: String,
     twilio: String,
     phone: String,
+    telegram: String,
     model: String,
 }
 
@@ -96,6 +102,12 @@ impl Stage {
         Self::build(people, Duration::from_millis(1), None, StageCarrier::Phone).await
     }
 
+    /// Creates a stage on which an admin writes to a bot from an account.
+    pub(crate) async fn open_by_bot(account: i64) -> Self {
+        let people = [format!("{}{account}", channel_list::TELEGRAM_PREFIX)];
+        Self::build(&people, Duration::from_millis(1), None, StageCarrier::Bot).await
+    }
+
     /// Creates a stage with other servers in place of its Radarr and its Sonarr, if any are given.
     pub(crate) async fn beside(people: &[String], pause: Duration, library: Option<Router>) -> Self {
         Self::build(people, pause, library, StageCarrier::Twilio).await
@@ -117,6 +129,8 @@ impl Stage {
         let (radarr, sonarr) = (FakeRadarr::new(), FakeSonarr::new());
         let twilio = FakeTwilio::new(account, Clock::System);
         let phone = FakePhone::new(phone_account(), Clock::System);
+        let bot = FakeBot { token: BOT_TOKEN.to_owned(), username: "home_bot".to_owned() };
+        let telegram = FakeTelegram::new(bot, Clock::System);
         let model = FakeModel::new(pause);
         let writes = Arc::default();
         let (movies, series) = match library {
@@ -128,12 +142,14 @@ impl Stage {
             sonarr: serve(series).await,
             twilio: serve(twilio.router()).await,
             phone: serve(phone.router()).await,
+            telegram: serve(telegram.router()).await,
             model: serve(model.router()).await,
         };
         let stage = Self {
             radarr,
             twilio,
             phone,
+            telegram,
             carrier,
             model,
             writes,
@@ -155,9 +171,9 @@ impl Stage {
         running.kill();
         let mut conn = Conn::establish(self.database().to_str().unwrap()).unwrap();
         let now = Clock::System.now();
-        for phone in people {
-            let phone = PhoneNumber::parse(phone).unwrap();
-            users::ensure_user(&mut conn, &phone, FirstContactRole::Admin, now).unwrap();
+        for person in people {
+            let address = UserAddress::parse(person).unwrap();
+            users::ensure_user(&mut conn, &address, FirstContactRole::Admin, now).unwrap();
         }
     }
 
@@ -195,6 +211,10 @@ impl Stage {
                 ("SMSGATE_URL", self.urls.phone.clone()),
                 ("SMSGATE_PASSWORD", text(TOKEN)),
                 ("SMSGATE_PHONE_NUMBER", text(NUMBER)),
+            ],
+            StageCarrier::Bot => vec![
+                ("TELEGRAM_BOT_TOKEN", text(BOT_TOKEN)),
+                ("TELEGRAM_API_URL", self.urls.telegram.clone()),
             ],
         }
     }

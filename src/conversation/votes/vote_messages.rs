@@ -11,8 +11,6 @@ pub const NO_SUCH_OPTION: &str = "That is not one of the options.";
 pub const ALREADY_OPEN: &str = "There is a vote already. Text VOTE to see it, or CLOSE VOTE to close it.";
 pub const NOT_YOURS: &str = "Only the person who started the vote or an admin can close it.";
 pub const NOBODY_ELSE: &str = "There is nobody else to ask right now.";
-/// Reply to "close vote". The result follows as a message of its own.
-pub const CLOSED: &str = "OK, the vote is closed.";
 
 /// Formats the question with its numbered options.
 pub fn format_question(question: &VoteQuestion) -> String {

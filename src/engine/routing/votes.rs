@@ -79,35 +79,40 @@ impl TurnStart<'_> {
             let asked = self.ask_voters(user, &vote, &others)?;
             vote_messages::format_started(&question, &asked, vote.closes_at, &self.settings.zone)
         };
-        self.answer_with_ballot(user, context, events, (&vote, text))
+        self.answer_about_vote(user, context, events, (VoteMessage::Asks(vote.id), text))
     }
 
-    /// Answers the person who started a vote with the question itself.
-    fn answer_with_ballot(
+    /// Answers with the question or the result of a vote.
+    fn answer_about_vote(
         &mut self,
         user: &User,
         context: &UserContext,
         events: &[InboundEvent],
-        (vote, text): (&Vote, String),
+        (message, text): (VoteMessage, String),
     ) -> QueryResult<TurnStartOutcome> {
         let closing = self.drop_prompt(user, context, events)?;
         let plan = TurnPlan::for_responder(Responder::Keyword);
         let turn = self.open_turn(user, TurnKind::Command, &plan, events)?.id;
         let address = ReplyAddress::from_turn(user.clone(), turn, events);
-        let ballot = |text: &str| NewOutboundMessage {
-            key: format!("poll:{}:ask", vote.id),
-            vote: Some(VoteMessage::Asks(vote.id)),
+        let key = match message {
+            VoteMessage::Asks(vote) => format!("poll:{vote}:ask"),
+            VoteMessage::Announces(vote) => format!("poll:{vote}:result:turn:{turn}"),
+        };
+        let about_vote = |text: &str| NewOutboundMessage {
+            key: key.clone(),
+            vote: Some(message),
             ..address.reply_message(text.to_owned())
         };
+        let is_poll = address.room().is_some() && matches!(message, VoteMessage::Asks(_));
         let messages = match closing {
             // A poll has no room for another sentence.
-            Some(closing) if vote.room.is_some() => {
-                let poll = NewOutboundMessage { turn: None, ..ballot(&text) };
+            Some(closing) if is_poll => {
+                let poll = NewOutboundMessage { turn: None, ..about_vote(&text) };
                 outbox::queue_message(self.conn, &poll, self.now)?;
                 vec![address.reply_message(closing)]
             }
-            Some(closing) => vec![ballot(&reply_address::prepend_sentence(&closing, &text))],
-            None => vec![ballot(&text)],
+            Some(closing) => vec![about_vote(&reply_address::prepend_sentence(&closing, &text))],
+            None => vec![about_vote(&text)],
         };
         let end = TurnEnd { turn, outcome: MessageOutcome::Replied, answer: Some(text), messages };
         turn_lifecycle::finish_turn(self.conn, &end, self.now)?;
@@ -193,9 +198,12 @@ impl TurnStart<'_> {
         if vote.started_by != user.id && user.rights.role != UserRole::Admin {
             return self.answer_and_drop_prompt(user, context, events, vote_messages::NOT_YOURS);
         }
-        let outcome = self.answer_and_drop_prompt(user, context, events, vote_messages::CLOSED)?;
-        closing::close_vote(self.conn, self.settings, vote, self.now)?;
-        Ok(outcome)
+        match closing::close_vote_for(self.conn, self.settings, (vote, user.id), self.now)? {
+            Some(text) => {
+                self.answer_about_vote(user, context, events, (VoteMessage::Announces(vote.id), text))
+            }
+            None => self.answer_and_drop_prompt(user, context, events, vote_messages::NO_OPEN_VOTE),
+        }
     }
 
     fn format_vote(&mut self, user: &User, vote: &Vote) -> QueryResult<String> {

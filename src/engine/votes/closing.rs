@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::clock::Clock;
 use crate::conversation::transcript::{UserId, UserStatus};
-use crate::conversation::votes::{Tally, VoteMessage, vote_messages};
+use crate::conversation::votes::{VoteMessage, vote_messages};
 use crate::engine::notifications::send_time::earliest_send_time;
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::reply_address::ReplyAddress;
@@ -91,44 +91,63 @@ pub(in crate::engine) fn close_vote(
     vote: &Vote,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let Some(tally) = votes::close_vote(conn, vote, now)? else { return Ok(()) };
-    votes::suppress_ballot_messages(conn, vote.id, now)?;
+    let Some(text) = end_vote(conn, vote, now)? else { return Ok(()) };
     match vote.room {
-        Some(room) => announce_in_room(conn, settings, (vote, room), &tally, now),
-        None => announce_to_household(conn, settings, vote, &tally, now),
+        Some(room) => announce_in_room(conn, settings, (vote, room), &text, now),
+        None => announce_to_household(conn, settings, (vote, None), &text, now),
     }
+}
+
+/// Closes a vote for a person who asked for it, and returns the result, which is the answer to this person and in a room
+/// to everybody. `None` if the vote is closed already.
+pub(in crate::engine) fn close_vote_for(
+    conn: &mut Conn,
+    settings: &HouseholdSettings,
+    (vote, closer): (&Vote, UserId),
+    now: Timestamp,
+) -> QueryResult<Option<String>> {
+    let Some(text) = end_vote(conn, vote, now)? else { return Ok(None) };
+    if vote.room.is_none() {
+        announce_to_household(conn, settings, (vote, Some(closer)), &text, now)?;
+    }
+    Ok(Some(text))
+}
+
+/// Ends a vote, and formats its result; `None` if it has ended already.
+fn end_vote(conn: &mut Conn, vote: &Vote, now: Timestamp) -> QueryResult<Option<String>> {
+    let Some(tally) = votes::close_vote(conn, vote, now)? else { return Ok(None) };
+    votes::suppress_ballot_messages(conn, vote.id, now)?;
+    Ok(Some(vote_messages::format_result(&vote.question, &tally)))
 }
 
 fn announce_in_room(
     conn: &mut Conn,
     settings: &HouseholdSettings,
     (vote, room): (&Vote, UserId),
-    tally: &Tally,
+    text: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
     let participant = users::load_user(conn, room)?;
     let address = ReplyAddress::load_for_room(conn, &participant, &settings.senders)?;
-    let text = vote_messages::format_result(&vote.question, tally);
     let message = NewOutboundMessage {
         // A notification whose answer is lost would not be sent again.
         kind: OutboundKind::Reply,
         quotes: votes::load_poll_messages(conn, vote.id)?.pop(),
         vote: Some(VoteMessage::Announces(vote.id)),
-        ..address.notification_message(&format!("poll:{}:result", vote.id), &text)
+        ..address.notification_message(&format!("poll:{}:result", vote.id), text)
     };
     outbox::queue_message_once(conn, &message, now)
 }
 
-/// Announces the result to everybody who was asked, outside their quiet hours.
+/// Announces the result to everybody who was asked, except one person, outside their quiet hours.
 fn announce_to_household(
     conn: &mut Conn,
     settings: &HouseholdSettings,
-    vote: &Vote,
-    tally: &Tally,
+    (vote, except): (&Vote, Option<UserId>),
+    text: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let text = vote_messages::format_result(&vote.question, tally);
-    for user in votes::load_asked_users(conn, vote.id)? {
+    for user in votes::load_asked_users(conn, vote.id)?.into_iter().filter(|user| Some(*user) != except) {
         let user = users::load_user(conn, user)?;
         if user.status != UserStatus::Active || user.opted_out {
             continue;
@@ -137,7 +156,7 @@ fn announce_to_household(
         let address = ReplyAddress::load_for_user(conn, &user, &settings.senders)?;
         let message = NewOutboundMessage {
             vote: Some(VoteMessage::Announces(vote.id)),
-            ..address.notification_message(&format!("vote:{}:result", vote.id), &text)
+            ..address.notification_message(&format!("vote:{}:result", vote.id), text)
         };
         outbox::queue_message_once_at(conn, &message, send_at, now)?;
     }

@@ -33,6 +33,8 @@ pub(super) enum BotMembership {
 #[derive(Debug)]
 pub(super) struct FakeChat {
     pub(super) kind: ChatKind,
+    /// Name of a group.
+    pub(super) title: String,
     pub(super) members: Vec<i64>,
     pub(super) bot: BotMembership,
     /// Whether privacy mode was off when the bot joined.
@@ -69,6 +71,7 @@ impl FakeChat {
     pub(super) fn new(chat: i64, members: &[i64]) -> Self {
         Self {
             kind: ChatKind::from_id(chat),
+            title: format!("Group {chat}"),
             members: members.to_vec(),
             bot: BotMembership::Absent,
             shows_all_to_bot: false,
@@ -103,7 +106,8 @@ impl TelegramState {
                 json!({ "id": chat, "first_name": format!("Person {chat}"), "type": kind.api_name() })
             }
             ChatKind::Group | ChatKind::Supergroup => {
-                json!({ "id": chat, "title": format!("Group {chat}"), "type": kind.api_name() })
+                let title = self.chats.get(&chat).map_or("", |chat| chat.title.as_str());
+                json!({ "id": chat, "title": title, "type": kind.api_name() })
             }
         }
     }

@@ -12,6 +12,15 @@ impl FakeTelegram {
         self.change_state(|state| drop(state.chats.insert(chat, FakeChat::new(chat, members))));
     }
 
+    /// Gives a group another name. The bot sees it with the next message there.
+    pub fn rename_group(&self, chat: i64, title: &str) {
+        self.change_state(|state| {
+            if let Some(group) = state.chats.get_mut(&chat) {
+                title.clone_into(&mut group.title);
+            }
+        });
+    }
+
     /// Adds the bot to a group, which then has the current privacy mode.
     pub fn add_bot_to_group(&self, chat: i64, person: i64) {
         self.change_state(|state| {
