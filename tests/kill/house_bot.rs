@@ -45,7 +45,7 @@ const PLACES: [(&str, Scenario); 23] = [
     ("outbox.recorded@1", Scenario::Vote),
     ("turn.begun@2", Scenario::Vote),
     ("outbox.sent@2", Scenario::Vote),
-    ("outbox.sent@3", Scenario::Vote),
+    ("outbox.recorded@2", Scenario::Vote),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
