@@ -28,7 +28,8 @@ CREATE TABLE ballots (
   vote_id INTEGER NOT NULL REFERENCES votes(id) ON DELETE CASCADE,
   user_id INTEGER REFERENCES users(id),
   guest TEXT,
-  choice INTEGER NOT NULL CHECK (choice >= 1),              -- number of the option, from 1
+  choice INTEGER CHECK (choice >= 1),                       -- number of the option, from 1; NULL: withdrawn
+  update_id INTEGER,                                        -- number of the channel's report of the choice
   updated_at INTEGER NOT NULL,
   CHECK ((user_id IS NULL) <> (guest IS NULL))
 ) STRICT;

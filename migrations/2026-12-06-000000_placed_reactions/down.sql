@@ -11,3 +11,5 @@ SET sql = replace(sql, (SELECT condition FROM replaced_condition), 'CHECK ((auth
 WHERE name = 'reactions';
 DROP TABLE replaced_condition;
 PRAGMA writable_schema = RESET;
+
+ALTER TABLE reactions DROP COLUMN update_id;

@@ -1,3 +1,6 @@
+-- Number of the channel's report of the reaction or of its removal. A report that is repeated later changes nothing.
+ALTER TABLE reactions ADD COLUMN update_id INTEGER;
+
 -- Accepts reactions of people that are no messages. All stored rows fulfill the condition, so the schema is edited in
 -- place, as section 7 of https://www.sqlite.org/lang_altertable.html describes, and no table is rebuilt.
 CREATE TABLE replaced_condition (condition TEXT NOT NULL) STRICT;

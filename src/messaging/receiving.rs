@@ -56,7 +56,8 @@ impl InboundPage {
     }
 }
 
-/// What a person did in a chat without a message. It never answers a prompt, and recording it again changes nothing.
+/// What a person did in a chat without a message. It never answers a prompt. Recording it again changes nothing, also after
+/// later ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gesture {
     PollAnswer(PollAnswer),
@@ -71,6 +72,8 @@ pub struct PlacedReaction {
     pub message: String,
     pub person: UserAddress,
     pub change: ReactionChange,
+    /// Number of the report. Later reports have larger numbers.
+    pub number: i64,
 }
 
 /// Change of the reaction of a person to a message.
@@ -89,6 +92,8 @@ pub struct PollAnswer {
     pub voter: UserAddress,
     /// Number of the chosen option, from 1; `None` if the person withdrew the choice.
     pub choice: Option<u8>,
+    /// Number of the report. Later reports have larger numbers.
+    pub number: i64,
 }
 
 /// Delay until the next poll of a list.

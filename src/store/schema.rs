@@ -147,7 +147,8 @@ diesel::table! {
         vote_id -> BigInt,
         user_id -> Nullable<BigInt>,
         guest -> Nullable<Text>,
-        choice -> BigInt,
+        choice -> Nullable<BigInt>,
+        update_id -> Nullable<BigInt>,
         updated_at -> Timestamp,
     }
 }
@@ -461,6 +462,7 @@ diesel::table! {
         emoji -> Nullable<Text>,
         created_at -> Timestamp,
         removed_at -> Nullable<Timestamp>,
+        update_id -> Nullable<BigInt>,
     }
 }
 

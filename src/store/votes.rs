@@ -170,48 +170,65 @@ impl Voter {
     }
 }
 
-/// Stores the choice of a person, which replaces an earlier one; `None` withdraws it.
+/// Choice of a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ballot {
+    /// Number of the option; `None` withdraws an earlier choice.
+    pub choice: Option<u8>,
+    /// Number of the channel's report; `None` for a choice in words.
+    pub number: Option<i64>,
+}
+
+/// Stores the choice of a person, which replaces an earlier one. A report that is repeated after a later one changes
+/// nothing.
 pub fn store_ballot(
     conn: &mut Conn,
     vote: VoteId,
     voter: &Voter,
-    choice: Option<u8>,
+    ballot: Ballot,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let of_vote = ballots::table.filter(ballots::vote_id.eq(vote));
-    match voter {
-        Voter::User(user) => diesel::delete(of_vote.filter(ballots::user_id.eq(user))).execute(conn)?,
-        Voter::Guest(guest) => diesel::delete(of_vote.filter(ballots::guest.eq(guest))).execute(conn)?,
+    let of_vote = ballots::table.filter(ballots::vote_id.eq(vote)).into_boxed();
+    let of_voter = match voter {
+        Voter::User(user) => of_vote.filter(ballots::user_id.eq(user)),
+        Voter::Guest(guest) => of_vote.filter(ballots::guest.eq(guest)),
     };
-    let Some(choice) = choice else { return Ok(()) };
+    let earlier: Option<(i64, Option<i64>)> =
+        of_voter.select((ballots::id, ballots::update_id)).first(conn).optional()?;
+    let last_number = earlier.and_then(|(_, number)| number);
+    if ballot.number.is_some_and(|number| last_number.is_some_and(|last| last >= number)) {
+        return Ok(());
+    }
+    let choice = (
+        ballots::choice.eq(ballot.choice.map(i64::from)),
+        ballots::update_id.eq(ballot.number.or(last_number)),
+        ballots::updated_at.eq(ms(now)),
+    );
+    if let Some((id, _)) = earlier {
+        return diesel::update(ballots::table.find(id)).set(choice).execute(conn).map(drop);
+    }
     let (user, guest) = voter.columns();
     diesel::insert_into(ballots::table)
-        .values((
-            ballots::vote_id.eq(vote),
-            ballots::user_id.eq(user),
-            ballots::guest.eq(guest),
-            ballots::choice.eq(i64::from(choice)),
-            ballots::updated_at.eq(ms(now)),
-        ))
+        .values((ballots::vote_id.eq(vote), ballots::user_id.eq(user), ballots::guest.eq(guest), choice))
         .execute(conn)
         .map(drop)
 }
 
 /// Loads the choice of a user.
 pub fn load_choice(conn: &mut Conn, vote: VoteId, user: UserId) -> QueryResult<Option<u8>> {
-    let choice: Option<i64> = ballots::table
+    let choice: Option<Option<i64>> = ballots::table
         .filter(ballots::vote_id.eq(vote).and(ballots::user_id.eq(user)))
         .select(ballots::choice)
         .first(conn)
         .optional()?;
-    choice.map(convert_integer).transpose()
+    choice.flatten().map(convert_integer).transpose()
 }
 
 /// Counts the ballots of a vote.
 pub fn count_ballots(conn: &mut Conn, vote: &Vote) -> QueryResult<Tally> {
-    let choices: Vec<i64> =
+    let choices: Vec<Option<i64>> =
         ballots::table.filter(ballots::vote_id.eq(vote.id)).select(ballots::choice).load(conn)?;
-    let choices: Vec<u8> = choices.into_iter().map(convert_integer).collect::<QueryResult<_>>()?;
+    let choices: Vec<u8> = choices.into_iter().flatten().map(convert_integer).collect::<QueryResult<_>>()?;
     Ok(Tally::count(&vote.question, choices))
 }
 

@@ -103,6 +103,18 @@ async fn group_of_a_member_is_answered_once_an_admin_approves() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn bot_that_is_promoted_in_a_waiting_group_asks_the_admins_once() {
+    let world = World::start_in_room().await;
+    world.telegram().create_group(-600, &[BOB_ACCOUNT]);
+    world.telegram().add_bot_to_group(-600, BOB_ACCOUNT);
+    world.telegram().promote_bot(-600, BOB_ACCOUNT);
+    world.pass(20).await;
+    assert_eq!(world.text_to_bot("status").await.last().unwrap(), STATUS, "other messages are read");
+    let requests = world.bot_texts().into_iter().filter(|text| text.starts_with("New group")).count();
+    assert_eq!(requests, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn group_of_a_stranger_is_not_answered_and_nothing_of_it_is_stored() {
     let world = World::start_in_room().await;
     world.telegram().create_group(-600, &[STRANGER]);
@@ -589,8 +601,9 @@ async fn each_person_has_one_reaction_to_a_message_and_it_confirms_nothing() {
     }
     world.pass(20).await;
     assert_eq!(world.lines(REACTIONS).await, ["Ann \u{1f44d}", "Bob \u{1f44e}"]);
-    world.telegram().repeat_updates(3);
     world.telegram().react(BOB_ACCOUNT, FAMILY, question, "\u{1f44d}");
+    // A report that is repeated after a later one changes nothing.
+    world.telegram().repeat_updates(3);
     world.pass(20).await;
     assert_eq!(world.lines(REACTIONS).await, ["Ann \u{1f44d}", "Bob \u{1f44d}"]);
     world.telegram().react(ANN_ACCOUNT, FAMILY, question, "");

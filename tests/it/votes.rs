@@ -252,3 +252,23 @@ async fn answers_to_a_poll_arrive_by_webhook() {
     world.deliver_updates(&secret).await;
     assert_eq!(world.answers_in_room().pop().unwrap(), "What should we watch? alien wins with 1 of 1 vote.");
 }
+
+#[tokio::test(start_paused = true)]
+async fn answer_that_is_delivered_again_after_a_later_one_changes_nothing() {
+    let world = World::start_in_room().await;
+    let message = world.start_vote_in_room().await;
+    world.vote(BOB_ACCOUNT, message, &[0]).await;
+    assert!(world.telegram().vote(BOB_ACCOUNT, FAMILY, message, &[1]));
+    world.telegram().repeat_updates(1);
+    world.pass(5).await;
+    assert!(world.telegram().vote(BOB_ACCOUNT, FAMILY, message, &[]));
+    world.telegram().repeat_updates(2);
+    world.pass(5).await;
+    let choices = "SELECT coalesce(choice, 'none') || ' ' || (SELECT count(*) FROM ballots) AS line FROM ballots";
+    assert_eq!(world.lines(choices).await, ["none 1"]);
+    world.vote(BOB_ACCOUNT, message, &[2]).await;
+    assert!(world.telegram().vote(BOB_ACCOUNT, FAMILY, message, &[1]));
+    world.telegram().repeat_updates(1);
+    world.pass(5).await;
+    assert_eq!(world.lines(choices).await, ["2 1"]);
+}

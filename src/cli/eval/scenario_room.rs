@@ -81,7 +81,12 @@ impl ScenarioRoom {
             self.lock_sent().iter().rev().find(|sent| sent.is_to(&chat) && sent.offers(choice)).cloned();
         let pressed = found.with_context(|| format!("press {label:?}: no message has such a button"))?;
         if let (Some(poll), ButtonChoice::Number(number)) = (pressed.poll, choice) {
-            return Ok(Deed::Answer(PollAnswer { poll, voter: account, choice: Some(number) }));
+            return Ok(Deed::Answer(PollAnswer {
+                poll,
+                voter: account,
+                choice: Some(number),
+                number: at.as_millisecond(),
+            }));
         }
         let (message, token) = (pressed.message.id, pressed.message.callback_token.as_str().to_owned());
         let pressed = Some(PressedButton { message, token });

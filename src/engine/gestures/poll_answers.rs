@@ -6,7 +6,7 @@ use super::GestureOutcome;
 use crate::conversation::transcript::UserStatus;
 use crate::messaging::PollAnswer;
 use crate::store::people::users;
-use crate::store::votes::{self, Voter};
+use crate::store::votes::{self, Ballot, Voter};
 use crate::store::{Conn, QueryResult};
 
 /// Everybody in a group can vote there, also without access to Dialarr, because everybody sees the poll. A person whom an
@@ -27,6 +27,12 @@ pub(super) fn store_answer(
     {
         return Ok(GestureOutcome::Ignored);
     }
-    votes::store_ballot(conn, vote.id, &voter, answer.choice, now)?;
+    votes::store_ballot(
+        conn,
+        vote.id,
+        &voter,
+        Ballot { choice: answer.choice, number: Some(answer.number) },
+        now,
+    )?;
     Ok(GestureOutcome::Recorded)
 }

@@ -23,11 +23,15 @@ pub(super) fn store_reaction(
     }
     let message = (reaction.channel, reaction.message.as_str());
     let Some(target) = reactions::find_target(conn, message)? else { return Ok(GestureOutcome::Ignored) };
+    if reactions::is_reported_later(conn, (user, target), reaction.number, now)? {
+        return Ok(GestureOutcome::Ignored);
+    }
+    let number = reaction.number;
     match &reaction.change {
         ReactionChange::Placed(emoji) => {
-            reactions::place_user_reaction(conn, (user, target), emoji.as_deref(), now)?;
+            reactions::place_user_reaction(conn, (user, target), (emoji.as_deref(), number), now)?;
         }
-        ReactionChange::Removed => reactions::remove_user_reaction(conn, (user, target), now)?,
+        ReactionChange::Removed => reactions::remove_user_reaction(conn, (user, target), number, now)?,
     }
     Ok(GestureOutcome::Recorded)
 }

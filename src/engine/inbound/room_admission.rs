@@ -83,7 +83,11 @@ impl RoomAdmission<'_> {
         Ok(Some((room, address)))
     }
 
+    /// Asks the admins about a room, unless they were asked: we may be added or promoted again while it waits.
     fn ask_admins_about(&mut self, room: &User) -> QueryResult<()> {
+        if !approvals::load_open_approvals_about(self.conn, room.id)?.is_empty() {
+            return Ok(());
+        }
         let now = self.received.received_at;
         let request = NewApproval { user: room.id, kind: &ApprovalKind::Join, call: None };
         let mut codes = self.settings.codes.approval_codes();

@@ -16,7 +16,7 @@ use crate::store::queue::inbound_messages::MessageOutcome;
 use crate::store::queue::notifications::{self, NotificationSetting};
 use crate::store::queue::outbox::{self, NewOutboundMessage};
 use crate::store::turns::turn_lifecycle::{self, TurnEnd, TurnKind, TurnPlan};
-use crate::store::votes::{self, StartOutcome, Vote, Voter};
+use crate::store::votes::{self, Ballot, StartOutcome, Vote, Voter};
 
 impl TurnStart<'_> {
     pub(super) fn run_vote_command(
@@ -164,7 +164,8 @@ impl TurnStart<'_> {
         let Some((number, option)) = chosen else {
             return self.answer_and_drop_prompt(user, context, events, vote_messages::NO_SUCH_OPTION);
         };
-        votes::store_ballot(self.conn, vote.id, &Voter::User(user.id), Some(number), self.now)?;
+        let ballot = Ballot { choice: Some(number), number: None };
+        votes::store_ballot(self.conn, vote.id, &Voter::User(user.id), ballot, self.now)?;
         let text = vote_messages::format_choice(option, vote.closes_at, &self.settings.zone);
         let outcome = if events[0].press.is_some() {
             // A button is no change of the subject.

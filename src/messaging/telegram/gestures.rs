@@ -11,13 +11,13 @@ impl TelegramAccount {
     /// Reads an answer to a poll or a reaction; `None` for every other update.
     pub(super) fn read_gesture(&self, update: &Update) -> Option<Gesture> {
         match (&update.poll_answer, &update.message_reaction) {
-            (Some(answer), _) => read_poll_answer(answer).map(Gesture::PollAnswer),
-            (None, Some(reaction)) => self.read_reaction(reaction).map(Gesture::Reaction),
+            (Some(answer), _) => read_poll_answer(answer, update.update_id).map(Gesture::PollAnswer),
+            (None, Some(reaction)) => self.read_reaction(reaction, update.update_id).map(Gesture::Reaction),
             (None, None) => None,
         }
     }
 
-    fn read_reaction(&self, reaction: &ReactionUpdate) -> Option<PlacedReaction> {
+    fn read_reaction(&self, reaction: &ReactionUpdate, number: i64) -> Option<PlacedReaction> {
         let change = match reaction.new_reaction.last() {
             Some(newest) => ReactionChange::Placed(newest.emoji.clone()),
             None => ReactionChange::Removed,
@@ -27,14 +27,15 @@ impl TelegramAccount {
             message: self.message_id(reaction.chat.id, reaction.message_id),
             person: address_of(reaction.user.as_ref())?,
             change,
+            number,
         })
     }
 }
 
-fn read_poll_answer(answer: &PollChoice) -> Option<PollAnswer> {
+fn read_poll_answer(answer: &PollChoice, number: i64) -> Option<PollAnswer> {
     let voter = address_of(answer.user.as_ref())?;
     let choice = answer.option_ids.first().map(|position| position.saturating_add(1));
-    Some(PollAnswer { poll: answer.poll_id.clone(), voter, choice })
+    Some(PollAnswer { poll: answer.poll_id.clone(), voter, choice, number })
 }
 
 fn address_of(person: Option<&Person>) -> Option<UserAddress> {

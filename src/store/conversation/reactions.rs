@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use diesel::dsl;
 use diesel::prelude::*;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::conversation::channel::Channel;
 use crate::conversation::routing::route::MessageRef;
@@ -15,6 +16,9 @@ use crate::store::codec::ms;
 use crate::store::column_types::stored_enum;
 use crate::store::schema::{inbound_events, outbox, reactions};
 use crate::store::stream::recording::{self, EventOwner, record_event};
+
+/// Time after which the numbers of reports are no longer compared.
+const MAX_REPORT_AGE: SignedDuration = SignedDuration::from_hours(6 * 24);
 
 stored_enum! {
     /// Author of a reaction.
@@ -93,14 +97,35 @@ pub fn find_target(conn: &mut Conn, (channel, id): (Channel, &str)) -> QueryResu
     Ok(received.map(MessageRef::Inbound))
 }
 
-/// Stores the reaction that a user has to a message now, in place of an earlier one.
+/// Returns whether a later report about the reaction of a user to a message is stored, so that the report with this number
+/// is a repeated one. After a week without reports, the numbers may begin anew.
+pub fn is_reported_later(
+    conn: &mut Conn,
+    (user, target): (UserId, MessageRef),
+    number: i64,
+    now: Timestamp,
+) -> QueryResult<bool> {
+    let later = reactions::table
+        .filter(reactions::user_id.eq(user).and(reactions::update_id.ge(number)))
+        .filter(reactions::created_at.gt(ms(now - MAX_REPORT_AGE)));
+    match target {
+        MessageRef::Inbound(event) => {
+            dsl::select(dsl::exists(later.filter(reactions::event_id.eq(event)))).get_result(conn)
+        }
+        MessageRef::Outbound(sent) => {
+            dsl::select(dsl::exists(later.filter(reactions::outbox_id.eq(sent)))).get_result(conn)
+        }
+    }
+}
+
+/// Stores the reaction that a user has to a message now, in place of an earlier one. `number` is that of the report.
 pub fn place_user_reaction(
     conn: &mut Conn,
     (user, target): (UserId, MessageRef),
-    emoji: Option<&str>,
+    (emoji, number): (Option<&str>, i64),
     now: Timestamp,
 ) -> QueryResult<()> {
-    remove_user_reaction(conn, (user, target), now)?;
+    remove_reactions(conn, target, (ReactionAuthor::User, user), now)?;
     let (event, outbox) = match target {
         MessageRef::Inbound(event) => (Some(event), None),
         MessageRef::Outbound(outbox) => (None, Some(outbox)),
@@ -112,6 +137,7 @@ pub fn place_user_reaction(
             reactions::event_id.eq(event),
             reactions::outbox_id.eq(outbox),
             reactions::emoji.eq(emoji),
+            reactions::update_id.eq(number),
             reactions::created_at.eq(ms(now)),
         ))
         .returning(reactions::id)
@@ -119,12 +145,23 @@ pub fn place_user_reaction(
     record_reactions(conn, target, &[id], ReactionState::Given, now)
 }
 
-/// Removes the reaction of a user to a message.
+/// Removes the reaction of a user to a message. `number` is that of the report.
 pub fn remove_user_reaction(
     conn: &mut Conn,
     (user, target): (UserId, MessageRef),
+    number: i64,
     now: Timestamp,
 ) -> QueryResult<()> {
+    let active = reactions::table.filter(reactions::user_id.eq(user).and(reactions::removed_at.is_null()));
+    let reported = reactions::update_id.eq(number);
+    match target {
+        MessageRef::Inbound(event) => {
+            diesel::update(active.filter(reactions::event_id.eq(event))).set(reported).execute(conn)?
+        }
+        MessageRef::Outbound(sent) => {
+            diesel::update(active.filter(reactions::outbox_id.eq(sent))).set(reported).execute(conn)?
+        }
+    };
     remove_reactions(conn, target, (ReactionAuthor::User, user), now)
 }
 

@@ -212,6 +212,6 @@ pub(super) struct ExportVoteRow {
 pub(super) struct ExportBallotRow {
     #[diesel(select_expression = votes::question)]
     question: String,
-    choice: i64,
+    choice: Option<i64>,
     updated_at: Timestamp,
 }

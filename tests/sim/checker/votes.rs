@@ -93,8 +93,10 @@ fn choices(evidence: &mut Evidence<'_>, vote: &Value, polls: &BTreeMap<String, u
         last.entry(answer.person).or_default().push(answer.option);
     }
     let ballots = records.ballots.iter().filter(|ballot| ballot["vote_id"] == vote["id"]);
-    let chosen: BTreeMap<i64, i64> =
-        ballots.map(|ballot| (number(ballot, "user_id"), number(ballot, "choice"))).collect();
+    let chosen: BTreeMap<i64, i64> = ballots
+        .filter(|ballot| !ballot["choice"].is_null())
+        .map(|ballot| (number(ballot, "user_id"), number(ballot, "choice")))
+        .collect();
     for user in records.users.iter().filter(|user| word(user, "status") == "active" && !erased(records, user))
     {
         let stored = chosen.get(&number(user, "id")).map(|choice| *choice as usize - 1);
