@@ -13,3 +13,4 @@ mod model_conversation;
 mod prism;
 mod smsgate;
 mod stubllm;
+mod telegram;
