@@ -54,7 +54,8 @@ impl TestServer {
     async fn write(&self, chat: Value, text: &str) -> Result<()> {
         let from = json!({ "id": SAM, "is_bot": false, "first_name": "Sam" });
         let date = Timestamp::now().as_second();
-        let message = json!({ "botToken": self.token, "from": from, "chat": chat, "date": date, "text": text });
+        let message =
+            json!({ "botToken": self.token, "from": from, "chat": chat, "date": date, "text": text });
         self.act("sendMessage", message).await.map(drop)
     }
 
@@ -115,10 +116,14 @@ async fn independent_server_shows_a_prompt_and_returns_its_press() -> Result<()>
     ensure!(yes["text"] == "Yes" && data.len() <= 64, "{yes}");
 
     let chat = json!({ "id": SAM, "type": "private" });
-    let message = json!({ "message_id": shown["messageId"], "chat": chat, "date": Timestamp::now().as_second() });
+    let message =
+        json!({ "message_id": shown["messageId"], "chat": chat, "date": Timestamp::now().as_second() });
     let from = json!({ "id": SAM, "is_bot": false, "first_name": "Sam" });
     server
-        .act("sendCallback", json!({ "botToken": server.token, "from": from, "message": message, "data": data }))
+        .act(
+            "sendCallback",
+            json!({ "botToken": server.token, "from": from, "message": message, "data": data }),
+        )
         .await?;
     let press = server.poll().await?.pop().context("the press")?;
     let button = press.pressed.context("the pressed button")?;

@@ -264,7 +264,8 @@ async fn answer_that_is_delivered_again_after_a_later_one_changes_nothing() {
     assert!(world.telegram().vote(BOB_ACCOUNT, FAMILY, message, &[]));
     world.telegram().repeat_updates(2);
     world.pass(5).await;
-    let choices = "SELECT coalesce(choice, 'none') || ' ' || (SELECT count(*) FROM ballots) AS line FROM ballots";
+    let choices =
+        "SELECT coalesce(choice, 'none') || ' ' || (SELECT count(*) FROM ballots) AS line FROM ballots";
     assert_eq!(world.lines(choices).await, ["none 1"]);
     world.vote(BOB_ACCOUNT, message, &[2]).await;
     assert!(world.telegram().vote(BOB_ACCOUNT, FAMILY, message, &[1]));

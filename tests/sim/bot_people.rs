@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dialarr::messaging::telegram::fake::FakeSentMessage;
 
-use crate::bot_plan::{BotAct, ForgedData};
+use crate::bot_plan::{BotAct, BotChats, ForgedData};
 use crate::checker::may_be_ignored;
 use crate::house_bot::{ROOM, account, button_data, person};
 use crate::people::{self, ReadMessage};
@@ -25,7 +25,9 @@ pub(crate) fn open_chats(world: &World) {
     }
     if world.has_room() {
         world.carriers.bot.open_room(&PEOPLE);
-        vote_people::start_votes(world);
+        if !world.has_orderly_room() {
+            vote_people::start_votes(world);
+        }
     }
 }
 
@@ -73,6 +75,9 @@ fn choose_chat(world: &World, from: &str) -> Chat {
     if !world.has_room() || !PEOPLE.contains(&from) {
         return Chat::Private;
     }
+    if world.has_orderly_room() {
+        return Chat::Room { is_mention: true };
+    }
     let mut rng = Rng::of(world.plan.seed, &format!("chat of {from} at {}", world.true_clock.now()));
     match rng.percent(45) {
         true => Chat::Room { is_mention: rng.percent(85) },
@@ -99,7 +104,7 @@ pub(crate) fn react(world: &World) {
                 read += 1;
                 let id = format!("{}.{}", sent.chat_id, sent.message_id);
                 world.journal.note(format!("the bot sends {:?}: {id}", sent.text));
-                if world.has_room() {
+                if world.has_room() && !world.has_orderly_room() {
                     let mut rng = Rng::of(world.plan.seed, &format!("votes after {id}"));
                     vote_people::answer(&world, &mut rng, &sent);
                     vote_people::react(&world, &mut rng, &sent);
@@ -107,6 +112,10 @@ pub(crate) fn react(world: &World) {
                 let Some(reader) = world.carriers.bot.addressee(&sent) else { continue };
                 let to = person(reader);
                 let mut rng = Rng::of(world.plan.seed, &format!("message {id}"));
+                if world.has_orderly_room() && button_data(&sent, "Yes").is_some() {
+                    press_soon(&world, reader, &sent);
+                    continue;
+                }
                 let presses = world.plan.answers == Answers::AsTheyLike && rng.percent(60);
                 if presses && button_data(&sent, "Yes").is_some() {
                     answer_by_button(&world, &mut rng, reader, &sent);
@@ -115,6 +124,15 @@ pub(crate) fn react(world: &World) {
                 people::read(&world, &world.plan, &mut rng, &ReadMessage { id, to, body: sent.text });
             }
         }
+    });
+}
+
+/// Lets a user press the button of a prompt, if it is still there.
+fn press_soon(world: &World, reader: i64, prompt: &FakeSentMessage) {
+    let (world, prompt) = (world.clone(), prompt.clone());
+    world.clone().later(async move {
+        pass(Duration::from_secs(2)).await;
+        give(&world, reader, &prompt, Answer::Press("Yes"));
     });
 }
 
@@ -181,7 +199,12 @@ fn give(world: &World, reader: i64, prompt: &FakeSentMessage, answer: Answer) {
 
 impl World {
     pub(crate) fn has_room(&self) -> bool {
-        self.plan.bot.as_ref().is_some_and(|bot| bot.has_room)
+        self.plan.bot.as_ref().is_some_and(|bot| bot.chats != BotChats::Private)
+    }
+
+    /// Returns whether people write only in the group, and do nothing unusual.
+    fn has_orderly_room(&self) -> bool {
+        self.plan.bot.as_ref().is_some_and(|bot| bot.chats == BotChats::OrderlyGroup)
     }
 
     pub(crate) fn disturb_bot(&self, act: BotAct) {

@@ -8,8 +8,17 @@ use crate::rng::Rng;
 pub(crate) struct BotPlan {
     /// Percentage of requests to Telegram that fail.
     pub storm: u64,
-    /// True if people also write in a group.
-    pub has_room: bool,
+    pub chats: BotChats,
+}
+
+/// Chats in which people write to the bot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BotChats {
+    Private,
+    /// Private chats and a group, in which people also vote and react.
+    PrivateAndGroup,
+    /// Only a group, in which people press the button of each prompt.
+    OrderlyGroup,
 }
 
 /// Event at Telegram.
@@ -53,7 +62,9 @@ pub(crate) enum ForgedData {
 impl Plan {
     /// Adds the bot. This part uses a separate random stream.
     pub(crate) fn add_bot(&mut self, rng: &mut Rng, end: u64, people: &[&'static str]) {
-        self.bot = Some(BotPlan { storm: rng.one_of(&[0, 0, 10, 25, 45]), has_room: self.seed % 24 != 14 });
+        let storm = rng.one_of(&[0, 0, 10, 25, 45]);
+        let chats = if self.seed % 24 == 14 { BotChats::Private } else { BotChats::PrivateAndGroup };
+        self.bot = Some(BotPlan { storm, chats });
         let moments: Vec<u64> = self.acts.iter().map(|(at, _)| *at).collect();
         // Most events hit a conversation that a message has begun.
         let moment = |rng: &mut Rng| match rng.below(4) {

@@ -38,6 +38,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dialarr::store::database::db::Db;
 
+use crate::bot_plan::BotChats;
 use crate::checker::Tally;
 use crate::plan::Plan;
 use crate::run::{Verdict, run};
@@ -151,7 +152,7 @@ fn random_schedules_keep_every_invariant() {
     let count = variable("SIM_SEEDS").unwrap_or(USUAL);
     if variable("SIM_ROOMS").is_some() {
         // In these schedules, only a bot is a carrier.
-        let has_room = |seed: &u64| Plan::of(*seed).bot.is_some_and(|bot| bot.has_room);
+        let has_room = |seed: &u64| Plan::of(*seed).bot.is_some_and(|bot| bot.chats != BotChats::Private);
         check((from..).filter(has_room).take(usize::try_from(count).unwrap()));
         return;
     }

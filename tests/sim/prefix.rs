@@ -1,11 +1,14 @@
 //! Crash test of a turn's log: a turn that is cut off at any moment and resumed ends as if the crash had not happened.
 
+use crate::bot_plan::{BotChats, BotPlan};
 use crate::plan::{ANN, Act, Answers, DeliveryMode, Plan, Stop};
 use crate::run::Verdict;
 use crate::{Ground, variable};
 
 /// Time at which the first message is sent.
 const BEGIN: u64 = 1_000;
+/// Time of the first message in a group, which is open by then.
+const GROUP_BEGIN: u64 = 20_000;
 
 /// Checks that a program that is killed, at every moment in turn, ends in the same state as one that is not.
 #[track_caller]
@@ -17,14 +20,25 @@ fn check(texts: &[&str]) {
 /// Runs the same check for every moment from a given one on.
 #[track_caller]
 fn check_from(first: u64, acts: &[(u64, Act)]) {
+    check_plan(first, acts, None);
+}
+
+/// Runs the same check with a bot as the only carrier, if one is given.
+#[track_caller]
+fn check_plan(first: u64, acts: &[(u64, Act)], bot: Option<&BotPlan>) {
     let ground = Ground::new();
-    let whole = play(&ground, acts, None);
+    let whole = play(&ground, (acts, bot), None);
     assert_eq!(whole.violations, Vec::<String>::new());
     let end = whole.last_effect_ms + 20;
     assert!(first < end, "nothing happens after {first} ms");
-    let every = if variable("SIM_SEEDS").is_some() { 1 } else { 37 };
+    // A schedule with a bot takes longer, because a lost outcome is awaited.
+    let every = match (variable("SIM_SEEDS"), bot) {
+        (Some(_), _) => 1,
+        (None, None) => 37,
+        (None, Some(_)) => 370,
+    };
     for at in (first..end).step_by(every) {
-        let cut = play(&ground, acts, Some(at));
+        let cut = play(&ground, (acts, bot), Some(at));
         let journal = cut.journal.join("\n");
         assert_eq!(cut.violations, Vec::<String>::new(), "killed at {at} ms\n{journal}");
         assert_eq!(cut.changes, whole.changes, "killed at {at} ms\n{journal}");
@@ -32,9 +46,10 @@ fn check_from(first: u64, acts: &[(u64, Act)]) {
     }
 }
 
-fn play(ground: &Ground, acts: &[(u64, Act)], kill_at: Option<u64>) -> Verdict {
+fn play(ground: &Ground, (acts, bot): (&[(u64, Act)], Option<&BotPlan>), kill_at: Option<u64>) -> Verdict {
     let mut plan = Plan::calm(kill_at.unwrap_or(0));
     plan.answers = Answers::Yes;
+    plan.bot = bot.cloned();
     plan.acts = acts.to_vec();
     if let Some(at) = kill_at {
         plan.acts.push((at, Act::Stop { how: Stop::Kill }));
@@ -77,4 +92,17 @@ fn deferred_addition_interrupted_anywhere_runs_once() {
         (60_000, Act::LibrariesDown(false)),
     ];
     check_from(88_000, &acts);
+}
+
+#[test]
+fn deletion_in_a_group_interrupted_anywhere_runs_once() {
+    let bot = BotPlan { storm: 0, chats: BotChats::OrderlyGroup };
+    check_plan(GROUP_BEGIN, &[(GROUP_BEGIN, text("delete Dune"))], Some(&bot));
+}
+
+#[test]
+fn vote_in_a_group_interrupted_anywhere_has_one_result() {
+    let bot = BotPlan { storm: 0, chats: BotChats::OrderlyGroup };
+    let acts = [(GROUP_BEGIN, text("vote Dune, Heat")), (GROUP_BEGIN + 4_000, text("close vote"))];
+    check_plan(GROUP_BEGIN, &acts, Some(&bot));
 }
