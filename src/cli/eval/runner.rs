@@ -12,7 +12,7 @@ use super::expectation::{self, CheckMode, ObservedEffects, UserMessages};
 use super::recording_model::{ModelActivity, RecordingModel};
 use super::run_stats::{MessageStats, ScenarioRun};
 use super::scenario_file::{MessageEntry, Scenario, ScenarioFile};
-use super::scenario_room::{self, Deed, ScenarioRoom};
+use super::scenario_room::{self, RoomAction, ScenarioRoom};
 use super::scenario_servers::{NamedWrite, ScenarioServers};
 use super::scenario_users;
 use crate::app::App;
@@ -150,18 +150,18 @@ impl ScenarioHarness {
         message: &MessageEntry,
         (number, at): (usize, Timestamp),
     ) -> anyhow::Result<()> {
-        let deed = match &self.room {
-            Some(room) => room.read_deed(file, message, (number, at))?,
+        let action = match &self.room {
+            Some(room) => room.read_action(file, message, (number, at))?,
             None => {
                 let phone = scenario_users::user_phone(file, &message.from)?;
-                Deed::Message(Box::new(received_message(&phone, message, number, at)))
+                RoomAction::Message(Box::new(received_message(&phone, message, number, at)))
             }
         };
-        match deed {
-            Deed::Message(received) => {
+        match action {
+            RoomAction::Message(received) => {
                 self.app.engine.admission.admit_message(*received).await?;
             }
-            Deed::Answer(answer) => {
+            RoomAction::Answer(answer) => {
                 self.app.engine.gestures.record(Gesture::PollAnswer(answer)).await?;
             }
         }

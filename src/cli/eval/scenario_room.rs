@@ -37,7 +37,7 @@ struct BotMessage {
 }
 
 /// What a person does.
-pub(super) enum Deed {
+pub(super) enum RoomAction {
     Message(Box<ReceivedMessage>),
     Answer(PollAnswer),
 }
@@ -57,12 +57,12 @@ impl ScenarioRoom {
     }
 
     /// Returns what the person of a message entry does.
-    pub(super) fn read_deed(
+    pub(super) fn read_action(
         &self,
         file: &ScenarioFile,
         entry: &MessageEntry,
         (number, at): (usize, Timestamp),
-    ) -> anyhow::Result<Deed> {
+    ) -> anyhow::Result<RoomAction> {
         let account = account_of(file, &entry.from)?;
         let chat = if entry.room { ROOM.to_owned() } else { account.to_text() };
         let room = |is_addressed| -> anyhow::Result<Option<RoomUpdate>> {
@@ -73,7 +73,11 @@ impl ScenarioRoom {
         let empty = empty_message(account.clone(), format!("{number}.{chat}"), at);
         let Some(label) = &entry.press else {
             let room = room(entry.addressed)?;
-            return Ok(Deed::Message(Box::new(ReceivedMessage { body: entry.text.clone(), room, ..empty })));
+            return Ok(RoomAction::Message(Box::new(ReceivedMessage {
+                body: entry.text.clone(),
+                room,
+                ..empty
+            })));
         };
         let choice = ButtonChoice::parse(&label.to_lowercase());
         let choice = choice.with_context(|| format!("press {label:?}: not a button"))?;
@@ -81,7 +85,7 @@ impl ScenarioRoom {
             self.lock_sent().iter().rev().find(|sent| sent.is_to(&chat) && sent.offers(choice)).cloned();
         let pressed = found.with_context(|| format!("press {label:?}: no message has such a button"))?;
         if let (Some(poll), ButtonChoice::Number(number)) = (pressed.poll, choice) {
-            return Ok(Deed::Answer(PollAnswer {
+            return Ok(RoomAction::Answer(PollAnswer {
                 poll,
                 voter: account,
                 choice: Some(number),
@@ -91,7 +95,7 @@ impl ScenarioRoom {
         let (message, token) = (pressed.message.id, pressed.message.callback_token.as_str().to_owned());
         let pressed = Some(PressedButton { message, token });
         let message = ReceivedMessage { body: choice.to_text(), pressed, room: room(true)?, ..empty };
-        Ok(Deed::Message(Box::new(message)))
+        Ok(RoomAction::Message(Box::new(message)))
     }
 
     /// Returns the messages that the bot has sent since the first `count`.

@@ -262,7 +262,7 @@ fn decide_route(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
         return route_operator_text(context, event);
     }
     if event.press.is_some_and(|press| vote_message(context).is_some_and(|asked| press.is_on(asked))) {
-        return Route::Vote;
+        return if context.over_limit { Route::RateLimited } else { Route::Vote };
     }
     if event.press.is_some_and(|press| !is_current_button(context, press)) {
         return Route::StaleButton;
@@ -598,6 +598,8 @@ mod tests {
         };
         assert_eq!(route_message(&context, &press(7)), Route::Vote);
         assert_eq!(route_message(&context, &press(6)), Route::StaleButton);
+        let limited = RoutingContext { over_limit: true, ..context };
+        assert_eq!(route_message(&limited, &press(7)), Route::RateLimited);
         let void = InboundEvent { press: Some(ButtonPress::Void), ..text("2") };
         assert_eq!(route_message(&context, &void), Route::StaleButton);
     }
