@@ -42,7 +42,7 @@ pub struct InboundPage {
     /// Changed states of sent messages. They were read before the list, and are recorded after its messages are
     /// admitted.
     pub reports: Vec<DeliveryReport>,
-    /// What people did without a message, oldest first. It is recorded before the work on the messages starts.
+    /// Gestures, oldest first. They are recorded before the work on the messages starts.
     pub gestures: Vec<Gesture>,
     /// Cursor to store once the messages are admitted.
     pub cursor: SourceCursor,
@@ -56,8 +56,8 @@ impl InboundPage {
     }
 }
 
-/// What a person did in a chat without a message. It never answers a prompt. Recording it again changes nothing, also after
-/// later ones.
+/// Gesture of a person in a chat, which is no message and never answers a prompt. Recording it again changes nothing, even
+/// after later ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gesture {
     PollAnswer(PollAnswer),

@@ -126,10 +126,10 @@ async fn accept_request(
         }
         WebhookContent::Gesture(gesture) => {
             let outcome = webhooks.gestures.record(gesture).await.map_err(|error| {
-                tracing::error!(%error, "failed to store what a person did");
+                tracing::error!(%error, "failed to store a gesture");
                 ChannelWebhookError::NotStored
             })?;
-            tracing::info!(?outcome, "received an answer to a poll or a reaction");
+            tracing::info!(?outcome, "received a gesture");
             Ok(StatusCode::OK.into_response())
         }
         WebhookContent::Nothing => Ok(StatusCode::OK.into_response()),

@@ -36,7 +36,7 @@ struct BotMessage {
     poll: Option<String>,
 }
 
-/// What a person does.
+/// Action of a person on the bot's channel.
 pub(super) enum RoomAction {
     Message(Box<ReceivedMessage>),
     Answer(PollAnswer),
@@ -56,7 +56,7 @@ impl ScenarioRoom {
         blueprint.settings.senders = Senders::from_addresses(senders);
     }
 
-    /// Returns what the person of a message entry does.
+    /// Reads the action of a message entry.
     pub(super) fn read_action(
         &self,
         file: &ScenarioFile,

@@ -1,10 +1,10 @@
-//! What people do without a message: answers to polls, and reactions.
+//! Gestures of people in chats, which are no messages: answers to polls, and reactions.
 
 mod poll_answers;
 mod reactions;
 pub mod recorder;
 
-/// Outcome of recording what a person did.
+/// Outcome of recording a gesture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GestureOutcome {
     Recorded,

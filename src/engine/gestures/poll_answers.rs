@@ -9,7 +9,7 @@ use crate::store::people::users;
 use crate::store::votes::{self, Ballot, Voter};
 use crate::store::{Conn, QueryResult};
 
-/// Everybody in a group can vote there, also without access to Dialarr, because everybody sees the poll. A person whom an
+/// Stores an answer. Everybody in a group can vote there, also without access to Dialarr, because everybody sees the poll. A person whom an
 /// admin has blocked cannot.
 pub(super) fn store_answer(
     conn: &mut Conn,

@@ -1,4 +1,4 @@
-//! Recorder of what people do without a message.
+//! Recorder of gestures.
 
 use super::{GestureOutcome, poll_answers, reactions};
 use crate::clock::Clock;
@@ -7,7 +7,7 @@ use crate::messaging::Gesture;
 use crate::store::Conn;
 use crate::store::database::db::{Db, DbError};
 
-/// Recorder of what people do without a message.
+/// Recorder of gestures.
 pub struct GestureRecorder {
     db: Db,
     clock: Clock,
@@ -19,7 +19,7 @@ impl GestureRecorder {
         Self { db, clock }
     }
 
-    /// Records what a person did. Recording it again changes nothing.
+    /// Records a gesture. Recording it again changes nothing.
     pub async fn record(&self, gesture: Gesture) -> Result<GestureOutcome, DbError> {
         let now = self.clock.now();
         let record = move |conn: &mut Conn| match &gesture {

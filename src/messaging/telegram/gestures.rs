@@ -1,4 +1,4 @@
-//! What people do without a message: answers to polls, and reactions to messages.
+//! Gestures at Telegram: answers to polls, and reactions to messages.
 
 use super::account::TelegramAccount;
 use super::received::is_person;
@@ -8,7 +8,7 @@ use crate::conversation::transcript::UserAddress;
 use crate::messaging::{Gesture, PlacedReaction, PollAnswer, ReactionChange};
 
 impl TelegramAccount {
-    /// Reads an answer to a poll or a reaction; `None` for every other update.
+    /// Reads a gesture; `None` for every other update.
     pub(super) fn read_gesture(&self, update: &Update) -> Option<Gesture> {
         match (&update.poll_answer, &update.message_reaction) {
             (Some(answer), _) => read_poll_answer(answer, update.update_id).map(Gesture::PollAnswer),

@@ -98,7 +98,7 @@ pub fn find_target(conn: &mut Conn, (channel, id): (Channel, &str)) -> QueryResu
 }
 
 /// Returns whether a later report about the reaction of a user to a message is stored, so that the report with this number
-/// is a repeated one. After a week without reports, the numbers may begin anew.
+/// is a repeated one. After a week without reports, Telegram may continue with a smaller number.
 pub fn is_reported_later(
     conn: &mut Conn,
     (user, target): (UserId, MessageRef),
