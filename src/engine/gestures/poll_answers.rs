@@ -9,8 +9,8 @@ use crate::store::people::users;
 use crate::store::votes::{self, Ballot, Voter};
 use crate::store::{Conn, QueryResult};
 
-/// Stores an answer. Everybody in a group can vote there, also without access to Dialarr, because everybody sees the poll. A person whom an
-/// admin has blocked cannot.
+/// Stores an answer. Everybody in a group can vote there, also without access to Dialarr, because everybody sees the poll.
+/// A person whom an admin has blocked cannot.
 pub(super) fn store_answer(
     conn: &mut Conn,
     answer: &PollAnswer,
