@@ -153,7 +153,7 @@ impl WorldCarriers {
     pub(crate) fn new(plan: &Plan, clock: Clock, true_clock: Clock) -> Self {
         let configured = plan.phone.as_ref().map_or(Carriers::Twilio, |phone| phone.first);
         Self {
-            bot: Arc::new(HouseBot::new(clock.clone(), true_clock)),
+            bot: Arc::new(HouseBot::new(true_clock)),
             phone: Arc::new(HousePhone::new(clock)),
             configured: Mutex::new(configured),
             habits: Mutex::default(),

@@ -124,10 +124,11 @@ impl BotText {
 }
 
 impl HouseBot {
-    pub(crate) fn new(clock: Clock, true_clock: Clock) -> Self {
+    pub(crate) fn new(true_clock: Clock) -> Self {
         let bot = FakeBot { token: format!("{BOT_ID}:{SECRET}"), username: "home_bot".to_owned() };
         Self {
-            fake: FakeTelegram::new(bot, clock),
+            // Telegram's clock is not the program's, which may be set.
+            fake: FakeTelegram::new(bot, true_clock.clone()),
             true_clock,
             texts: Mutex::default(),
             presses: Mutex::default(),
