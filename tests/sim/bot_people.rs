@@ -97,11 +97,11 @@ fn edit_last_text(world: &World, from: &str, body: &str) {
 pub(crate) fn react(world: &World) {
     let world = world.clone();
     tokio::spawn(async move {
-        let mut read = 0;
         loop {
             pass(GLANCE).await;
-            for sent in world.carriers.bot.fake.sent_messages().split_off(read) {
-                read += 1;
+            let bot = &world.carriers.bot;
+            for sent in bot.fake.sent_messages().split_off(bot.read_messages.load(Ordering::SeqCst)) {
+                bot.read_messages.fetch_add(1, Ordering::SeqCst);
                 let id = format!("{}.{}", sent.chat_id, sent.message_id);
                 world.journal.note(format!("the bot sends {:?}: {id}", sent.text));
                 if world.has_room() && !world.has_orderly_room() {
@@ -267,7 +267,7 @@ impl World {
     }
 }
 
-/// Returns the texts and presses that the program does not have yet.
+/// Returns the texts and presses that the program does not have yet, and the messages that nobody has read.
 pub(crate) fn unfinished(world: &World, records: &Records) -> Vec<String> {
     let is_missing = |id: &String| !records.events.iter().any(|event| word(event, "external_id") == id);
     let bot = &world.carriers.bot;
@@ -281,5 +281,8 @@ pub(crate) fn unfinished(world: &World, records: &Records) -> Vec<String> {
     // A block is no text and no press.
     let unread = Some(bot.fake.unread_updates()).filter(|unread| *unread > 0 && world.plan.bot.is_some());
     let unread = unread.map(|unread| format!("{unread} updates of the bot not read"));
-    ids.map(|id| format!("{id} of the bot not admitted")).chain(unread).collect()
+    // People may still react to these.
+    let new = Some(bot.unread_messages()).filter(|new| *new > 0 && world.plan.bot.is_some());
+    let new = new.map(|new| format!("{new} messages of the bot not read by people"));
+    ids.map(|id| format!("{id} of the bot not admitted")).chain(unread).chain(new).collect()
 }

@@ -97,6 +97,8 @@ pub(crate) struct HouseBot {
     pub deliveries: Mutex<Vec<BotDelivery>>,
     pub starts: Mutex<Vec<BotStart>>,
     pub run_ends: Mutex<Vec<RunEnd>>,
+    /// Number of the sent messages that people have read.
+    pub read_messages: AtomicUsize,
     requests: AtomicUsize,
 }
 
@@ -137,8 +139,14 @@ impl HouseBot {
             deliveries: Mutex::default(),
             starts: Mutex::default(),
             run_ends: Mutex::default(),
+            read_messages: AtomicUsize::new(0),
             requests: AtomicUsize::new(0),
         }
+    }
+
+    /// Returns the number of sent messages that people have not read.
+    pub(crate) fn unread_messages(&self) -> usize {
+        self.fake.sent_messages().len() - self.read_messages.load(Ordering::SeqCst)
     }
 
     fn now(&self) -> i64 {

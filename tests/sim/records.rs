@@ -75,6 +75,39 @@ impl Records {
         offset.map(|row| word(row, "mark").to_owned())
     }
 
+    /// Returns the rows that are in only one of two records.
+    pub(crate) fn changed_rows<'a>(&'a self, other: &'a Self) -> Vec<&'a Value> {
+        let tables = self.all_tables().into_iter().zip(other.all_tables());
+        let changed = tables.flat_map(|(rows, others)| {
+            let removed = rows.iter().filter(|row| !others.contains(row));
+            removed.chain(others.iter().filter(|row| !rows.contains(row)))
+        });
+        changed.collect()
+    }
+
+    fn all_tables(&self) -> [&Vec<Value>; 18] {
+        [
+            &self.users,
+            &self.turns,
+            &self.events,
+            &self.steps,
+            &self.calls,
+            &self.items,
+            &self.outbox,
+            &self.pending,
+            &self.conversations,
+            &self.notes,
+            &self.approvals,
+            &self.pauses,
+            &self.requests,
+            &self.services,
+            &self.votes,
+            &self.ballots,
+            &self.vote_messages,
+            &self.reactions,
+        ]
+    }
+
     /// Returns the number of recorded calls of the model.
     pub(crate) fn model_attempts(&self) -> usize {
         self.steps.iter().filter(|step| word(step, "brain") == "model").count()

@@ -286,9 +286,8 @@ impl Stage {
         if *before == after {
             return violations;
         }
-        let (before, after) = (format!("{before:#?}"), format!("{after:#?}"));
-        let differs = before.lines().zip(after.lines()).find(|(before, after)| before != after);
-        violations.push(format!("I14 a start at rest changed something: {differs:?}"));
+        let changes = before.changed_rows(&after);
+        violations.push(format!("I14 a start at rest changed something: {changes:?}"));
         violations
     }
 }
