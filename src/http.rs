@@ -292,6 +292,24 @@ fn split_into_chunks(mut body: Bytes) -> BodyChunks {
     stream::iter(std::iter::from_fn(next_chunk)).boxed()
 }
 
+/// Returns whether the body is a web page, as of a sign-in page or of another program at the same address.
+pub fn is_web_page(response: &Response<Bytes>) -> bool {
+    let has_html_type = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|content_type| content_type.as_bytes().starts_with(b"text/html"));
+    has_html_type || response.body().trim_ascii_start().starts_with(b"<")
+}
+
+/// Returns a phrase with the target of a redirect, without its query, which may repeat the query of the request.
+pub fn redirect_message(response: &Response<Bytes>) -> String {
+    let target = response.headers().get(header::LOCATION).and_then(|location| location.to_str().ok());
+    match target {
+        Some(target) => format!("the server redirects to {}", target.split('?').next().unwrap_or(target)),
+        None => "the server redirects".into(),
+    }
+}
+
 impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.transport {

@@ -21,6 +21,7 @@ pub mod http;
 pub mod live;
 pub mod llm;
 pub mod maintenance;
+pub mod media_servers;
 pub mod memory;
 pub mod messaging;
 pub mod metrics;

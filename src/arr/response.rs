@@ -1,17 +1,18 @@
 //! Classification of responses by status, headers and body, before their data is parsed.
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
+use http::header::WWW_AUTHENTICATE;
 use http::{Response, StatusCode};
 use serde_json::Value;
 
 use super::{ArrError, error_message};
+use crate::http::{is_web_page, redirect_message};
 
 /// Converts an unsuccessful response into an [`ArrError`].
 pub(super) fn check_response(response: &Response<Bytes>) -> Result<(), ArrError> {
     let status = response.status();
     let error = match status.as_u16() {
-        200..=299 if is_html(response) => ArrError::WrongUrl("the response is a web page".into()),
+        200..=299 if is_web_page(response) => ArrError::WrongUrl("the response is a web page".into()),
         200..=299 => return Ok(()),
         300..=399 => ArrError::WrongUrl(redirect_message(response)),
         // Only a sign-in page or proxy in front of the API sends this header. A rejected key gives a 401 without it.
@@ -19,7 +20,7 @@ pub(super) fn check_response(response: &Response<Bytes>) -> Result<(), ArrError>
             ArrError::WrongUrl("the server requires a username and password".into())
         }
         401 | 403 => ArrError::Unauthorized,
-        404 if is_html(response) => ArrError::WrongUrl("the response is a web page".into()),
+        404 if is_web_page(response) => ArrError::WrongUrl("the response is a web page".into()),
         404 => ArrError::NotFound,
         405 => ArrError::WrongUrl("no such endpoint".into()),
         400..=499 => ArrError::Refused(error_messages(response)),
@@ -43,23 +44,6 @@ pub(super) fn redact_key(error: ArrError, key: &str) -> ArrError {
         | ArrError::Unauthorized
         | ArrError::NotFound
         | ArrError::Unreadable(_) => error,
-    }
-}
-
-fn is_html(response: &Response<Bytes>) -> bool {
-    let has_html_type = response
-        .headers()
-        .get(CONTENT_TYPE)
-        .is_some_and(|content_type| content_type.as_bytes().starts_with(b"text/html"));
-    has_html_type || response.body().trim_ascii_start().starts_with(b"<")
-}
-
-fn redirect_message(response: &Response<Bytes>) -> String {
-    let target = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
-    match target {
-        // The query of the target may repeat the query of the request.
-        Some(target) => format!("the server redirects to {}", target.split('?').next().unwrap_or(target)),
-        None => "the server redirects".into(),
     }
 }
 
@@ -97,6 +81,8 @@ fn status_reason(status: StatusCode) -> String {
 
 #[cfg(test)]
 mod tests {
+    use http::header::{CONTENT_TYPE, LOCATION};
+
     use super::*;
 
     #[track_caller]

@@ -1,0 +1,174 @@
+//! Clients of the servers on which a household watches its titles, such as Jellyfin. Sonarr and Radarr know which files
+//! exist; only these servers know what can be played, and who has watched it.
+
+mod api;
+mod catalog_ids;
+pub mod fake;
+pub mod jellyfin;
+pub mod playability;
+mod title_index;
+mod title_list;
+mod watching;
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+pub use catalog_ids::{CatalogId, CatalogIds};
+pub use title_index::TitleIndex;
+pub use title_list::TitleList;
+pub use watching::{PlayProgress, PlayingTitle, RecentPlay, ServerUser, ServerUserId, WatchState};
+
+use crate::conversation::transcript::MediaKind;
+use crate::http::HttpError;
+
+/// Maximum number of titles in a page of a list.
+pub const PAGE_TITLES: usize = 200;
+
+/// Server on which people watch, as a port that each kind of server implements.
+#[async_trait]
+pub trait MediaServer: std::fmt::Debug + Send + Sync {
+    /// Returns the name of the product, such as `Jellyfin`.
+    fn label(&self) -> &'static str;
+
+    /// Reads the name and the version of the server, which only a valid key can do.
+    async fn fetch_status(&self) -> Result<ServerStatus, MediaServerError>;
+
+    /// Reads the folders that the server scans.
+    async fn fetch_folders(&self) -> Result<Vec<LibraryFolder>, MediaServerError>;
+
+    async fn fetch_users(&self) -> Result<Vec<ServerUser>, MediaServerError>;
+
+    /// Reads the number of movies and shows.
+    async fn fetch_title_count(&self) -> Result<usize, MediaServerError>;
+
+    /// Reads a page of the movies and shows, without their episodes. `changed_since` limits it to titles that were saved
+    /// since then; deletions do not show there.
+    async fn fetch_titles(
+        &self,
+        start: usize,
+        changed_since: Option<Timestamp>,
+    ) -> Result<TitlePage, MediaServerError>;
+
+    /// Reads the episodes of a show that can be played.
+    async fn fetch_episodes(&self, show: &ItemId) -> Result<Vec<PlayableEpisode>, MediaServerError>;
+
+    /// Reads what people are watching at the moment.
+    async fn fetch_playing(&self) -> Result<Vec<PlayingTitle>, MediaServerError>;
+
+    /// Reads how far a user has watched one title.
+    async fn fetch_watch_state(
+        &self,
+        user: &ServerUserId,
+        title: &ServerTitle,
+    ) -> Result<WatchState, MediaServerError>;
+
+    /// Reads how far a user has watched the titles of the server.
+    async fn fetch_watch_states(&self, user: &ServerUserId) -> Result<WatchStates, MediaServerError>;
+
+    /// Reads what a user has played lately, newest first, each title once.
+    async fn fetch_recent_plays(
+        &self,
+        user: &ServerUserId,
+        limit: usize,
+    ) -> Result<Vec<RecentPlay>, MediaServerError>;
+
+    /// Asks the server to look for new files in a folder, given by the path that Sonarr or Radarr uses.
+    async fn request_scan(&self, path: &str) -> Result<(), MediaServerError>;
+}
+
+/// States of the titles of which a user has watched anything, and the state of all others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchStates {
+    pub known: HashMap<ItemId, WatchState>,
+    /// Either [`WatchState::Never`] or [`WatchState::NoFinishedPlay`].
+    pub others: WatchState,
+}
+
+/// Version and name of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerStatus {
+    pub name: String,
+    pub version: String,
+}
+
+/// Folder that a server scans for files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LibraryFolder {
+    /// Name of the library, such as `Movies`.
+    pub library: String,
+    /// Path as the server sees it.
+    pub path: String,
+}
+
+/// Id of a movie, show or episode on its server.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ItemId(Box<str>);
+
+/// Movie or show on a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerTitle {
+    pub item: ItemId,
+    pub kind: MediaKind,
+    pub ids: CatalogIds,
+    pub title: String,
+    /// Year, or 0 if unknown.
+    pub year: u16,
+    /// True if the server has a file of a movie. A show counts as playable here; its episodes are asked for one by one.
+    pub is_playable: bool,
+}
+
+/// Page of a list of titles.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TitlePage {
+    pub titles: Vec<ServerTitle>,
+    /// Number of titles on all pages.
+    pub total: usize,
+}
+
+/// Episodes that one file contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlayableEpisode {
+    pub season: u32,
+    pub first: u32,
+    /// Last episode of a file with several, otherwise the same as `first`.
+    pub last: u32,
+}
+
+impl PlayableEpisode {
+    pub fn contains(&self, (season, number): (u32, u32)) -> bool {
+        season == self.season && (self.first..=self.last).contains(&number)
+    }
+}
+
+impl ItemId {
+    pub fn new(id: &str) -> Self {
+        Self(id.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Failure of a request to a media server. What was asked is then unknown.
+#[derive(Debug, thiserror::Error)]
+pub enum MediaServerError {
+    #[error("reach the server")]
+    Unreachable(#[source] HttpError),
+    /// Error status of a server that is starting or broken.
+    #[error("complete the request: status {0}")]
+    Unavailable(u16),
+    #[error("authenticate: the key was rejected")]
+    Unauthorized,
+    /// Redirect or web page instead of JSON, because the URL or its base path is wrong.
+    #[error("find the API at this URL: {0}")]
+    WrongUrl(String),
+    #[error("find the record")]
+    NotFound,
+    #[error("get the request accepted: status {0}")]
+    Refused(u16),
+    #[error("parse the response")]
+    Unreadable(#[source] serde_json::Error),
+}

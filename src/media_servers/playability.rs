@@ -1,0 +1,399 @@
+//! Questions about one title to all media servers: whether it can be played, and whether somebody is watching it.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+
+use super::{
+    CatalogIds, ItemId, MediaServer, MediaServerError, PlayableEpisode, PlayingTitle, ServerUser, TitleIndex,
+    TitleList,
+};
+use crate::conversation::transcript::MediaKind;
+use crate::telemetry;
+
+/// Age up to which the list of titles answers a question.
+const MAX_LIST_AGE: SignedDuration = SignedDuration::from_secs(30);
+
+/// Configured media servers, each with the list of its titles. Clones share the lists.
+#[derive(Debug, Clone, Default)]
+pub struct MediaServers(Vec<Arc<ConnectedServer>>);
+
+/// Media server with the list of its titles.
+#[derive(Debug)]
+pub struct ConnectedServer {
+    pub server: Arc<dyn MediaServer>,
+    titles: TitleList,
+}
+
+/// Title of the library about which a question is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedTitle {
+    pub kind: MediaKind,
+    pub ids: CatalogIds,
+    pub part: TitlePart,
+}
+
+/// Part of a title.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TitlePart {
+    Whole,
+    Seasons(Vec<u32>),
+    /// Episodes by season and number.
+    Episodes(Vec<(u32, u32)>),
+}
+
+impl TitlePart {
+    fn contains(&self, episode: (u32, u32)) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Seasons(seasons) => seasons.contains(&episode.0),
+            Self::Episodes(episodes) => episodes.contains(&episode),
+        }
+    }
+}
+
+/// Whether a title can be played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Playability {
+    /// A server has it.
+    Playable,
+    /// Every server answered, and none has all of it.
+    NotYet,
+    /// No server has it, and at least one did not answer.
+    Unknown,
+}
+
+/// Whether somebody is watching a title.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WatchingNow {
+    Nobody,
+    By(Vec<ServerUser>),
+    /// A server did not answer, or plays something that cannot be told apart from the title.
+    Unknown,
+}
+
+impl MediaServers {
+    pub fn new(servers: Vec<Arc<dyn MediaServer>>) -> Self {
+        let connect = |server| Arc::new(ConnectedServer { server, titles: TitleList::default() });
+        Self(servers.into_iter().map(connect).collect())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn servers(&self) -> impl Iterator<Item = &Arc<dyn MediaServer>> {
+        self.0.iter().map(|connected| &connected.server)
+    }
+
+    /// Returns the names of the products, such as `Jellyfin`.
+    pub fn labels(&self) -> Vec<&'static str> {
+        self.servers().map(|server| server.label()).collect()
+    }
+
+    /// Asks all servers whether a title can be played.
+    pub async fn check_playability(&self, title: &AskedTitle, now: Timestamp) -> Playability {
+        let answers = join_all(self.0.iter().map(|connected| connected.has_title(title, now))).await;
+        let mut is_unknown = false;
+        for (connected, answer) in self.0.iter().zip(answers) {
+            match answer {
+                Ok(true) => return Playability::Playable,
+                Ok(false) => {}
+                Err(error) => {
+                    connected.log_failure(&error);
+                    is_unknown = true;
+                }
+            }
+        }
+        if is_unknown { Playability::Unknown } else { Playability::NotYet }
+    }
+
+    /// Asks all servers whether somebody is watching a title.
+    pub async fn check_watching(&self, title: &AskedTitle, now: Timestamp) -> WatchingNow {
+        let answers = join_all(self.0.iter().map(|connected| connected.who_watches(title, now))).await;
+        let (mut users, mut is_unknown) = (Vec::new(), false);
+        for (connected, answer) in self.0.iter().zip(answers) {
+            match answer {
+                Ok(WatchingNow::By(found)) => users.extend(found),
+                Ok(WatchingNow::Nobody) => {}
+                Ok(WatchingNow::Unknown) => is_unknown = true,
+                Err(error) => {
+                    connected.log_failure(&error);
+                    is_unknown = true;
+                }
+            }
+        }
+        match (users.is_empty(), is_unknown) {
+            (false, _) => WatchingNow::By(users),
+            (true, true) => WatchingNow::Unknown,
+            (true, false) => WatchingNow::Nobody,
+        }
+    }
+
+    /// Asks all servers to look for new files in a folder. A server that refuses finds them by itself later.
+    pub async fn request_scan(&self, path: &str) {
+        for connected in &self.0 {
+            if let Err(error) = connected.server.request_scan(path).await {
+                connected.log_failure(&error);
+            }
+        }
+    }
+}
+
+impl ConnectedServer {
+    async fn load_titles(&self, now: Timestamp) -> Result<Arc<TitleIndex>, MediaServerError> {
+        self.titles.load(&*self.server, MAX_LIST_AGE, now).await
+    }
+
+    async fn has_title(&self, title: &AskedTitle, now: Timestamp) -> Result<bool, MediaServerError> {
+        let index = self.load_titles(now).await?;
+        let copies = index.find(title.kind, &title.ids);
+        if title.part == TitlePart::Whole {
+            return Ok(copies.iter().any(|copy| copy.is_playable));
+        }
+        let mut playable: Vec<PlayableEpisode> = Vec::new();
+        for copy in copies {
+            playable.extend(self.server.fetch_episodes(&copy.item).await?);
+        }
+        Ok(match &title.part {
+            TitlePart::Whole => true,
+            TitlePart::Seasons(seasons) => {
+                seasons.iter().all(|season| playable.iter().any(|file| file.season == *season))
+            }
+            TitlePart::Episodes(episodes) => {
+                episodes.iter().all(|episode| playable.iter().any(|file| file.contains(*episode)))
+            }
+        })
+    }
+
+    async fn who_watches(&self, title: &AskedTitle, now: Timestamp) -> Result<WatchingNow, MediaServerError> {
+        let playing = self.server.fetch_playing().await?;
+        let mut same_kind = playing.into_iter().filter(|playing| playing.kind == title.kind).peekable();
+        if same_kind.peek().is_none() {
+            return Ok(WatchingNow::Nobody);
+        }
+        let index = self.load_titles(now).await?;
+        let copies: Vec<&ItemId> =
+            index.find(title.kind, &title.ids).into_iter().map(|copy| &copy.item).collect();
+        let (mut users, mut is_unknown) = (Vec::new(), false);
+        for playing in same_kind {
+            match is_same_title(title, &playing, (&index, &copies)) {
+                Some(true) if !users.contains(&playing.user) => users.push(playing.user),
+                Some(_) => {}
+                None => is_unknown = true,
+            }
+        }
+        Ok(match (users.is_empty(), is_unknown) {
+            (false, _) => WatchingNow::By(users),
+            (true, true) => WatchingNow::Unknown,
+            (true, false) => WatchingNow::Nobody,
+        })
+    }
+
+    fn log_failure(&self, error: &MediaServerError) {
+        let server = self.server.label();
+        tracing::warn!(server, error = telemetry::error_chain(error), "request to the media server failed");
+    }
+}
+
+/// Returns whether somebody is watching this title; `None` if what is played has no id by which to tell.
+fn is_same_title(
+    title: &AskedTitle,
+    playing: &PlayingTitle,
+    (index, copies): (&TitleIndex, &[&ItemId]),
+) -> Option<bool> {
+    let in_list = index.find_item(&playing.item).map(|known| known.ids);
+    let ids = in_list.unwrap_or(playing.ids);
+    let is_of_title = copies.contains(&&playing.item)
+        || ids.ids(playing.kind).any(|id| title.ids.ids(title.kind).any(|asked| asked == id));
+    if !is_of_title {
+        // An id of the same catalog that differs shows that it is another title.
+        let same_catalog = |asked: &CatalogIds| {
+            (asked.tmdb.is_some() && ids.tmdb.is_some())
+                || (asked.tvdb.is_some() && ids.tvdb.is_some())
+                || (asked.imdb.is_some() && ids.imdb.is_some())
+        };
+        return same_catalog(&title.ids).then_some(false);
+    }
+    Some(playing.episode.is_none_or(|episode| title.part.contains(episode)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::http::HttpClient;
+    use crate::media_servers::fake::FakeJellyfin;
+    use crate::media_servers::jellyfin::Jellyfin;
+
+    const START: Timestamp = Timestamp::constant(1_770_000_000, 0);
+    const HEAT: CatalogIds = CatalogIds { tmdb: Some(949), tvdb: None, imdb: Some(113_277) };
+    const BEAR: CatalogIds = CatalogIds { tmdb: Some(136_315), tvdb: Some(403_245), imdb: None };
+
+    /// Jellyfin with a clock that the test sets.
+    struct World {
+        clock: Clock,
+        jellyfin: FakeJellyfin,
+        servers: MediaServers,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let clock = Clock::stopped_at(START);
+            let jellyfin = FakeJellyfin::new("a key with \"signs\"", clock.clone());
+            let client = client_of(&jellyfin, &jellyfin.key());
+            Self { clock, jellyfin, servers: MediaServers::new(vec![client]) }
+        }
+
+        fn advance(&self, by: SignedDuration) {
+            self.clock.advance(by.unsigned_abs());
+        }
+
+        async fn playability(&self, title: &AskedTitle) -> Playability {
+            self.servers.check_playability(title, self.clock.now()).await
+        }
+
+        async fn watching(&self, title: &AskedTitle) -> WatchingNow {
+            self.servers.check_watching(title, self.clock.now()).await
+        }
+    }
+
+    fn client_of(jellyfin: &FakeJellyfin, key: &secrecy::SecretString) -> Arc<dyn MediaServer> {
+        let http = HttpClient::in_process(jellyfin.in_process());
+        Arc::new(Jellyfin::new(http, "http://home.invalid/jellyfin/".parse().unwrap(), key))
+    }
+
+    fn movie(tmdb: i64) -> AskedTitle {
+        let ids = CatalogIds::of_library(MediaKind::Movie, tmdb);
+        AskedTitle { kind: MediaKind::Movie, ids, part: TitlePart::Whole }
+    }
+
+    fn show(part: TitlePart) -> AskedTitle {
+        AskedTitle { kind: MediaKind::Series, ids: CatalogIds::of_library(MediaKind::Series, 403_245), part }
+    }
+
+    #[tokio::test]
+    async fn movie_becomes_playable_once_a_scan_finds_it() {
+        let world = World::new();
+        let delay = SignedDuration::from_mins(3);
+        world.jellyfin.household.add_movie(("Heat", 1995), HEAT, delay);
+        assert_eq!(world.playability(&movie(949)).await, Playability::NotYet);
+        world.advance(delay);
+        assert_eq!(world.playability(&movie(949)).await, Playability::Playable);
+        assert_eq!(world.playability(&movie(950)).await, Playability::NotYet);
+    }
+
+    #[tokio::test]
+    async fn episode_is_playable_if_its_file_is_there() {
+        let world = World::new();
+        let household = &world.jellyfin.household;
+        let bear = household.add_show(("The Bear", 2022), BEAR, SignedDuration::ZERO);
+        household.add_episode(bear, (1, 1));
+        household.add_missing_episode(bear, (1, 2));
+        let episodes = |episodes: &[(u32, u32)]| show(TitlePart::Episodes(episodes.to_vec()));
+        assert_eq!(world.playability(&episodes(&[(1, 1)])).await, Playability::Playable);
+        assert_eq!(world.playability(&episodes(&[(1, 1), (1, 2)])).await, Playability::NotYet);
+        assert_eq!(world.playability(&show(TitlePart::Seasons(vec![2]))).await, Playability::NotYet);
+        household.add_episode(bear, (1, 2));
+        assert_eq!(world.playability(&episodes(&[(1, 1), (1, 2)])).await, Playability::Playable);
+    }
+
+    #[tokio::test]
+    async fn server_that_fails_or_refuses_the_key_leaves_the_answer_unknown() {
+        let world = World::new();
+        world.jellyfin.household.set_status(Some(503));
+        assert_eq!(world.playability(&movie(949)).await, Playability::Unknown);
+        assert_eq!(world.watching(&movie(949)).await, WatchingNow::Unknown);
+        world.jellyfin.household.set_status(None);
+        let wrong = client_of(&world.jellyfin, &secrecy::SecretString::from("wrong"));
+        let wrong = MediaServers::new(vec![wrong]);
+        assert_eq!(wrong.check_playability(&movie(949), START).await, Playability::Unknown);
+    }
+
+    #[tokio::test]
+    async fn second_server_answers_for_one_that_is_down() {
+        let world = World::new();
+        let other = FakeJellyfin::new("other", world.clock.clone());
+        let both = MediaServers::new(vec![
+            client_of(&world.jellyfin, &world.jellyfin.key()),
+            client_of(&other, &other.key()),
+        ]);
+        world.jellyfin.household.set_status(Some(500));
+        assert_eq!(both.check_playability(&movie(949), START).await, Playability::Unknown);
+        other.household.add_movie(("Heat", 1995), HEAT, SignedDuration::ZERO);
+        world.advance(SignedDuration::from_mins(1));
+        let now = world.clock.now();
+        assert_eq!(both.check_playability(&movie(949), now).await, Playability::Playable);
+    }
+
+    #[tokio::test]
+    async fn deleted_and_rematched_titles_are_noticed_by_the_next_refresh() {
+        let world = World::new();
+        let household = &world.jellyfin.household;
+        let heat = household.add_movie(("Heat", 1995), HEAT, SignedDuration::ZERO);
+        let alien = household.add_movie(("Alien", 1979), HEAT, SignedDuration::ZERO);
+        assert_eq!(world.playability(&movie(949)).await, Playability::Playable);
+        household.remove_title(heat);
+        world.advance(SignedDuration::from_mins(1));
+        household.match_title(alien, CatalogIds { tmdb: Some(348), ..CatalogIds::default() });
+        assert_eq!(world.playability(&movie(949)).await, Playability::NotYet);
+        assert_eq!(world.playability(&movie(348)).await, Playability::Playable);
+    }
+
+    #[tokio::test]
+    async fn later_questions_read_only_what_changed() {
+        let world = World::new();
+        for number in 1..=450 {
+            let ids = CatalogIds { tmdb: Some(number), ..CatalogIds::default() };
+            world.jellyfin.household.add_movie(("Movie", 2000), ids, SignedDuration::ZERO);
+        }
+        assert_eq!(world.playability(&movie(450)).await, Playability::Playable);
+        assert_eq!(world.jellyfin.household.requests().len(), 3);
+        assert_eq!(world.playability(&movie(451)).await, Playability::NotYet);
+        assert_eq!(world.jellyfin.household.requests().len(), 3);
+        let mut counts = Vec::new();
+        for _ in 0..2 {
+            world.advance(SignedDuration::from_mins(20));
+            assert_eq!(world.playability(&movie(451)).await, Playability::NotYet);
+            counts.push(world.jellyfin.household.requests().len());
+        }
+        // The first refresh reads everything again that was saved shortly before the full pass.
+        assert_eq!(counts, [7, 9]);
+    }
+
+    #[tokio::test]
+    async fn person_who_watches_the_title_is_named() {
+        let world = World::new();
+        let household = &world.jellyfin.household;
+        let (ann, bob) = (household.add_user("Ann"), household.add_user("Bob"));
+        let heat = household.add_movie(("Heat", 1995), HEAT, SignedDuration::ZERO);
+        let bear = household.add_show(("The Bear", 2022), BEAR, SignedDuration::ZERO);
+        let episode = household.add_episode(bear, (2, 3));
+        assert_eq!(world.watching(&movie(949)).await, WatchingNow::Nobody);
+        household.start_playing(ann, heat);
+        household.start_playing(bob, episode);
+        let names = |watching: WatchingNow| match watching {
+            WatchingNow::By(users) => users.into_iter().map(|user| user.name).collect(),
+            other => vec![format!("{other:?}")],
+        };
+        assert_eq!(names(world.watching(&movie(949)).await), ["Ann"]);
+        assert_eq!(names(world.watching(&movie(348)).await), ["Nobody"]);
+        assert_eq!(names(world.watching(&show(TitlePart::Whole)).await), ["Bob"]);
+        assert_eq!(names(world.watching(&show(TitlePart::Seasons(vec![2]))).await), ["Bob"]);
+        assert_eq!(names(world.watching(&show(TitlePart::Seasons(vec![1]))).await), ["Nobody"]);
+        household.stop_playing(bob);
+        assert_eq!(names(world.watching(&show(TitlePart::Whole)).await), ["Nobody"]);
+    }
+
+    #[tokio::test]
+    async fn playing_title_without_a_comparable_id_may_be_the_asked_one() {
+        let world = World::new();
+        let ann = world.jellyfin.household.add_user("Ann");
+        let home_video =
+            world.jellyfin.household.add_movie(("Heat", 1995), CatalogIds::default(), SignedDuration::ZERO);
+        world.jellyfin.household.start_playing(ann, home_video);
+        assert_eq!(world.watching(&movie(949)).await, WatchingNow::Unknown);
+        assert_eq!(world.watching(&show(TitlePart::Whole)).await, WatchingNow::Nobody);
+    }
+}
