@@ -37,7 +37,6 @@ use crate::messaging::telegram::Telegram;
 use crate::messaging::twilio::Twilio;
 use crate::metrics::Metrics;
 use crate::settings::LiveSettings;
-use crate::setup::arr_instance::library_instances;
 use crate::store::boot::{self, Downtime};
 use crate::store::database::db::{Db, DbError};
 use crate::store::service_identities::{self, ServiceIdentity};
@@ -152,7 +151,7 @@ impl AppBlueprint {
 
     fn connection_tester(&self, engine: &Engine, test_ended: &Arc<Notify>) -> ConnectionTester {
         ConnectionTester::new(TestedParts {
-            instances: library_instances(&self.library),
+            library: self.library.clone(),
             config: self.config.clone(),
             embedder: self.embedder.clone(),
             floor: self.settings.similarity_floor,

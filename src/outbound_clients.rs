@@ -15,6 +15,9 @@ use crate::llm::dialect::{AutoSetting, TokenLimitField};
 use crate::llm::embeddings::Embedder;
 use crate::llm::embeddings::openai::OpenAiEmbedder;
 use crate::llm::openai::{OpenAiModel, OpenAiSettings, ResponseTimeouts};
+use crate::media_servers::MediaServer;
+use crate::media_servers::jellyfin::Jellyfin;
+use crate::media_servers::playability::MediaServers;
 use crate::messaging::smsgate::{GatewayCredentials, SmsGate, SmsGateAccount};
 use crate::messaging::telegram::Telegram;
 use crate::messaging::twilio::signature::SignatureVerifier;
@@ -116,7 +119,16 @@ pub(crate) fn build_library(libraries: &config::Libraries, http: &HttpClient) ->
             [&libraries.sonarr, &libraries.sonarr_four_k],
             build_sonarr,
         ),
+        media_servers: MediaServers::default(),
     }
+}
+
+/// Builds the clients of the configured media servers.
+pub(crate) fn build_media_servers(servers: &config::MediaServers, http: &HttpClient) -> MediaServers {
+    let jellyfin = servers.jellyfin.iter().map(|server| {
+        Arc::new(Jellyfin::new(http.clone(), server.url.clone(), &server.api_key)) as Arc<dyn MediaServer>
+    });
+    MediaServers::new(jellyfin.collect())
 }
 
 /// Replaces the clients of unchanged instances by those of the `earlier` configuration, with their caches.

@@ -32,6 +32,10 @@ use crate::http::{HttpClient, InProcess};
 use crate::llm::Model;
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::llm::embeddings::hashing::HashingEmbedder;
+use crate::media_servers::MediaServer;
+use crate::media_servers::fake::FakeJellyfin;
+use crate::media_servers::jellyfin::Jellyfin;
+use crate::media_servers::playability::MediaServers;
 use crate::messaging::channel_ports::ChannelPorts;
 use crate::messaging::twilio::fake::{FakeAccount, FakeTwilio};
 use crate::messaging::twilio::signature::SignatureVerifier;
@@ -53,6 +57,8 @@ pub struct SimulatedPeers {
     pub radarr: FakeRadarr,
     pub sonarr: FakeSonarr,
     pub twilio: FakeTwilio,
+    /// Media server of the household; `None` if it has none.
+    pub jellyfin: Option<FakeJellyfin>,
     auth_token: SecretString,
     writes: Arc<Mutex<Vec<LibraryWrite>>>,
     /// Budget shared by the responses of both libraries.
@@ -87,7 +93,14 @@ impl SimulatedPeers {
         };
         let twilio = FakeTwilio::new(account, clock.clone());
         let (writes, responses) = (Arc::default(), ResponseBudget::default());
-        Self { clock, radarr, sonarr, twilio, auth_token, writes, responses }
+        Self { clock, radarr, sonarr, twilio, jellyfin: None, auth_token, writes, responses }
+    }
+
+    /// Adds a Jellyfin without titles.
+    #[must_use]
+    pub fn with_jellyfin(self) -> Self {
+        let jellyfin = FakeJellyfin::new("0123456789abcdef0123456789abcdef", self.clock.clone());
+        Self { jellyfin: Some(jellyfin), ..self }
     }
 
     /// Returns the blueprint of a program connected to these peers.
@@ -165,7 +178,15 @@ impl SimulatedPeers {
         Ok(ArrInstances {
             movies: vec![Instance::new("radarr", false, radarr)],
             series: vec![Instance::new("sonarr", false, sonarr)],
+            media_servers: self.build_media_servers()?,
         })
+    }
+
+    fn build_media_servers(&self) -> Result<MediaServers, url::ParseError> {
+        let Some(fake) = &self.jellyfin else { return Ok(MediaServers::default()) };
+        let http = HttpClient::in_process(fake.in_process());
+        let jellyfin = Jellyfin::new(http, Url::parse("http://jellyfin.invalid")?, &fake.key());
+        Ok(MediaServers::new(vec![Arc::new(jellyfin) as Arc<dyn MediaServer>]))
     }
 }
 

@@ -22,7 +22,8 @@ use crate::messaging::alert_sender::AlertSender;
 use crate::messaging::alert_targets::AlertTargets;
 use crate::messaging::channel_ports::ChannelPorts;
 use crate::outbound_clients::{
-    build_embedder, build_library, build_model, build_smsgate, build_telegram, build_twilio, reuse_instances,
+    build_embedder, build_library, build_media_servers, build_model, build_smsgate, build_telegram,
+    build_twilio, reuse_instances,
 };
 use crate::store::database::db::Db;
 
@@ -71,6 +72,10 @@ pub(crate) fn build_blueprint(
     if let Some((old, blueprint)) = earlier {
         reuse_instances(&mut library, &config.libraries, (&old.libraries, &blueprint.library));
     }
+    library.media_servers = match earlier_if(|old, new| old.media_servers == new.media_servers) {
+        Some(earlier) => earlier.library.media_servers.clone(),
+        None => build_media_servers(&config.media_servers, &http),
+    };
     Ok(AppBlueprint {
         settings: build_settings(config)?,
         admin: config.people.admin.clone(),

@@ -15,6 +15,7 @@ use dialarr::arr::sonarr::Sonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::people::facts::UserFacts;
 use dialarr::http::HttpClient;
+use dialarr::media_servers::playability::MediaServers;
 use dialarr::tools::find_in_library::FindInLibrary;
 use dialarr::tools::library::{ArrInstances, Instance};
 use jiff::tz::TimeZone;
@@ -108,6 +109,7 @@ fn library(url: &str) -> Result<ArrInstances> {
     Ok(ArrInstances {
         movies: vec![Instance::new("radarr", false, movies)],
         series: vec![Instance::new("sonarr", false, series)],
+        media_servers: MediaServers::default(),
     })
 }
 

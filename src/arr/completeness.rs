@@ -103,6 +103,8 @@ mod tests {
         Series {
             id: Some(1),
             tvdb: 1,
+            tmdb: None,
+            imdb: None,
             title: "The Traitors".into(),
             year: 2022,
             overview: String::new(),

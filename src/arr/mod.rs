@@ -32,6 +32,7 @@ pub use additions::{AdditionOutcome, NewMovie, NewSeries, WantedEpisodes};
 pub use downloads::{Download, DownloadContent, DownloadState, QueuedEpisode};
 pub use series::{SPECIALS, Season, Series};
 
+use crate::conversation::catalog_ids::CatalogIds;
 use crate::conversation::retry_policy::{FailureClass, PeerEffect};
 pub use crate::conversation::transcript::MediaKind;
 
@@ -41,6 +42,8 @@ pub struct Movie {
     /// Radarr's own id. `None` for a catalog hit that is not in the library.
     pub id: Option<i64>,
     pub tmdb: i64,
+    /// Number in an id such as `tt0113277`.
+    pub imdb: Option<i64>,
     pub title: String,
     /// Release year. Zero if the catalog has none.
     pub year: u16,
@@ -70,6 +73,13 @@ pub struct Movie {
     /// Time of the last search for the movie.
     pub last_search: Option<Timestamp>,
     pub collection: Option<MovieCollection>,
+}
+
+impl Movie {
+    /// Returns the ids by which other programs know the movie.
+    pub fn catalog_ids(&self) -> CatalogIds {
+        CatalogIds { imdb: self.imdb, ..CatalogIds::of_library(MediaKind::Movie, self.tmdb) }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

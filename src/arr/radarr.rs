@@ -168,6 +168,7 @@ mod tests {
         Movie {
             id: None,
             tmdb: 603,
+            imdb: None,
             title: "The Matrix".into(),
             year: 1999,
             overview: String::new(),
@@ -209,6 +210,7 @@ mod tests {
             &json!([
                 { "title": "The Matrix", "tmdbId": 603, "year": 1999, "isAvailable": true, "status": "announced" },
                 { "title": "The Matrix", "tmdbId": 603, "year": 1999, "isAvailable": true, "id": 7,
+                  "imdbId": "tt0133093",
                   "hasFile": true, "monitored": true, "sizeOnDisk": 9_000_000_000_i64, "path": "/films/m",
                   "qualityProfileId": 4, "popularity": 48.5, "inCinemas": "1999-03-31T00:00:00Z",
                   "digitalRelease": "0001-01-01T00:00:00Z", "status": "released",
@@ -221,6 +223,7 @@ mod tests {
         );
         let in_library = Movie {
             id: Some(7),
+            imdb: Some(133_093),
             has_file: true,
             monitored: true,
             available: true,

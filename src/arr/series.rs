@@ -2,6 +2,9 @@
 
 use jiff::Timestamp;
 
+use crate::conversation::catalog_ids::CatalogIds;
+use crate::conversation::transcript::MediaKind;
+
 /// Number of the season with the specials of a series.
 pub const SPECIALS: u32 = 0;
 
@@ -11,6 +14,10 @@ pub struct Series {
     /// Sonarr's own id. `None` for a catalog hit that is not in the library.
     pub id: Option<i64>,
     pub tvdb: i64,
+    /// Id at TMDB, which Sonarr knows from version 4 on.
+    pub tmdb: Option<i64>,
+    /// Number in an id such as `tt14452776`.
+    pub imdb: Option<i64>,
     pub title: String,
     pub year: u16,
     pub overview: String,
@@ -40,6 +47,12 @@ pub struct Series {
 }
 
 impl Series {
+    /// Returns the ids by which other programs know the series.
+    pub fn catalog_ids(&self) -> CatalogIds {
+        let Self { tmdb, imdb, .. } = *self;
+        CatalogIds { tmdb, imdb, ..CatalogIds::of_library(MediaKind::Series, self.tvdb) }
+    }
+
     /// Returns all seasons, with the specials last.
     pub fn all_seasons(&self) -> impl Iterator<Item = &Season> {
         self.seasons.iter().chain(&self.specials)

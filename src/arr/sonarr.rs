@@ -228,7 +228,7 @@ mod tests {
             (
                 200,
                 &json!([{
-                    "id": 15, "tvdbId": 371_980, "title": "Severance", "year": 2022, "monitored": true,
+                    "id": 15, "tvdbId": 371_980, "tmdbId": 95_396, "imdbId": "tt11280740", "title": "Severance", "year": 2022, "monitored": true,
                     "status": "continuing", "ended": false, "seriesType": "daily", "path": "/tv/s",
                     "qualityProfileId": 1, "nextAiring": "2026-09-01T01:00:00Z",
                     "monitorNewItems": "all", "genres": ["Drama"], "added": "2024-01-01T00:00:00Z",
@@ -242,6 +242,8 @@ mod tests {
         let expected = Series {
             id: Some(15),
             tvdb: 371_980,
+            tmdb: Some(95_396),
+            imdb: Some(11_280_740),
             title: "Severance".into(),
             year: 2022,
             overview: String::new(),

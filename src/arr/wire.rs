@@ -6,12 +6,14 @@ use serde_json::Value;
 
 use super::time_parsing::{parse_day, parse_instant};
 use super::{Availability, ReleaseStatus, SPECIALS};
+use crate::conversation::catalog_ids::CatalogIds;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct MovieResource {
     pub(super) id: Option<i64>,
     pub(super) tmdb_id: Option<i64>,
+    imdb_id: Option<String>,
     pub(super) title: Option<String>,
     pub(super) original_title: Option<String>,
     pub(super) alternate_titles: Option<Vec<AlternateTitle>>,
@@ -142,6 +144,7 @@ impl From<MovieResource> for super::Movie {
         Self {
             id,
             tmdb: wire.tmdb_id.unwrap_or_default(),
+            imdb: wire.imdb_id.as_deref().and_then(imdb_number),
             title: wire.title.unwrap_or_default(),
             year: integer_or_default(wire.year),
             overview: wire.overview.unwrap_or_default(),
@@ -185,6 +188,8 @@ impl From<MovieResource> for super::Movie {
 pub(super) struct SeriesResource {
     pub(super) id: Option<i64>,
     pub(super) tvdb_id: Option<i64>,
+    tmdb_id: Option<i64>,
+    imdb_id: Option<String>,
     pub(super) title: Option<String>,
     pub(super) alternate_titles: Option<Vec<AlternateTitle>>,
     pub(super) year: Option<i64>,
@@ -235,6 +240,13 @@ impl From<SeasonResource> for super::Season {
     }
 }
 
+/// Returns the number in an id such as `tt0113277`.
+fn imdb_number(id: &str) -> Option<i64> {
+    let mut ids = CatalogIds::default();
+    ids.add("imdb", id);
+    ids.imdb
+}
+
 impl From<SeriesResource> for super::Series {
     fn from(wire: SeriesResource) -> Self {
         let all_seasons = wire.seasons.unwrap_or_default().into_iter().map(super::Season::from);
@@ -242,6 +254,8 @@ impl From<SeriesResource> for super::Series {
         Self {
             id: wire.id.filter(|&id| id > 0),
             tvdb: wire.tvdb_id.unwrap_or_default(),
+            tmdb: wire.tmdb_id.filter(|&id| id > 0),
+            imdb: wire.imdb_id.as_deref().and_then(imdb_number),
             title: wire.title.unwrap_or_default(),
             year: integer_or_default(wire.year),
             overview: wire.overview.unwrap_or_default(),

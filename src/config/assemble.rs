@@ -16,7 +16,7 @@ use super::time_zone::parse_zone;
 use super::variables::{self, DEFAULT_LLM_BASE_URL, Variable};
 use super::{
     Bootstrap, Config, ConfigProblems, ConfigSources, ConfirmCode, Console, Conversation, Embeddings,
-    Libraries, Library, Limits, Llm, Notifications, People, TokenField,
+    Libraries, Library, Limits, Llm, MediaServers, Notifications, People, TokenField,
 };
 use crate::access_rules::{
     AccessRules, AllowedHosts, ConsolePassword, SignIn, TrustedProxies, is_private_host, parse_host,
@@ -87,6 +87,9 @@ impl Config {
                     variables::RADARR_4K_URL,
                     variables::RADARR_4K_API_KEY,
                 ),
+            },
+            media_servers: MediaServers {
+                jellyfin: read_library(&mut reader, variables::JELLYFIN_URL, variables::JELLYFIN_API_KEY),
             },
             people: People {
                 admin: admin.into_option(),

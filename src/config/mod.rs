@@ -107,6 +107,8 @@ pub struct Config {
     /// Embeddings model. Without one, memory uses full-text search only.
     pub embeddings: Option<Embeddings>,
     pub libraries: Libraries,
+    /// Servers on which people watch.
+    pub media_servers: MediaServers,
     pub notifications: Notifications,
     pub alerts: AlertTargets,
     pub people: People,
@@ -169,7 +171,13 @@ pub struct Libraries {
     pub radarr_four_k: Option<Library>,
 }
 
-/// One Sonarr or Radarr instance.
+/// Servers on which people watch. Without one, a title counts as ready once its file is imported.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MediaServers {
+    pub jellyfin: Option<Library>,
+}
+
+/// One Sonarr or Radarr instance, or one media server.
 #[derive(Debug, Clone)]
 pub struct Library {
     pub url: Url,

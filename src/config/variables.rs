@@ -68,6 +68,7 @@ pub enum SettingGroup {
     Server,
     People,
     Library,
+    MediaServers,
     Model,
     Texting,
     Notifications,
@@ -103,6 +104,7 @@ impl SettingGroup {
             Self::Server => "server",
             Self::People => "people",
             Self::Library => "library",
+            Self::MediaServers => "media",
             Self::Model => "model",
             Self::Texting => "texting",
             Self::Notifications => "notifications",
@@ -117,6 +119,7 @@ impl SettingGroup {
             Self::Server => "Server",
             Self::People => "People",
             Self::Library => "Sonarr and Radarr",
+            Self::MediaServers => "Media servers",
             Self::Model => "Model",
             Self::Texting => "Texting",
             Self::Notifications => "Notifications",
@@ -231,6 +234,12 @@ variables! {
             "Radarr 4K URL", "Base URL of a second Radarr, for 4K.";
         RADARR_4K_API_KEY = "0123456789abcdef", secret_of(&["RADARR_4K_URL"], None), Missing,
             "Radarr 4K API key", "API key of the second Radarr.";
+    }
+    MediaServers {
+        JELLYFIN_URL = "http://jellyfin:8096", PLAIN, Missing,
+            "Jellyfin URL", "Base URL of Jellyfin, with a base path such as /jellyfin if it has one.";
+        JELLYFIN_API_KEY = "0123456789abcdef0123456789abcdef", secret_of(&["JELLYFIN_URL"], None), Missing,
+            "Jellyfin API key", "API key of Jellyfin, from Dashboard, API Keys.";
     }
     Model {
         LLM_API_KEY = "sk-0123456789", secret_of(&["LLM_BASE_URL"], Some(DEFAULT_LLM_BASE_URL)), Missing,

@@ -2,6 +2,7 @@
 //! of the prompt. These modules use no clock, no network and no database; `now` is an argument.
 
 pub mod call_failure;
+pub mod catalog_ids;
 pub mod channel;
 pub mod channel_list;
 pub mod deletion;

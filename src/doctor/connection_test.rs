@@ -9,7 +9,9 @@ use tokio::sync::{Notify, OnceCell, Semaphore};
 use super::library::WebhookCheck;
 use super::operator::operator_finding;
 use super::phone::PublicAddress;
-use super::{Finding, LongRequest, alerts, clock, embeddings, library, model, own_phone, phone, telegram};
+use super::{
+    Finding, LongRequest, alerts, clock, embeddings, library, media_server, model, own_phone, phone, telegram,
+};
 use crate::clock::Clock;
 use crate::config::{self, Config, SettingGroup};
 use crate::engine::ModelCaller;
@@ -20,10 +22,11 @@ use crate::messaging::alert_sender::AlertSender;
 use crate::messaging::smsgate::SmsGate;
 use crate::messaging::telegram::{Telegram, TelegramAccount};
 use crate::messaging::twilio::Twilio;
-use crate::setup::arr_instance::ConfiguredInstance;
+use crate::setup::arr_instance::{ConfiguredInstance, library_instances};
 use crate::setup::bot_name::BotName;
 use crate::setup::connect::WebhookTarget;
 use crate::store::queue::alerts::AlertTarget;
+use crate::tools::library::ArrInstances;
 
 /// Time limit of a test.
 const TEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -35,6 +38,8 @@ const NAME_TIMEOUT: Duration = Duration::from_secs(3);
 pub(crate) enum ConnectionKind {
     /// Sonarr or Radarr instance, by its name such as `radarr-4k` and its label.
     Library(&'static str, &'static str),
+    /// Media server, by its name such as `jellyfin` and its label.
+    MediaServer(&'static str, &'static str),
     Model,
     Embeddings,
     /// Twilio account.
@@ -56,7 +61,7 @@ impl ConnectionKind {
     /// Returns the name of the connection in URLs and forms.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Self::Library(name, _) => name,
+            Self::Library(name, _) | Self::MediaServer(name, _) => name,
             Self::Model => "model",
             Self::Embeddings => "embeddings",
             Self::Phone => "phone",
@@ -74,7 +79,7 @@ impl ConnectionKind {
 
     pub(crate) fn label(self) -> &'static str {
         match self {
-            Self::Library(_, label) => label,
+            Self::Library(_, label) | Self::MediaServer(_, label) => label,
             Self::Model => "Model",
             Self::Embeddings => "Embeddings",
             Self::Phone => "Twilio",
@@ -94,6 +99,7 @@ impl ConnectionKind {
     pub(crate) fn group(self) -> Option<SettingGroup> {
         match self {
             Self::Library(..) => Some(SettingGroup::Library),
+            Self::MediaServer(..) => Some(SettingGroup::MediaServers),
             Self::Model | Self::Embeddings => Some(SettingGroup::Model),
             Self::Phone | Self::OwnPhone | Self::Telegram => Some(SettingGroup::Texting),
             Self::Alerts(_) => Some(SettingGroup::Notifications),
@@ -132,7 +138,7 @@ struct Tester {
 
 /// Connections that are tested.
 pub(crate) struct TestedParts {
-    pub(crate) instances: Vec<ConfiguredInstance>,
+    pub(crate) library: ArrInstances,
     /// Configuration. `None` if Twilio, Sonarr and Radarr are simulated.
     pub(crate) config: Option<Arc<Config>>,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
@@ -157,6 +163,10 @@ pub(crate) struct TestedParts {
 }
 
 impl TestedParts {
+    pub(super) fn instances(&self) -> Vec<ConfiguredInstance> {
+        library_instances(&self.library)
+    }
+
     /// Returns the configured Twilio account and its client.
     pub(super) fn twilio_account(&self) -> Option<(&config::Twilio, &Twilio)> {
         Some((self.config.as_deref()?.twilio.as_ref()?, self.twilio.as_deref()?))
@@ -182,12 +192,8 @@ impl ConnectionTester {
     }
 
     pub(crate) fn connections(&self) -> Vec<ConnectionKind> {
-        let libraries = self
-            .0
-            .parts
-            .instances
-            .iter()
-            .map(|instance| ConnectionKind::Library(instance.name, instance.label));
+        let instances = self.0.parts.instances().into_iter();
+        let libraries = instances.map(|instance| ConnectionKind::Library(instance.name, instance.label));
         let others = match &self.0.parts.config {
             Some(_) => vec![
                 ConnectionKind::Model,
@@ -201,7 +207,8 @@ impl ConnectionTester {
         let targets = self.0.parts.alerts.iter().flat_map(AlertSender::targets).map(ConnectionKind::Alerts);
         let own_phone = self.0.parts.smsgate.iter().map(|_| ConnectionKind::OwnPhone);
         let bot = self.0.parts.telegram.iter().map(|_| ConnectionKind::Telegram);
-        libraries.chain(others).chain(own_phone).chain(bot).chain(targets).collect()
+        let media_servers = self.0.parts.library.media_servers.servers().map(media_server::kind);
+        libraries.chain(media_servers).chain(others).chain(own_phone).chain(bot).chain(targets).collect()
     }
 
     /// Tests the connections of a group of settings briefly and concurrently, with one finding for each. The group about
@@ -245,16 +252,24 @@ impl ConnectionTester {
     async fn find_problems(&self, connection: ConnectionKind, extent: TestExtent) -> Vec<Finding> {
         let config = self.0.parts.config.as_deref();
         if let ConnectionKind::Library(name, _) = connection {
-            let Some(instance) = self.0.parts.instances.iter().find(|instance| instance.name == name) else {
+            let mut instances = self.0.parts.instances().into_iter();
+            let Some(instance) = instances.find(|instance| instance.name == name) else {
                 return Vec::new();
             };
             let webhook_check = match (config, extent) {
                 (Some(config), TestExtent::Complete) => {
-                    WebhookCheck::Compare(WebhookTarget::from_config(config, instance))
+                    WebhookCheck::Compare(WebhookTarget::from_config(config, &instance))
                 }
                 (None, _) | (_, TestExtent::Brief) => WebhookCheck::Skip,
             };
-            return library::check_instance(instance, webhook_check).await;
+            return library::check_instance(&instance, webhook_check).await;
+        }
+        if let ConnectionKind::MediaServer(..) = connection {
+            let mut servers = self.0.parts.library.media_servers.servers();
+            return match servers.find(|server| media_server::kind(server) == connection) {
+                Some(server) => media_server::check_server(&**server).await,
+                None => Vec::new(),
+            };
         }
         if connection == ConnectionKind::Embeddings {
             if self.0.parts.embedder.is_none() && extent == TestExtent::Brief {
@@ -276,6 +291,7 @@ impl ConnectionTester {
         match (connection, extent) {
             (
                 ConnectionKind::Library(..)
+                | ConnectionKind::MediaServer(..)
                 | ConnectionKind::Embeddings
                 | ConnectionKind::Database
                 | ConnectionKind::Disk

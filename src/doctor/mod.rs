@@ -8,6 +8,7 @@ pub mod connection_test;
 mod embeddings;
 pub(crate) mod host;
 mod library;
+mod media_server;
 pub(crate) mod model;
 mod operator;
 mod own_phone;
@@ -24,7 +25,7 @@ use crate::config::Config;
 use crate::http::{HttpClient, build_network_client};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::messaging::alert_sender::AlertSender;
-use crate::outbound_clients::{build_embedder, build_smsgate, build_telegram};
+use crate::outbound_clients::{build_embedder, build_media_servers, build_smsgate, build_telegram};
 use crate::setup::arr_instance::configured_instances;
 use crate::setup::connect::WebhookTarget;
 use library::WebhookCheck;
@@ -107,13 +108,16 @@ pub(crate) async fn run_checks(config: &Config, long_request: LongRequest) -> an
     let libraries = join_all(instances.iter().map(|instance| {
         library::check_instance(instance, WebhookCheck::Compare(WebhookTarget::from_config(config, instance)))
     }));
+    let media_servers = build_media_servers(&config.media_servers, &http);
+    let media_checks = join_all(media_servers.servers().map(|server| media_server::check_server(&**server)));
     let embedder = config.embeddings.as_ref().map(|model| build_embedder(model, &network)).transpose()?;
     let floor = config.embeddings.as_ref().map_or(DEFAULT_SIMILARITY_FLOOR, |embeddings| embeddings.floor);
     let alert_sender = AlertSender::new(config.alerts.clone(), http.clone());
-    let (service, clock, libraries, phone, model, embeddings, alerts) = tokio::join!(
+    let (service, clock, libraries, media_servers, phone, model, embeddings, alerts) = tokio::join!(
         service::check_service(config.listen),
         clock::check_clock(config, &http),
         libraries,
+        media_checks,
         check_phones(config, &http),
         model::check_model(config, &network, long_request),
         embeddings::check_embeddings(embedder.as_deref(), floor),
@@ -127,6 +131,7 @@ pub(crate) async fn run_checks(config: &Config, long_request: LongRequest) -> an
         findings.push(library::no_instance_finding());
     }
     findings.extend(libraries.into_iter().flatten());
+    findings.extend(media_servers.into_iter().flatten());
     findings.extend(phone);
     findings.extend(model.findings);
     findings.extend(embeddings);

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 
 use super::connection_test::{ConnectionKind, ConnectionTester};
 use super::library::WebhookCheck;
-use super::{Finding, FindingGrade, configuration, library, model, own_phone, phone, telegram};
+use super::{Finding, FindingGrade, configuration, library, media_server, model, own_phone, phone, telegram};
 use crate::messaging::ChannelPort;
 use crate::setup::arr_instance::ConfiguredInstance;
 
@@ -24,18 +24,23 @@ impl ConnectionTester {
     /// Checks Sonarr, Radarr, the carrier, the public address and the model, with at most one request each. Returns `None`
     /// for what is not configured.
     pub(crate) async fn check_quickly(&self) -> Vec<(ConnectionKind, Option<Finding>)> {
-        let parts = self.parts();
-        let libraries = join_all(parts.instances.iter().map(|instance| async {
+        let (parts, instances) = (self.parts(), self.parts().instances());
+        let libraries = join_all(instances.iter().map(|instance| async {
             let outcome = tokio::time::timeout(QUICK_TIMEOUT, library::check_identity(instance)).await;
             let finding = outcome.unwrap_or_else(|_| no_response(instance.label));
             (library_kind(instance), Some(finding))
+        }));
+        let media_servers = join_all(parts.library.media_servers.servers().map(|server| async {
+            let outcome = tokio::time::timeout(QUICK_TIMEOUT, media_server::check_status(&**server)).await;
+            let finding = outcome.unwrap_or_else(|_| no_response(server.label()));
+            (media_server::kind(server), Some(finding))
         }));
         let public_address = async {
             let address = parts.public_address.as_ref()?;
             Some(phone::check_public_address(address).await)
         };
-        let (libraries, public_address, model) =
-            tokio::join!(libraries, public_address, parts.models.check_server());
+        let (libraries, media_servers, public_address, model) =
+            tokio::join!(libraries, media_servers, public_address, parts.models.check_server());
         let model = model.as_ref().map(model::last_request_finding);
         let carrier =
             parts.carrier.as_ref().map(|carrier| phone::last_request_finding(carrier.last_outcome()));
@@ -43,7 +48,7 @@ impl ConnectionTester {
         let own_phone = own_phone.map(|phone| own_phone::last_request_finding(phone.last_outcome()));
         let missing = [("sonarr", "Sonarr"), ("radarr", "Radarr")]
             .into_iter()
-            .filter(|(name, _)| !parts.instances.iter().any(|instance| instance.name.starts_with(name)));
+            .filter(|(name, _)| !instances.iter().any(|instance| instance.name.starts_with(name)));
         let missing = missing.map(|(name, label)| (ConnectionKind::Library(name, label), None));
         let others = [
             (ConnectionKind::Phone, carrier),
@@ -54,13 +59,20 @@ impl ConnectionTester {
         let bot = parts.telegram.as_ref();
         let bot = bot.map(|bot| telegram::last_request_finding(bot.last_outcome()));
         let bot = bot.map(|finding| (ConnectionKind::Telegram, Some(finding)));
-        libraries.into_iter().chain(missing).chain(others).chain(own_phone).chain(bot).collect()
+        libraries
+            .into_iter()
+            .chain(missing)
+            .chain(media_servers)
+            .chain(others)
+            .chain(own_phone)
+            .chain(bot)
+            .collect()
     }
 
     /// Finds the failures of Sonarr, Radarr, Twilio and Telegram that doctor reports, with several requests each.
     pub(crate) async fn find_failures(&self) -> Vec<(ConnectionKind, Finding)> {
-        let parts = self.parts();
-        let libraries = join_all(parts.instances.iter().map(|instance| async {
+        let (parts, instances) = (self.parts(), self.parts().instances());
+        let libraries = join_all(instances.iter().map(|instance| async {
             let check = library::check_instance(instance, WebhookCheck::Skip);
             let findings = tokio::time::timeout(THOROUGH_TIMEOUT, check).await;
             // The quick check reports an instance that does not respond.
@@ -90,7 +102,7 @@ impl ConnectionTester {
     /// Returns what is missing from the configuration, and its failures. Makes no request.
     pub(crate) fn setup_findings(&self) -> Vec<Finding> {
         let parts = self.parts();
-        let library = parts.instances.is_empty().then(library::no_instance_finding);
+        let library = parts.instances().is_empty().then(library::no_instance_finding);
         let has_no_channel = parts.carrier.is_none() && parts.smsgate.is_none() && parts.telegram.is_none();
         let carrier = has_no_channel.then(phone::no_account_finding);
         let config = parts.config.iter().flat_map(|config| {

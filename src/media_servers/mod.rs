@@ -2,9 +2,9 @@
 //! exist; only these servers know what can be played, and who has watched it.
 
 mod api;
-mod catalog_ids;
 pub mod fake;
 pub mod jellyfin;
+mod path_mapping;
 pub mod playability;
 mod title_index;
 mod title_list;
@@ -15,11 +15,11 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-pub use catalog_ids::{CatalogId, CatalogIds};
 pub use title_index::TitleIndex;
 pub use title_list::TitleList;
 pub use watching::{PlayProgress, PlayingTitle, RecentPlay, ServerUser, ServerUserId, WatchState};
 
+pub use crate::conversation::catalog_ids::{CatalogId, CatalogIds};
 use crate::conversation::transcript::MediaKind;
 use crate::http::HttpError;
 
@@ -29,6 +29,9 @@ pub const PAGE_TITLES: usize = 200;
 /// Server on which people watch, as a port that each kind of server implements.
 #[async_trait]
 pub trait MediaServer: std::fmt::Debug + Send + Sync {
+    /// Returns the name of the server in URLs, such as `jellyfin`.
+    fn name(&self) -> &'static str;
+
     /// Returns the name of the product, such as `Jellyfin`.
     fn label(&self) -> &'static str;
 
@@ -74,7 +77,7 @@ pub trait MediaServer: std::fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Vec<RecentPlay>, MediaServerError>;
 
-    /// Asks the server to look for new files in a folder, given by the path that Sonarr or Radarr uses.
+    /// Asks the server to look for new files in a folder, given by its path on the server.
     async fn request_scan(&self, path: &str) -> Result<(), MediaServerError>;
 }
 

@@ -1,19 +1,24 @@
 //! Questions about one title to all media servers: whether it can be played, and whether somebody is watching it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    CatalogIds, ItemId, MediaServer, MediaServerError, PlayableEpisode, PlayingTitle, ServerUser, TitleIndex,
-    TitleList,
+    CatalogIds, ItemId, MediaServer, MediaServerError, PlayableEpisode, PlayingTitle, ServerTitle,
+    ServerUser, TitleIndex, TitleList, path_mapping,
 };
+use crate::conversation::notifications::readiness::{MissingCause, Playability};
+use crate::conversation::text::title_key::title_key;
 use crate::conversation::transcript::MediaKind;
 use crate::telemetry;
 
 /// Age up to which the list of titles answers a question.
 const MAX_LIST_AGE: SignedDuration = SignedDuration::from_secs(30);
+
+/// Minimum time between two scans of one folder.
+const SCAN_INTERVAL: SignedDuration = SignedDuration::from_mins(10);
 
 /// Configured media servers, each with the list of its titles. Clones share the lists.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +29,8 @@ pub struct MediaServers(Vec<Arc<ConnectedServer>>);
 pub struct ConnectedServer {
     pub server: Arc<dyn MediaServer>,
     titles: TitleList,
+    /// Paths of the scans within the last minutes, each with its time.
+    scans: Mutex<Vec<(String, Timestamp)>>,
 }
 
 /// Title of the library about which a question is asked.
@@ -32,6 +39,17 @@ pub struct AskedTitle {
     pub kind: MediaKind,
     pub ids: CatalogIds,
     pub part: TitlePart,
+}
+
+/// Imported title that no server shows.
+#[derive(Debug, Clone, Copy)]
+pub struct MissingTitle<'a> {
+    pub asked: &'a AskedTitle,
+    pub name: &'a str,
+    /// Year, or 0 if unknown.
+    pub year: u16,
+    /// Folder of the title as Sonarr or Radarr sees it, if it is known.
+    pub path: Option<&'a str>,
 }
 
 /// Part of a title.
@@ -53,17 +71,6 @@ impl TitlePart {
     }
 }
 
-/// Whether a title can be played.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Playability {
-    /// A server has it.
-    Playable,
-    /// Every server answered, and none has all of it.
-    NotYet,
-    /// No server has it, and at least one did not answer.
-    Unknown,
-}
-
 /// Whether somebody is watching a title.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchingNow {
@@ -75,7 +82,10 @@ pub enum WatchingNow {
 
 impl MediaServers {
     pub fn new(servers: Vec<Arc<dyn MediaServer>>) -> Self {
-        let connect = |server| Arc::new(ConnectedServer { server, titles: TitleList::default() });
+        let connect = |server| {
+            let (titles, scans) = (TitleList::default(), Mutex::default());
+            Arc::new(ConnectedServer { server, titles, scans })
+        };
         Self(servers.into_iter().map(connect).collect())
     }
 
@@ -131,13 +141,32 @@ impl MediaServers {
         }
     }
 
-    /// Asks all servers to look for new files in a folder. A server that refuses finds them by itself later.
-    pub async fn request_scan(&self, path: &str) {
+    /// Asks all servers to look for new files in a folder, given by the path that Sonarr or Radarr uses. A server that
+    /// refuses, or whose folders cannot be matched, finds them by itself later. A scan that was requested within the last
+    /// minutes is not requested again.
+    pub async fn request_scan(&self, path: &str, now: Timestamp) {
         for connected in &self.0 {
-            if let Err(error) = connected.server.request_scan(path).await {
+            if connected.begin_scan(path, now)
+                && let Err(error) = connected.request_scan(path).await
+            {
                 connected.log_failure(&error);
             }
         }
+    }
+
+    /// Returns the server that does not show a title, and the likely cause. `path` is the folder of the title as Sonarr or
+    /// Radarr sees it, if it is known.
+    pub async fn find_missing_cause(
+        &self,
+        title: &MissingTitle<'_>,
+        now: Timestamp,
+    ) -> Option<(&'static str, MissingCause)> {
+        let connected = self.0.first()?;
+        let cause = connected.find_missing_cause(title, now).await.unwrap_or_else(|error| {
+            connected.log_failure(&error);
+            MissingCause::NoAnswer
+        });
+        Some((connected.server.label(), cause))
     }
 }
 
@@ -165,6 +194,45 @@ impl ConnectedServer {
                 episodes.iter().all(|episode| playable.iter().any(|file| file.contains(*episode)))
             }
         })
+    }
+
+    /// Records a scan, and returns whether it is due.
+    fn begin_scan(&self, path: &str, now: Timestamp) -> bool {
+        let mut scans = self.scans.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_recent = |at: Timestamp| at <= now && now.duration_since(at) < SCAN_INTERVAL;
+        scans.retain(|(_, at)| is_recent(*at));
+        let is_due = !scans.iter().any(|(known, _)| known == path);
+        if is_due {
+            scans.push((path.to_owned(), now));
+        }
+        is_due
+    }
+
+    async fn request_scan(&self, path: &str) -> Result<(), MediaServerError> {
+        let folders = self.server.fetch_folders().await?;
+        match path_mapping::map_path(path, &folders) {
+            Some(path) => self.server.request_scan(&path).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn find_missing_cause(
+        &self,
+        title: &MissingTitle<'_>,
+        now: Timestamp,
+    ) -> Result<MissingCause, MediaServerError> {
+        let index = self.load_titles(now).await?;
+        let has_same_name = |other: &ServerTitle| {
+            let same_year = title.year == 0 || other.year == 0 || other.year.abs_diff(title.year) <= 1;
+            other.kind == title.asked.kind && same_year && title_key(&other.title) == title_key(title.name)
+        };
+        let copies = index.find(title.asked.kind, &title.asked.ids);
+        if copies.is_empty() && index.titles().iter().any(has_same_name) {
+            return Ok(MissingCause::WrongMatch);
+        }
+        let folders = self.server.fetch_folders().await?;
+        let is_mapped = title.path.is_none_or(|path| path_mapping::map_path(path, &folders).is_some());
+        Ok(if is_mapped { MissingCause::NotScanned } else { MissingCause::FolderNotInLibrary })
     }
 
     async fn who_watches(&self, title: &AskedTitle, now: Timestamp) -> Result<WatchingNow, MediaServerError> {
@@ -395,5 +463,47 @@ mod tests {
         world.jellyfin.household.start_playing(ann, home_video);
         assert_eq!(world.watching(&movie(949)).await, WatchingNow::Unknown);
         assert_eq!(world.watching(&show(TitlePart::Whole)).await, WatchingNow::Nobody);
+    }
+
+    async fn missing_cause(world: &World, title: &AskedTitle, path: &str) -> MissingCause {
+        let missing = MissingTitle { asked: title, name: "Heat", year: 1995, path: Some(path) };
+        let found = world.servers.find_missing_cause(&missing, world.clock.now()).await;
+        let (server, cause) = found.unwrap();
+        assert_eq!(server, "Jellyfin");
+        cause
+    }
+
+    #[tokio::test]
+    async fn likely_cause_is_the_folder_the_match_the_scan_or_no_answer() {
+        let world = World::new();
+        let heat = movie(949);
+        let in_library = "/data/movies/Heat (1995)";
+        assert_eq!(missing_cause(&world, &heat, in_library).await, MissingCause::NotScanned);
+        assert_eq!(missing_cause(&world, &heat, "/kids/Heat").await, MissingCause::FolderNotInLibrary);
+        let other = CatalogIds { tmdb: Some(1), ..CatalogIds::default() };
+        world.jellyfin.household.add_movie(("Heat", 1995), other, SignedDuration::ZERO);
+        world.advance(SignedDuration::from_mins(1));
+        assert_eq!(missing_cause(&world, &heat, in_library).await, MissingCause::WrongMatch);
+        world.jellyfin.household.set_status(Some(502));
+        world.advance(SignedDuration::from_mins(1));
+        assert_eq!(missing_cause(&world, &heat, in_library).await, MissingCause::NoAnswer);
+    }
+
+    #[tokio::test]
+    async fn scan_names_the_folder_as_the_server_sees_it() {
+        let world = World::new();
+        world.servers.request_scan("/data/movies/Heat (1995)", START).await;
+        world.servers.request_scan("/kids/Up (2009)", START).await;
+        assert_eq!(world.jellyfin.household.scans(), ["/media/movies/Heat (1995)"]);
+    }
+
+    #[tokio::test]
+    async fn scan_of_one_folder_is_requested_every_ten_minutes_at_most() {
+        let world = World::new();
+        for minutes in [0, 1, 9, 11] {
+            let now = START + SignedDuration::from_mins(minutes);
+            world.servers.request_scan("/data/movies/Heat (1995)", now).await;
+        }
+        assert_eq!(world.jellyfin.household.scans().len(), 2);
     }
 }

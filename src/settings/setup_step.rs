@@ -12,6 +12,7 @@ pub enum SetupStep {
     Password,
     You,
     Library,
+    Media,
     Model,
     Texting,
     Webhooks,
@@ -31,8 +32,16 @@ struct StepParts {
 }
 
 impl SetupStep {
-    pub const ALL: [Self; 7] =
-        [Self::Password, Self::You, Self::Library, Self::Model, Self::Texting, Self::Webhooks, Self::Finish];
+    pub const ALL: [Self; 8] = [
+        Self::Password,
+        Self::You,
+        Self::Library,
+        Self::Media,
+        Self::Model,
+        Self::Texting,
+        Self::Webhooks,
+        Self::Finish,
+    ];
     /// Steps without which nobody can use Dialarr.
     const REQUIRED: [Self; 3] = [Self::Password, Self::You, Self::Library];
     /// Steps whose settings an installation without the assistant has in the environment or `.env`.
@@ -55,6 +64,9 @@ impl SetupStep {
             }
             Self::Library => {
                 step("library", "Sonarr and Radarr", LIBRARY, LIBRARY_KEYS, Some(SettingGroup::Library))
+            }
+            Self::Media => {
+                step("media", "Media servers", MEDIA, MEDIA_KEYS, Some(SettingGroup::MediaServers))
             }
             Self::Model => step("model", "Model", MODEL, &[variables::LLM_MODEL], Some(SettingGroup::Model)),
             Self::Texting => step(
@@ -125,6 +137,7 @@ impl SetupProgress<'_> {
             SetupStep::Webhooks => self.has_installed_webhooks && step.is_done(self.sources),
             SetupStep::Password
             | SetupStep::Library
+            | SetupStep::Media
             | SetupStep::Model
             | SetupStep::Texting
             | SetupStep::Finish => step.is_done(self.sources),
@@ -173,6 +186,8 @@ const LIBRARY_KEYS: &[Variable] = &[
     variables::SONARR_4K_API_KEY,
     variables::RADARR_4K_API_KEY,
 ];
+const MEDIA: &[Variable] = &[variables::JELLYFIN_URL, variables::JELLYFIN_API_KEY];
+const MEDIA_KEYS: &[Variable] = &[variables::JELLYFIN_API_KEY];
 const MODEL: &[Variable] = &[
     variables::LLM_BASE_URL,
     variables::LLM_API_KEY,

@@ -17,6 +17,7 @@ use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Movie, QualityProfile, RootFolder, Series};
 use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind, MediaRef, UserRights};
 use crate::http::HttpError;
+use crate::media_servers::playability::MediaServers;
 use crate::telemetry;
 
 /// Time limit of a read from one instance. It is shorter than that of a tool, so that the responses of the other
@@ -25,11 +26,13 @@ pub const INSTANCE_READ_TIMEOUT: Duration = Duration::from_secs(8);
 /// Time limit of a catalog lookup on one instance.
 pub const INSTANCE_LOOKUP_TIMEOUT: Duration = Duration::from_secs(17);
 
-/// All configured instances. There are at most two of each kind: the regular one and the 4K one.
+/// All configured instances, and the servers on which their titles are watched. There are at most two instances of each
+/// kind: the regular one and the 4K one.
 #[derive(Debug, Clone, Default)]
 pub struct ArrInstances {
     pub movies: Vec<Instance<Radarr>>,
     pub series: Vec<Instance<Sonarr>>,
+    pub media_servers: MediaServers,
 }
 
 #[derive(Debug, Clone)]

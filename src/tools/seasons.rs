@@ -158,6 +158,8 @@ mod tests {
         Series {
             id: None,
             tvdb: 268_592,
+            tmdb: None,
+            imdb: None,
             title: "The 100".to_owned(),
             year: 2014,
             overview: String::new(),

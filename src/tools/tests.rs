@@ -33,6 +33,7 @@ use crate::conversation::transcript::{
     UserRole,
 };
 use crate::http::HttpClient;
+use crate::media_servers::playability::MediaServers;
 
 const NOW: &str = "2026-03-06T19:00:00-05:00";
 const UNREACHABLE: &str = "Radarr can't be reached right now.";
@@ -51,6 +52,7 @@ impl House {
         let library = ArrInstances {
             movies: vec![radarr_instance("radarr", &radarr)],
             series: vec![Instance::new("sonarr", false, sonarr_client(&sonarr))],
+            media_servers: MediaServers::default(),
         };
         Self { radarr, sonarr, library: Arc::new(library) }
     }

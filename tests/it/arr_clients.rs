@@ -59,6 +59,7 @@ async fn movie_is_read_as_stored() {
     let expected = Movie {
         id: Some(7),
         tmdb: 438_631,
+        imdb: None,
         title: "Dune".to_owned(),
         year: 2021,
         overview: "Sand.".to_owned(),
@@ -105,6 +106,8 @@ async fn series_is_read_as_stored() {
     let expected = Series {
         id: Some(3),
         tvdb: 371_980,
+        tmdb: None,
+        imdb: None,
         title: "Severance".to_owned(),
         year: 2022,
         overview: String::new(),

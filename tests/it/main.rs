@@ -62,6 +62,7 @@ mod pages;
 mod people;
 mod pictures;
 mod plans;
+mod playability;
 mod posters;
 mod power_cuts;
 mod privacy;

@@ -18,6 +18,7 @@ use dialarr::conversation::transcript::{UserAddress, UserRights, UserRole, UserS
 use dialarr::engine::{CodeSource, HouseholdSettings};
 use dialarr::http::{HttpClient, InProcess};
 use dialarr::llm::Model;
+use dialarr::media_servers::playability::MediaServers;
 use dialarr::simulation::{self, SimulatedPeers};
 use dialarr::store::database::db::Db;
 use dialarr::store::people::users::{self, FirstContactRole};
@@ -368,6 +369,7 @@ impl World {
         ArrInstances {
             movies: vec![Instance::new("radarr", false, radarr)],
             series: vec![Instance::new("sonarr", false, sonarr)],
+            media_servers: MediaServers::default(),
         }
     }
 }

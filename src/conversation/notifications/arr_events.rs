@@ -205,6 +205,8 @@ pub struct NotificationText {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotificationTopic {
     Ready,
+    /// Imported, and not playable yet.
+    Delay,
     Problem,
 }
 
@@ -278,6 +280,7 @@ pub fn combine_phrases(topic: NotificationTopic, phrases: &[String]) -> String {
         (NotificationTopic::Ready, 0) => format!("{list} are ready to watch."),
         (NotificationTopic::Ready, 1) => format!("{list} title are ready."),
         (NotificationTopic::Ready, _) => format!("{list} titles are ready."),
+        (NotificationTopic::Delay, _) => format!("These are downloaded, but do not play yet: {list}."),
         (NotificationTopic::Problem, _) => format!("These need attention: {list}. Text STATUS for details."),
     }
 }

@@ -2,3 +2,4 @@
 
 pub mod arr_events;
 pub mod quiet_hours;
+pub mod readiness;

@@ -33,7 +33,7 @@ pub(super) enum FanoutOutcome {
 
 /// Outcome of notifying one user. Test users count as not notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NotifyOutcome {
+pub(super) enum NotifyOutcome {
     Notified,
     NotNotified,
 }
@@ -156,7 +156,7 @@ pub(super) struct NotificationFanout<'a> {
 }
 
 impl NotificationFanout<'_> {
-    fn claim_group(&mut self, group: &EventGroup) -> QueryResult<EventClaimOutcome> {
+    pub(super) fn claim_group(&mut self, group: &EventGroup) -> QueryResult<EventClaimOutcome> {
         let ids: Vec<i64> = group.events.iter().map(|event| event.id).collect();
         arr_events::claim_events(self.conn, &ids, self.now)
     }
@@ -324,7 +324,7 @@ impl NotificationFanout<'_> {
 
     /// Notifies one user, once for each key: now, after the quiet hours, or together with a notification that already
     /// waits.
-    fn notify_user(
+    pub(super) fn notify_user(
         &mut self,
         user: UserId,
         topic: NotificationTopic,

@@ -1,8 +1,10 @@
 //! Notifications about arr events: intake of reported events, reconciliation of missed ones, and fan-out to users.
 
 pub mod arr_event_intake;
+mod delay_notices;
 mod fanout;
 pub mod notifier;
+mod playability_check;
 pub mod reconciler;
 pub mod season_checker;
 pub(crate) mod send_time;

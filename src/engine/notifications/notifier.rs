@@ -6,9 +6,13 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::fanout::{FanoutOutcome, NotificationFanout, SeriesNews, followed_season};
+use super::playability_check::{ImportedTitle, PlayabilityCheck, ReadinessCheck, ServerResponses};
 use crate::arr::{ArrError, Series};
 use crate::clock::Clock;
 use crate::conversation::notifications::arr_events::{EventGroup, EventSubject, group_events};
+use crate::conversation::notifications::readiness::{
+    DelayNotice, Readiness, format_delay_notice, format_missing_title,
+};
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::work_signal::WorkSignal;
 use crate::messaging::outbox_relay::OutboxSignal;
@@ -77,6 +81,7 @@ impl Notifier {
         let (series, others): (Vec<_>, Vec<_>) =
             groups.into_iter().partition(|group| matches!(group.subject, EventSubject::Series(_)));
         let (mut next, mut unresponsive): (Option<Timestamp>, Vec<String>) = (None, Vec::new());
+        let mut servers = ServerResponses::Expected;
         for group in others.into_iter().chain(series) {
             let (ready_at, instance) = (group.ready_at(), group.instance.clone());
             let retry_at = if ready_at > now {
@@ -84,7 +89,7 @@ impl Notifier {
             } else if unresponsive.contains(&instance) {
                 Some(now + SONARR_RETRY_DELAY)
             } else {
-                match self.notify_group(group).await? {
+                match self.notify_group(group, &mut servers).await? {
                     FanoutOutcome::Done => None,
                     FanoutOutcome::NotBefore(at) => Some(at),
                     FanoutOutcome::UnreadableSeries => Some(now + SONARR_RETRY_DELAY),
@@ -100,7 +105,14 @@ impl Notifier {
         Ok(next)
     }
 
-    async fn notify_group(&self, group: EventGroup) -> anyhow::Result<FanoutOutcome> {
+    async fn notify_group(
+        &self,
+        group: EventGroup,
+        servers: &mut ServerResponses,
+    ) -> anyhow::Result<FanoutOutcome> {
+        if let PlayabilityOutcome::Handled(outcome) = self.wait_until_playable(&group, servers).await? {
+            return Ok(outcome);
+        }
         let (settings, now) = (self.live.settings(), self.clock.now());
         match &group.subject {
             EventSubject::Series(_) => {
@@ -130,6 +142,72 @@ impl Notifier {
                 };
                 self.db.write(work).await?;
                 Ok(FanoutOutcome::Done)
+            }
+        }
+    }
+
+    /// Waits until imported titles can be played on a media server. Meanwhile the events stay pending, so that a start of
+    /// the program continues the wait.
+    async fn wait_until_playable(
+        &self,
+        group: &EventGroup,
+        servers: &mut ServerResponses,
+    ) -> anyhow::Result<PlayabilityOutcome> {
+        let Some(imported) = ImportedTitle::from_group(group) else {
+            return Ok(PlayabilityOutcome::Proceed);
+        };
+        let check = PlayabilityCheck { db: &self.db, live: &self.live, now: self.clock.now() };
+        let Some(check) = check.check(&imported, servers).await? else {
+            return Ok(PlayabilityOutcome::Proceed);
+        };
+        match check.readiness {
+            Readiness::Ready => Ok(PlayabilityOutcome::Proceed),
+            Readiness::Wait { until, notice } => {
+                self.notify_of_delay(imported, &check, notice).await?;
+                Ok(PlayabilityOutcome::Handled(FanoutOutcome::NotBefore(until)))
+            }
+            Readiness::GivenUp => {
+                let (group, settings, now) = (group.clone(), self.live.settings(), self.clock.now());
+                let work =
+                    move |conn: &mut _| NotificationFanout { conn, settings: &settings, now }.give_up(&group);
+                self.db.write(work).await?;
+                Ok(PlayabilityOutcome::Handled(FanoutOutcome::Done))
+            }
+        }
+    }
+
+    async fn notify_of_delay(
+        &self,
+        imported: ImportedTitle,
+        check: &ReadinessCheck,
+        notice: DelayNotice,
+    ) -> anyhow::Result<()> {
+        let (settings, now) = (self.live.settings(), self.clock.now());
+        let library = self.live.current().library.clone();
+        let labels = library.media_servers.labels().join(" or ");
+        let delay = format_delay_notice(imported.content(), &labels, check.playability);
+        match notice {
+            DelayNotice::Nobody => Ok(()),
+            DelayNotice::WaitingUsers => {
+                let work = move |conn: &mut _| {
+                    NotificationFanout { conn, settings: &settings, now }.notify_of_delay(&imported, &delay)
+                };
+                Ok(self.db.write(work).await?)
+            }
+            DelayNotice::WaitingUsersAndAdmins => {
+                let (server, cause) = check.find_cause(&library.media_servers, &imported, now).await;
+                let missing = format_missing_title(imported.content(), server, cause);
+                tracing::warn!(
+                    instance = imported.instance,
+                    server,
+                    ?cause,
+                    "an imported title does not play"
+                );
+                let work = move |conn: &mut _| {
+                    NotificationFanout { conn, settings: &settings, now }
+                        .notify_of_missing_title(&imported, (&delay, &missing))
+                };
+                Ok(self.db.write(work).await?)
             }
         }
     }
@@ -190,6 +268,14 @@ impl Notifier {
         }
         Ok(SeriesLookupOutcome::Found(news))
     }
+}
+
+/// Outcome of the wait until imported titles can be played.
+enum PlayabilityOutcome {
+    /// People are told that the titles are ready.
+    Proceed,
+    /// The titles cannot be played yet, or not in time.
+    Handled(FanoutOutcome),
 }
 
 /// Outcome of fetching the details of a series.

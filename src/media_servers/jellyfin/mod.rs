@@ -66,6 +66,10 @@ impl Jellyfin {
 
 #[async_trait]
 impl MediaServer for Jellyfin {
+    fn name(&self) -> &'static str {
+        "jellyfin"
+    }
+
     fn label(&self) -> &'static str {
         "Jellyfin"
     }

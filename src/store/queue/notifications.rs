@@ -213,6 +213,7 @@ pub fn notification_key(topic: NotificationTopic, notice: i64) -> String {
 fn topic_key(topic: NotificationTopic) -> &'static str {
     match topic {
         NotificationTopic::Ready => "ready",
+        NotificationTopic::Delay => "delay",
         NotificationTopic::Problem => "trouble",
     }
 }
@@ -277,7 +278,7 @@ pub fn suppress_notifications(conn: &mut Conn, user: UserId, now: Timestamp) -> 
 
 /// Suppresses a user's waiting notifications of ready titles and of problems.
 pub fn suppress_topic_notifications(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    for topic in [NotificationTopic::Ready, NotificationTopic::Problem] {
+    for topic in [NotificationTopic::Ready, NotificationTopic::Delay, NotificationTopic::Problem] {
         let changed = diesel::update(
             messages::table
                 .filter(

@@ -16,9 +16,10 @@ use crate::settings::setup_step::SetupStep;
 use crate::settings::texting_way::TextingWay;
 
 /// Groups that the settings page tests.
-const TESTED_GROUPS: [SettingGroup; 5] = [
+const TESTED_GROUPS: [SettingGroup; 6] = [
     SettingGroup::People,
     SettingGroup::Library,
+    SettingGroup::MediaServers,
     SettingGroup::Model,
     SettingGroup::Texting,
     SettingGroup::Notifications,

@@ -212,6 +212,7 @@ impl SetupPageRequest<'_> {
             SetupStep::Password
             | SetupStep::You
             | SetupStep::Library
+            | SetupStep::Media
             | SetupStep::Model
             | SetupStep::Texting
             | SetupStep::Finish => {}
@@ -273,7 +274,7 @@ impl SetupPageRequest<'_> {
                 };
             }
             SetupStep::Finish => contact = Contact::load(self.console, sources, way).await,
-            SetupStep::Password | SetupStep::Library | SetupStep::Texting => {}
+            SetupStep::Password | SetupStep::Library | SetupStep::Media | SetupStep::Texting => {}
         }
         // The connections are checked only after their test.
         let failed_test = section.test.as_ref().map(TestReport::has_failure);

@@ -47,6 +47,7 @@ use dialarr::engine::HouseholdSettings;
 use dialarr::engine::approvals::user_access::BlockOutcome;
 use dialarr::http::HttpClient;
 use dialarr::llm::scripted::{ScriptedModel, ScriptedReply};
+use dialarr::media_servers::fake::FakeHousehold;
 use dialarr::messaging::twilio::fake::{FakeTwilio, InboundForm};
 use dialarr::messaging::twilio::signature::SignatureVerifier;
 use dialarr::messaging::twilio::{Twilio, TwilioReceiving};
@@ -139,6 +140,11 @@ impl TestApp {
 
     pub(crate) fn radarr(&self) -> &FakeRadarr {
         &self.world.peers.radarr
+    }
+
+    /// Returns the titles and people of the simulated Jellyfin.
+    pub(crate) fn jellyfin(&self) -> &FakeHousehold {
+        &self.world.peers.jellyfin.as_ref().unwrap().household
     }
 
     pub(crate) fn sonarr(&self) -> &FakeSonarr {

@@ -38,6 +38,7 @@ pub(crate) struct Setup {
     /// Second Radarr, for 4K.
     pub(super) four_k: Option<FakeRadarr>,
     pub(super) has_sonarr: bool,
+    pub(super) has_jellyfin: bool,
     /// Leaves out Sonarr, Radarr and the carrier.
     pub(super) is_unconfigured: bool,
     pub(super) alerts: Option<AlertSender>,
@@ -74,6 +75,7 @@ impl Default for Setup {
             embeddings: Embeddings::Letters,
             four_k: None,
             has_sonarr: true,
+            has_jellyfin: false,
             is_unconfigured: false,
             alerts: None,
             public_address: None,
@@ -120,6 +122,11 @@ impl Setup {
 
     pub(crate) fn unconfigured(self) -> Self {
         Self { is_unconfigured: true, ..self }
+    }
+
+    /// Adds a Jellyfin without titles.
+    pub(crate) fn jellyfin(self) -> Self {
+        Self { has_jellyfin: true, ..self }
     }
 
     pub(crate) fn without_sonarr(self) -> Self {
@@ -178,6 +185,7 @@ impl Setup {
         let clock = Clock::stopped_at(start);
         let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock.clone()));
         let peers = SimulatedPeers::new(clock, radarr, sonarr, &self.public_url);
+        let peers = if self.has_jellyfin { peers.with_jellyfin() } else { peers };
         let world = World { setup: self, peers, folder: tempfile::tempdir().unwrap() };
         let app = world.run().await;
         let this = TestApp { app: Some(app), world };

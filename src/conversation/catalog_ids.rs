@@ -1,6 +1,6 @@
 //! Ids by which catalogs know a title. They are the only evidence that a title on a server is one of the library.
 
-use crate::conversation::transcript::MediaKind;
+use super::transcript::MediaKind;
 
 /// Ids of a title at the catalogs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

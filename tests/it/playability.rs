@@ -1,0 +1,197 @@
+//! Notifications of a household with a media server: people are told that a title is ready once it plays.
+
+use dialarr::arr::fake::media_fixtures::{movie, series};
+use dialarr::conversation::notifications::quiet_hours::QuietHours;
+use dialarr::media_servers::CatalogIds;
+use jiff::SignedDuration;
+
+use crate::harness::{ANN, BOB, Has, Setup, TestApp};
+
+const DUNE: i64 = 438_631;
+const THE_BEAR: i64 = 403_294;
+const MINUTE: i64 = 60;
+const READY: &str = "Dune (2021) is ready to watch.";
+const DELAYED: &str = "Dune (2021) is downloaded, but not on Jellyfin yet. I'll text you when it plays.";
+
+/// Starts with Bob following Dune and the second season of The Bear, both missing; Ann is an admin.
+async fn app_with_bob_waiting(setup: Setup) -> TestApp {
+    let app = setup.jellyfin().start().await;
+    app.register_user(BOB, Has::AddRight).await;
+    app.radarr().add(movie("Dune").year(2021).tmdb(DUNE));
+    app.sonarr().add(series("The Bear").year(2022).tvdb(THE_BEAR).seasons(2).episodes(6));
+    app.follow_movie(BOB, DUNE).await;
+    app.follow_season(BOB, THE_BEAR, 2).await;
+    app.later(0).await;
+    app
+}
+
+async fn import_dune(app: &TestApp) {
+    app.radarr().download_and_import("Dune");
+    app.receive_event("radarr", &app.radarr().import_event_json("Dune")).await;
+    app.later(1).await;
+}
+
+/// Adds Dune to Jellyfin, as a scan does.
+fn show_dune(app: &TestApp) -> u64 {
+    let ids = CatalogIds { tmdb: Some(DUNE), ..CatalogIds::default() };
+    app.jellyfin().add_movie(("Dune", 2021), ids, SignedDuration::ZERO)
+}
+
+async fn pass_minutes(app: &TestApp, minutes: i64) {
+    for _ in 0..minutes {
+        app.later(MINUTE).await;
+    }
+}
+
+#[tokio::test]
+async fn imported_movie_is_ready_once_jellyfin_shows_it() {
+    let app = app_with_bob_waiting(Setup::default()).await;
+    import_dune(&app).await;
+    assert_eq!(app.messages_to(BOB), [""; 0]);
+    assert_eq!(app.jellyfin().scans(), ["/media/movies/Dune (2021)"]);
+    pass_minutes(&app, 5).await;
+    assert_eq!(app.messages_to(BOB), [""; 0]);
+    show_dune(&app);
+    app.later(MINUTE).await;
+    assert_eq!(app.messages_to(BOB), [READY]);
+    pass_minutes(&app, 5).await;
+    assert_eq!(app.messages_to(BOB), [READY]);
+}
+
+#[tokio::test]
+async fn person_is_told_of_a_delay_once_and_of_the_title_later() {
+    let mut app = app_with_bob_waiting(Setup::default()).await;
+    import_dune(&app).await;
+    pass_minutes(&app, 22).await;
+    assert_eq!(app.messages_to(BOB), [DELAYED]);
+    app.restart().await;
+    pass_minutes(&app, 30).await;
+    assert_eq!(app.messages_to(BOB), [DELAYED]);
+    show_dune(&app);
+    app.later(MINUTE).await;
+    assert_eq!(app.messages_to(BOB), [DELAYED, READY]);
+    pass_minutes(&app, 90).await;
+    assert_eq!(app.messages_to(BOB), [DELAYED, READY]);
+    assert_eq!(app.messages_to(ANN), [""; 0]);
+}
+
+#[tokio::test]
+async fn admins_learn_the_likely_cause_once_after_two_hours() {
+    let app = app_with_bob_waiting(Setup::default()).await;
+    app.jellyfin().set_folders(&[("Shows", "/media/shows")]);
+    import_dune(&app).await;
+    pass_minutes(&app, 180).await;
+    assert_eq!(app.messages_to(BOB), [DELAYED]);
+    let expected = "Dune (2021) was imported 2 hours ago, but Jellyfin does not show it. No library there has its folder.";
+    assert_eq!(app.messages_to(ANN), [expected]);
+    assert_eq!(app.jellyfin().scans(), [""; 0]);
+    show_dune(&app);
+    app.later(15 * MINUTE).await;
+    assert_eq!(app.messages_to(BOB), [DELAYED, READY]);
+}
+
+#[tokio::test]
+async fn title_that_never_plays_is_given_up_after_a_day() {
+    let app = app_with_bob_waiting(Setup::default()).await;
+    import_dune(&app).await;
+    for _ in 0..3 {
+        app.later(12 * 60 * MINUTE).await;
+    }
+    let asked = app.jellyfin().requests().len();
+    show_dune(&app);
+    app.later(15 * MINUTE).await;
+    assert_eq!(app.messages_to(BOB), [DELAYED]);
+    assert_eq!(app.jellyfin().requests().len(), asked);
+}
+
+#[tokio::test]
+async fn delay_in_quiet_hours_is_told_after_them_if_it_lasts() {
+    let app = app_with_bob_waiting(
+        Setup::default().with(|settings| settings.quiet_hours = QuietHours::parse("20-7")),
+    )
+    .await;
+    import_dune(&app).await;
+    pass_minutes(&app, 125).await;
+    assert_eq!(app.messages_to(BOB), [""; 0]);
+    app.later(10 * 60 * MINUTE).await;
+    assert_eq!(app.messages_to(BOB), [DELAYED]);
+}
+
+#[tokio::test]
+async fn server_that_is_down_means_unknown_and_not_missing() {
+    let app = app_with_bob_waiting(Setup::default()).await;
+    app.jellyfin().set_status(Some(502));
+    import_dune(&app).await;
+    pass_minutes(&app, 22).await;
+    let unknown = "Dune (2021) is downloaded, but I can't reach Jellyfin to see whether it plays.";
+    assert_eq!(app.messages_to(BOB), [unknown]);
+    show_dune(&app);
+    app.jellyfin().set_status(None);
+    app.later(MINUTE).await;
+    assert_eq!(app.messages_to(BOB), [unknown, READY]);
+}
+
+#[tokio::test]
+async fn quiet_hours_keep_a_delay_that_ends_by_the_morning() {
+    let app = app_with_bob_waiting(
+        Setup::default().with(|settings| settings.quiet_hours = QuietHours::parse("20-7")),
+    )
+    .await;
+    import_dune(&app).await;
+    pass_minutes(&app, 40).await;
+    show_dune(&app);
+    app.later(MINUTE).await;
+    assert_eq!(app.messages_to(BOB), [""; 0]);
+    app.later(10 * 60 * MINUTE).await;
+    assert_eq!(app.messages_to(BOB), [READY]);
+}
+
+#[tokio::test]
+async fn episodes_are_ready_once_their_files_play() {
+    let app = app_with_bob_waiting(Setup::default()).await;
+    let ids = CatalogIds { tvdb: Some(THE_BEAR), ..CatalogIds::default() };
+    let bear = app.jellyfin().add_show(("The Bear", 2022), ids, SignedDuration::ZERO);
+    for number in 1..=2 {
+        app.jellyfin().add_missing_episode(bear, (2, number));
+        let title = format!("The Bear S02E{number:02}");
+        app.sonarr().download_and_import(&title);
+        app.receive_event("sonarr", &app.sonarr().import_event_json(&title)).await;
+    }
+    app.later(61).await;
+    app.jellyfin().add_episode(bear, (2, 1));
+    pass_minutes(&app, 2).await;
+    assert_eq!(app.messages_to(BOB), [""; 0]);
+    app.jellyfin().add_episode(bear, (2, 2));
+    app.later(MINUTE).await;
+    assert_eq!(app.messages_to(BOB), ["The Bear: 2 new episodes of season 2 are ready."]);
+}
+
+#[tokio::test]
+async fn import_that_nobody_waits_for_asks_no_media_server() {
+    let app = Setup::default().jellyfin().start().await;
+    app.radarr().add(movie("Dune").year(2021).tmdb(DUNE));
+    app.later(0).await;
+    import_dune(&app).await;
+    pass_minutes(&app, 3).await;
+    assert_eq!(app.jellyfin().requests(), [""; 0]);
+}
+
+#[tokio::test]
+async fn server_that_fails_is_asked_once_in_a_round() {
+    let app = app_with_bob_waiting(Setup::default()).await;
+    app.radarr().add(movie("Heat").year(1995).tmdb(949));
+    app.follow_movie(BOB, 949).await;
+    app.jellyfin().set_status(Some(500));
+    for title in ["Dune", "Heat"] {
+        app.radarr().download_and_import(title);
+        app.receive_event("radarr", &app.radarr().import_event_json(title)).await;
+    }
+    app.later(1).await;
+    let asked = app.jellyfin().requests().len();
+    app.later(MINUTE).await;
+    assert_eq!(app.jellyfin().requests()[asked..], ["GET /Items"]);
+    show_dune(&app);
+    app.jellyfin().set_status(None);
+    app.later(MINUTE).await;
+    assert_eq!(app.messages_to(BOB), [READY]);
+}
