@@ -1,5 +1,5 @@
-//! `dialarr demo`: Dialarr on loopback with simulated Sonarr, Radarr and Twilio. Each typed line is delivered as a signed
-//! webhook, and each reply is sent through the REST API of the simulated Twilio.
+//! `dialarr demo`: Dialarr on loopback with simulated Sonarr, Radarr, Jellyfin and Twilio. Each typed line is delivered as a
+//! signed webhook, and each reply is sent through the REST API of the simulated Twilio.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::demo_conversation::{DemoCarrier, run_conversation, run_script};
 use super::demo_imports::DemoImports;
 use super::demo_output::DemoOutput;
 use super::listeners::BoundSockets;
-use super::{DemoArguments, console, demo_phone, demo_setup};
+use super::{DemoArguments, console, demo_phone, demo_playback, demo_setup};
 use crate::access_rules::TrustedProxies;
 use crate::app::App;
 use crate::arr::fake::demo_library::create_demo_servers;
@@ -49,6 +49,7 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
 
     let (radarr, sonarr) = create_demo_servers(Clock::System.now());
     let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, &format!("http://{address}"));
+    let (peers, mirror) = demo_playback::create_jellyfin(peers);
     let mut settings = simulation::simulation_settings(TimeZone::system());
     settings.debounce = Duration::from_millis(300);
     // One person types all texts.
@@ -65,7 +66,7 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
     app.db.write(demo_history::insert_demo_history).await.context("store the history of the demo")?;
     let listeners = bound.start_serving(&app, TrustedProxies::default());
     let output = DemoOutput::new(demo);
-    let imports = DemoImports::new(&peers, HttpClient::network()?, address, secret);
+    let imports = DemoImports::new(&peers, HttpClient::network()?, address, secret).shown_by(mirror);
     let import_task = tokio::spawn(imports.run());
     let carrier = DemoCarrier {
         twilio: peers.twilio.clone(),
@@ -77,7 +78,7 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
     };
     let replies = peers.twilio.subscribe();
     let channel = if demo.phone { "a phone" } else { "Twilio" };
-    eprintln!("Dialarr demo: simulated Sonarr, Radarr and {channel}; nothing leaves this machine.");
+    eprintln!("Dialarr demo: simulated Sonarr, Radarr, Jellyfin and {channel}; nothing leaves this machine.");
     eprintln!("Webhooks at http://{address}; no model: a grammar reads the texts.");
     eprintln!("An added title is imported after 20 seconds.");
     if let Some(script) = &demo.script {

@@ -18,6 +18,7 @@ use crate::arr::fake::activity::download;
 use crate::arr::fake::radarr::FakeRadarr;
 use crate::arr::fake::sonarr::FakeSonarr;
 use crate::http::HttpClient;
+use crate::media_servers::fake::LibraryMirror;
 use crate::simulation::SimulatedPeers;
 
 /// Time from an addition to the start of its download, and to its import.
@@ -35,6 +36,8 @@ pub(super) struct DemoImports {
     secret: SecretString,
     /// Downloads by instance and name, such as `Dark S01`, with the time of their addition.
     wanted: HashMap<(&'static str, String), WantedDownload>,
+    /// Media server that shows the imported files.
+    mirror: Option<LibraryMirror>,
 }
 
 struct WantedDownload {
@@ -59,9 +62,15 @@ impl DemoImports {
         secret: SecretString,
     ) -> Self {
         let (radarr, sonarr) = (peers.radarr.clone(), peers.sonarr.clone());
-        let mut imports = Self { radarr, sonarr, webhook, address, secret, wanted: HashMap::new() };
+        let mut imports =
+            Self { radarr, sonarr, webhook, address, secret, wanted: HashMap::new(), mirror: None };
         imports.find_wanted(DownloadStage::Earlier);
         imports
+    }
+
+    /// Lets a media server show the imported files.
+    pub(super) fn shown_by(self, mirror: Option<LibraryMirror>) -> Self {
+        Self { mirror, ..self }
     }
 
     /// Imports additions until the task is aborted.
@@ -69,7 +78,11 @@ impl DemoImports {
         loop {
             sleep(CHECK_INTERVAL).await;
             self.find_wanted(DownloadStage::Added);
-            for (instance, event) in self.advance() {
+            let events = self.advance();
+            if let Some(mirror) = &mut self.mirror {
+                mirror.scan();
+            }
+            for (instance, event) in events {
                 if let Err(error) = self.send_event(instance, &event).await {
                     tracing::warn!(error = format!("{error:#}"), "failed to deliver an event of the demo");
                 }

@@ -8,6 +8,7 @@ mod demo_conversation;
 mod demo_imports;
 mod demo_output;
 mod demo_phone;
+mod demo_playback;
 mod demo_setup;
 mod doctor;
 mod eval;

@@ -79,6 +79,8 @@ pub enum FailureCode {
     Changed,
     StillThere,
     StillWanted,
+    /// Somebody is watching the title.
+    BeingWatched,
     /// Confirmed deletion that left some of its items in place.
     NotDeleted,
     // Facts.

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::column_types::Millis;
+use crate::conversation::catalog_ids::CatalogIds;
 use crate::conversation::deletion::target::{
-    DeletionScope, DownloadFollowUp, SeasonEpisodes, SeasonFlags, TargetFingerprint,
+    DeletionScope, DownloadFollowUp, SeasonEpisodes, SeasonFlags, TargetFingerprint, ViewingKnowledge,
 };
 use crate::conversation::routing::inbound_message::MessageMedia;
 use crate::conversation::transcript::{
@@ -160,19 +161,39 @@ struct StoredFingerprint {
     path: String,
     size_bytes: u64,
     seasons: Option<u32>,
+    #[serde(default)]
+    ids: StoredIds,
+    #[serde(default)]
+    is_viewing_unknown: bool,
 }
 
-/// SQL expression for a stored fingerprint without its title and path.
-pub(super) const FINGERPRINT_WITHOUT_TEXT: &str = "json_replace(fingerprint, '$.title', '', '$.path', '')";
+/// Ids of a title at the catalogs.
+#[derive(Default, Serialize, Deserialize)]
+struct StoredIds {
+    tmdb: Option<i64>,
+    tvdb: Option<i64>,
+    imdb: Option<i64>,
+}
+
+/// SQL expression for a stored fingerprint without what tells which title it is of.
+pub(super) const FINGERPRINT_WITHOUT_TEXT: &str =
+    "json_remove(json_replace(fingerprint, '$.title', '', '$.path', ''), '$.ids')";
 
 pub(super) fn fingerprint_json(fingerprint: &TargetFingerprint) -> QueryResult<String> {
-    let TargetFingerprint { title, year, path, size_bytes, seasons } = fingerprint.clone();
-    to_json(&StoredFingerprint { title, year, path, size_bytes, seasons })
+    let TargetFingerprint { title, year, path, size_bytes, seasons, ids, viewing } = fingerprint.clone();
+    let CatalogIds { tmdb, tvdb, imdb } = ids;
+    let ids = StoredIds { tmdb, tvdb, imdb };
+    let is_viewing_unknown = viewing == ViewingKnowledge::Unknown;
+    to_json(&StoredFingerprint { title, year, path, size_bytes, seasons, ids, is_viewing_unknown })
 }
 
 pub(super) fn parse_fingerprint(text: &str) -> QueryResult<TargetFingerprint> {
-    let StoredFingerprint { title, year, path, size_bytes, seasons } = from_json("fingerprint", text)?;
-    Ok(TargetFingerprint { title, year, path, size_bytes, seasons })
+    let stored: StoredFingerprint = from_json("fingerprint", text)?;
+    let StoredFingerprint { title, year, path, size_bytes, seasons, ids, is_viewing_unknown } = stored;
+    let StoredIds { tmdb, tvdb, imdb } = ids;
+    let viewing = if is_viewing_unknown { ViewingKnowledge::Unknown } else { ViewingKnowledge::Known };
+    let ids = CatalogIds { tmdb, tvdb, imdb };
+    Ok(TargetFingerprint { title, year, path, size_bytes, seasons, ids, viewing })
 }
 
 #[derive(Serialize, Deserialize)]

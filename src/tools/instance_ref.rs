@@ -9,7 +9,7 @@ use crate::arr::history::HistoryEntry;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Download, Movie, RemovalOutcome, Series};
-use crate::conversation::deletion::target::{DeletionTarget, TargetFingerprint};
+use crate::conversation::deletion::target::{DeletionTarget, TargetFingerprint, ViewingKnowledge};
 use crate::conversation::transcript::{CallFailure, MediaKind, MediaRef};
 
 /// Reference to a Radarr or Sonarr instance.
@@ -130,9 +130,11 @@ pub(super) fn movie_fingerprint(movie: Movie) -> TargetFingerprint {
     TargetFingerprint {
         title: clean_title(&movie.title),
         year: movie.year,
+        ids: movie.catalog_ids(),
         path: movie.path,
         size_bytes: movie.size_bytes,
         seasons: None,
+        viewing: ViewingKnowledge::default(),
     }
 }
 
@@ -141,8 +143,10 @@ pub(super) fn series_fingerprint(series: Series) -> TargetFingerprint {
     TargetFingerprint {
         title: clean_title(&series.title),
         year: series.year,
+        ids: series.catalog_ids(),
         path: series.path,
         size_bytes: series.size_bytes,
         seasons: u32::try_from(on_disk).ok(),
+        viewing: ViewingKnowledge::default(),
     }
 }

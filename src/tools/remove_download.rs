@@ -13,8 +13,9 @@ use super::{CallReferences, RecoveryOutcome, ToolError};
 use crate::arr::changes::SeriesSearch;
 use crate::arr::common_api::DiscardMode;
 use crate::arr::{ArrError, Download, DownloadContent, RemovalOutcome};
+use crate::conversation::catalog_ids::CatalogIds;
 use crate::conversation::deletion::target::{
-    DeletionScope, DeletionTarget, DownloadFollowUp, TargetFingerprint,
+    DeletionScope, DeletionTarget, DownloadFollowUp, TargetFingerprint, ViewingKnowledge,
 };
 use crate::conversation::transcript::{CallFailure, CallResult, FailureCode, MediaKind, MediaRef};
 
@@ -184,6 +185,8 @@ fn freeze_download(
             path: download.id.clone(),
             size_bytes: download.size_bytes.max(0.0) as u64,
             seasons: None,
+            ids: CatalogIds::default(),
+            viewing: ViewingKnowledge::default(),
         },
     }
 }

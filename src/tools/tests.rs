@@ -25,7 +25,10 @@ use crate::arr::fake::sonarr::FakeSonarr;
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::clock::Clock;
-use crate::conversation::deletion::target::{DeletionScope, DeletionTarget, TargetFingerprint};
+use crate::conversation::catalog_ids::CatalogIds;
+use crate::conversation::deletion::target::{
+    DeletionScope, DeletionTarget, TargetFingerprint, ViewingKnowledge,
+};
 use crate::conversation::people::facts::{FactKind, StoredFact, UserFact, UserFacts};
 use crate::conversation::routing::rooms::Audience;
 use crate::conversation::transcript::{
@@ -627,6 +630,8 @@ async fn removal_freezes_the_prompted_items() {
                 path: current.path,
                 size_bytes: 21_400_000_000,
                 seasons: None,
+                ids: CatalogIds::of_library(MediaKind::Movie, 438_631),
+                viewing: ViewingKnowledge::default(),
             },
         }]
     );

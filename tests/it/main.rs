@@ -100,5 +100,6 @@ mod unanswered;
 mod unreadable_rows;
 mod upgrade;
 mod users;
+mod viewing;
 mod votes;
 mod ways;

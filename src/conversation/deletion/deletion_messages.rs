@@ -1,7 +1,7 @@
 //! Messages about deletions: the confirmation prompt, the report of its outcome, and the messages about removal
 //! requests.
 
-use super::target::{DeletionScope, DeletionTarget, DownloadFollowUp, SeasonEpisodes};
+use super::target::{DeletionScope, DeletionTarget, DownloadFollowUp, SeasonEpisodes, ViewingKnowledge};
 use crate::conversation::text::message_format;
 use crate::conversation::text::title::format_title;
 use crate::conversation::transcript::MediaKind;
@@ -35,6 +35,11 @@ pub fn format_confirmation_prompt(items: &[DeletionTarget], code: Option<&str>) 
     let instruction = match code {
         Some(code) => format!("Reply YES {code} or NO."),
         None => "Reply YES or NO.".to_owned(),
+    };
+    let is_unknown = |item: &DeletionTarget| item.fingerprint.viewing == ViewingKnowledge::Unknown;
+    let instruction = match items.iter().any(is_unknown) {
+        true => format!("I can't see whether someone is watching. {instruction}"),
+        false => instruction,
     };
     match items {
         [item] => format!("{} {instruction}", format_single_prompt(item)),
@@ -134,7 +139,9 @@ pub fn format_untitled_removal(outcome: ItemOutcome) -> String {
         | ItemOutcome::Failed
         | ItemOutcome::NotPermitted
         | ItemOutcome::Stopped
-        | ItemOutcome::StillThere => {
+        | ItemOutcome::StillThere
+        | ItemOutcome::BeingWatched
+        | ItemOutcome::ViewingUnknown => {
             "An admin agreed to your removal request, but the title could not be deleted. Please ask again later."
         }
     }
@@ -158,6 +165,15 @@ pub fn format_removal_outcome(item: &DeletionTarget, outcome: ItemOutcome) -> St
         ItemOutcome::StillThere => {
             format!("An admin agreed, but {}", format_still_there(service_name(item), &[item]))
         }
+        ItemOutcome::BeingWatched => {
+            format!(
+                "An admin agreed, but someone is watching {name}, so it was kept. Please ask again later."
+            )
+        }
+        ItemOutcome::ViewingUnknown => format!(
+            "An admin agreed, but I can't see whether someone is watching {name}, so it was kept. Please ask again \
+             later."
+        ),
         ItemOutcome::Unknown => {
             format!("An admin agreed, but I could not find out whether {name} is deleted.")
         }
@@ -251,6 +267,10 @@ pub enum ItemOutcome {
     Failed,
     /// Sonarr or Radarr did not delete the item: a check after the last request found all or a part of it.
     StillThere,
+    /// Somebody is watching the item, so it was kept.
+    BeingWatched,
+    /// A media server did not answer any more, so the item was kept.
+    ViewingUnknown,
     /// The user lost the permission to delete after the prompt was sent.
     NotPermitted,
     /// The turn was canceled before the deletion of the item started.
@@ -281,6 +301,14 @@ pub fn format_deletion_report(items: &[(DeletionTarget, ItemOutcome)]) -> String
     let changed = with_outcome(ItemOutcome::Changed);
     let pronoun = if changed.len() > 1 { "them" } else { "it" };
     push_sentence(&changed, &|names| format!("{names} changed since I asked, so I kept {pronoun}."));
+    let watched = with_outcome(ItemOutcome::BeingWatched);
+    let pronoun = if watched.len() > 1 { "them" } else { "it" };
+    push_sentence(&watched, &|names| format_being_watched(names, pronoun));
+    let unseen = with_outcome(ItemOutcome::ViewingUnknown);
+    let pronoun = if unseen.len() > 1 { "them" } else { "it" };
+    push_sentence(&unseen, &|names| {
+        format!("I can't see any more whether someone is watching {names}, so I kept {pronoun}.")
+    });
     for (service, failed) in by_service(ItemOutcome::Failed) {
         push_sentence(&failed, &|names| {
             format!("{service} could not delete {names}. Please try again later.")
@@ -301,6 +329,17 @@ pub fn format_deletion_report(items: &[(DeletionTarget, ItemOutcome)]) -> String
         format!("I could not find out whether {names} {verb} deleted. Please check.")
     });
     sentences.join(" ")
+}
+
+/// Formats the sentence about titles that are kept because somebody is watching them.
+fn format_being_watched(names: &str, pronoun: &str) -> String {
+    format!("Someone is watching {names} right now, so I kept {pronoun}.")
+}
+
+/// Formats the sentence about titles for which no deletion is asked, because somebody is watching them.
+pub fn format_not_asked(items: &[DeletionTarget]) -> String {
+    let pronoun = if items.len() > 1 { "them" } else { "it" };
+    format_being_watched(&format_target_list(&items.iter().collect::<Vec<_>>()), pronoun)
 }
 
 const RADARR: &str = "Radarr";
@@ -393,7 +432,11 @@ pub fn format_late_answer(
         }
         PromptOutcome::Done => format!("Already answered: {}", format_deletion_report(outcomes)),
         PromptOutcome::Failed => {
-            let can_be_repeated = outcomes.iter().any(|(_, outcome)| *outcome == ItemOutcome::StillThere);
+            let was_kept = |outcome: ItemOutcome| {
+                use ItemOutcome::{BeingWatched, StillThere, ViewingUnknown};
+                matches!(outcome, StillThere | BeingWatched | ViewingUnknown)
+            };
+            let can_be_repeated = outcomes.iter().any(|(_, outcome)| was_kept(*outcome));
             let ask_again = if can_be_repeated { " Ask again to delete." } else { "" };
             format!("No question is open. {}{ask_again}", format_deletion_report(outcomes))
         }
@@ -411,6 +454,7 @@ pub fn format_late_answer(
 mod tests {
     use super::super::target::TargetFingerprint;
     use super::*;
+    use crate::conversation::catalog_ids::CatalogIds;
 
     fn movie(title: &str, year: u16, gigabytes: f64) -> DeletionTarget {
         DeletionTarget {
@@ -425,6 +469,8 @@ mod tests {
                 path: format!("/movies/{title}"),
                 size_bytes: (gigabytes * 1e9) as u64,
                 seasons: None,
+                ids: CatalogIds::default(),
+                viewing: ViewingKnowledge::default(),
             },
         }
     }
@@ -434,6 +480,26 @@ mod tests {
         item.kind = MediaKind::Series;
         item.fingerprint.seasons = Some(seasons);
         item
+    }
+
+    #[test]
+    fn prompt_says_that_viewers_cannot_be_seen() {
+        let mut dune = movie("Dune", 2021, 21.4);
+        dune.fingerprint.viewing = ViewingKnowledge::Unknown;
+        assert_eq!(
+            format_confirmation_prompt(&[dune.clone(), movie("Heat", 1995, 18.2)], Some("47")),
+            "Delete 2: Dune (2021), 21.4 GB; Heat (1995), 18.2 GB? Total 39.6 GB. I can't see whether someone is \
+             watching. Reply YES 47 or NO."
+        );
+        let outcomes = |outcome| [(dune.clone(), outcome), (movie("Heat", 1995, 18.2), outcome)];
+        assert_eq!(
+            format_deletion_report(&outcomes(ItemOutcome::BeingWatched)),
+            "Someone is watching Dune (2021) and Heat (1995) right now, so I kept them."
+        );
+        assert_eq!(
+            format_deletion_report(&outcomes(ItemOutcome::ViewingUnknown)[..1]),
+            "I can't see any more whether someone is watching Dune (2021), so I kept it."
+        );
     }
 
     #[test]

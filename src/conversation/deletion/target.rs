@@ -1,5 +1,6 @@
 //! Target of a deletion, frozen when the confirmation prompt is sent: exactly the data that the user was shown.
 
+use crate::conversation::catalog_ids::CatalogIds;
 use crate::conversation::transcript::MediaKind;
 
 /// Target of a deletion, as the confirmation prompt named it.
@@ -62,4 +63,24 @@ pub struct TargetFingerprint {
     pub size_bytes: u64,
     /// Number of seasons with files, for a series.
     pub seasons: Option<u32>,
+    /// Ids by which a media server knows the title. They are not compared.
+    pub ids: CatalogIds,
+    pub viewing: ViewingKnowledge,
+}
+
+/// Whether it could be told, when the prompt was written, that nobody was watching the title.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ViewingKnowledge {
+    /// Nobody was watching it, or no media server is configured.
+    #[default]
+    Known,
+    /// A media server did not answer, and the prompt said so.
+    Unknown,
+}
+
+impl DeletionTarget {
+    /// Returns whether the deletion removes files that somebody could be watching.
+    pub fn deletes_playable_files(&self) -> bool {
+        self.delete_files && !matches!(self.scope, DeletionScope::Download(_))
+    }
 }

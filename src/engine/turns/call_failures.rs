@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use crate::conversation::deletion::deletion_messages::format_not_asked;
+use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::transcript::{CallFailure, FailureCode};
 
 pub(super) fn unknown_tool_failure(called: &str, offered: &[&str]) -> CallFailure {
@@ -17,6 +19,13 @@ pub(super) fn internal_failure() -> CallFailure {
     let sentence = "That did not work. Please try again later.";
     let hint = json!({ "hint": "do not call it again in this turn: say that it did not work" });
     CallFailure::new(FailureCode::Failed, hint, Some(sentence.to_owned()))
+}
+
+/// Builds the failure of a deletion whose items somebody is watching.
+pub(super) fn being_watched(items: &[DeletionTarget]) -> CallFailure {
+    let hint =
+        json!({ "hint": "it was kept because somebody is watching it: do not ask again in this turn" });
+    CallFailure::new(FailureCode::BeingWatched, hint, Some(format_not_asked(items)))
 }
 
 pub(super) fn timeout_failure() -> CallFailure {

@@ -8,10 +8,11 @@ use super::log::deletion_records::DeletionEnd;
 use super::log::turn_log::TurnLog;
 use super::tool_runner::ToolRunner;
 use super::turn_context::TurnContext;
+use super::viewing_check::ViewingCheck;
 use super::write_recovery::MAX_STARTS;
 use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
-use crate::conversation::deletion::target::DeletionTarget;
+use crate::conversation::deletion::target::{DeletionTarget, ViewingKnowledge};
 use crate::conversation::transcript::{EffectLevel, FailureCode};
 use crate::conversation::turn::{Turn, TurnLimits};
 use crate::engine::reply_address;
@@ -113,6 +114,9 @@ impl DeletionRunner {
             Ok(approved) => approved,
             Err(NotPermitted) => return Ok(Some(ItemOutcome::NotPermitted)),
         };
+        if let Some(kept) = self.check_viewing(item).await {
+            return Ok(Some(kept));
+        }
         let (call, ord) = (claimed.call(), item.ord);
         let intent = change_record::deletion_entry(context, call, ord, &item.target, None);
         match log.start_item((call, item), intent).await? {
@@ -154,6 +158,16 @@ impl DeletionRunner {
         })
     }
 
+    /// Returns the outcome of an item that is kept because somebody is or may be watching it. A yes to a prompt that said
+    /// that nobody can tell counts.
+    async fn check_viewing(&self, item: &DeletionItem) -> Option<ItemOutcome> {
+        match (self.tools.check_viewing(&item.target).await, item.target.fingerprint.viewing) {
+            (ViewingCheck::Unwatched, _) | (ViewingCheck::Unknown, ViewingKnowledge::Unknown) => None,
+            (ViewingCheck::Watched, _) => Some(ItemOutcome::BeingWatched),
+            (ViewingCheck::Unknown, ViewingKnowledge::Known) => Some(ItemOutcome::ViewingUnknown),
+        }
+    }
+
     /// Checks a started item with an unknown outcome. The item may start again only if the title is certainly still in
     /// the library.
     async fn recover_item(
@@ -178,7 +192,8 @@ impl DeletionRunner {
         Ok(None)
     }
 
-    /// Reports the outcome of each item. Items that had changed since the prompt get a new confirmation prompt.
+    /// Reports the outcome of each item. Items that had changed since the prompt, or of which it became unknown whether
+    /// somebody is watching them, get a new confirmation prompt.
     async fn report_deletion(
         &self,
         log: &TurnLog,
@@ -200,7 +215,7 @@ impl DeletionRunner {
             .map_or(report.clone(), |closing| reply_address::prepend_sentence(closing, &report));
         let changed: Vec<DeletionTarget> = outcomes
             .iter()
-            .filter(|(_, outcome)| *outcome == ItemOutcome::Changed)
+            .filter(|(_, outcome)| matches!(outcome, ItemOutcome::Changed | ItemOutcome::ViewingUnknown))
             .map(|(item, _)| item.clone())
             .collect();
         // The member would have to repeat the removal request.
@@ -234,7 +249,7 @@ impl DeletionRunner {
         };
         let tool_context = self.tools.load_context(context, EffectLevel::Destructive).await?;
         Ok(match tokio::time::timeout(tool.timeout(), tool.refresh_items(changed, &tool_context)).await {
-            Ok(Ok(items)) => items,
+            Ok(Ok(items)) => self.tools.check_items(items).await.deletable,
             Ok(Err(error)) => {
                 tracing::warn!(error = telemetry::error_chain(&error), "failed to refresh changed items");
                 Vec::new()

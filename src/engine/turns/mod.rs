@@ -15,4 +15,5 @@ pub(super) mod turn_context;
 mod turn_end;
 pub(super) mod turn_runner;
 mod typing_indicator;
+mod viewing_check;
 mod write_recovery;

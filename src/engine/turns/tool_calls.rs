@@ -5,17 +5,21 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
-use super::call_failures::{internal_failure, timeout_failure, unknown_tool_failure};
+use super::call_failures::{being_watched, internal_failure, timeout_failure, unknown_tool_failure};
 use super::change_record::{self, OutcomeSource, audit_entry};
 use super::confirmation_prompt::build_confirmation_prompt;
 use super::log::turn_log::{TurnLog, TurnProgress};
 use super::tool_runner::ToolRunner;
 use super::turn_context::TurnContext;
+use super::viewing_check::CheckedItems;
+use crate::conversation::deletion::deletion_messages::format_not_asked;
+use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::transcript::{CallFailure, CallRow, CallState, EffectLevel, MediaRef, ToolCall};
 use crate::conversation::turn::prompt_preamble::format_prompt_preamble;
+use crate::engine::reply_address::prepend_sentence;
 use crate::failpoint;
 use crate::tools::approval::{self, ApprovedCall, CallDecision, RecentMessages};
-use crate::tools::{CallReferences, Tool, ToolError, ToolOutput};
+use crate::tools::{CallReferences, Tool, ToolContext, ToolError, ToolOutput};
 
 /// Runner of the tool calls that the model requests.
 pub(super) struct ToolCallRunner {
@@ -183,23 +187,10 @@ impl ToolCallRunner {
         (tool, references): (&Arc<dyn Tool>, &CallReferences),
     ) -> anyhow::Result<TurnProgress> {
         let tool_context = self.tools.load_context(context, call.effect_level).await?;
-        let preview =
-            tokio::time::timeout(tool.timeout(), tool.preview_items(&call.arguments, &tool_context)).await;
-        let items = match preview {
-            Ok(Ok(items)) => items,
-            Ok(Err(ToolError::CallFailed(failure))) => {
+        let items = match preview_items(call, tool, &tool_context).await {
+            Ok(items) => items,
+            Err(failure) => {
                 return log.record_call_state(context, call.row, CallState::Failed(failure), None).await;
-            }
-            Ok(Err(ToolError::Fatal(error))) => {
-                tracing::error!(tool = call.name, error = format!("{error:#}"), "deletion preview failed");
-                return log
-                    .record_call_state(context, call.row, CallState::Failed(internal_failure()), None)
-                    .await;
-            }
-            Ok(Err(ToolError::Unknown(_))) | Err(_) => {
-                return log
-                    .record_call_state(context, call.row, CallState::Failed(timeout_failure()), None)
-                    .await;
             }
         };
         if let Err(failure) =
@@ -208,14 +199,23 @@ impl ToolCallRunner {
             let entry = audit_entry(context, "refused", call.row, failure.for_model.clone());
             return log.record_call_state(context, call.row, CallState::Failed(failure), Some(entry)).await;
         }
-        let remaining =
-            references.refs.len().saturating_sub(items.len()) + self.count_other_items(context, call);
+        let CheckedItems { deletable: items, watched } = self.tools.check_items(items).await;
+        if items.is_empty() {
+            let failure = CallState::Failed(being_watched(&watched));
+            return log.record_call_state(context, call.row, failure, None).await;
+        }
+        let remaining = references.refs.len().saturating_sub(items.len() + watched.len())
+            + self.count_other_items(context, call);
         let preamble = format_prompt_preamble(
             context.closing_sentence(),
             &context.turn.preamble_sentences(),
             items.len(),
             remaining,
         );
+        let preamble = match watched.as_slice() {
+            [] => preamble,
+            watched => prepend_sentence(&format_not_asked(watched), &preamble),
+        };
         match build_confirmation_prompt(context, items, &preamble, &self.tools.newest_settings()) {
             Some(prompt) => log.hold_deletion(call.row, prompt).await,
             None => {
@@ -239,5 +239,22 @@ impl ToolCallRunner {
         let offered = self.tools.registry().offered_tools(context.user.rights, context.audience());
         let names: Vec<&str> = offered.iter().map(|spec| spec.name).collect();
         unknown_tool_failure(&call.name, &names)
+    }
+}
+
+/// Fetches the items of a deletion with fresh data.
+async fn preview_items(
+    call: &ToolCall,
+    tool: &Arc<dyn Tool>,
+    tool_context: &ToolContext,
+) -> Result<Vec<DeletionTarget>, CallFailure> {
+    match tokio::time::timeout(tool.timeout(), tool.preview_items(&call.arguments, tool_context)).await {
+        Ok(Ok(items)) => Ok(items),
+        Ok(Err(ToolError::CallFailed(failure))) => Err(failure),
+        Ok(Err(ToolError::Fatal(error))) => {
+            tracing::error!(tool = call.name, error = format!("{error:#}"), "deletion preview failed");
+            Err(internal_failure())
+        }
+        Ok(Err(ToolError::Unknown(_))) | Err(_) => Err(timeout_failure()),
     }
 }

@@ -46,6 +46,15 @@ impl ToolRunner {
         self.live.settings()
     }
 
+    /// Returns the newest parts, whose media servers are asked also by running turns.
+    pub(super) fn newest_parts(&self) -> Arc<ConfiguredParts> {
+        self.live.current()
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     pub(crate) fn registry(&self) -> &ToolRegistry {
         &self.parts.tools
     }

@@ -133,6 +133,13 @@ impl FakeHousehold {
         id
     }
 
+    /// Removes the file of an episode.
+    pub fn remove_episode(&self, show: u64, episode: (u32, u32)) {
+        if let Some(title) = self.lock_state().titles.iter_mut().find(|title| title.id == show) {
+            title.episodes.retain(|(_, known)| *known != episode);
+        }
+    }
+
     /// Adds an episode of which the server knows only the air date.
     pub fn add_missing_episode(&self, show: u64, episode: (u32, u32)) {
         if let Some(title) = self.lock_state().titles.iter_mut().find(|title| title.id == show) {

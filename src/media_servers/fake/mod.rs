@@ -2,6 +2,8 @@
 
 mod household;
 mod jellyfin;
+mod library_mirror;
 
 pub use household::{FakeHousehold, FakeTitle};
 pub use jellyfin::FakeJellyfin;
+pub use library_mirror::LibraryMirror;

@@ -90,6 +90,8 @@ pub fn finish_item(conn: &mut Conn, call: CallRow, ord: i64, outcome: ItemOutcom
         | ItemOutcome::NotPermitted
         | ItemOutcome::Stopped
         | ItemOutcome::StillThere
+        | ItemOutcome::BeingWatched
+        | ItemOutcome::ViewingUnknown
         | ItemOutcome::Unknown => DeletionItemPhase::Error,
     };
     let stored = to_json(&outcome.as_text())?;

@@ -11,8 +11,11 @@ use super::erase_user_content;
 use super::export::export_user;
 use super::forget::{ErasureOutcome, forget_user};
 use super::retention::{RetentionProgress, erase_expired_text};
+use crate::conversation::catalog_ids::CatalogIds;
 use crate::conversation::channel_list;
-use crate::conversation::deletion::target::{DeletionScope, DeletionTarget, TargetFingerprint};
+use crate::conversation::deletion::target::{
+    DeletionScope, DeletionTarget, TargetFingerprint, ViewingKnowledge,
+};
 use crate::conversation::model_cost::{ModelCharge, TokenUsage};
 use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource, ReceivedMessage};
 use crate::conversation::routing::verification::FieldAuthority;
@@ -273,6 +276,8 @@ fn hold_deletion(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
         path: "/movies/walrus".into(),
         size_bytes: 1,
         seasons: None,
+        ids: CatalogIds::default(),
+        viewing: ViewingKnowledge::default(),
     };
     let item = DeletionTarget {
         instance: "radarr".into(),
