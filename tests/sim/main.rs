@@ -15,6 +15,7 @@ mod disk_faults;
 mod expected_events;
 mod forgeries;
 mod house_bot;
+mod house_jellyfin;
 mod network_faults;
 mod numbered_port;
 mod operator;
@@ -89,6 +90,13 @@ fn silence_model_panics() {
             usual(panic);
         }
     }));
+}
+
+/// Returns whether a schedule is in the list of those that failed before.
+pub(crate) fn has_failed_before(seed: u64) -> bool {
+    let mut seeds =
+        ONCE_FAILED.lines().filter_map(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    seeds.any(|failed| failed == seed)
 }
 
 fn variable(name: &str) -> Option<u64> {

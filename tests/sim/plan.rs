@@ -36,6 +36,8 @@ pub(crate) struct Plan {
     pub answers: Answers,
     /// Phone of the household; `None` in most schedules, in which Twilio is the only carrier.
     pub phone: Option<PhonePlan>,
+    /// Percentage of failed requests to the media server; `None` without one.
+    pub jellyfin: Option<u64>,
     /// Bot at Telegram; `Some` in the schedules in which it is the only carrier.
     pub bot: Option<BotPlan>,
     /// Makes every step take little time, so that a schedule has few moments.
@@ -138,6 +140,7 @@ impl Plan {
             webhooks: 0,
             answers,
             phone,
+            jellyfin: None,
             bot,
             brisk,
             acts,
@@ -192,6 +195,10 @@ impl Plan {
         let messages = plan.operator_messages();
         plan.acts.extend(messages.into_iter().map(|(at, message)| (at, Act::OperatorWrites(message))));
         plan.acts.sort_by_key(|(at, _)| *at);
+        // The schedules of the list of failures stay the same.
+        if seed % 3 == 1 && !crate::has_failed_before(seed) {
+            plan.jellyfin = Some(Rng::of(seed, "jellyfin").one_of(&storms));
+        }
         plan
     }
 

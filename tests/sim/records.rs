@@ -22,6 +22,7 @@ pub(crate) struct Records {
     pub approvals: Vec<Value>,
     pub pauses: Vec<Value>,
     pub requests: Vec<Value>,
+    pub arr_events: Vec<Value>,
     pub services: Vec<Value>,
     pub votes: Vec<Value>,
     pub ballots: Vec<Value>,
@@ -53,6 +54,7 @@ impl Records {
             approvals: rows("approvals"),
             pauses: rows("pauses"),
             requests: rows("requests"),
+            arr_events: rows("arr_events"),
             services: rows("service_identities"),
             votes: rows("votes"),
             ballots: rows("ballots"),
@@ -85,7 +87,7 @@ impl Records {
         changed.collect()
     }
 
-    fn all_tables(&self) -> [&Vec<Value>; 18] {
+    fn all_tables(&self) -> [&Vec<Value>; 19] {
         [
             &self.users,
             &self.turns,
@@ -100,6 +102,7 @@ impl Records {
             &self.approvals,
             &self.pauses,
             &self.requests,
+            &self.arr_events,
             &self.services,
             &self.votes,
             &self.ballots,

@@ -66,6 +66,7 @@ pub(crate) fn run(plan: &Plan, template: &Path, folder: &Path) -> Verdict {
 async fn play(plan: &Plan, database: &Path) -> Verdict {
     let world = World::new(plan, database.to_owned());
     people::react(&world, plan);
+    world.run_jellyfin();
     let app = world.start().await;
     world.introduce_people(&app).await;
     let expected_events = ExpectedEvents::begin(&app.db).await;
@@ -322,6 +323,9 @@ fn restless(world: &World, records: &Records) -> Vec<String> {
     let is_due =
         |vote: &&serde_json::Value| vote["closed_at"].is_null() && number(vote, "closes_at") <= now + REST_MS;
     restless.extend(records.votes.iter().filter(is_due).map(|vote| format!("vote {vote}")));
+    let waits_to_play = records.arr_events.iter().filter(|event| event["handled_at"].is_null());
+    restless
+        .extend(waits_to_play.filter(|_| world.jellyfin.is_some()).map(|event| format!("import {event}")));
     let tried = records.requests.iter().filter(|asked| !asked["next_try_at"].is_null());
     restless.extend(tried.map(|asked| format!("request {asked}")));
     restless

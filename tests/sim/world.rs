@@ -18,7 +18,6 @@ use dialarr::conversation::transcript::{UserAddress, UserRights, UserRole, UserS
 use dialarr::engine::{CodeSource, HouseholdSettings};
 use dialarr::http::{HttpClient, InProcess};
 use dialarr::llm::Model;
-use dialarr::media_servers::playability::MediaServers;
 use dialarr::simulation::{self, SimulatedPeers};
 use dialarr::store::database::db::Db;
 use dialarr::store::people::users::{self, FirstContactRole};
@@ -33,6 +32,7 @@ use crate::bot_people;
 use crate::carriers::WorldCarriers;
 use crate::disk_faults::DiskImage;
 use crate::house_bot;
+use crate::house_jellyfin::HouseJellyfin;
 use crate::network_faults::{NetworkFaults, Seen};
 use crate::operator::WrittenText;
 use crate::plan::{ANN, BOB, BRAZIL, FAY, PEOPLE, Plan, SettingChange};
@@ -88,6 +88,8 @@ struct ChangedSettings {
 pub(crate) struct World {
     pub peers: SimulatedPeers,
     pub carriers: Arc<WorldCarriers>,
+    /// Media server; `None` in most schedules.
+    pub jellyfin: Option<Arc<HouseJellyfin>>,
     pub model: Arc<SimulatedModel>,
     pub journal: Journal,
     /// Time that no step changes.
@@ -133,6 +135,7 @@ impl World {
         settings.codes = CodeSource::Fixed(47);
         settings.debounce = Duration::from_millis(if plan.brisk { 0 } else { 1_200 });
         Self {
+            jellyfin: plan.jellyfin.map(|_| Arc::new(HouseJellyfin::new(clock.clone()))),
             carriers: Arc::new(WorldCarriers::new(plan, clock.clone(), true_clock.clone())),
             peers: SimulatedPeers::new(clock, radarr, sonarr, PUBLIC_URL),
             model: Arc::new(SimulatedModel::new(plan)),
@@ -369,7 +372,7 @@ impl World {
         ArrInstances {
             movies: vec![Instance::new("radarr", false, radarr)],
             series: vec![Instance::new("sonarr", false, sonarr)],
-            media_servers: MediaServers::default(),
+            media_servers: self.media_servers(),
         }
     }
 }

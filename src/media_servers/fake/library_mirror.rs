@@ -51,6 +51,14 @@ impl LibraryMirror {
         self.forget_missing(&files);
     }
 
+    /// Lets the media server forget everything, as after the loss of its database. The next scan finds the files again, with
+    /// other ids.
+    pub fn forget_titles(&mut self) {
+        for title in std::mem::take(&mut self.titles).into_values() {
+            self.household.remove_title(title.item);
+        }
+    }
+
     /// Returns the item of a movie that the media server shows.
     pub fn movie(&self, tmdb: i64) -> Option<u64> {
         self.titles.get(&(MediaKind::Movie, tmdb)).map(|title| title.item)

@@ -48,7 +48,7 @@ pub(super) fn check(evidence: &mut Evidence<'_>) {
         });
     }
     truths(evidence);
-    for item in records.items.iter().filter(|item| word(item, "result").contains("unknown")) {
+    for item in records.items.iter().filter(|item| word(item, "result") == "\"unknown\"") {
         known_where_answered(evidence, item);
     }
 }
@@ -231,9 +231,8 @@ fn truths(evidence: &mut Evidence<'_>) {
         let so = match result.trim_matches('"') {
             "deleted" | "already_gone" => gone,
             // If two users requested the same deletion, the other user's YES may have caused it.
-            "failed" | "not_permitted" | "changed" | "stopped" | "still_there" => {
-                !gone || wanted_by_others(evidence, item)
-            }
+            "failed" | "not_permitted" | "changed" | "stopped" | "still_there" | "being_watched"
+            | "viewing_unknown" => !gone || wanted_by_others(evidence, item),
             _ => true,
         };
         evidence.expect_in_time(so, || {

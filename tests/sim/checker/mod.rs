@@ -8,6 +8,7 @@ mod notifications;
 mod phone;
 mod requests;
 mod texts;
+mod viewing;
 mod votes;
 
 use std::sync::atomic::Ordering;
@@ -100,6 +101,7 @@ pub(crate) fn check(
     requests::check(&mut evidence);
     notifications::check(&mut evidence);
     votes::check(&mut evidence, world);
+    viewing::check(&mut evidence, world);
     // A day of the program is not a day of the schedule if the clock was set.
     if timeline.steps() == 0 {
         guesses::check(&mut evidence);
@@ -111,6 +113,7 @@ pub(crate) fn check(
     phone::count(&evidence, world, &mut tally);
     bot::count(&evidence, world, &mut tally);
     votes::count(&evidence, world, &mut tally);
+    viewing::count(records, world, &mut tally);
     let mut broken = evidence.broken;
     broken.extend(operator::check(world, records));
     tally.0.push(("texts of the operator", world.written.lock().unwrap().len()));
