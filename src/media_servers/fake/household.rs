@@ -33,7 +33,7 @@ pub(super) struct HouseholdState {
     last_id: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FakeFaults {
     /// Requests never get a response.
     pub(super) is_silent: bool,

@@ -1,18 +1,16 @@
 //! Simulated Jellyfin 12. Like the real one, it refuses the older ways to sign in.
 
-use std::sync::Arc;
-
 use axum::Router;
 use bytes::Bytes;
-use futures_util::FutureExt;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, Method, Request, Response};
 use jiff::Timestamp;
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
 use super::household::{FakeHousehold, FakeTitle, HouseholdState};
+use super::responses::{self, FakeEndpoint, Query, empty_response, faulty_response, json_response};
 use crate::clock::Clock;
 use crate::conversation::transcript::MediaKind;
 use crate::http::InProcess;
@@ -36,37 +34,25 @@ impl FakeJellyfin {
 
     /// Returns the server without a socket.
     pub fn in_process(&self) -> InProcess {
-        let server = self.clone();
-        Arc::new(move |request| {
-            let server = server.clone();
-            async move { server.handle_request(&request).await }.boxed()
-        })
+        responses::in_process(self)
     }
 
     /// Returns the server as a router, for use behind a socket.
     pub fn router(&self) -> Router {
-        let server = self.clone();
-        Router::new().fallback(move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| async move {
-            let mut request = Request::new(body);
-            (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, uri, headers);
-            server.handle_request(&request).await.map(axum::body::Body::from)
-        })
+        responses::router(self)
     }
 
     async fn handle_request(&self, request: &Request<Bytes>) -> Response<Bytes> {
         let path = request.uri().path();
         // A proxy may serve it below this path.
         let path = path.strip_prefix("/jellyfin").unwrap_or(path).to_owned();
-        let (is_silent, status) = {
+        let faults = {
             let mut state = self.household.lock_state();
             state.requests.push(format!("{} {path}", request.method()));
-            (state.faults.is_silent, state.faults.status)
+            state.faults
         };
-        if is_silent {
-            return std::future::pending().await;
-        }
-        if let Some(status) = status {
-            return empty_response(status);
+        if let Some(response) = faulty_response(faults).await {
+            return response;
         }
         if path == "/System/Info/Public" {
             return json_response(&system_info());
@@ -74,7 +60,7 @@ impl FakeJellyfin {
         if !self.is_signed_in(request.headers()) {
             return empty_response(401);
         }
-        let query = Query::of(request.uri());
+        let query = Query::from_uri(request.uri());
         let now = self.household.now();
         let mut state = self.household.lock_state();
         match (request.method(), path.as_str()) {
@@ -105,20 +91,13 @@ impl FakeJellyfin {
     }
 }
 
-/// Query parameters of a request.
-#[derive(Default)]
-struct Query(Vec<(String, String)>);
+impl FakeEndpoint for FakeJellyfin {
+    async fn respond(&self, request: Request<Bytes>) -> Response<Bytes> {
+        self.handle_request(&request).await
+    }
+}
 
 impl Query {
-    fn of(uri: &Uri) -> Self {
-        Self(form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).into_owned().collect())
-    }
-
-    fn get(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.as_str())
-    }
-
     fn user(&self) -> Option<&str> {
         self.get("userId")
     }
@@ -128,10 +107,6 @@ impl Query {
         let user = other.user().unwrap_or_default().to_owned();
         self.0.extend([("userId".to_owned(), user), ("enableUserData".to_owned(), "true".to_owned())]);
         self
-    }
-
-    fn number(&self, name: &str) -> Option<usize> {
-        self.get(name)?.parse().ok()
     }
 }
 
@@ -341,16 +316,4 @@ fn item_id(id: u64) -> String {
 fn dashed_id(id: u64) -> String {
     let hex = item_id(id);
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
-}
-
-fn json_response(body: &Value) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from(body.to_string()));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
-}
-
-fn empty_response(status: u16) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response
 }

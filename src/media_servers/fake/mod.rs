@@ -3,6 +3,7 @@
 mod household;
 mod jellyfin;
 mod library_mirror;
+mod responses;
 
 pub use household::{FakeHousehold, FakeTitle};
 pub use jellyfin::FakeJellyfin;

@@ -1,0 +1,75 @@
+//! Requests and responses that the simulated servers have in common.
+
+use std::sync::Arc;
+
+use axum::Router;
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use serde_json::Value;
+use url::form_urlencoded;
+
+use super::household::FakeFaults;
+use crate::http::InProcess;
+
+/// Simulated server that answers requests.
+pub(super) trait FakeEndpoint: Clone + Send + Sync + 'static {
+    fn respond(&self, request: Request<Bytes>) -> impl Future<Output = Response<Bytes>> + Send;
+}
+
+pub(super) fn in_process<S: FakeEndpoint>(server: &S) -> InProcess {
+    let server = server.clone();
+    Arc::new(move |request| {
+        let server = server.clone();
+        async move { server.respond(request).await }.boxed()
+    })
+}
+
+pub(super) fn router<S: FakeEndpoint>(server: &S) -> Router {
+    let server = server.clone();
+    Router::new().fallback(move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| async move {
+        let mut request = Request::new(body);
+        (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, uri, headers);
+        server.respond(request).await.map(axum::body::Body::from)
+    })
+}
+
+/// Returns the response of a server with faults; `None` if it has none.
+pub(super) async fn faulty_response(faults: FakeFaults) -> Option<Response<Bytes>> {
+    if faults.is_silent {
+        return std::future::pending().await;
+    }
+    faults.status.map(empty_response)
+}
+
+/// Query parameters of a request.
+#[derive(Default)]
+pub(super) struct Query(pub(super) Vec<(String, String)>);
+
+impl Query {
+    pub(super) fn from_uri(uri: &Uri) -> Self {
+        Self(form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).into_owned().collect())
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<usize> {
+        self.get(name)?.parse().ok()
+    }
+}
+
+pub(super) fn json_response(body: &Value) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from(body.to_string()));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+pub(super) fn empty_response(status: u16) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response
+}
