@@ -57,7 +57,29 @@ impl ServerApi {
         self.send(Method::POST, path, query, body).await.map(drop)
     }
 
+    /// Sends a GET that starts an action, and ignores the body of a success, which some servers label as a web page.
+    pub(super) async fn trigger(
+        &self,
+        path: &str,
+        query: QueryParameters<'_>,
+    ) -> Result<(), MediaServerError> {
+        let response = self.fetch_response(Method::GET, path, query, None).await?;
+        if response.status().is_success() { Ok(()) } else { check_response(&response) }
+    }
+
     async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        query: QueryParameters<'_>,
+        body: Option<&Value>,
+    ) -> Result<Response<Bytes>, MediaServerError> {
+        let response = self.fetch_response(method, path, query, body).await?;
+        check_response(&response)?;
+        Ok(response)
+    }
+
+    async fn fetch_response(
         &self,
         method: Method,
         path: &str,
@@ -67,9 +89,7 @@ impl ServerApi {
         let request = self
             .build_request(method, path, query, body)
             .map_err(|error| MediaServerError::Unreachable(HttpError::NotSent(error.into())))?;
-        let response = self.http.send_within(request, BOUNDS).await.map_err(MediaServerError::Unreachable)?;
-        check_response(&response)?;
-        Ok(response)
+        self.http.send_within(request, BOUNDS).await.map_err(MediaServerError::Unreachable)
     }
 
     fn build_request(

@@ -5,7 +5,12 @@ mod api;
 pub mod fake;
 pub mod jellyfin;
 mod path_mapping;
+mod loose_json;
 pub mod playability;
+mod plays;
+pub mod plex;
+#[cfg(test)]
+mod same_household_tests;
 mod title_index;
 mod title_list;
 mod watching;
@@ -85,7 +90,8 @@ pub trait MediaServer: std::fmt::Debug + Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchStates {
     pub known: HashMap<ItemId, WatchState>,
-    /// Either [`WatchState::Never`] or [`WatchState::NoFinishedPlay`].
+    /// [`WatchState::Never`], [`WatchState::NoFinishedPlay`], or [`WatchState::Unknown`] if the records of the user are
+    /// incomplete.
     pub others: WatchState,
 }
 

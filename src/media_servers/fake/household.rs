@@ -24,10 +24,14 @@ pub(super) struct HouseholdState {
     pub(super) sessions: Vec<(u64, u64)>,
     /// What each user has watched of a movie or an episode.
     pub(super) views: BTreeMap<(u64, u64), FakeView>,
+    /// Plays in their order. They outlive their titles.
+    pub(super) plays: Vec<FakePlay>,
     pub(super) folders: Vec<(String, String)>,
     /// Paths that the server was asked to scan.
     pub(super) scans: Vec<String>,
     pub(super) faults: FakeFaults,
+    /// Titles were identified by the old agents of Plex.
+    pub(super) has_old_agents: bool,
     /// Method and path of each request.
     pub(super) requests: Vec<String>,
     last_id: u64,
@@ -45,6 +49,22 @@ pub(super) struct FakeFaults {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FakeView {
     /// 100 if it was finished.
+    pub(super) percent: u8,
+    pub(super) at: Timestamp,
+}
+
+/// Id of an episode, with its season and number.
+pub(super) type FakeEpisode = (u64, (u32, u32));
+
+/// Play of a movie or an episode.
+#[derive(Debug, Clone)]
+pub(super) struct FakePlay {
+    pub(super) user: u64,
+    /// Movie or show as it was then.
+    pub(super) title: FakeTitle,
+    /// Episode of a show.
+    pub(super) episode: Option<FakeEpisode>,
+    /// Percentage up to which it was played.
     pub(super) percent: u8,
     pub(super) at: Timestamp,
 }
@@ -147,6 +167,13 @@ impl FakeHousehold {
         }
     }
 
+    /// Removes the files of all episodes of a show.
+    pub fn remove_episodes(&self, show: u64) {
+        if let Some(title) = self.lock_state().titles.iter_mut().find(|title| title.id == show) {
+            title.episodes.clear();
+        }
+    }
+
     /// Removes a title, as after the deletion of its files.
     pub fn remove_title(&self, id: u64) {
         self.lock_state().titles.retain(|title| title.id != id);
@@ -175,7 +202,16 @@ impl FakeHousehold {
     /// Records that a user watched a movie or an episode up to a percentage; 100 finishes it.
     pub fn watch(&self, user: u64, item: u64, percent: u8) {
         let at = self.clock.now();
-        self.lock_state().views.insert((user, item), FakeView { percent, at });
+        let mut state = self.lock_state();
+        state.views.insert((user, item), FakeView { percent, at });
+        let played = state.find_item(item).map(|(title, episode)| (title.clone(), episode));
+        let play = played.map(|(title, episode)| FakePlay { user, title, episode, percent, at });
+        state.plays.extend(play);
+    }
+
+    /// Lets Plex identify titles by its old agents, which know one catalog id of each.
+    pub fn use_old_agents(&self) {
+        self.lock_state().has_old_agents = true;
     }
 
     /// Replaces the folders that the server scans, each with the name of its library.
@@ -217,6 +253,14 @@ impl HouseholdState {
     fn new_id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id
+    }
+
+    /// Returns the title to which a movie or an episode belongs, and the episode.
+    pub(super) fn find_item(&self, item: u64) -> Option<(&FakeTitle, Option<FakeEpisode>)> {
+        self.titles.iter().find_map(|title| {
+            let episode = title.episodes.iter().find(|(id, _)| *id == item);
+            (title.id == item || episode.is_some()).then(|| (title, episode.copied()))
+        })
     }
 
     /// Returns the titles that a scan has found by now.

@@ -28,6 +28,11 @@ impl FakeJellyfin {
         Self { household: FakeHousehold::new(clock), key: key.to_owned() }
     }
 
+    /// Creates a server with the titles and users of a household.
+    pub fn with_household(key: &str, household: FakeHousehold) -> Self {
+        Self { household, key: key.to_owned() }
+    }
+
     pub fn key(&self) -> SecretString {
         SecretString::from(self.key.as_str())
     }

@@ -3,8 +3,11 @@
 mod household;
 mod jellyfin;
 mod library_mirror;
+mod plex;
+mod plex_items;
 mod responses;
 
 pub use household::{FakeHousehold, FakeTitle};
 pub use jellyfin::FakeJellyfin;
 pub use library_mirror::LibraryMirror;
+pub use plex::FakePlex;

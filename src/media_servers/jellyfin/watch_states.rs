@@ -9,6 +9,7 @@ use super::wire::{Item, Items, UserData};
 use super::{MAX_EPISODES, episodes_path};
 use crate::conversation::transcript::MediaKind;
 use crate::media_servers::api::ServerApi;
+use crate::media_servers::plays::{newest_of_titles, percent_of};
 use crate::media_servers::{
     ItemId, MediaServerError, PAGE_TITLES, PlayProgress, RecentPlay, ServerTitle, ServerUserId, WatchState,
     WatchStates,
@@ -58,10 +59,6 @@ fn show_state(episodes: &[Item]) -> WatchState {
     } else {
         WatchState::Never
     }
-}
-
-fn percent_of(part: usize, whole: usize) -> Option<u8> {
-    u8::try_from((100 * part).checked_div(whole)?).ok()
 }
 
 pub(super) async fn fetch_states(
@@ -138,14 +135,7 @@ pub(super) async fn fetch_recent_plays(
     let finished: Items<Item> = api.get("Items", &query).await?;
     let mut plays = fetch_started(api, user).await?;
     plays.extend(finished.items.into_iter().filter_map(Item::into_play));
-    plays.sort_by_key(|play| std::cmp::Reverse(play.at));
-    let mut newest: Vec<RecentPlay> = Vec::new();
-    for play in plays {
-        if newest.len() < limit && !newest.iter().any(|known| known.item == play.item) {
-            newest.push(play);
-        }
-    }
-    Ok(newest)
+    Ok(newest_of_titles(plays, limit))
 }
 
 /// Reads what a user has started and not finished.

@@ -1,0 +1,47 @@
+//! JSON values that a server states sometimes as a number and sometimes as text.
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// Text or number of a response; empty if it is null.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct LooseText(String);
+
+impl LooseText {
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the text, unless it is empty.
+    pub(super) fn non_empty(&self) -> Option<&str> {
+        Some(self.as_str()).filter(|text| !text.is_empty())
+    }
+}
+
+impl<'de> Deserialize<'de> for LooseText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Null => Ok(Self::default()),
+            Value::String(text) => Ok(Self(text)),
+            Value::Number(number) => Ok(Self(number.to_string())),
+            Value::Bool(flag) => Ok(Self(u8::from(flag).to_string())),
+            Value::Array(_) | Value::Object(_) => Err(D::Error::custom("expected text or a number")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_texts_with_the_same_digits_are_equal() {
+        let parse = |json: &str| serde_json::from_str::<LooseText>(json).unwrap();
+        assert_eq!(parse("4348"), parse("\"4348\""));
+        assert_eq!(parse("null").non_empty(), None);
+        assert_eq!(parse("0.25").as_str(), "0.25");
+        assert_eq!(parse("true").as_str(), "1");
+        assert!(serde_json::from_str::<LooseText>("{}").is_err());
+    }
+}

@@ -1,0 +1,139 @@
+//! Client for Plex Media Server. It sends requests to the server only, and none to plex.tv.
+
+mod history;
+#[cfg(test)]
+mod tests;
+mod titles;
+mod watch_states;
+mod wire;
+
+use async_trait::async_trait;
+use http::{HeaderName, HeaderValue};
+use jiff::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
+use url::Url;
+use url::form_urlencoded::byte_serialize;
+
+use super::api::ServerApi;
+use super::{
+    ItemId, LibraryFolder, MediaServer, MediaServerError, PlayableEpisode, PlayingTitle, RecentPlay,
+    ServerStatus, ServerTitle, ServerUser, ServerUserId, TitlePage, WatchState, WatchStates,
+};
+use crate::http::HttpClient;
+
+/// Client for one Plex, with the token of its owner. Other tokens cannot read sessions, accounts and the history.
+#[derive(Debug, Clone)]
+pub struct Plex {
+    api: ServerApi,
+}
+
+impl Plex {
+    /// Creates a client. A token that cannot be part of a header is refused by the server as a wrong one.
+    pub fn new(http: HttpClient, base: Url, token: &SecretString) -> Self {
+        let name = HeaderName::from_static;
+        let mut headers = vec![
+            (name("x-plex-client-identifier"), HeaderValue::from_static("dialarr")),
+            (name("x-plex-product"), HeaderValue::from_static("Dialarr")),
+        ];
+        headers.extend(HeaderValue::from_str(token.expose_secret()).ok().map(|mut token| {
+            token.set_sensitive(true);
+            (name("x-plex-token"), token)
+        }));
+        Self { api: ServerApi::new(http, base, headers) }
+    }
+}
+
+#[async_trait]
+impl MediaServer for Plex {
+    fn label(&self) -> &'static str {
+        "Plex"
+    }
+
+    async fn fetch_status(&self) -> Result<ServerStatus, MediaServerError> {
+        let info = self.api.get::<wire::Response<wire::ServerInfo>>("", &[]).await?.container;
+        Ok(ServerStatus { name: info.friendly_name, version: info.version })
+    }
+
+    async fn fetch_folders(&self) -> Result<Vec<LibraryFolder>, MediaServerError> {
+        let sections = titles::fetch_sections(&self.api).await?;
+        let folders = sections.into_iter().flat_map(|section| {
+            let wire::Section { title, locations, .. } = section;
+            locations
+                .into_iter()
+                .map(move |location| LibraryFolder { library: title.clone(), path: location.path })
+        });
+        Ok(folders.collect())
+    }
+
+    /// Reads the accounts of the server.
+    async fn fetch_users(&self) -> Result<Vec<ServerUser>, MediaServerError> {
+        let accounts = self.api.get::<wire::Response<wire::Accounts>>("accounts", &[]).await?.container;
+        Ok(accounts.accounts.into_iter().filter_map(wire::Account::into_user).collect())
+    }
+
+    async fn fetch_title_count(&self) -> Result<usize, MediaServerError> {
+        titles::fetch_title_count(&self.api).await
+    }
+
+    async fn fetch_titles(
+        &self,
+        start: usize,
+        changed_since: Option<Timestamp>,
+    ) -> Result<TitlePage, MediaServerError> {
+        titles::fetch_titles(&self.api, start, changed_since).await
+    }
+
+    async fn fetch_episodes(&self, show: &ItemId) -> Result<Vec<PlayableEpisode>, MediaServerError> {
+        titles::fetch_episodes(&self.api, show).await
+    }
+
+    async fn fetch_playing(&self) -> Result<Vec<PlayingTitle>, MediaServerError> {
+        let sessions = self.api.get::<wire::Response<wire::Items>>("status/sessions", &[]).await?.container;
+        let playing = sessions.items.into_iter().filter_map(wire::Item::into_playing_title);
+        Ok(playing.collect())
+    }
+
+    async fn fetch_watch_state(
+        &self,
+        user: &ServerUserId,
+        title: &ServerTitle,
+    ) -> Result<WatchState, MediaServerError> {
+        history::fetch_state(&self.api, user, title).await
+    }
+
+    async fn fetch_watch_states(&self, user: &ServerUserId) -> Result<WatchStates, MediaServerError> {
+        history::fetch_states(&self.api, user).await
+    }
+
+    async fn fetch_recent_plays(
+        &self,
+        user: &ServerUserId,
+        limit: usize,
+    ) -> Result<Vec<RecentPlay>, MediaServerError> {
+        history::fetch_recent_plays(&self.api, user, limit).await
+    }
+
+    /// Asks for a scan of the libraries that contain the folder. If none does, because the server sees it under another
+    /// path, nothing is scanned.
+    async fn request_scan(&self, path: &str) -> Result<(), MediaServerError> {
+        for section in titles::fetch_sections(&self.api).await? {
+            if section.locations.iter().any(|location| is_below(path, &location.path)) {
+                let refresh = format!("library/sections/{}/refresh", encode(section.key.as_str()));
+                // A GET as in python-plexapi; descriptions of the API also name POST.
+                self.api.trigger(&refresh, &[("path", path)]).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a path is a folder or is below it.
+fn is_below(path: &str, folder: &str) -> bool {
+    let folder = folder.trim_end_matches(['/', '\\']);
+    let rest = path.strip_prefix(folder).filter(|_| !folder.is_empty());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '\\']))
+}
+
+fn encode(text: &str) -> String {
+    byte_serialize(text.as_bytes()).collect()
+}

@@ -1,0 +1,169 @@
+//! Movies, shows and episodes of Plex, from its libraries.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use super::wire::{Item, Items, ListedTitle, Response, Section, Sections};
+use crate::conversation::transcript::MediaKind;
+use crate::media_servers::api::{QueryParameters, ServerApi};
+use crate::media_servers::{ItemId, MediaServerError, PAGE_TITLES, PlayableEpisode, TitlePage};
+
+/// Number of items in a page of a list that is read as a whole.
+const PAGE_ITEMS: usize = 500;
+/// Maximum number of episodes of one show.
+const MAX_EPISODES: usize = 20_000;
+/// Maximum number of titles that are listed from one section.
+const MAX_LISTED: usize = 100_000;
+
+/// List that was read in pages.
+pub(super) struct ReadList<T> {
+    pub(super) entries: Vec<T>,
+    /// False if the list has more items than were read.
+    pub(super) is_complete: bool,
+}
+
+/// Reads at most `max` items of a list, and converts those that are of use.
+pub(super) async fn fetch_list<T>(
+    api: &ServerApi,
+    (path, query): (&str, QueryParameters<'_>),
+    max: usize,
+    convert: impl Fn(Item) -> Option<T> + Send + Sync,
+) -> Result<ReadList<T>, MediaServerError> {
+    let (mut entries, mut start) = (Vec::new(), 0);
+    loop {
+        let page = fetch_page(api, (path, query), start, PAGE_ITEMS).await?;
+        let (total, read) = (page.total(), page.items.len());
+        entries.extend(page.items.into_iter().filter_map(&convert));
+        start += read;
+        if read == 0 || start >= total.min(max) {
+            return Ok(ReadList { entries, is_complete: start >= total });
+        }
+    }
+}
+
+async fn fetch_page(
+    api: &ServerApi,
+    (path, query): (&str, QueryParameters<'_>),
+    start: usize,
+    size: usize,
+) -> Result<Items, MediaServerError> {
+    let (start, size) = (start.to_string(), size.to_string());
+    let mut query = query.to_vec();
+    query.extend([("X-Plex-Container-Start", start.as_str()), ("X-Plex-Container-Size", size.as_str())]);
+    Ok(api.get::<Response<Items>>(path, &query).await?.container)
+}
+
+/// Section of movies or shows, and the filter of its titles.
+struct TitleQuery {
+    path: String,
+    title_type: &'static str,
+    /// Time in seconds from which changes count.
+    changed_since: Option<String>,
+}
+
+impl TitleQuery {
+    /// Returns the query for the titles of a section; `None` if it has neither movies nor shows.
+    fn from_section(section: &Section, changed_since: Option<Timestamp>) -> Option<Self> {
+        let title_type = match section.kind()? {
+            MediaKind::Movie => "1",
+            MediaKind::Series => "2",
+        };
+        let path = format!("library/sections/{}/all", super::encode(section.key.as_str()));
+        let changed_since = changed_since.map(|since| since.as_second().to_string());
+        Some(Self { path, title_type, changed_since })
+    }
+
+    fn parameters(&self) -> Vec<(&str, &str)> {
+        // Without a stable order, pages could overlap.
+        let mut query = vec![("type", self.title_type), ("includeGuids", "1"), ("sort", "addedAt:asc")];
+        // The operator "at least" is the end of the key and the equals sign after it.
+        query.extend(self.changed_since.as_deref().map(|since| ("updatedAt>", since)));
+        query
+    }
+
+    async fn fetch_size(&self, api: &ServerApi) -> Result<usize, MediaServerError> {
+        Ok(fetch_page(api, (&self.path, &self.parameters()), 0, 0).await?.total())
+    }
+}
+
+pub(super) async fn fetch_sections(api: &ServerApi) -> Result<Vec<Section>, MediaServerError> {
+    Ok(api.get::<Response<Sections>>("library/sections/all", &[]).await?.container.sections)
+}
+
+async fn fetch_title_queries(
+    api: &ServerApi,
+    changed_since: Option<Timestamp>,
+) -> Result<Vec<TitleQuery>, MediaServerError> {
+    let sections = fetch_sections(api).await?;
+    Ok(sections.iter().filter_map(|section| TitleQuery::from_section(section, changed_since)).collect())
+}
+
+pub(super) async fn fetch_title_count(api: &ServerApi) -> Result<usize, MediaServerError> {
+    let mut count = 0;
+    for query in fetch_title_queries(api, None).await? {
+        count += query.fetch_size(api).await?;
+    }
+    Ok(count)
+}
+
+/// Reads a page of the titles of all sections, one section after the other.
+pub(super) async fn fetch_titles(
+    api: &ServerApi,
+    start: usize,
+    changed_since: Option<Timestamp>,
+) -> Result<TitlePage, MediaServerError> {
+    let (mut titles, mut total) = (Vec::new(), 0);
+    for query in fetch_title_queries(api, changed_since).await? {
+        let size = query.fetch_size(api).await?;
+        // Part of the section that is on the page.
+        let first = start.saturating_sub(total);
+        let end = (start + PAGE_TITLES).saturating_sub(total).min(size);
+        if first < end {
+            let page = fetch_page(api, (&query.path, &query.parameters()), first, end - first).await?;
+            titles.extend(page.items.into_iter().filter_map(Item::into_server_title));
+        }
+        total += size;
+    }
+    Ok(TitlePage { titles, total })
+}
+
+/// Lists all titles of a kind, without their catalog ids.
+pub(super) async fn fetch_listed_titles(
+    api: &ServerApi,
+    kind: MediaKind,
+) -> Result<Vec<ListedTitle>, MediaServerError> {
+    let mut titles = Vec::new();
+    for section in fetch_sections(api).await?.iter().filter(|section| section.kind() == Some(kind)) {
+        let Some(query) = TitleQuery::from_section(section, None) else { continue };
+        let parameters = [("type", query.title_type), ("sort", "addedAt:asc")];
+        let list = fetch_list(api, (&query.path, &parameters), MAX_LISTED, Item::into_listed_title).await?;
+        titles.extend(list.entries);
+    }
+    Ok(titles)
+}
+
+/// Reads the episodes of a show that have files. `Show.episodes` of python-plexapi reads the same list.
+pub(super) async fn fetch_episodes(
+    api: &ServerApi,
+    show: &ItemId,
+) -> Result<Vec<PlayableEpisode>, MediaServerError> {
+    let path = format!("{}/allLeaves", item_path(show));
+    match fetch_list(api, (&path, &[]), MAX_EPISODES, Item::into_playable_episode).await {
+        Err(MediaServerError::NotFound) => Ok(Vec::new()),
+        list => Ok(list?.entries),
+    }
+}
+
+/// Reads the seasons and numbers of the episodes of a show.
+pub(super) async fn fetch_episode_numbers(
+    api: &ServerApi,
+    show: &ItemId,
+) -> Result<BTreeSet<(u32, u32)>, MediaServerError> {
+    let episodes = fetch_episodes(api, show).await?;
+    Ok(episodes.into_iter().map(|episode| (episode.season, episode.first)).collect())
+}
+
+fn item_path(item: &ItemId) -> String {
+    format!("library/metadata/{}", super::encode(item.as_str()))
+}
