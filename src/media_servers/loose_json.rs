@@ -17,6 +17,14 @@ impl LooseText {
     pub(super) fn non_empty(&self) -> Option<&str> {
         Some(self.as_str()).filter(|text| !text.is_empty())
     }
+
+    pub(super) fn number(&self) -> Option<f64> {
+        self.0.trim().parse().ok().filter(|number: &f64| number.is_finite())
+    }
+
+    pub(super) fn integer<T: std::str::FromStr>(&self) -> Option<T> {
+        self.0.trim().parse().ok()
+    }
 }
 
 impl<'de> Deserialize<'de> for LooseText {
@@ -40,8 +48,8 @@ mod tests {
         let parse = |json: &str| serde_json::from_str::<LooseText>(json).unwrap();
         assert_eq!(parse("4348"), parse("\"4348\""));
         assert_eq!(parse("null").non_empty(), None);
-        assert_eq!(parse("0.25").as_str(), "0.25");
-        assert_eq!(parse("true").as_str(), "1");
+        assert_eq!(parse("0.25").number(), Some(0.25));
+        assert_eq!(parse("true").integer::<u8>(), Some(1));
         assert!(serde_json::from_str::<LooseText>("{}").is_err());
     }
 }

@@ -11,6 +11,7 @@ mod plays;
 pub mod plex;
 #[cfg(test)]
 mod same_household_tests;
+pub mod tautulli;
 mod title_index;
 mod title_list;
 mod watching;

@@ -5,22 +5,30 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::{PlayProgress, RecentPlay, WatchState};
 
+/// Play of a movie or an episode in the records of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RecordedPlay {
+    pub(super) play: RecentPlay,
+    /// Id of the movie or episode that remains the same when its file is added again; empty if it is not recorded.
+    pub(super) guid: String,
+}
+
 /// Plays of one user.
 #[derive(Debug, Default)]
 pub(super) struct RecordedPlays {
-    pub(super) plays: Vec<RecentPlay>,
+    pub(super) plays: Vec<RecordedPlay>,
     /// False if the oldest plays were not read, because there are too many.
     pub(super) is_complete: bool,
 }
 
 impl RecordedPlays {
     pub(super) fn iter(&self) -> impl Iterator<Item = &RecentPlay> + Clone {
-        self.plays.iter()
+        self.plays.iter().map(|recorded| &recorded.play)
     }
 
     /// Returns the newest plays, each title once.
     pub(super) fn into_newest(self, limit: usize) -> Vec<RecentPlay> {
-        newest_of_titles(self.plays, limit)
+        newest_of_titles(self.plays.into_iter().map(|recorded| recorded.play).collect(), limit)
     }
 
     /// Returns a state that follows from these plays, or `without` if there is none. Only a finished title is certain if

@@ -30,6 +30,8 @@ pub(super) struct HouseholdState {
     /// Paths that the server was asked to scan.
     pub(super) scans: Vec<String>,
     pub(super) faults: FakeFaults,
+    /// Faults of the program that records the plays.
+    pub(super) recorder_faults: FakeFaults,
     /// Titles were identified by the old agents of Plex.
     pub(super) has_old_agents: bool,
     /// Method and path of each request.
@@ -73,6 +75,8 @@ pub(super) struct FakePlay {
 pub(super) struct FakeUser {
     pub(super) id: u64,
     pub(super) name: String,
+    /// Plays of the user are recorded.
+    pub(super) is_recorded: bool,
 }
 
 /// Movie or show of a simulated server.
@@ -105,7 +109,7 @@ impl FakeHousehold {
     pub fn add_user(&self, name: &str) -> u64 {
         let mut state = self.lock_state();
         let id = state.new_id();
-        state.users.push(FakeUser { id, name: name.to_owned() });
+        state.users.push(FakeUser { id, name: name.to_owned(), is_recorded: true });
         id
     }
 
@@ -209,6 +213,13 @@ impl FakeHousehold {
         state.plays.extend(play);
     }
 
+    /// Lets the plays of a user be recorded, or not.
+    pub fn set_recorded(&self, user: u64, is_recorded: bool) {
+        if let Some(user) = self.lock_state().users.iter_mut().find(|known| known.id == user) {
+            user.is_recorded = is_recorded;
+        }
+    }
+
     /// Lets Plex identify titles by its old agents, which know one catalog id of each.
     pub fn use_old_agents(&self) {
         self.lock_state().has_old_agents = true;
@@ -223,6 +234,11 @@ impl FakeHousehold {
     /// Lets every request fail with a status, or succeed again.
     pub fn set_status(&self, status: Option<u16>) {
         self.lock_state().faults.status = status;
+    }
+
+    /// Lets every request to the program that records the plays fail with a status, or succeed again.
+    pub fn set_recorder_status(&self, status: Option<u16>) {
+        self.lock_state().recorder_faults.status = status;
     }
 
     /// Lets every request wait without a response.

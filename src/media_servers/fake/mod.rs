@@ -6,8 +6,10 @@ mod library_mirror;
 mod plex;
 mod plex_items;
 mod responses;
+mod tautulli;
 
 pub use household::{FakeHousehold, FakeTitle};
 pub use jellyfin::FakeJellyfin;
 pub use library_mirror::LibraryMirror;
 pub use plex::FakePlex;
+pub use tautulli::FakeTautulli;

@@ -70,7 +70,8 @@ async fn fetch_plays(
         if row.account_id.as_str() != user.as_str() {
             return None;
         }
-        row.into_finished_play(title).filter(|play| title.is_none_or(|title| play.item == *title))
+        row.into_finished_play(title)
+            .filter(|recorded| title.is_none_or(|title| recorded.play.item == *title))
     })
     .await?;
     Ok(RecordedPlays { plays: list.entries, is_complete: list.is_complete })

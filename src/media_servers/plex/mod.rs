@@ -1,6 +1,9 @@
 //! Client for Plex Media Server. It sends requests to the server only, and none to plex.tv.
 
 mod history;
+mod tautulli_states;
+#[cfg(test)]
+mod tautulli_states_tests;
 #[cfg(test)]
 mod tests;
 mod titles;
@@ -14,17 +17,21 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 use url::form_urlencoded::byte_serialize;
 
+use self::tautulli_states::RecordedServer;
 use super::api::ServerApi;
+use super::tautulli::{Tautulli, TautulliUser};
 use super::{
     ItemId, LibraryFolder, MediaServer, MediaServerError, PlayableEpisode, PlayingTitle, RecentPlay,
     ServerStatus, ServerTitle, ServerUser, ServerUserId, TitlePage, WatchState, WatchStates,
 };
 use crate::http::HttpClient;
+use crate::telemetry;
 
 /// Client for one Plex, with the token of its owner. Other tokens cannot read sessions, accounts and the history.
 #[derive(Debug, Clone)]
 pub struct Plex {
     api: ServerApi,
+    tautulli: Option<Tautulli>,
 }
 
 impl Plex {
@@ -39,7 +46,18 @@ impl Plex {
             token.set_sensitive(true);
             (name("x-plex-token"), token)
         }));
-        Self { api: ServerApi::new(http, base, headers) }
+        Self { api: ServerApi::new(http, base, headers), tautulli: None }
+    }
+
+    /// Adds the Tautulli that records the plays of this server. It then answers who the users are and what they have
+    /// watched; if it fails, so do these questions. What was played before its installation is not known to it.
+    #[must_use]
+    pub fn with_tautulli(self, tautulli: Tautulli) -> Self {
+        Self { tautulli: Some(tautulli), ..self }
+    }
+
+    fn recorded_server(&self) -> Option<RecordedServer<'_>> {
+        Some(RecordedServer { api: &self.api, tautulli: self.tautulli.as_ref()? })
     }
 }
 
@@ -65,8 +83,16 @@ impl MediaServer for Plex {
         Ok(folders.collect())
     }
 
-    /// Reads the accounts of the server.
+    /// Reads the accounts of the server, or the users that Tautulli knows, which have the ids of plex.tv.
     async fn fetch_users(&self) -> Result<Vec<ServerUser>, MediaServerError> {
+        if let Some(tautulli) = &self.tautulli {
+            let users = tautulli.fetch_users().await?;
+            return Ok(users
+                .into_iter()
+                .filter(|user| user.is_active)
+                .map(TautulliUser::into_user)
+                .collect());
+        }
         let accounts = self.api.get::<wire::Response<wire::Accounts>>("accounts", &[]).await?.container;
         Ok(accounts.accounts.into_iter().filter_map(wire::Account::into_user).collect())
     }
@@ -90,7 +116,15 @@ impl MediaServer for Plex {
     async fn fetch_playing(&self) -> Result<Vec<PlayingTitle>, MediaServerError> {
         let sessions = self.api.get::<wire::Response<wire::Items>>("status/sessions", &[]).await?.container;
         let playing = sessions.items.into_iter().filter_map(wire::Item::into_playing_title);
-        Ok(playing.collect())
+        let mut playing: Vec<PlayingTitle> = playing.collect();
+        if let Some(recorded) = self.recorded_server()
+            && let Err(error) = recorded.rename_owner(&mut playing).await
+        {
+            // What is played is certain without Tautulli, so the owner keeps the id of Plex.
+            let error = telemetry::error_chain(&error);
+            tracing::warn!(error, "failed to read the users of Tautulli");
+        }
+        Ok(playing)
     }
 
     async fn fetch_watch_state(
@@ -98,11 +132,17 @@ impl MediaServer for Plex {
         user: &ServerUserId,
         title: &ServerTitle,
     ) -> Result<WatchState, MediaServerError> {
-        history::fetch_state(&self.api, user, title).await
+        match self.recorded_server() {
+            Some(recorded) => recorded.fetch_state(user, title).await,
+            None => history::fetch_state(&self.api, user, title).await,
+        }
     }
 
     async fn fetch_watch_states(&self, user: &ServerUserId) -> Result<WatchStates, MediaServerError> {
-        history::fetch_states(&self.api, user).await
+        match self.recorded_server() {
+            Some(recorded) => recorded.fetch_states(user).await,
+            None => history::fetch_states(&self.api, user).await,
+        }
     }
 
     async fn fetch_recent_plays(
@@ -110,7 +150,10 @@ impl MediaServer for Plex {
         user: &ServerUserId,
         limit: usize,
     ) -> Result<Vec<RecentPlay>, MediaServerError> {
-        history::fetch_recent_plays(&self.api, user, limit).await
+        match self.recorded_server() {
+            Some(recorded) => recorded.fetch_recent_plays(user, limit).await,
+            None => history::fetch_recent_plays(&self.api, user, limit).await,
+        }
     }
 
     /// Asks for a scan of the libraries that contain the folder. If none does, because the server sees it under another

@@ -164,6 +164,15 @@ pub(super) async fn fetch_episode_numbers(
     Ok(episodes.into_iter().map(|episode| (episode.season, episode.first)).collect())
 }
 
+/// Reads the id of a movie that remains the same when its file is added again; `None` if the server does not know it.
+pub(super) async fn fetch_guid(api: &ServerApi, item: &ItemId) -> Result<Option<String>, MediaServerError> {
+    let items = match api.get::<Response<Items>>(&item_path(item), &[]).await {
+        Err(MediaServerError::NotFound) => return Ok(None),
+        response => response?.container.items,
+    };
+    Ok(items.into_iter().next().map(|item| item.guid).filter(|guid| !guid.is_empty()))
+}
+
 fn item_path(item: &ItemId) -> String {
     format!("library/metadata/{}", super::encode(item.as_str()))
 }

@@ -6,6 +6,7 @@ use serde::de::IgnoredAny;
 
 use crate::conversation::transcript::MediaKind;
 use crate::media_servers::loose_json::LooseText;
+use crate::media_servers::plays::RecordedPlay;
 use crate::media_servers::{
     CatalogIds, ItemId, PlayProgress, PlayableEpisode, PlayingTitle, RecentPlay, ServerTitle, ServerUser,
     ServerUserId,
@@ -110,7 +111,7 @@ pub(super) struct Item {
     title: String,
     year: Option<u16>,
     #[serde(default)]
-    guid: String,
+    pub(super) guid: String,
     #[serde(rename = "Guid", default)]
     guids: Vec<Guid>,
     #[serde(rename = "Media", default)]
@@ -159,6 +160,8 @@ struct SessionUser {
 #[derive(Debug)]
 pub(super) struct ListedTitle {
     pub(super) item: ItemId,
+    pub(super) title: String,
+    pub(super) guid: String,
     /// Number of episodes of a show.
     pub(super) episodes: usize,
 }
@@ -208,7 +211,7 @@ impl Item {
     pub(super) fn into_listed_title(self) -> Option<ListedTitle> {
         kind_of(&self.item_type)?;
         let (item, episodes) = (self.item_id()?, self.leaf_count.unwrap_or(0));
-        Some(ListedTitle { item, episodes })
+        Some(ListedTitle { item, title: self.title, guid: self.guid, episodes })
     }
 
     /// Returns an episode with a file. Each episode of a file with several is an item of its own.
@@ -234,7 +237,7 @@ impl Item {
     }
 
     /// Returns the finished play of a movie or episode in the history. `show` is the show of an episode that names none.
-    pub(super) fn into_finished_play(self, show: Option<&ItemId>) -> Option<RecentPlay> {
+    pub(super) fn into_finished_play(self, show: Option<&ItemId>) -> Option<RecordedPlay> {
         let episode = self.episode();
         let at = self.viewed_at.and_then(|second| Timestamp::from_second(second).ok());
         let (kind, item) = match self.item_type.as_str() {
@@ -247,7 +250,7 @@ impl Item {
             MediaKind::Series => self.grandparent_title.unwrap_or_default(),
         };
         let progress = PlayProgress::Finished;
-        Some(RecentPlay { kind, item, title, episode, progress, at })
+        Some(RecordedPlay { play: RecentPlay { kind, item, title, episode, progress, at }, guid: self.guid })
     }
 }
 
