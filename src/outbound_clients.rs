@@ -18,6 +18,7 @@ use crate::llm::openai::{OpenAiModel, OpenAiSettings, ResponseTimeouts};
 use crate::media_servers::MediaServer;
 use crate::media_servers::jellyfin::Jellyfin;
 use crate::media_servers::playability::MediaServers;
+use crate::media_servers::plex::Plex;
 use crate::messaging::smsgate::{GatewayCredentials, SmsGate, SmsGateAccount};
 use crate::messaging::telegram::Telegram;
 use crate::messaging::twilio::signature::SignatureVerifier;
@@ -128,7 +129,10 @@ pub(crate) fn build_media_servers(servers: &config::MediaServers, http: &HttpCli
     let jellyfin = servers.jellyfin.iter().map(|server| {
         Arc::new(Jellyfin::new(http.clone(), server.url.clone(), &server.api_key)) as Arc<dyn MediaServer>
     });
-    MediaServers::new(jellyfin.collect())
+    let plex = servers.plex.iter().map(|server| {
+        Arc::new(Plex::new(http.clone(), server.url.clone(), &server.api_key)) as Arc<dyn MediaServer>
+    });
+    MediaServers::new(jellyfin.chain(plex).collect())
 }
 
 /// Replaces the clients of unchanged instances by those of the `earlier` configuration, with their caches.

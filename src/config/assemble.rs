@@ -90,6 +90,7 @@ impl Config {
             },
             media_servers: MediaServers {
                 jellyfin: read_library(&mut reader, variables::JELLYFIN_URL, variables::JELLYFIN_API_KEY),
+                plex: read_library(&mut reader, variables::PLEX_URL, variables::PLEX_TOKEN),
             },
             people: People {
                 admin: admin.into_option(),

@@ -175,6 +175,7 @@ pub struct Libraries {
 #[derive(Debug, Clone, PartialEq)]
 pub struct MediaServers {
     pub jellyfin: Option<Library>,
+    pub plex: Option<Library>,
 }
 
 /// One Sonarr or Radarr instance, or one media server.

@@ -152,6 +152,8 @@ fn each_secret_belongs_to_its_own_server() {
     RADARR_API_KEY -
     SONARR_4K_API_KEY http://sonarr4k:8989
     RADARR_4K_API_KEY -
+    JELLYFIN_API_KEY -
+    PLEX_TOKEN -
     LLM_API_KEY https://llm.example
     EMBEDDINGS_API_KEY https://llm.example
     TWILIO_AUTH_TOKEN https://api.twilio.com

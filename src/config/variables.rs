@@ -240,6 +240,10 @@ variables! {
             "Jellyfin URL", "Base URL of Jellyfin, with a base path such as /jellyfin if it has one.";
         JELLYFIN_API_KEY = "0123456789abcdef0123456789abcdef", secret_of(&["JELLYFIN_URL"], None), Missing,
             "Jellyfin API key", "API key of Jellyfin, from Dashboard, API Keys.";
+        PLEX_URL = "http://plex:32400", PLAIN, Missing,
+            "Plex URL", "Base URL of Plex Media Server in the home network.";
+        PLEX_TOKEN = "0123456789abcdefghij", secret_of(&["PLEX_URL"], None), Missing,
+            "Plex token", "Token of the owner of the Plex server.";
     }
     Model {
         LLM_API_KEY = "sk-0123456789", secret_of(&["LLM_BASE_URL"], Some(DEFAULT_LLM_BASE_URL)), Missing,

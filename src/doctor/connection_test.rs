@@ -264,12 +264,9 @@ impl ConnectionTester {
             };
             return library::check_instance(&instance, webhook_check).await;
         }
-        if let ConnectionKind::MediaServer(..) = connection {
-            let mut servers = self.0.parts.library.media_servers.servers();
-            return match servers.find(|server| media_server::kind(server) == connection) {
-                Some(server) => media_server::check_server(&**server).await,
-                None => Vec::new(),
-            };
+        let mut servers = self.0.parts.library.media_servers.servers();
+        if let Some(server) = servers.find(|server| media_server::kind(server) == connection) {
+            return media_server::check_server(&**server).await;
         }
         if connection == ConnectionKind::Embeddings {
             if self.0.parts.embedder.is_none() && extent == TestExtent::Brief {

@@ -1,8 +1,27 @@
-//! JSON values that a server states sometimes as a number and sometimes as text.
+//! JSON values that a server states in several ways: as a number or as text, as null or not at all.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+
+/// Deserializes a value that may be null, which counts as missing.
+pub(super) fn null_as_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: Default + Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+/// Deserializes a count or a year. A number that cannot be one, such as a negative one, counts as missing.
+pub(super) fn natural_number<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: TryFrom<i64>,
+    D: Deserializer<'de>,
+{
+    let value = Option::<Value>::deserialize(deserializer)?;
+    Ok(value.and_then(|value| value.as_i64()).and_then(|number| T::try_from(number).ok()))
+}
 
 /// Text or number of a response; empty if it is null.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 mod api;
 pub mod fake;
 pub mod jellyfin;
-mod path_mapping;
 mod loose_json;
+mod path_mapping;
 pub mod playability;
 mod plays;
 pub mod plex;

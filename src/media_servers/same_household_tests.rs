@@ -6,10 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::fake::{FakeHousehold, FakeJellyfin, FakePlex};
 use super::jellyfin::Jellyfin;
-use super::playability::{AskedTitle, MediaServers, Playability, TitlePart, WatchingNow};
+use super::playability::{AskedTitle, MediaServers, TitlePart, WatchingNow};
 use super::plex::Plex;
 use super::{CatalogIds, MediaServer};
 use crate::clock::Clock;
+use crate::conversation::notifications::readiness::Playability;
 use crate::conversation::transcript::MediaKind;
 use crate::http::HttpClient;
 

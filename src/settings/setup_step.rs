@@ -150,7 +150,9 @@ impl SetupProgress<'_> {
         if !self.is_done(SetupStep::Password) {
             return SetupStep::Password;
         }
-        let first_open = || SetupStep::ALL.into_iter().find(|step| !self.is_done(*step));
+        // Most households have no media server that they want to set up here.
+        let is_open = |step: &SetupStep| *step != SetupStep::Media && !self.is_done(*step);
+        let first_open = || SetupStep::ALL.into_iter().find(is_open);
         requested.or_else(first_open).unwrap_or(SetupStep::Finish)
     }
 }
@@ -186,8 +188,9 @@ const LIBRARY_KEYS: &[Variable] = &[
     variables::SONARR_4K_API_KEY,
     variables::RADARR_4K_API_KEY,
 ];
-const MEDIA: &[Variable] = &[variables::JELLYFIN_URL, variables::JELLYFIN_API_KEY];
-const MEDIA_KEYS: &[Variable] = &[variables::JELLYFIN_API_KEY];
+const MEDIA: &[Variable] =
+    &[variables::JELLYFIN_URL, variables::JELLYFIN_API_KEY, variables::PLEX_URL, variables::PLEX_TOKEN];
+const MEDIA_KEYS: &[Variable] = &[variables::JELLYFIN_API_KEY, variables::PLEX_TOKEN];
 const MODEL: &[Variable] = &[
     variables::LLM_BASE_URL,
     variables::LLM_API_KEY,

@@ -91,6 +91,11 @@ pub(crate) fn flag(record: &Value, key: &str) -> bool {
     record[key].as_bool().unwrap_or_default()
 }
 
+/// Returns the number in an id such as `tt0113277`.
+pub(crate) fn imdb(record: &Value) -> Option<i64> {
+    record["imdbId"].as_str()?.strip_prefix("tt")?.parse().ok()
+}
+
 pub(crate) fn number(record: &Value, key: &str) -> i64 {
     record[key].as_i64().unwrap_or_default()
 }

@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use serde_json::Value;
 
 use crate::arr::{
-    check_downloads, day, file, flag, genres, imports, moment, number, profiles, recordings, records,
+    check_downloads, day, file, flag, genres, imdb, imports, moment, number, profiles, recordings, records,
     root_folders, serving, status, text,
 };
 
@@ -24,6 +24,7 @@ fn movie(raw: &Value) -> Result<Movie> {
     Ok(Movie {
         id,
         tmdb: number(raw, "tmdbId"),
+        imdb: imdb(raw),
         title: text(raw, "title"),
         year: number(raw, "year").try_into()?,
         overview: text(raw, "overview"),

@@ -8,8 +8,8 @@ use secrecy::SecretString;
 use serde_json::Value;
 
 use crate::arr::{
-    check_downloads, flag, genres, imports, moment, number, profiles, recordings, records, root_folders,
-    serving, status, text,
+    check_downloads, flag, genres, imdb, imports, moment, number, profiles, recordings, records,
+    root_folders, serving, status, text,
 };
 
 fn sonarr(body: &Value) -> Result<Sonarr> {
@@ -34,6 +34,8 @@ fn series(raw: &Value) -> Result<Series> {
     Ok(Series {
         id: raw["id"].as_i64(),
         tvdb: number(raw, "tvdbId"),
+        tmdb: raw["tmdbId"].as_i64().filter(|id| *id > 0),
+        imdb: imdb(raw),
         title: text(raw, "title"),
         year: number(raw, "year").try_into()?,
         overview: text(raw, "overview"),

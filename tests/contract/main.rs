@@ -9,6 +9,7 @@ mod arr_radarr;
 mod arr_requests;
 mod arr_sonarr;
 mod embeddings;
+mod media_servers;
 mod model_conversation;
 mod prism;
 mod smsgate;

@@ -494,7 +494,7 @@ mod tests {
         let outcomes = |outcome| [(dune.clone(), outcome), (movie("Heat", 1995, 18.2), outcome)];
         assert_eq!(
             format_deletion_report(&outcomes(ItemOutcome::BeingWatched)),
-            "Someone is watching Dune (2021) and Heat (1995) right now, so I kept them."
+            "Someone is watching Dune (2021), Heat (1995) right now, so I kept them."
         );
         assert_eq!(
             format_deletion_report(&outcomes(ItemOutcome::ViewingUnknown)[..1]),

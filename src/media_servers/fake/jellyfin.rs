@@ -152,7 +152,7 @@ impl HouseholdState {
         if let Some(ids) = query.get("ids") {
             found.retain(|item| ids.split(',').any(|id| item["Id"] == id));
         }
-        if query.get("isPlayed") == Some("true") {
+        if query.is("isPlayed", true) {
             found.retain(|item| item["UserData"]["Played"] == true);
         }
         if query.get("sortBy") == Some("DatePlayed") && user.is_some() {
@@ -171,7 +171,7 @@ impl HouseholdState {
 
     /// Adds the data of the user in the query, as the server does if it is asked to.
     fn with_user_data(&self, mut item: Value, id: u64, query: &Query) -> Value {
-        let Some(user) = query.user().filter(|_| query.get("enableUserData") == Some("true")) else {
+        let Some(user) = query.user().filter(|_| query.is("enableUserData", true)) else {
             return item;
         };
         let view = self.users.iter().find(|known| item_id(known.id) == user);
@@ -213,7 +213,7 @@ impl HouseholdState {
             item["LocationType"] = "Virtual".into();
             item
         });
-        let is_hidden = query.get("isMissing") == Some("false");
+        let is_hidden = query.is("isMissing", false);
         let items: Vec<Value> = with_file.chain(without_file.filter(|_| !is_hidden)).collect();
         json_response(&json!({ "Items": items, "TotalRecordCount": items.len(), "StartIndex": 0 }))
     }

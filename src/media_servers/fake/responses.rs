@@ -48,8 +48,21 @@ pub(super) async fn faulty_response(faults: FakeFaults) -> Option<Response<Bytes
 pub(super) struct Query(pub(super) Vec<(String, String)>);
 
 impl Query {
+    /// Reads the query. A list may be one parameter with commas, or several parameters of one name.
     pub(super) fn from_uri(uri: &Uri) -> Self {
-        Self(form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).into_owned().collect())
+        let mut query: Vec<(String, String)> = Vec::new();
+        for (name, value) in form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()) {
+            match query.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, values)) => *values = format!("{values},{value}"),
+                None => query.push((name.into_owned(), value.into_owned())),
+            }
+        }
+        Self(query)
+    }
+
+    /// Returns whether a parameter has this truth value, in any case.
+    pub(super) fn is(&self, name: &str, value: bool) -> bool {
+        self.get(name).is_some_and(|given| given.eq_ignore_ascii_case(if value { "true" } else { "false" }))
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&str> {

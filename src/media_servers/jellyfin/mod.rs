@@ -55,7 +55,8 @@ impl Jellyfin {
     ) -> Result<wire::Items<wire::Item>, MediaServerError> {
         let mut all = vec![
             ("recursive", "true"),
-            ("includeItemTypes", "Movie,Series"),
+            ("includeItemTypes", "Movie"),
+            ("includeItemTypes", "Series"),
             ("enableUserData", "false"),
             ("enableImages", "false"),
         ];
@@ -94,7 +95,7 @@ impl MediaServer for Jellyfin {
     }
 
     async fn fetch_title_count(&self) -> Result<usize, MediaServerError> {
-        Ok(self.fetch_items(&[("limit", "1")]).await?.total_record_count)
+        Ok(self.fetch_items(&[("limit", "1")]).await?.total())
     }
 
     async fn fetch_titles(
@@ -105,17 +106,20 @@ impl MediaServer for Jellyfin {
         let (start, limit) = (start.to_string(), PAGE_TITLES.to_string());
         let since = changed_since.map(|since| since.to_string());
         let mut query = vec![
-            ("fields", "ProviderIds,MediaSources"),
+            ("fields", "ProviderIds"),
+            ("fields", "MediaSources"),
             // Without a stable order, pages could overlap.
-            ("sortBy", "DateCreated,SortName"),
+            ("sortBy", "DateCreated"),
+            ("sortBy", "SortName"),
             ("sortOrder", "Ascending"),
             ("startIndex", &start),
             ("limit", &limit),
         ];
         query.extend(since.as_deref().map(|since| ("minDateLastSaved", since)));
         let page = self.fetch_items(&query).await?;
+        let total = page.total();
         let titles = page.items.into_iter().filter_map(|item| ServerTitle::try_from(item).ok()).collect();
-        Ok(TitlePage { titles, total: page.total_record_count })
+        Ok(TitlePage { titles, total })
     }
 
     async fn fetch_episodes(&self, show: &ItemId) -> Result<Vec<PlayableEpisode>, MediaServerError> {

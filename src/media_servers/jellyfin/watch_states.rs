@@ -73,18 +73,20 @@ pub(super) async fn fetch_states(
         let query = [
             ("userId", user.as_str()),
             ("recursive", "true"),
-            ("includeItemTypes", "Movie,Series"),
+            ("includeItemTypes", "Movie"),
+            ("includeItemTypes", "Series"),
             ("fields", "RecursiveItemCount"),
             ("enableUserData", "true"),
             ("enableImages", "false"),
-            ("sortBy", "DateCreated,SortName"),
+            ("sortBy", "DateCreated"),
+            ("sortBy", "SortName"),
             ("startIndex", &start_text),
             ("limit", &limit),
         ];
         let page: Items<Item> = api.get("Items", &query).await?;
         known.extend(page.items.iter().filter_map(title_state));
         start += PAGE_TITLES;
-        if start >= page.total_record_count {
+        if start >= page.total() {
             break;
         }
     }
@@ -124,7 +126,8 @@ pub(super) async fn fetch_recent_plays(
     let query = [
         ("userId", user.as_str()),
         ("recursive", "true"),
-        ("includeItemTypes", "Movie,Episode"),
+        ("includeItemTypes", "Movie"),
+        ("includeItemTypes", "Episode"),
         ("isPlayed", "true"),
         ("enableUserData", "true"),
         ("enableImages", "false"),
@@ -142,7 +145,8 @@ pub(super) async fn fetch_recent_plays(
 async fn fetch_started(api: &ServerApi, user: &ServerUserId) -> Result<Vec<RecentPlay>, MediaServerError> {
     let query = [
         ("userId", user.as_str()),
-        ("includeItemTypes", "Movie,Episode"),
+        ("includeItemTypes", "Movie"),
+        ("includeItemTypes", "Episode"),
         ("enableUserData", "true"),
         ("limit", MAX_PLAYS),
     ];

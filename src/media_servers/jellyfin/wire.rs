@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::conversation::transcript::MediaKind;
+use crate::media_servers::loose_json::{natural_number, null_as_default};
 use crate::media_servers::{
     CatalogIds, ItemId, PlayProgress, PlayableEpisode, PlayingTitle, RecentPlay, ServerTitle, ServerUser,
     ServerUserId,
@@ -14,18 +15,18 @@ use crate::media_servers::{
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct SystemInfo {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub(super) server_name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub(super) version: String,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct VirtualFolder {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub(super) name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub(super) locations: Vec<String>,
 }
 
@@ -33,9 +34,9 @@ pub(super) struct VirtualFolder {
 #[serde(rename_all = "PascalCase")]
 pub(super) struct User {
     id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub(super) policy: UserPolicy,
 }
 
@@ -50,8 +51,15 @@ pub(super) struct UserPolicy {
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Items<T> {
     pub(super) items: Vec<T>,
-    #[serde(default)]
-    pub(super) total_record_count: usize,
+    #[serde(default, deserialize_with = "natural_number")]
+    total_record_count: Option<usize>,
+}
+
+impl<T> Items<T> {
+    /// Returns the number of items on all pages.
+    pub(super) fn total(&self) -> usize {
+        self.total_record_count.unwrap_or(0)
+    }
 }
 
 /// Movie, show or episode.
@@ -59,9 +67,10 @@ pub(super) struct Items<T> {
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Item {
     id: String,
-    #[serde(rename = "Type", default)]
+    #[serde(rename = "Type", default, deserialize_with = "null_as_default")]
     item_type: String,
     name: Option<String>,
+    #[serde(default, deserialize_with = "natural_number")]
     production_year: Option<u16>,
     provider_ids: Option<BTreeMap<String, Option<String>>>,
     location_type: Option<String>,
@@ -69,11 +78,15 @@ pub(super) struct Item {
     series_id: Option<String>,
     series_name: Option<String>,
     /// Number of episodes of a show.
+    #[serde(default, deserialize_with = "natural_number")]
     pub(super) recursive_item_count: Option<usize>,
     user_data: Option<UserData>,
     /// Season of an episode.
+    #[serde(default, deserialize_with = "natural_number")]
     parent_index_number: Option<u32>,
+    #[serde(default, deserialize_with = "natural_number")]
     index_number: Option<u32>,
+    #[serde(default, deserialize_with = "natural_number")]
     index_number_end: Option<u32>,
 }
 
@@ -83,8 +96,10 @@ pub(super) struct Item {
 pub(super) struct UserData {
     played: bool,
     /// Position in units of 100 ns; 0 if the item was not started, or was finished.
-    playback_position_ticks: u64,
+    #[serde(deserialize_with = "natural_number")]
+    playback_position_ticks: Option<u64>,
     played_percentage: Option<f64>,
+    #[serde(default, deserialize_with = "natural_number")]
     pub(super) unplayed_item_count: Option<usize>,
     #[serde(rename = "LastPlayedDate")]
     pub(super) last_played: Option<Timestamp>,
@@ -93,7 +108,7 @@ pub(super) struct UserData {
 impl UserData {
     const NONE: Self = Self {
         played: false,
-        playback_position_ticks: 0,
+        playback_position_ticks: None,
         played_percentage: None,
         unplayed_item_count: None,
         last_played: None,
@@ -107,7 +122,7 @@ impl UserData {
         let percent = self.played_percentage.unwrap_or(0.0).clamp(0.0, 100.0);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 100")]
         let percent = percent as u8;
-        (self.playback_position_ticks > 0).then_some(PlayProgress::StoppedAt { percent })
+        (self.playback_position_ticks > Some(0)).then_some(PlayProgress::StoppedAt { percent })
     }
 }
 

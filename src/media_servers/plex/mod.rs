@@ -63,6 +63,10 @@ impl Plex {
 
 #[async_trait]
 impl MediaServer for Plex {
+    fn name(&self) -> &'static str {
+        "plex"
+    }
+
     fn label(&self) -> &'static str {
         "Plex"
     }

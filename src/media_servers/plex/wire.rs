@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::conversation::transcript::MediaKind;
-use crate::media_servers::loose_json::LooseText;
+use crate::media_servers::loose_json::{LooseText, natural_number, null_as_default};
 use crate::media_servers::plays::RecordedPlay;
 use crate::media_servers::{
     CatalogIds, ItemId, PlayProgress, PlayableEpisode, PlayingTitle, RecentPlay, ServerTitle, ServerUser,
@@ -25,15 +25,15 @@ pub(super) struct Response<T> {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ServerInfo {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub(super) friendly_name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub(super) version: String,
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Sections {
-    #[serde(rename = "Directory", default)]
+    #[serde(rename = "Directory", default, deserialize_with = "null_as_default")]
     pub(super) sections: Vec<Section>,
 }
 
@@ -41,17 +41,17 @@ pub(super) struct Sections {
 #[derive(Debug, Deserialize)]
 pub(super) struct Section {
     pub(super) key: LooseText,
-    #[serde(rename = "type", default)]
+    #[serde(rename = "type", default, deserialize_with = "null_as_default")]
     section_type: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub(super) title: String,
-    #[serde(rename = "Location", default)]
+    #[serde(rename = "Location", default, deserialize_with = "null_as_default")]
     pub(super) locations: Vec<Location>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Location {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub(super) path: String,
 }
 
@@ -64,7 +64,7 @@ impl Section {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Accounts {
-    #[serde(rename = "Account", default)]
+    #[serde(rename = "Account", default, deserialize_with = "null_as_default")]
     pub(super) accounts: Vec<Account>,
 }
 
@@ -87,9 +87,10 @@ impl Account {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Items {
-    #[serde(rename = "Metadata", default)]
+    #[serde(rename = "Metadata", default, deserialize_with = "null_as_default")]
     pub(super) items: Vec<Item>,
     /// Number of items on all pages.
+    #[serde(default, deserialize_with = "natural_number")]
     total_size: Option<usize>,
 }
 
@@ -103,22 +104,23 @@ impl Items {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Item {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     rating_key: LooseText,
-    #[serde(rename = "type", default)]
+    #[serde(rename = "type", default, deserialize_with = "null_as_default")]
     item_type: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     title: String,
     year: Option<u16>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub(super) guid: String,
-    #[serde(rename = "Guid", default)]
+    #[serde(rename = "Guid", default, deserialize_with = "null_as_default")]
     guids: Vec<Guid>,
-    #[serde(rename = "Media", default)]
+    #[serde(rename = "Media", default, deserialize_with = "null_as_default")]
     media: Vec<Media>,
     /// Number of episodes of a show.
+    #[serde(default, deserialize_with = "natural_number")]
     leaf_count: Option<usize>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     grandparent_rating_key: LooseText,
     /// Path of the show of an episode, which plays state instead of its id.
     grandparent_key: Option<String>,
@@ -128,7 +130,7 @@ pub(super) struct Item {
     index: Option<i64>,
     #[serde(rename = "User")]
     user: Option<SessionUser>,
-    #[serde(rename = "accountID", default)]
+    #[serde(rename = "accountID", default, deserialize_with = "null_as_default")]
     pub(super) account_id: LooseText,
     /// Time of a play in seconds.
     viewed_at: Option<i64>,
@@ -137,22 +139,22 @@ pub(super) struct Item {
 /// Catalog id such as `tmdb://949`.
 #[derive(Debug, Deserialize)]
 struct Guid {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     id: String,
 }
 
 /// Version of a movie or episode, of which the parts are files.
 #[derive(Debug, Deserialize)]
 struct Media {
-    #[serde(rename = "Part", default)]
+    #[serde(rename = "Part", default, deserialize_with = "null_as_default")]
     parts: Vec<IgnoredAny>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 struct SessionUser {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     id: LooseText,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     title: String,
 }
 

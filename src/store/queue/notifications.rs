@@ -276,23 +276,22 @@ pub fn suppress_notifications(conn: &mut Conn, user: UserId, now: Timestamp) -> 
     record_changed_messages(conn, changed, now)
 }
 
-/// Suppresses a user's waiting notifications of ready titles and of problems.
+/// Suppresses a user's waiting notifications of all topics.
 pub fn suppress_topic_notifications(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    for topic in [NotificationTopic::Ready, NotificationTopic::Delay, NotificationTopic::Problem] {
-        let changed = diesel::update(
-            messages::table
-                .filter(
-                    outbox::OPEN.and(messages::user_id.eq(user)).and(messages::state.eq(OutboxState::Queued)),
-                )
-                .filter(messages::dedupe_key.ge(format!("{}:", topic_key(topic))))
-                .filter(messages::dedupe_key.lt(format!("{};", topic_key(topic)))),
-        )
+    let is_of_topic = |topic| {
+        let (start, end) = (format!("{}:", topic_key(topic)), format!("{};", topic_key(topic)));
+        messages::dedupe_key.ge(start).and(messages::dedupe_key.lt(end))
+    };
+    let is_of_any_topic = is_of_topic(NotificationTopic::Ready)
+        .or(is_of_topic(NotificationTopic::Delay))
+        .or(is_of_topic(NotificationTopic::Problem));
+    let is_waiting =
+        outbox::OPEN.and(messages::user_id.eq(user)).and(messages::state.eq(OutboxState::Queued));
+    let changed = diesel::update(messages::table.filter(is_waiting).filter(is_of_any_topic))
         .set((messages::state.eq(OutboxState::Suppressed), messages::updated_at.eq(ms(now))))
         .returning(ChangedMessage::as_returning())
         .get_results(conn)?;
-        record_changed_messages(conn, changed, now)?;
-    }
-    Ok(())
+    record_changed_messages(conn, changed, now)
 }
 
 /// Maximum pause before a rejected message is retried.
