@@ -79,7 +79,7 @@ fn unusable_server(label: &str, error: &MediaServerError) -> Finding {
     let hint = match error {
         MediaServerError::Unreachable(_) => "check its URL, and that it is running",
         MediaServerError::Unavailable(_) => "wait until it has started, then try again",
-        MediaServerError::Unauthorized => "create a new API key in its dashboard, and copy it here",
+        MediaServerError::Unauthorized => "copy its API key again, or the token of the owner of Plex",
         MediaServerError::WrongUrl(_) | MediaServerError::NotFound => {
             "check its URL; a base path such as /jellyfin belongs to it"
         }

@@ -162,6 +162,16 @@ impl ItemId {
     }
 }
 
+impl MediaServerError {
+    /// Returns whether all other questions to the server would fail in the same way, not only those about one title.
+    pub fn affects_all_titles(&self) -> bool {
+        match self {
+            Self::Unreachable(_) | Self::Unavailable(_) | Self::Unauthorized | Self::WrongUrl(_) => true,
+            Self::NotFound | Self::Refused(_) | Self::Unreadable(_) => false,
+        }
+    }
+}
+
 /// Failure of a request to a media server. What was asked is then unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaServerError {

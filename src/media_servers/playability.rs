@@ -1,13 +1,14 @@
 //! Questions about one title to all media servers: whether it can be played, and whether somebody is watching it.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    CatalogIds, ItemId, MediaServer, MediaServerError, PlayableEpisode, PlayingTitle, ServerTitle,
-    ServerUser, TitleIndex, TitleList, path_mapping,
+    CatalogIds, MediaServer, MediaServerError, PlayableEpisode, PlayingTitle, ServerTitle, ServerUser,
+    TitleIndex, TitleList, path_mapping,
 };
 use crate::conversation::notifications::readiness::{MissingCause, Playability};
 use crate::conversation::text::title_key::title_key;
@@ -17,6 +18,11 @@ use crate::telemetry;
 /// Age up to which the list of titles answers a question.
 const MAX_LIST_AGE: SignedDuration = SignedDuration::from_secs(30);
 
+/// Time limit of one server to state what is playing, after which that is unknown.
+const WATCHING_TIMEOUT: Duration = Duration::from_secs(8);
+/// Time after a failure in which a server is not asked whether titles can be played, because each question could wait for
+/// its timeout.
+const FAILURE_PAUSE: SignedDuration = SignedDuration::from_secs(30);
 /// Minimum time between two scans of one folder.
 const SCAN_INTERVAL: SignedDuration = SignedDuration::from_mins(10);
 
@@ -31,6 +37,8 @@ pub struct ConnectedServer {
     titles: TitleList,
     /// Paths of the scans within the last minutes, each with its time.
     scans: Mutex<Vec<(String, Timestamp)>>,
+    /// Time of the last failure that concerns all titles.
+    failed_at: Mutex<Option<Timestamp>>,
 }
 
 /// Title of the library about which a question is asked.
@@ -71,6 +79,38 @@ impl TitlePart {
     }
 }
 
+/// Part of a title that can be played on any server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlayablePart {
+    /// True if the movie, or the show as a whole, is there.
+    is_whole: bool,
+    episodes: Vec<PlayableEpisode>,
+    /// True if a server did not answer.
+    is_unknown: bool,
+}
+
+impl PlayablePart {
+    pub fn has_episode(&self, episode: (u32, u32)) -> bool {
+        self.episodes.iter().any(|file| file.contains(episode))
+    }
+
+    /// Returns whether all of a title can be played.
+    pub fn playability(&self, title: &AskedTitle) -> Playability {
+        let is_there = match &title.part {
+            TitlePart::Whole => self.is_whole,
+            TitlePart::Seasons(seasons) => {
+                seasons.iter().all(|season| self.episodes.iter().any(|file| file.season == *season))
+            }
+            TitlePart::Episodes(episodes) => episodes.iter().all(|episode| self.has_episode(*episode)),
+        };
+        match (is_there, self.is_unknown) {
+            (true, _) => Playability::Playable,
+            (false, true) => Playability::Unknown,
+            (false, false) => Playability::NotYet,
+        }
+    }
+}
+
 /// Whether somebody is watching a title.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchingNow {
@@ -83,8 +123,8 @@ pub enum WatchingNow {
 impl MediaServers {
     pub fn new(servers: Vec<Arc<dyn MediaServer>>) -> Self {
         let connect = |server| {
-            let (titles, scans) = (TitleList::default(), Mutex::default());
-            Arc::new(ConnectedServer { server, titles, scans })
+            let (titles, scans, failed_at) = (TitleList::default(), Mutex::default(), Mutex::default());
+            Arc::new(ConnectedServer { server, titles, scans, failed_at })
         };
         Self(servers.into_iter().map(connect).collect())
     }
@@ -102,26 +142,41 @@ impl MediaServers {
         self.servers().map(|server| server.label()).collect()
     }
 
-    /// Asks all servers whether a title can be played.
-    pub async fn check_playability(&self, title: &AskedTitle, now: Timestamp) -> Playability {
-        let answers = join_all(self.0.iter().map(|connected| connected.has_title(title, now))).await;
-        let mut is_unknown = false;
+    /// Asks all servers which part of a title can be played.
+    pub async fn find_playable(&self, title: &AskedTitle, now: Timestamp) -> PlayablePart {
+        let answers = join_all(self.0.iter().map(|connected| connected.find_playable(title, now))).await;
+        let mut playable = PlayablePart::default();
         for (connected, answer) in self.0.iter().zip(answers) {
             match answer {
-                Ok(true) => return Playability::Playable,
-                Ok(false) => {}
+                Ok(Some(found)) => {
+                    playable.is_whole |= found.is_whole;
+                    playable.episodes.extend(found.episodes);
+                }
+                Ok(None) => playable.is_unknown = true,
                 Err(error) => {
                     connected.log_failure(&error);
-                    is_unknown = true;
+                    playable.is_unknown = true;
                 }
             }
         }
-        if is_unknown { Playability::Unknown } else { Playability::NotYet }
+        playable
+    }
+
+    /// Asks all servers whether a title can be played.
+    pub async fn check_playability(&self, title: &AskedTitle, now: Timestamp) -> Playability {
+        self.find_playable(title, now).await.playability(title)
     }
 
     /// Asks all servers whether somebody is watching a title.
     pub async fn check_watching(&self, title: &AskedTitle, now: Timestamp) -> WatchingNow {
-        let answers = join_all(self.0.iter().map(|connected| connected.who_watches(title, now))).await;
+        let ask = |connected: &Arc<ConnectedServer>| {
+            let connected = connected.clone();
+            async move {
+                let answer = tokio::time::timeout(WATCHING_TIMEOUT, connected.who_watches(title, now));
+                answer.await.unwrap_or(Ok(WatchingNow::Unknown))
+            }
+        };
+        let answers = join_all(self.0.iter().map(ask)).await;
         let (mut users, mut is_unknown) = (Vec::new(), false);
         for (connected, answer) in self.0.iter().zip(answers) {
             match answer {
@@ -175,25 +230,43 @@ impl ConnectedServer {
         self.titles.load(&*self.server, MAX_LIST_AGE, now).await
     }
 
-    async fn has_title(&self, title: &AskedTitle, now: Timestamp) -> Result<bool, MediaServerError> {
+    /// Returns `None` if the server failed a moment ago.
+    async fn find_playable(
+        &self,
+        title: &AskedTitle,
+        now: Timestamp,
+    ) -> Result<Option<PlayablePart>, MediaServerError> {
+        if self.has_failed_lately(now) {
+            return Ok(None);
+        }
+        let found = self.read_playable(title, now).await;
+        if found.as_ref().is_err_and(MediaServerError::affects_all_titles) {
+            *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        }
+        found.map(Some)
+    }
+
+    fn has_failed_lately(&self, now: Timestamp) -> bool {
+        let failed_at = *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner);
+        failed_at.is_some_and(|at| at <= now && now.duration_since(at) < FAILURE_PAUSE)
+    }
+
+    async fn read_playable(
+        &self,
+        title: &AskedTitle,
+        now: Timestamp,
+    ) -> Result<PlayablePart, MediaServerError> {
         let index = self.load_titles(now).await?;
         let copies = index.find(title.kind, &title.ids);
+        let mut playable = PlayablePart::default();
         if title.part == TitlePart::Whole {
-            return Ok(copies.iter().any(|copy| copy.is_playable));
+            playable.is_whole = copies.iter().any(|copy| copy.is_playable);
+            return Ok(playable);
         }
-        let mut playable: Vec<PlayableEpisode> = Vec::new();
         for copy in copies {
-            playable.extend(self.server.fetch_episodes(&copy.item).await?);
+            playable.episodes.extend(self.server.fetch_episodes(&copy.item).await?);
         }
-        Ok(match &title.part {
-            TitlePart::Whole => true,
-            TitlePart::Seasons(seasons) => {
-                seasons.iter().all(|season| playable.iter().any(|file| file.season == *season))
-            }
-            TitlePart::Episodes(episodes) => {
-                episodes.iter().all(|episode| playable.iter().any(|file| file.contains(*episode)))
-            }
-        })
+        Ok(playable)
     }
 
     /// Records a scan, and returns whether it is due.
@@ -237,19 +310,25 @@ impl ConnectedServer {
 
     async fn who_watches(&self, title: &AskedTitle, now: Timestamp) -> Result<WatchingNow, MediaServerError> {
         let playing = self.server.fetch_playing().await?;
-        let mut same_kind = playing.into_iter().filter(|playing| playing.kind == title.kind).peekable();
-        if same_kind.peek().is_none() {
-            return Ok(WatchingNow::Nobody);
+        let (mut users, mut undecided) = (Vec::new(), Vec::new());
+        for playing in playing.into_iter().filter(|playing| playing.kind == title.kind) {
+            match is_same_title(title, &playing, playing.ids) {
+                Some(true) => users.push(playing.user),
+                Some(false) => {}
+                None => undecided.push(playing),
+            }
         }
-        let index = self.load_titles(now).await?;
-        let copies: Vec<&ItemId> =
-            index.find(title.kind, &title.ids).into_iter().map(|copy| &copy.item).collect();
-        let (mut users, mut is_unknown) = (Vec::new(), false);
-        for playing in same_kind {
-            match is_same_title(title, &playing, (&index, &copies)) {
-                Some(true) if !users.contains(&playing.user) => users.push(playing.user),
-                Some(_) => {}
-                None => is_unknown = true,
+        let mut is_unknown = false;
+        if users.is_empty() && !undecided.is_empty() {
+            // The response names only the item, as for every episode.
+            let index = self.load_titles(now).await?;
+            for playing in undecided {
+                let ids = index.find_item(&playing.item).map(|known| known.ids);
+                match is_same_title(title, &playing, ids.unwrap_or_default()) {
+                    Some(true) => users.push(playing.user),
+                    Some(false) => {}
+                    None => is_unknown = true,
+                }
             }
         }
         Ok(match (users.is_empty(), is_unknown) {
@@ -265,26 +344,18 @@ impl ConnectedServer {
     }
 }
 
-/// Returns whether somebody is watching this title; `None` if what is played has no id by which to tell.
-fn is_same_title(
-    title: &AskedTitle,
-    playing: &PlayingTitle,
-    (index, copies): (&TitleIndex, &[&ItemId]),
-) -> Option<bool> {
-    let in_list = index.find_item(&playing.item).map(|known| known.ids);
-    let ids = in_list.unwrap_or(playing.ids);
-    let is_of_title = copies.contains(&&playing.item)
-        || ids.ids(playing.kind).any(|id| title.ids.ids(title.kind).any(|asked| asked == id));
-    if !is_of_title {
-        // An id of the same catalog that differs shows that it is another title.
-        let same_catalog = |asked: &CatalogIds| {
-            (asked.tmdb.is_some() && ids.tmdb.is_some())
-                || (asked.tvdb.is_some() && ids.tvdb.is_some())
-                || (asked.imdb.is_some() && ids.imdb.is_some())
-        };
-        return same_catalog(&title.ids).then_some(false);
+/// Returns whether somebody is watching this title, by the ids of what is played; `None` if no catalog has both.
+fn is_same_title(title: &AskedTitle, playing: &PlayingTitle, ids: CatalogIds) -> Option<bool> {
+    let is_of_title = ids.ids(playing.kind).any(|id| title.ids.ids(title.kind).any(|asked| asked == id));
+    if is_of_title {
+        return Some(playing.episode.is_none_or(|episode| title.part.contains(episode)));
     }
-    Some(playing.episode.is_none_or(|episode| title.part.contains(episode)))
+    // An id of the same catalog that differs shows that it is another title.
+    let asked = &title.ids;
+    let has_same_catalog = (asked.tmdb.is_some() && ids.tmdb.is_some())
+        || (asked.tvdb.is_some() && ids.tvdb.is_some())
+        || (asked.imdb.is_some() && ids.imdb.is_some());
+    has_same_catalog.then_some(false)
 }
 
 #[cfg(test)]
@@ -505,5 +576,23 @@ mod tests {
             world.servers.request_scan("/data/movies/Heat (1995)", now).await;
         }
         assert_eq!(world.jellyfin.household.scans().len(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn viewer_on_one_server_counts_while_another_hangs() {
+        let world = World::new();
+        let other = FakeJellyfin::new("other", world.clock.clone());
+        other.household.set_silent(true);
+        let both = MediaServers::new(vec![
+            client_of(&other, &other.key()),
+            client_of(&world.jellyfin, &world.jellyfin.key()),
+        ]);
+        let household = &world.jellyfin.household;
+        let heat = household.add_movie(("Heat", 1995), HEAT, SignedDuration::ZERO);
+        assert_eq!(both.check_watching(&movie(949), START).await, WatchingNow::Unknown);
+        let ann = household.add_user("Ann");
+        household.start_playing(ann, heat);
+        let watching = both.check_watching(&movie(949), START).await;
+        assert!(matches!(watching, WatchingNow::By(users) if users.len() == 1));
     }
 }

@@ -11,6 +11,8 @@ use super::{MediaServer, MediaServerError, ServerTitle, TitleIndex};
 const FULL_PASS_INTERVAL: SignedDuration = SignedDuration::from_hours(24);
 /// Overlap of two readings of the changes, since the clocks differ.
 const OVERLAP: SignedDuration = SignedDuration::from_mins(10);
+/// Maximum length of a title that is kept, which is needed only to recognize its name.
+const MAX_TITLE_BYTES: usize = 200;
 /// Maximum number of titles that are kept.
 const MAX_TITLES: usize = 200_000;
 
@@ -107,6 +109,12 @@ async fn load_all(server: &dyn MediaServer, now: Timestamp) -> Result<StoredList
     Ok(StoredList { index, total: read.total, loaded_at: now, refreshed_at: now })
 }
 
+fn clip_title(mut title: ServerTitle) -> ServerTitle {
+    let end = title.title.floor_char_boundary(MAX_TITLE_BYTES.min(title.title.len()));
+    title.title.truncate(end);
+    title
+}
+
 struct ReadTitles {
     titles: Vec<ServerTitle>,
     total: usize,
@@ -119,7 +127,8 @@ async fn read_pages(
     let (mut titles, mut start) = (Vec::new(), 0);
     loop {
         let page = server.fetch_titles(start, changed_since).await?;
-        titles.extend(page.titles);
+        // A server that ignores the limit sends more.
+        titles.extend(page.titles.into_iter().take(super::PAGE_TITLES).map(clip_title));
         start += super::PAGE_TITLES;
         if start >= page.total.min(MAX_TITLES) {
             return Ok(ReadTitles { titles, total: page.total });

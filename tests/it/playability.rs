@@ -82,7 +82,7 @@ async fn admins_learn_the_likely_cause_once_after_two_hours() {
     import_dune(&app).await;
     pass_minutes(&app, 180).await;
     assert_eq!(app.messages_to(BOB), [DELAYED]);
-    let expected = "Dune (2021) was imported 2 hours ago, but Jellyfin does not show it. No library there has its folder.";
+    let expected = "Dune (2021) was imported more than 2 hours ago, but Jellyfin does not show it. No library there has its folder.";
     assert_eq!(app.messages_to(ANN), [expected]);
     assert_eq!(app.jellyfin().scans(), [""; 0]);
     show_dune(&app);
@@ -102,6 +102,35 @@ async fn title_that_never_plays_is_given_up_after_a_day() {
     app.later(15 * MINUTE).await;
     assert_eq!(app.messages_to(BOB), [DELAYED]);
     assert_eq!(app.jellyfin().requests().len(), asked);
+}
+
+#[tokio::test]
+async fn server_that_is_down_for_a_day_keeps_no_notification() {
+    let app = app_with_bob_waiting(Setup::default()).await;
+    app.jellyfin().set_status(Some(502));
+    import_dune(&app).await;
+    for _ in 0..3 {
+        app.later(12 * 60 * MINUTE).await;
+    }
+    assert_eq!(app.last_to(BOB), READY);
+}
+
+#[tokio::test]
+async fn episode_that_never_plays_does_not_hold_back_the_others() {
+    let app = app_with_bob_waiting(Setup::default()).await;
+    let ids = CatalogIds { tvdb: Some(THE_BEAR), ..CatalogIds::default() };
+    let bear = app.jellyfin().add_show(("The Bear", 2022), ids, SignedDuration::ZERO);
+    app.jellyfin().add_episode(bear, (2, 1));
+    for number in 1..=2 {
+        let title = format!("The Bear S02E{number:02}");
+        app.sonarr().download_and_import(&title);
+        app.receive_event("sonarr", &app.sonarr().import_event_json(&title)).await;
+    }
+    pass_minutes(&app, 15).await;
+    assert_eq!(app.messages_to(BOB), [""; 0]);
+    pass_minutes(&app, 8).await;
+    let delayed = "The Bear S02E02 is downloaded, but not on Jellyfin yet. I'll text you when it plays.";
+    assert_eq!(app.messages_to(BOB), ["The Bear S02E01 is ready to watch.", delayed]);
 }
 
 #[tokio::test]

@@ -109,7 +109,7 @@ async fn prompt_is_repeated_if_the_server_stops_answering() {
     assert_eq!(home.ask_to_delete_dune().await, PROMPT);
     home.app.jellyfin().set_status(Some(500));
     let repeated =
-        format!("I can't see any more whether someone is watching Dune (2021), so I kept it. {BLIND_PROMPT}");
+        format!("I can no longer see whether someone is watching Dune (2021), so I kept it. {BLIND_PROMPT}");
     assert_eq!(home.app.sms("yes").await, repeated);
     assert!(home.has_dune());
     assert_eq!(home.app.sms("yes").await, DELETED);

@@ -307,7 +307,7 @@ pub fn format_deletion_report(items: &[(DeletionTarget, ItemOutcome)]) -> String
     let unseen = with_outcome(ItemOutcome::ViewingUnknown);
     let pronoun = if unseen.len() > 1 { "them" } else { "it" };
     push_sentence(&unseen, &|names| {
-        format!("I can't see any more whether someone is watching {names}, so I kept {pronoun}.")
+        format!("I can no longer see whether someone is watching {names}, so I kept {pronoun}.")
     });
     for (service, failed) in by_service(ItemOutcome::Failed) {
         push_sentence(&failed, &|names| {
@@ -498,7 +498,7 @@ mod tests {
         );
         assert_eq!(
             format_deletion_report(&outcomes(ItemOutcome::ViewingUnknown)[..1]),
-            "I can't see any more whether someone is watching Dune (2021), so I kept it."
+            "I can no longer see whether someone is watching Dune (2021), so I kept it."
         );
     }
 

@@ -280,7 +280,7 @@ pub fn combine_phrases(topic: NotificationTopic, phrases: &[String]) -> String {
         (NotificationTopic::Ready, 0) => format!("{list} are ready to watch."),
         (NotificationTopic::Ready, 1) => format!("{list} title are ready."),
         (NotificationTopic::Ready, _) => format!("{list} titles are ready."),
-        (NotificationTopic::Delay, _) => format!("These are downloaded, but do not play yet: {list}."),
+        (NotificationTopic::Delay, _) => format!("Downloaded, but maybe not playable yet: {list}."),
         (NotificationTopic::Problem, _) => format!("These need attention: {list}. Text STATUS for details."),
     }
 }

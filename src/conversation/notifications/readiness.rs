@@ -10,9 +10,9 @@ const CHECK_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 const DELAY_NOTICE_AFTER: SignedDuration = SignedDuration::from_mins(20);
 /// Time after the import at which admins are told, and the media servers are asked less often.
 const OVERDUE_AFTER: SignedDuration = SignedDuration::from_hours(2);
-const OVERDUE_CHECK_INTERVAL: SignedDuration = SignedDuration::from_mins(15);
+const OVERDUE_CHECK_INTERVAL: SignedDuration = SignedDuration::from_mins(5);
 /// Time after the import at which the media servers are not asked any more.
-const GIVE_UP_AFTER: SignedDuration = SignedDuration::from_hours(24);
+pub const GIVE_UP_AFTER: SignedDuration = SignedDuration::from_hours(24);
 
 /// Whether a title can be played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,12 +48,13 @@ pub enum DelayNotice {
 
 /// Decides about a title that was imported at `imported_at`.
 pub fn decide_readiness(playability: Playability, imported_at: Timestamp, now: Timestamp) -> Readiness {
-    if playability == Playability::Playable {
-        return Readiness::Ready;
-    }
     let age = now.duration_since(imported_at);
-    if age >= GIVE_UP_AFTER {
-        return Readiness::GivenUp;
+    match playability {
+        Playability::Playable => return Readiness::Ready,
+        Playability::NotYet if age >= GIVE_UP_AFTER => return Readiness::GivenUp,
+        // As without a media server.
+        Playability::Unknown if age >= GIVE_UP_AFTER => return Readiness::Ready,
+        Playability::NotYet | Playability::Unknown => {}
     }
     let (interval, notice) = if age >= OVERDUE_AFTER {
         (OVERDUE_CHECK_INTERVAL, DelayNotice::WaitingUsersAndAdmins)
@@ -122,12 +123,14 @@ pub fn format_missing_title(
 ) -> NotificationText {
     let phrase = content.phrase();
     let cause = match cause {
-        MissingCause::FolderNotInLibrary => "No library there has its folder.",
-        MissingCause::WrongMatch => "It may be there under a wrong match: identify it again.",
-        MissingCause::NotScanned => "Check that its library is scanned.",
-        MissingCause::NoAnswer => "It does not answer.",
+        MissingCause::FolderNotInLibrary => "does not show it. No library there has its folder.",
+        MissingCause::WrongMatch => {
+            "does not show it. It may be there under a wrong match: identify it again."
+        }
+        MissingCause::NotScanned => "does not show it. Check that its library is scanned.",
+        MissingCause::NoAnswer => "is not responding.",
     };
-    let sentence = format!("{phrase} was imported 2 hours ago, but {server} does not show it. {cause}");
+    let sentence = format!("{phrase} was imported more than 2 hours ago, but {server} {cause}");
     NotificationText { sentence, phrase }
 }
 
@@ -159,9 +162,10 @@ mod tests {
             assert_eq!(decide_after(19, playability), wait(20, DelayNotice::Nobody));
             assert_eq!(decide_after(20, playability), wait(21, DelayNotice::WaitingUsers));
             assert_eq!(decide_after(119, playability), wait(120, DelayNotice::WaitingUsers));
-            assert_eq!(decide_after(120, playability), wait(135, DelayNotice::WaitingUsersAndAdmins));
-            assert_eq!(decide_after(1_440, playability), Readiness::GivenUp);
+            assert_eq!(decide_after(120, playability), wait(125, DelayNotice::WaitingUsersAndAdmins));
         }
+        assert_eq!(decide_after(1_440, Playability::NotYet), Readiness::GivenUp);
+        assert_eq!(decide_after(1_440, Playability::Unknown), Readiness::Ready);
     }
 
     #[test]
@@ -180,8 +184,8 @@ mod tests {
         );
         assert_eq!(
             format_missing_title(episode, "Jellyfin", MissingCause::FolderNotInLibrary).sentence,
-            "The Bear S02E03 was imported 2 hours ago, but Jellyfin does not show it. No library there has its \
-             folder."
+            "The Bear S02E03 was imported more than 2 hours ago, but Jellyfin does not show it. No library there has \
+             its folder."
         );
     }
 }

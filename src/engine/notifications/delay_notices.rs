@@ -18,48 +18,49 @@ impl NotificationFanout<'_> {
         imported: &ImportedTitle,
         text: &NotificationText,
     ) -> QueryResult<()> {
+        let key = format!("delay:{}:{}", imported.instance, imported.title.catalog_id);
         for user in self.load_waiting_users(imported)? {
             if earliest_send_time(self.conn, user, self.settings, self.now)? <= self.now {
-                self.notify_user_of_delay(user, imported, text)?;
+                let keys = [(key.clone(), imported.imported_at)];
+                self.notify_user(user, NotificationTopic::Delay, &keys, text)?;
             }
         }
         Ok(())
     }
 
-    /// Tells the admins, once, that no media server shows an import, with the likely cause. People who were not told of the
-    /// delay in their quiet hours are told after them.
+    /// Tells the admins, once, that no media server shows an import.
     pub(super) fn notify_of_missing_title(
         &mut self,
         imported: &ImportedTitle,
-        (delay, missing): (&NotificationText, &NotificationText),
+        text: &NotificationText,
     ) -> QueryResult<()> {
-        for user in self.load_waiting_users(imported)? {
-            self.notify_user_of_delay(user, imported, delay)?;
-        }
-        let key = format!("missing:{}:{}", imported.instance, imported.title.catalog_id);
-        for admin in users::load_admins(self.conn)? {
-            let setting = notifications::load_notification_setting(self.conn, admin.id)?;
-            if setting != NotificationSetting::Off {
-                let keys = [(key.clone(), imported.imported_at)];
-                self.notify_user(admin.id, NotificationTopic::Problem, &keys, missing)?;
-            }
+        for admin in self.load_uninformed_admins(imported)? {
+            let keys = [(missing_key(imported), imported.imported_at)];
+            self.notify_user(admin, NotificationTopic::Problem, &keys, text)?;
         }
         Ok(())
+    }
+
+    /// Loads the admins who were not told that no media server shows an import. Those in their quiet hours are told after
+    /// them, if it is still missing.
+    pub(super) fn load_uninformed_admins(&mut self, imported: &ImportedTitle) -> QueryResult<Vec<UserId>> {
+        let mut uninformed = Vec::new();
+        for admin in users::load_admins(self.conn)? {
+            let setting = notifications::load_notification_setting(self.conn, admin.id)?;
+            let key = missing_key(imported);
+            if setting != NotificationSetting::Off
+                && !notifications::was_notified(self.conn, admin.id, &key, imported.imported_at)?
+                && earliest_send_time(self.conn, admin.id, self.settings, self.now)? <= self.now
+            {
+                uninformed.push(admin.id);
+            }
+        }
+        Ok(uninformed)
     }
 
     /// Ends the wait for an import. Nobody is told that it is ready.
     pub(super) fn give_up(&mut self, group: &EventGroup) -> QueryResult<()> {
         self.claim_group(group).map(drop)
-    }
-
-    fn notify_user_of_delay(
-        &mut self,
-        user: UserId,
-        imported: &ImportedTitle,
-        text: &NotificationText,
-    ) -> QueryResult<()> {
-        let key = format!("delay:{}:{}", imported.instance, imported.title.catalog_id);
-        self.notify_user(user, NotificationTopic::Delay, &[(key, imported.imported_at)], text).map(drop)
     }
 
     fn load_waiting_users(&mut self, imported: &ImportedTitle) -> QueryResult<Vec<UserId>> {
@@ -73,4 +74,8 @@ impl NotificationFanout<'_> {
         }
         Ok(waiting)
     }
+}
+
+fn missing_key(imported: &ImportedTitle) -> String {
+    format!("missing:{}:{}", imported.instance, imported.title.catalog_id)
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::fanout::{FanoutOutcome, NotificationFanout, SeriesNews, followed_season};
-use super::playability_check::{ImportedTitle, PlayabilityCheck, ReadinessCheck, ServerResponses};
+use super::playability_check::{ImportedTitle, PlayabilityCheck, ReadinessCheck};
 use crate::arr::{ArrError, Series};
 use crate::clock::Clock;
 use crate::conversation::notifications::arr_events::{EventGroup, EventSubject, group_events};
 use crate::conversation::notifications::readiness::{
-    DelayNotice, Readiness, format_delay_notice, format_missing_title,
+    DelayNotice, GIVE_UP_AFTER, Readiness, format_delay_notice, format_missing_title,
 };
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::work_signal::WorkSignal;
@@ -77,19 +77,23 @@ impl Notifier {
         let now = self.clock.now();
         let events = self.db.read(|conn| arr_events::load_pending_events(conn, EVENT_BATCH)).await?;
         let groups = group_events(events);
-        // Groups that need no request come first, so that an unresponsive Sonarr does not delay movies.
-        let (series, others): (Vec<_>, Vec<_>) =
-            groups.into_iter().partition(|group| matches!(group.subject, EventSubject::Series(_)));
+        // Groups that need no request come first, then those that need fewer, so that an unresponsive server does not delay
+        // the others.
+        let mut groups = groups;
+        groups.sort_by_key(|group| match group.subject {
+            EventSubject::Download(_) | EventSubject::Check(_) => 0,
+            EventSubject::Movie(_) => 1,
+            EventSubject::Series(_) => 2,
+        });
         let (mut next, mut unresponsive): (Option<Timestamp>, Vec<String>) = (None, Vec::new());
-        let mut servers = ServerResponses::Expected;
-        for group in others.into_iter().chain(series) {
+        for group in groups {
             let (ready_at, instance) = (group.ready_at(), group.instance.clone());
             let retry_at = if ready_at > now {
                 Some(ready_at)
             } else if unresponsive.contains(&instance) {
                 Some(now + SONARR_RETRY_DELAY)
             } else {
-                match self.notify_group(group, &mut servers).await? {
+                match self.notify_group(group).await? {
                     FanoutOutcome::Done => None,
                     FanoutOutcome::NotBefore(at) => Some(at),
                     FanoutOutcome::UnreadableSeries => Some(now + SONARR_RETRY_DELAY),
@@ -105,14 +109,11 @@ impl Notifier {
         Ok(next)
     }
 
-    async fn notify_group(
-        &self,
-        group: EventGroup,
-        servers: &mut ServerResponses,
-    ) -> anyhow::Result<FanoutOutcome> {
-        if let PlayabilityOutcome::Handled(outcome) = self.wait_until_playable(&group, servers).await? {
-            return Ok(outcome);
-        }
+    async fn notify_group(&self, group: EventGroup) -> anyhow::Result<FanoutOutcome> {
+        let group = match self.wait_until_playable(group).await? {
+            PlayabilityOutcome::Proceed(group) => group,
+            PlayabilityOutcome::Handled(outcome) => return Ok(outcome),
+        };
         let (settings, now) = (self.live.settings(), self.clock.now());
         match &group.subject {
             EventSubject::Series(_) => {
@@ -147,29 +148,35 @@ impl Notifier {
     }
 
     /// Waits until imported titles can be played on a media server. Meanwhile the events stay pending, so that a start of
-    /// the program continues the wait.
-    async fn wait_until_playable(
-        &self,
-        group: &EventGroup,
-        servers: &mut ServerResponses,
-    ) -> anyhow::Result<PlayabilityOutcome> {
-        let Some(imported) = ImportedTitle::from_group(group) else {
-            return Ok(PlayabilityOutcome::Proceed);
+    /// the program continues the wait. Once some episodes have waited for long, those that can be played are announced.
+    async fn wait_until_playable(&self, group: EventGroup) -> anyhow::Result<PlayabilityOutcome> {
+        let Some(imported) = ImportedTitle::from_group(&group) else {
+            return Ok(PlayabilityOutcome::Proceed(group));
         };
         let check = PlayabilityCheck { db: &self.db, live: &self.live, now: self.clock.now() };
-        let Some(check) = check.check(&imported, servers).await? else {
-            return Ok(PlayabilityOutcome::Proceed);
+        let Some(check) = check.check(&imported).await? else {
+            return Ok(PlayabilityOutcome::Proceed(group));
         };
+        let has_waited = !matches!(
+            check.readiness,
+            Readiness::Ready | Readiness::Wait { notice: DelayNotice::Nobody, .. }
+        );
+        if has_waited && let Some(playable) = check.playable_events(&group) {
+            return Ok(PlayabilityOutcome::Proceed(playable));
+        }
         match check.readiness {
-            Readiness::Ready => Ok(PlayabilityOutcome::Proceed),
+            Readiness::Ready => Ok(PlayabilityOutcome::Proceed(group)),
             Readiness::Wait { until, notice } => {
                 self.notify_of_delay(imported, &check, notice).await?;
                 Ok(PlayabilityOutcome::Handled(FanoutOutcome::NotBefore(until)))
             }
             Readiness::GivenUp => {
-                let (group, settings, now) = (group.clone(), self.live.settings(), self.clock.now());
-                let work =
-                    move |conn: &mut _| NotificationFanout { conn, settings: &settings, now }.give_up(&group);
+                let (settings, now) = (self.live.settings(), self.clock.now());
+                let mut given_up = group;
+                given_up.events.retain(|event| now.duration_since(event.received_at) >= GIVE_UP_AFTER);
+                let work = move |conn: &mut _| {
+                    NotificationFanout { conn, settings: &settings, now }.give_up(&given_up)
+                };
                 self.db.write(work).await?;
                 Ok(PlayabilityOutcome::Handled(FanoutOutcome::Done))
             }
@@ -182,34 +189,35 @@ impl Notifier {
         check: &ReadinessCheck,
         notice: DelayNotice,
     ) -> anyhow::Result<()> {
+        if notice == DelayNotice::Nobody {
+            return Ok(());
+        }
         let (settings, now) = (self.live.settings(), self.clock.now());
         let library = self.live.current().library.clone();
         let labels = library.media_servers.labels().join(" or ");
         let delay = format_delay_notice(imported.content(), &labels, check.playability);
-        match notice {
-            DelayNotice::Nobody => Ok(()),
-            DelayNotice::WaitingUsers => {
-                let work = move |conn: &mut _| {
-                    NotificationFanout { conn, settings: &settings, now }.notify_of_delay(&imported, &delay)
-                };
-                Ok(self.db.write(work).await?)
-            }
-            DelayNotice::WaitingUsersAndAdmins => {
-                let (server, cause) = check.find_cause(&library.media_servers, &imported, now).await;
-                let missing = format_missing_title(imported.content(), server, cause);
-                tracing::warn!(
-                    instance = imported.instance,
-                    server,
-                    ?cause,
-                    "an imported title does not play"
-                );
-                let work = move |conn: &mut _| {
-                    NotificationFanout { conn, settings: &settings, now }
-                        .notify_of_missing_title(&imported, (&delay, &missing))
-                };
-                Ok(self.db.write(work).await?)
-            }
+        let (waiting, delay_settings) = (imported.clone(), settings.clone());
+        let notify_users = move |conn: &mut _| {
+            NotificationFanout { conn, settings: &delay_settings, now }.notify_of_delay(&waiting, &delay)
+        };
+        self.db.write(notify_users).await?;
+        if notice == DelayNotice::WaitingUsers {
+            return Ok(());
         }
+        let (missing, read_settings) = (imported.clone(), settings.clone());
+        let load_admins = move |conn: &mut _| {
+            NotificationFanout { conn, settings: &read_settings, now }.load_uninformed_admins(&missing)
+        };
+        if self.db.read(load_admins).await?.is_empty() {
+            return Ok(());
+        }
+        let (server, cause) = check.find_cause(&library.media_servers, &imported, now).await;
+        tracing::warn!(instance = imported.instance, server, ?cause, "an imported title does not play");
+        let text = format_missing_title(imported.content(), server, cause);
+        let notify_admins = move |conn: &mut _| {
+            NotificationFanout { conn, settings: &settings, now }.notify_of_missing_title(&imported, &text)
+        };
+        Ok(self.db.write(notify_admins).await?)
     }
 
     /// Returns the display name of an instance.
@@ -272,8 +280,8 @@ impl Notifier {
 
 /// Outcome of the wait until imported titles can be played.
 enum PlayabilityOutcome {
-    /// People are told that the titles are ready.
-    Proceed,
+    /// People are told that the titles of these events are ready.
+    Proceed(EventGroup),
     /// The titles cannot be played yet, or not in time.
     Handled(FanoutOutcome),
 }

@@ -5,13 +5,15 @@ use jiff::Timestamp;
 use super::fanout::followed_season;
 use crate::arr::ArrError;
 use crate::conversation::catalog_ids::CatalogIds;
-use crate::conversation::notifications::arr_events::{ArrEvent, ArrTitle, EventGroup, ImportKind};
+use crate::conversation::notifications::arr_events::{
+    ArrEvent, ArrTitle, EventGroup, ImportKind, PendingArrEvent,
+};
 use crate::conversation::notifications::readiness::{
     ImportedContent, MissingCause, Playability, Readiness, decide_readiness,
 };
 use crate::conversation::transcript::MediaKind;
 use crate::engine::parts::LiveParts;
-use crate::media_servers::playability::{AskedTitle, MediaServers, MissingTitle, TitlePart};
+use crate::media_servers::playability::{AskedTitle, MediaServers, MissingTitle, PlayablePart, TitlePart};
 use crate::store::database::db::{Db, DbError};
 use crate::store::library::follows::{self, FollowedTitle};
 use crate::telemetry;
@@ -25,14 +27,14 @@ pub(super) struct ImportedTitle {
     pub(super) title: ArrTitle,
     /// Episodes by season and number; empty for a movie.
     pub(super) episodes: Vec<(u32, u32)>,
-    /// Time of the newest event.
+    /// Time of the oldest event.
     pub(super) imported_at: Timestamp,
 }
 
 impl ImportedTitle {
     /// Returns the import that a group of events is about; `None` if nobody could be waiting for it.
     pub(super) fn from_group(group: &EventGroup) -> Option<Self> {
-        let imported_at = group.events.iter().map(|event| event.received_at).max()?;
+        let imported_at = group.events.iter().map(|event| event.received_at).min()?;
         let (mut imported, mut episodes) = (None, Vec::new());
         for event in &group.events {
             match &event.event {
@@ -87,19 +89,22 @@ struct LibraryEntry {
 pub(super) struct ReadinessCheck {
     pub(super) readiness: Readiness,
     pub(super) playability: Playability,
+    playable: PlayablePart,
     asked: AskedTitle,
     entry: LibraryEntry,
 }
 
-/// Whether the media servers are asked in a round. After one that did not answer, they are not, because each request
-/// could wait for its timeout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ServerResponses {
-    Expected,
-    Missing,
-}
-
 impl ReadinessCheck {
+    /// Returns the events of the episodes that can be played, if only some of them can.
+    pub(super) fn playable_events(&self, group: &EventGroup) -> Option<EventGroup> {
+        let is_playable = |event: &&PendingArrEvent| match &event.event {
+            ArrEvent::EpisodeImported { season, number, .. } => self.playable.has_episode((*season, *number)),
+            _ => false,
+        };
+        let events: Vec<PendingArrEvent> = group.events.iter().filter(is_playable).cloned().collect();
+        (!events.is_empty()).then(|| EventGroup { events, ..group.clone() })
+    }
+
     /// Returns the server that does not show the title, and the likely cause.
     pub(super) async fn find_cause(
         &self,
@@ -124,26 +129,17 @@ pub(super) struct PlayabilityCheck<'a> {
 
 impl PlayabilityCheck<'_> {
     /// Asks the media servers about an import. Returns `None` if there is no media server, or nobody waits for the title.
-    pub(super) async fn check(
-        &self,
-        imported: &ImportedTitle,
-        servers: &mut ServerResponses,
-    ) -> Result<Option<ReadinessCheck>, DbError> {
+    pub(super) async fn check(&self, imported: &ImportedTitle) -> Result<Option<ReadinessCheck>, DbError> {
         let library = self.live.current().library.clone();
         if library.media_servers.is_empty() || !self.has_followers(imported).await? {
             return Ok(None);
         }
         let entry = fetch_entry(&library, imported).await;
         let asked = imported.asked_title(entry.ids);
-        let playability = match servers {
-            ServerResponses::Expected => self.ask(&library.media_servers, &asked, &entry).await,
-            ServerResponses::Missing => Playability::Unknown,
-        };
-        if playability == Playability::Unknown {
-            *servers = ServerResponses::Missing;
-        }
+        let playable = self.ask(&library.media_servers, &asked, &entry).await;
+        let playability = playable.playability(&asked);
         let readiness = decide_readiness(playability, imported.imported_at, self.now);
-        Ok(Some(ReadinessCheck { readiness, playability, asked, entry }))
+        Ok(Some(ReadinessCheck { readiness, playability, playable, asked, entry }))
     }
 
     async fn has_followers(&self, imported: &ImportedTitle) -> Result<bool, DbError> {
@@ -159,15 +155,15 @@ impl PlayabilityCheck<'_> {
         self.db.read(has_followers).await
     }
 
-    /// Asks whether the title can be played, and requests a scan if it cannot.
-    async fn ask(&self, servers: &MediaServers, asked: &AskedTitle, entry: &LibraryEntry) -> Playability {
-        let playability = servers.check_playability(asked, self.now).await;
-        if playability == Playability::NotYet
+    /// Asks which part of the title can be played, and requests a scan if something is missing.
+    async fn ask(&self, servers: &MediaServers, asked: &AskedTitle, entry: &LibraryEntry) -> PlayablePart {
+        let playable = servers.find_playable(asked, self.now).await;
+        if playable.playability(asked) == Playability::NotYet
             && let Some(path) = &entry.path
         {
             servers.request_scan(path, self.now).await;
         }
-        playability
+        playable
     }
 }
 

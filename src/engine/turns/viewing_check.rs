@@ -1,8 +1,6 @@
 //! Check whether somebody is watching a title that is to be deleted: when the confirmation prompt is written, and again
 //! right before the deletion.
 
-use std::time::Duration;
-
 use futures_util::future::join_all;
 
 use super::tool_runner::ToolRunner;
@@ -10,9 +8,6 @@ use crate::conversation::deletion::target::{
     DeletionScope, DeletionTarget, SeasonEpisodes, ViewingKnowledge,
 };
 use crate::media_servers::playability::{AskedTitle, TitlePart, WatchingNow};
-
-/// Time limit of the check, after which the answer is unknown.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Whether a title may be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,11 +37,10 @@ impl ToolRunner {
         }
         let asked =
             AskedTitle { kind: item.kind, ids: item.fingerprint.ids, part: deleted_part(&item.scope) };
-        let check = tokio::time::timeout(CHECK_TIMEOUT, servers.check_watching(&asked, self.now()));
-        match check.await {
-            Ok(WatchingNow::Nobody) => ViewingCheck::Unwatched,
-            Ok(WatchingNow::By(_)) => ViewingCheck::Watched,
-            Ok(WatchingNow::Unknown) | Err(_) => ViewingCheck::Unknown,
+        match servers.check_watching(&asked, self.now()).await {
+            WatchingNow::Nobody => ViewingCheck::Unwatched,
+            WatchingNow::By(_) => ViewingCheck::Watched,
+            WatchingNow::Unknown => ViewingCheck::Unknown,
         }
     }
 

@@ -23,8 +23,6 @@ use crate::http::HttpClient;
 
 /// Name under which the server lists this program among its devices.
 const CLIENT: &str = "Dialarr";
-/// Time without a sign of life after which a session has ended.
-const SESSION_SECONDS: &str = "120";
 /// Maximum number of episodes of one show.
 const MAX_EPISODES: &str = "20000";
 
@@ -133,8 +131,8 @@ impl MediaServer for Jellyfin {
     }
 
     async fn fetch_playing(&self) -> Result<Vec<PlayingTitle>, MediaServerError> {
-        let sessions: Vec<wire::Session> =
-            self.0.get("Sessions", &[("activeWithinSeconds", SESSION_SECONDS)]).await?;
+        // Sessions are not limited to those with recent activity, because a paused one may report nothing for minutes.
+        let sessions: Vec<wire::Session> = self.0.get("Sessions", &[]).await?;
         Ok(sessions.into_iter().filter_map(wire::Session::into_playing_title).collect())
     }
 
