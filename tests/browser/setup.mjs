@@ -46,6 +46,9 @@ async function setUp() {
   await page.getByText("Radarr: reachable, version").waitFor();
   await inspectAll(who, "library-tested");
   await press(page, "Save and continue");
+  await page.getByRole("heading", { name: "Media servers" }).waitFor();
+  await inspectAll(who, "media");
+  await press(page, "Save and continue");
   await inspectAll(who, "model");
   await page.getByLabel("Provider", { exact: true }).selectOption("none");
   await press(page, "Save and continue");
