@@ -195,8 +195,10 @@ impl Plan {
         let messages = plan.operator_messages();
         plan.acts.extend(messages.into_iter().map(|(at, message)| (at, Act::OperatorWrites(message))));
         plan.acts.sort_by_key(|(at, _)| *at);
-        // The schedules of the list of failures stay the same.
-        if seed % 3 == 1 && !crate::has_failed_before(seed) {
+        // The schedules of the list of failures stay the same, and so do those of a bot among the first, in which every
+        // kind of event happens.
+        let is_kept = crate::has_failed_before(seed) || (seed < 60 && plan.bot.is_some());
+        if seed % 3 == 1 && !is_kept {
             plan.jellyfin = Some(Rng::of(seed, "jellyfin").one_of(&storms));
         }
         plan

@@ -65,9 +65,5 @@ pub(super) fn count(records: &Records, world: &World, tally: &mut Tally) {
         ("prompts without a view", records.items.iter().filter(|item| said_blind(item)).count()),
         ("kept for a viewer", ended_as("being_watched") + watched_prompts.count()),
         ("kept without a view", ended_as("viewing_unknown")),
-        (
-            "notices of a delay",
-            records.outbox.iter().filter(|text| word(text, "dedupe_key").starts_with("delay:")).count(),
-        ),
     ]);
 }
