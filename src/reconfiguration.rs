@@ -41,6 +41,8 @@ impl App {
             changed = current.config.as_ref().map(|old| old.changed_sections(config)).unwrap_or_default();
             if changed.contains(&ConfigSection::Libraries) {
                 blueprint.library.preload_caches(now);
+            } else if changed.contains(&ConfigSection::MediaServers) {
+                blueprint.library.media_servers.preload_titles(now);
             }
             Ok::<_, ReconfigurationError>(blueprint)
         };

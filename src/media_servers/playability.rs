@@ -13,6 +13,7 @@ use super::{
 use crate::conversation::notifications::readiness::{MissingCause, Playability};
 use crate::conversation::text::title_key::title_key;
 use crate::conversation::transcript::MediaKind;
+use crate::http::HttpError;
 use crate::telemetry;
 
 /// Age up to which the list of titles answers a question.
@@ -111,7 +112,7 @@ impl PlayablePart {
     }
 }
 
-/// Whether somebody is watching a title.
+/// People who are watching a title.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchingNow {
     Nobody,
@@ -140,6 +141,17 @@ impl MediaServers {
     /// Returns the names of the products, such as `Jellyfin`.
     pub fn labels(&self) -> Vec<&'static str> {
         self.servers().map(|server| server.label()).collect()
+    }
+
+    /// Starts to read the titles of all servers, so that the first question does not wait for them.
+    pub fn preload_titles(&self, now: Timestamp) {
+        for connected in self.0.iter().cloned() {
+            tokio::spawn(async move {
+                if let Err(error) = connected.load_titles(now).await {
+                    connected.log_failure(&error);
+                }
+            });
+        }
     }
 
     /// Asks all servers which part of a title can be played.
@@ -226,13 +238,17 @@ impl MediaServers {
 }
 
 impl ConnectedServer {
-    async fn load_titles(&self, now: Timestamp) -> Result<Arc<TitleIndex>, MediaServerError> {
-        self.titles.load(&*self.server, MAX_LIST_AGE, now).await
+    /// Returns the titles. The list is read in a task of its own, which completes even if the caller stops waiting.
+    async fn load_titles(self: &Arc<Self>, now: Timestamp) -> Result<Arc<TitleIndex>, MediaServerError> {
+        let connected = self.clone();
+        let load = async move { connected.titles.load(&*connected.server, MAX_LIST_AGE, now).await };
+        let loaded = tokio::spawn(load).await;
+        loaded.unwrap_or_else(|error| Err(MediaServerError::Unreachable(HttpError::Broken(error.into()))))
     }
 
     /// Returns `None` if the server failed a moment ago.
     async fn find_playable(
-        &self,
+        self: &Arc<Self>,
         title: &AskedTitle,
         now: Timestamp,
     ) -> Result<Option<PlayablePart>, MediaServerError> {
@@ -252,7 +268,7 @@ impl ConnectedServer {
     }
 
     async fn read_playable(
-        &self,
+        self: &Arc<Self>,
         title: &AskedTitle,
         now: Timestamp,
     ) -> Result<PlayablePart, MediaServerError> {
@@ -290,7 +306,7 @@ impl ConnectedServer {
     }
 
     async fn find_missing_cause(
-        &self,
+        self: &Arc<Self>,
         title: &MissingTitle<'_>,
         now: Timestamp,
     ) -> Result<MissingCause, MediaServerError> {
@@ -308,7 +324,11 @@ impl ConnectedServer {
         Ok(if is_mapped { MissingCause::NotScanned } else { MissingCause::FolderNotInLibrary })
     }
 
-    async fn who_watches(&self, title: &AskedTitle, now: Timestamp) -> Result<WatchingNow, MediaServerError> {
+    async fn who_watches(
+        self: &Arc<Self>,
+        title: &AskedTitle,
+        now: Timestamp,
+    ) -> Result<WatchingNow, MediaServerError> {
         let playing = self.server.fetch_playing().await?;
         let (mut users, mut undecided) = (Vec::new(), Vec::new());
         for playing in playing.into_iter().filter(|playing| playing.kind == title.kind) {

@@ -269,7 +269,7 @@ pub enum ItemOutcome {
     StillThere,
     /// Somebody is watching the item, so it was kept.
     BeingWatched,
-    /// A media server did not answer any more, so the item was kept.
+    /// A media server answered when the prompt was written and not before the deletion, so the item was kept.
     ViewingUnknown,
     /// The user lost the permission to delete after the prompt was sent.
     NotPermitted,
@@ -336,7 +336,7 @@ fn format_being_watched(names: &str, pronoun: &str) -> String {
     format!("Someone is watching {names} right now, so I kept {pronoun}.")
 }
 
-/// Formats the sentence about titles for which no deletion is asked, because somebody is watching them.
+/// Formats the sentence about titles for which no confirmation is requested, because somebody is watching them.
 pub fn format_not_asked(items: &[DeletionTarget]) -> String {
     let pronoun = if items.len() > 1 { "them" } else { "it" };
     format_being_watched(&format_target_list(&items.iter().collect::<Vec<_>>()), pronoun)

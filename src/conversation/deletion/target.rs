@@ -68,7 +68,7 @@ pub struct TargetFingerprint {
     pub viewing: ViewingKnowledge,
 }
 
-/// Whether it could be told, when the prompt was written, that nobody was watching the title.
+/// Knowledge about viewers of a title when its prompt was written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ViewingKnowledge {
     /// Nobody was watching it, or no media server is configured.

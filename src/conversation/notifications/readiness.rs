@@ -1,4 +1,4 @@
-//! Decision when people are told that an imported title is ready: once it can be played.
+//! Decision about the time at which people are told that an imported title is ready: once it can be played.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -11,10 +11,10 @@ const DELAY_NOTICE_AFTER: SignedDuration = SignedDuration::from_mins(20);
 /// Time after the import at which admins are told, and the media servers are asked less often.
 const OVERDUE_AFTER: SignedDuration = SignedDuration::from_hours(2);
 const OVERDUE_CHECK_INTERVAL: SignedDuration = SignedDuration::from_mins(5);
-/// Time after the import at which the media servers are not asked any more.
+/// Time after the import at which the program stops asking the media servers.
 pub const GIVE_UP_AFTER: SignedDuration = SignedDuration::from_hours(24);
 
-/// Whether a title can be played.
+/// Availability of a title on the media servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Playability {
     /// A server has it.
@@ -25,7 +25,7 @@ pub enum Playability {
     Unknown,
 }
 
-/// What happens to the notification of an imported title.
+/// Decision about the notification of an imported title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readiness {
     /// People are told that it is ready.
@@ -36,7 +36,7 @@ pub enum Readiness {
     GivenUp,
 }
 
-/// Who is told that an imported title cannot be played yet.
+/// Recipients of the notice that an imported title cannot be played yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DelayNotice {
     Nobody,

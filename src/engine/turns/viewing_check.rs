@@ -9,7 +9,7 @@ use crate::conversation::deletion::target::{
 };
 use crate::media_servers::playability::{AskedTitle, TitlePart, WatchingNow};
 
-/// Whether a title may be deleted.
+/// Result of the check of one title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ViewingCheck {
     /// Nobody is watching it, or no media server is configured.

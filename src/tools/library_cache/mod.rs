@@ -21,7 +21,8 @@ use entries::CachedTitles;
 use refresh::{FreshnessPolicy, LoadResult, QueryVersion};
 
 impl ArrInstances {
-    /// Starts loading all libraries and their quality profiles, so that the first query does not have to wait.
+    /// Starts loading all libraries with their quality profiles, and the titles of the media servers, so that the first
+    /// query does not have to wait.
     pub fn preload_caches(&self, now: Timestamp) {
         for instance in &self.movies {
             let (radarr, titles) = (instance.client.clone(), instance.fetch_titles());
@@ -33,6 +34,7 @@ impl ArrInstances {
             let load = with_profiles(instance.name, async move { sonarr.fetch_profiles().await }, titles);
             instance.cache.start_load(instance.query_version(now), load);
         }
+        self.media_servers.preload_titles(now);
     }
 }
 
