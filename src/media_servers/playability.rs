@@ -145,7 +145,8 @@ impl MediaServers {
 
     /// Starts to read the titles of all servers, so that the first question does not wait for them.
     pub fn preload_titles(&self, now: Timestamp) {
-        for connected in self.0.iter().cloned() {
+        for connected in &self.0 {
+            let connected = Arc::clone(connected);
             tokio::spawn(async move {
                 if let Err(error) = connected.load_titles(now).await {
                     connected.log_failure(&error);
