@@ -25,6 +25,7 @@ use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::routing::senders::Senders;
 use crate::conversation::transcript::Address;
 use crate::conversation::turn::TurnLimits;
+use crate::conversation::viewer_accounts::WatchSharing;
 use crate::engine::{
     CodeSource, HouseholdSettings, MetadataSource, ModelSkipping, PicturePolicy, Quotas, SmsReactions,
 };
@@ -243,6 +244,7 @@ pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
         senders: Senders::from_addresses(vec![Address::new(OUR_NUMBER)]),
         similarity_floor: DEFAULT_SIMILARITY_FLOOR,
         retention: RETENTION,
+        watch_sharing: WatchSharing::Off,
         recovery_delays: RecoveryDelays::STANDARD,
     }
 }

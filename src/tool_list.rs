@@ -25,6 +25,8 @@ use crate::tools::send_poster::SendPoster;
 use crate::tools::server_status::ServerStatus;
 use crate::tools::start_vote::StartVote;
 use crate::tools::typed_tool::{adapt_deletion, adapt_tool};
+use crate::tools::viewing::link_account::LinkAccount;
+use crate::tools::viewing::recently_watched::RecentlyWatched;
 use crate::tools::why_missing::WhyMissing;
 
 /// Returns all tools. The permissions of a user determine which of them are offered.
@@ -52,6 +54,8 @@ pub fn all_tools(library: &Arc<ArrInstances>, pictures: PicturePolicy) -> Vec<Ar
         adapt_tool::<ForgetFact>(library),
         adapt_tool::<ReactToMessage>(library),
         adapt_tool::<StartVote>(library),
+        adapt_tool::<RecentlyWatched>(library),
+        adapt_tool::<LinkAccount>(library),
     ];
     match pictures {
         PicturePolicy::Sent => tools.push(adapt_tool::<SendPoster>(library)),

@@ -115,8 +115,9 @@ fn library(url: &str) -> Result<ArrInstances> {
 
 async fn ask(library: &ArrInstances, question: Value) -> Result<Value> {
     let find: FindInLibrary = serde_json::from_value(question)?;
-    let answer =
-        find.find_titles(library, &UserFacts::default(), &Clock::System.now().to_zoned(TimeZone::UTC)).await;
+    let answer = find
+        .find_titles(library, &UserFacts::default(), (&Clock::System.now().to_zoned(TimeZone::UTC), None))
+        .await;
     Ok(answer.map_err(|error| anyhow::anyhow!("{error:?}"))?.for_model)
 }
 

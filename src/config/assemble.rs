@@ -27,6 +27,7 @@ use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::PhoneNumber;
+use crate::conversation::viewer_accounts::WatchSharing;
 use crate::engine::{MetadataSource, ModelSkipping, SmsReactions};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::messaging::alert_targets::{AlertTargets, AlertWebhook, Ntfy, Pushover};
@@ -292,6 +293,7 @@ fn read_conversation(reader: &mut VariableReader<'_>) -> Conversation {
     let triage_levels =
         [("heuristic", TriageLevel::Heuristic), ("off", TriageLevel::Off), ("ai", TriageLevel::Ai)];
     let skipping = [("never", ModelSkipping::Never), ("sure", ModelSkipping::IfSure)];
+    let sharing = [("off", WatchSharing::Off), ("household", WatchSharing::Household)];
     let metadata_sources = [("model", MetadataSource::ByModel), ("code", MetadataSource::ByCode)];
     let idle_minutes = reader.read_number(variables::CONVERSATION_IDLE_MINUTES, 1..=10_080).unwrap_or(30);
     let confirm_minutes = reader.read_number(variables::CONFIRM_MINUTES, 1..=60).unwrap_or(5);
@@ -307,6 +309,7 @@ fn read_conversation(reader: &mut VariableReader<'_>) -> Conversation {
             .unwrap_or(TriageLevel::Heuristic),
         prompt_addition: reader.read_with(variables::PROMPT_ADDITION, parse_prompt_addition).into_option(),
         model_skipping: reader.read_choice(variables::LLM_SKIP, &skipping).unwrap_or(ModelSkipping::Never),
+        watch_sharing: reader.read_choice(variables::WATCH_SHARING, &sharing).unwrap_or(WatchSharing::Off),
         notes: reader
             .read_choice(variables::MEMORY_NOTES, &metadata_sources)
             .unwrap_or(MetadataSource::ByModel),

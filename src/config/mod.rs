@@ -38,6 +38,7 @@ use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::PhoneNumber;
+use crate::conversation::viewer_accounts::WatchSharing;
 use crate::engine::{MetadataSource, ModelSkipping, SmsReactions};
 use crate::messaging::alert_targets::AlertTargets;
 use crate::recovery_delays::RecoveryDelays;
@@ -219,6 +220,8 @@ pub struct Conversation {
     /// Text of the operator that each request to the model contains.
     pub prompt_addition: Option<String>,
     pub model_skipping: ModelSkipping,
+    /// Who may know what a person has watched.
+    pub watch_sharing: WatchSharing,
     pub notes: MetadataSource,
 }
 

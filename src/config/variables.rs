@@ -244,6 +244,9 @@ variables! {
             "Plex URL", "Base URL of Plex Media Server in the home network.";
         PLEX_TOKEN = "0123456789abcdefghij", secret_of(&["PLEX_URL"], None), Missing,
             "Plex token", "Token of the owner of the Plex server.";
+        WATCH_SHARING = "household", PLAIN, Value("off"),
+            "Watching", "Who may ask what a person has watched.",
+            OneOf(&[("off", "Only that person"), ("household", "Everybody")]);
     }
     Model {
         LLM_API_KEY = "sk-0123456789", secret_of(&["LLM_BASE_URL"], Some(DEFAULT_LLM_BASE_URL)), Missing,

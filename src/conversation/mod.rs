@@ -29,4 +29,5 @@ pub mod tool_schema;
 pub mod transcript;
 pub mod turn;
 pub mod user_address;
+pub mod viewer_accounts;
 pub mod votes;

@@ -133,6 +133,12 @@ impl Engine {
         self.parts.live.settings()
     }
 
+    /// Forgets what was read about the watching of people more than a day ago.
+    pub fn drop_old_watch_states(&self) {
+        let EngineParts { clock, live, .. } = &self.parts;
+        live.current().library.media_servers.drop_old_watch_states(clock.now());
+    }
+
     /// Returns the caller of the configured models, which knows the state of their server.
     pub(crate) fn model_caller(&self) -> Arc<ModelCaller> {
         self.parts.live.current().models.clone()

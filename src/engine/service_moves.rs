@@ -66,7 +66,10 @@ fn end_removal_requests(
     for ended in approvals::expire_removals_on_instance(conn, instance, now)? {
         let item = match &ended.subject {
             EndedApprovalSubject::Removal(item) => Some(item.as_ref()),
-            EndedApprovalSubject::Join | EndedApprovalSubject::UnreadableRemoval => None,
+            EndedApprovalSubject::Join
+            | EndedApprovalSubject::UnreadableRemoval
+            | EndedApprovalSubject::AccountLink(_)
+            | EndedApprovalSubject::UnreadableAccountLink => None,
         };
         let message = deletion_messages::format_removal_on_moved_server(item, server_label(instance));
         notify_user(conn, ended.user, (&format!("approval:{}:expired", ended.id), &message), settings, now)?;

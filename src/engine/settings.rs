@@ -16,6 +16,7 @@ use crate::conversation::routing::request_reader::RequestReader;
 use crate::conversation::routing::senders::Senders;
 use crate::conversation::transcript::Responder;
 use crate::conversation::turn::TurnLimits;
+use crate::conversation::viewer_accounts::WatchSharing;
 use crate::recovery_delays::RecoveryDelays;
 use crate::store::library::quotas::QuotaOverride;
 use crate::store::queue::delivery_reports::AcceptancePolicy;
@@ -61,6 +62,8 @@ pub struct HouseholdSettings {
     pub similarity_floor: f32,
     /// Retention period of message text.
     pub retention: SignedDuration,
+    /// Who may know what a person has watched.
+    pub watch_sharing: WatchSharing,
     pub recovery_delays: RecoveryDelays,
 }
 

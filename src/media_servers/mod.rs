@@ -14,6 +14,8 @@ mod same_household_tests;
 pub mod tautulli;
 mod title_index;
 mod title_list;
+mod watch_cache;
+pub mod watched_titles;
 mod watching;
 
 use std::collections::HashMap;
@@ -27,6 +29,7 @@ pub use watching::{PlayProgress, PlayingTitle, RecentPlay, ServerUser, ServerUse
 
 pub use crate::conversation::catalog_ids::{CatalogId, CatalogIds};
 use crate::conversation::transcript::MediaKind;
+use crate::conversation::viewer_accounts::MediaServerKind;
 use crate::http::HttpError;
 
 /// Maximum number of titles in a page of a list.
@@ -35,11 +38,17 @@ pub const PAGE_TITLES: usize = 200;
 /// Server on which people watch, as a port that each kind of server implements.
 #[async_trait]
 pub trait MediaServer: std::fmt::Debug + Send + Sync {
+    fn kind(&self) -> MediaServerKind;
+
     /// Returns the name of the server in URLs, such as `jellyfin`.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &'static str {
+        self.kind().name()
+    }
 
     /// Returns the name of the product, such as `Jellyfin`.
-    fn label(&self) -> &'static str;
+    fn label(&self) -> &'static str {
+        self.kind().label()
+    }
 
     /// Reads the name and the version of the server, which only a valid key can do.
     async fn fetch_status(&self) -> Result<ServerStatus, MediaServerError>;
@@ -163,6 +172,11 @@ impl ItemId {
 }
 
 impl MediaServerError {
+    /// Converts the failure of a task that reads from the server.
+    fn from_panic(error: tokio::task::JoinError) -> Self {
+        Self::Unreachable(HttpError::Broken(error.into()))
+    }
+
     /// Returns whether all other questions to the server would fail in the same way, not only those about one title.
     pub fn affects_all_titles(&self) -> bool {
         match self {

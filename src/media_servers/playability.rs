@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 
+use super::watch_cache::WatchCache;
 use super::{
     CatalogIds, MediaServer, MediaServerError, PlayableEpisode, PlayingTitle, ServerTitle, ServerUser,
     TitleIndex, TitleList, path_mapping,
@@ -13,7 +14,6 @@ use super::{
 use crate::conversation::notifications::readiness::{MissingCause, Playability};
 use crate::conversation::text::title_key::title_key;
 use crate::conversation::transcript::MediaKind;
-use crate::http::HttpError;
 use crate::telemetry;
 
 /// Age up to which the list of titles answers a question.
@@ -36,6 +36,7 @@ pub struct MediaServers(Vec<Arc<ConnectedServer>>);
 pub struct ConnectedServer {
     pub server: Arc<dyn MediaServer>,
     titles: TitleList,
+    pub(super) watched: WatchCache,
     /// Paths of the scans within the last minutes, each with its time.
     scans: Mutex<Vec<(String, Timestamp)>>,
     /// Time of the last failure that concerns all titles.
@@ -124,14 +125,19 @@ pub enum WatchingNow {
 impl MediaServers {
     pub fn new(servers: Vec<Arc<dyn MediaServer>>) -> Self {
         let connect = |server| {
-            let (titles, scans, failed_at) = (TitleList::default(), Mutex::default(), Mutex::default());
-            Arc::new(ConnectedServer { server, titles, scans, failed_at })
+            let (titles, watched) = (TitleList::default(), WatchCache::default());
+            let (scans, failed_at) = (Mutex::default(), Mutex::default());
+            Arc::new(ConnectedServer { server, titles, watched, scans, failed_at })
         };
         Self(servers.into_iter().map(connect).collect())
     }
 
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    pub(super) fn connected(&self) -> &[Arc<ConnectedServer>] {
+        &self.0
     }
 
     pub fn servers(&self) -> impl Iterator<Item = &Arc<dyn MediaServer>> {
@@ -240,11 +246,14 @@ impl MediaServers {
 
 impl ConnectedServer {
     /// Returns the titles. The list is read in a task of its own, which completes even if the caller stops waiting.
-    async fn load_titles(self: &Arc<Self>, now: Timestamp) -> Result<Arc<TitleIndex>, MediaServerError> {
+    pub(super) async fn load_titles(
+        self: &Arc<Self>,
+        now: Timestamp,
+    ) -> Result<Arc<TitleIndex>, MediaServerError> {
         let connected = self.clone();
         let load = async move { connected.titles.load(&*connected.server, MAX_LIST_AGE, now).await };
         let loaded = tokio::spawn(load).await;
-        loaded.unwrap_or_else(|error| Err(MediaServerError::Unreachable(HttpError::Broken(error.into()))))
+        loaded.unwrap_or_else(|error| Err(MediaServerError::from_panic(error)))
     }
 
     /// Returns `None` if the server failed a moment ago.
@@ -359,7 +368,7 @@ impl ConnectedServer {
         })
     }
 
-    fn log_failure(&self, error: &MediaServerError) {
+    pub(super) fn log_failure(&self, error: &MediaServerError) {
         let server = self.server.label();
         tracing::warn!(server, error = telemetry::error_chain(error), "request to the media server failed");
     }

@@ -1,5 +1,7 @@
 //! People of a media server, what they are watching, and what they have watched.
 
+use std::cmp::Ordering;
+
 use jiff::Timestamp;
 
 use super::{CatalogIds, ItemId};
@@ -55,6 +57,36 @@ pub enum WatchState {
     /// The server records finished plays only, and has none of this user.
     NoFinishedPlay,
     Unknown,
+}
+
+impl WatchState {
+    /// Combines the states of one title in two copies, or for two accounts of one person. The stronger evidence counts.
+    pub fn combine(self, other: Self) -> Self {
+        let stronger = match self.strength().cmp(&other.strength()) {
+            Ordering::Less => false,
+            Ordering::Greater => true,
+            Ordering::Equal => self.last_play() >= other.last_play(),
+        };
+        if stronger { self } else { other }
+    }
+
+    /// Returns the time of the last play, if it is known.
+    pub fn last_play(self) -> Option<Timestamp> {
+        match self {
+            Self::Finished { at } | Self::Started { at, .. } => at,
+            Self::Never | Self::NoFinishedPlay | Self::Unknown => None,
+        }
+    }
+
+    fn strength(self) -> u8 {
+        match self {
+            Self::Finished { .. } => 4,
+            Self::Started { .. } => 3,
+            Self::Unknown => 2,
+            Self::NoFinishedPlay => 1,
+            Self::Never => 0,
+        }
+    }
 }
 
 /// Movie or episode that a user has played.

@@ -50,6 +50,7 @@ use crate::conversation::transcript::{
 pub use crate::conversation::transcript::{
     EffectLevel, MediaKind, QuotaKind, Responder, UserRole, UserStatus,
 };
+pub use crate::conversation::viewer_accounts::MediaServerKind;
 
 /// Time in milliseconds since the Unix epoch. It is read as [`jiff::Timestamp`] and written as [`Millis`].
 #[derive(Debug, Clone, Copy, SqlType, QueryId)]
@@ -340,6 +341,7 @@ stored_enum!(impl FactKind {
 stored_enum!(impl FieldAuthority {
     Certain = "certain", Ambiguous = "ambiguous", Verified = "verified", Unverified = "unverified",
 });
+stored_enum!(impl MediaServerKind { Jellyfin = "jellyfin", Plex = "plex" });
 stored_enum!(impl MessageSource {
     Webhook = "webhook", Fallback = "fallback", Poll = "poll", Recovery = "recovery", Local = "local",
 });

@@ -100,6 +100,8 @@ diesel::table! {
         expires_at -> Timestamp,
         settled_at -> Nullable<Timestamp>,
         settled_by -> Nullable<BigInt>,
+        account_id -> Nullable<Text>,
+        account_name -> Nullable<Text>,
     }
 }
 
@@ -652,6 +654,7 @@ diesel::table! {
         triage -> Nullable<TriageState>,
         runs -> BigInt,
         work_failures -> BigInt,
+        about_viewing -> Bool,
     }
 }
 
@@ -729,6 +732,18 @@ diesel::table! {
         code_misses_day -> Nullable<Text>,
         first_request -> Nullable<Text>,
         first_request_at -> Nullable<Timestamp>,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
+    viewer_accounts (server, account_id) {
+        server -> MediaServerKind,
+        account_id -> Text,
+        account_name -> Text,
+        user_id -> BigInt,
+        linked_at -> Timestamp,
     }
 }
 
@@ -813,6 +828,7 @@ diesel::joinable!(usage -> users (user_id));
 diesel::joinable!(user_addresses -> users (user_id));
 diesel::joinable!(user_facts -> inbound_events (event_id));
 diesel::joinable!(user_facts -> users (user_id));
+diesel::joinable!(viewer_accounts -> users (user_id));
 diesel::joinable!(vote_messages -> outbox (outbox_id));
 diesel::joinable!(vote_messages -> votes (vote_id));
 diesel::joinable!(vote_polls -> votes (vote_id));
@@ -865,6 +881,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     user_addresses,
     user_facts,
     users,
+    viewer_accounts,
     vote_messages,
     vote_polls,
     votes,

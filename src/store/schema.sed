@@ -67,7 +67,9 @@ s/^diesel::table! {$/&\n    use crate::store::column_types::*;\n/
   s/ kind -> Text/ kind -> TurnKind/
   s/ state -> Text/ state -> StreamTurnState/
   s/ triage -> Nullable<Text>/ triage -> Nullable<TriageState>/
+  s/ about_viewing -> BigInt/ about_viewing -> Bool/
 }
+/^    viewer_accounts (/,/^    }/ s/ server -> Text/ server -> MediaServerKind/
 /^    tool_call_items (/,/^    }/ {
   s/ kind -> Text/ kind -> MediaKind/
   s/ state -> Text/ state -> DeletionItemPhase/

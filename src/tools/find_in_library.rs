@@ -23,7 +23,8 @@ use super::library_cache::query::{
 use super::ranking::TitleQuery;
 use super::requesters::add_requesters_to_list;
 use super::typed_tool::TypedTool;
-use super::{ToolContext, ToolError, ToolOutput};
+use super::viewing::selection::{WatchCriteria, WatchFilter, WatchSelection};
+use super::{ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::arr::library_title::EpisodeCounts;
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::text::message_format::format_size;
@@ -59,6 +60,13 @@ pub struct FindInLibrary {
     /// Most of it.
     #[schemars(range(min = 0))]
     max: Option<u32>,
+    /// By what people watched.
+    watched: Option<WatchFilter>,
+    /// Whose, if not the user's: a name, or anyone.
+    watched_by: Option<String>,
+    /// Days without a play.
+    #[schemars(range(min = 1, max = 36_500))]
+    not_watched_days: Option<u32>,
     /// From 1.
     #[schemars(range(min = 1, max = 1_000))]
     page: Option<usize>,
@@ -71,20 +79,37 @@ impl TypedTool for FindInLibrary {
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
 
+    fn reads_viewing(&self) -> bool {
+        self.watched.is_some()
+            || self.watched_by.is_some()
+            || self.not_watched_days.is_some()
+            || self.sort == Some(SortOrder::LastWatched)
+    }
+
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let now = context.now.to_zoned(context.zone.clone());
-        let found = self.find_titles(library, &context.facts, &now).await?;
-        Ok(add_requesters_to_list(found, context).into())
+        if !TypedTool::reads_viewing(self) || library.media_servers.is_empty() {
+            let found = self.find_titles(library, &context.facts, (&now, None)).await?;
+            return Ok(add_requesters_to_list(found, context).into());
+        }
+        let criteria = WatchCriteria {
+            filter: self.watched,
+            by: self.watched_by.as_deref(),
+            not_since_days: self.not_watched_days,
+        };
+        let watched = WatchSelection::load(criteria, library, context).await?;
+        let found = self.find_titles(library, &context.facts, (&now, Some(watched))).await?;
+        Ok(ToolOutput::with_effect(add_requesters_to_list(found, context), ToolEffect::MentionViewing))
     }
 }
 
 impl FindInLibrary {
-    /// Runs a query against the current state of the libraries.
+    /// Runs a query against the current state of the libraries, with a selection by what people have watched.
     pub async fn find_titles(
         &self,
         library: &ArrInstances,
         facts: &UserFacts,
-        now: &Zoned,
+        (now, watched): (&Zoned, Option<WatchSelection>),
     ) -> Result<CallResult, ToolError> {
         let deadline = Instant::now() + QUERY_TIMEOUT;
         let genre = self.genre.clone().filter(|genre| !genre.trim().is_empty());
@@ -92,7 +117,7 @@ impl FindInLibrary {
         let bounds = SortBounds { min: self.min, max: self.max, today: now.date() };
         let spelling = QuerySpelling::Correct;
         let (year, sort) = (self.year, self.sort);
-        let mut query = LibraryQuery { query, spelling, only: self.only, genre, year, sort, bounds };
+        let mut query = LibraryQuery { query, spelling, only: self.only, genre, year, sort, bounds, watched };
         let mut loaded = LoadedLibraries::load_libraries(library, self.kind, now.timestamp()).await;
         if query.matches_everything() && self.kind.is_none() && self.page.is_none() {
             return totals_result(&loaded);
@@ -206,6 +231,7 @@ fn report_title(query: &LibraryQuery, library: &LoadedLibrary<'_>, entry: &Cache
         Some(SortOrder::Rating | SortOrder::Worst) => {
             for_model["rating"] = json!(f64::from((entry.rating * 10.0).round()) / 10.0)
         }
+        Some(SortOrder::LastWatched) => for_model["last_play"] = json!(query.last_play(entry)),
         Some(SortOrder::Biggest | SortOrder::Title) | None => {}
     }
     ReportedTitle { for_model, for_user, shown: [catalog, item] }
@@ -228,6 +254,9 @@ fn matches_result(
             format!("Nothing in the library is of the genre {}.", quote_text(genre))
         }
         (true, _) if !failed.is_empty() => "I could not check the whole library.".to_owned(),
+        (true, _) if query.watched.as_ref().is_some_and(WatchSelection::is_incomplete) => {
+            "I can't see right now what was watched. Please ask again later.".to_owned()
+        }
         (true, _) if query_text.trim().is_empty() => "No title in the library matches.".to_owned(),
         (true, _) => format!("Nothing in the library matches {}.", quote_text(query_text)),
         (false, _) if remaining == 0 => {
@@ -242,6 +271,9 @@ fn matches_result(
     }
     if query.spelling == QuerySpelling::Similar && total > 0 {
         for_model["note"] = json!("nothing of this name; these resemble it");
+    }
+    if query.watched.as_ref().is_some_and(WatchSelection::is_incomplete) {
+        for_model["incomplete"] = json!("a media server did not respond, so titles may be missing");
     }
     if unknown_genre.is_some() {
         for_model["genres"] = json!(loaded.genre_names());

@@ -11,7 +11,7 @@ use super::formatting::{clean_text, clean_title, format_media_title, to_gigabyte
 use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, Instance, unknown_title};
 use super::typed_tool::TypedTool;
-use super::{CallReferences, ToolContext, ToolError, ToolOutput, requesters};
+use super::{CallReferences, ToolContext, ToolError, ToolOutput, requesters, viewing};
 use crate::arr::episodes::Episode;
 use crate::arr::history::{HistoryEntry, HistoryEvent};
 use crate::arr::radarr::Radarr;
@@ -53,28 +53,36 @@ impl TypedTool for MediaDetails {
         Ok(instance.media_ref(self.id).into())
     }
 
+    fn reads_viewing(&self) -> bool {
+        self.season.is_none()
+    }
+
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let instance = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
         match (instance, self.season) {
-            (InstanceRef::Movies(instance), _) => fetch_movie_details(instance, self.id, context).await,
-            (InstanceRef::Series(instance), None) => fetch_series_details(instance, self.id, context).await,
+            (InstanceRef::Movies(instance), _) => {
+                fetch_movie_details(instance, self.id, (library, context)).await
+            }
+            (InstanceRef::Series(instance), None) => {
+                fetch_series_details(instance, self.id, (library, context)).await
+            }
             (InstanceRef::Series(instance), Some(season)) => {
-                fetch_season_details(instance, self.id, season, context).await
+                fetch_season_details(instance, self.id, season, context).await.map(ToolOutput::from)
             }
         }
-        .map(ToolOutput::from)
     }
 }
 
 async fn fetch_movie_details(
     instance: &Instance<Radarr>,
     id: i64,
-    context: &ToolContext,
-) -> Result<CallResult, ToolError> {
+    (library, context): (&ArrInstances, &ToolContext),
+) -> Result<ToolOutput, ToolError> {
     let client = &instance.client;
-    let (movie, history, profiles) =
-        tokio::try_join!(client.fetch_movie(id), client.fetch_history(id), client.fetch_profiles())
-            .map_err(|error| instance.request_error(&error))?;
+    let fetch =
+        async { tokio::try_join!(client.fetch_movie(id), client.fetch_history(id), client.fetch_profiles()) };
+    let (fetched, viewers) = tokio::join!(fetch, viewing::load_known(library, context));
+    let (movie, history, profiles) = fetched.map_err(|error| instance.request_error(&error))?;
     let Some(movie) = movie else { return Err(unknown_title(id).into()) };
     let quality = movie.file.as_ref().map(|file| file.quality.as_str()).filter(|quality| !quality.is_empty());
     let mut for_model = json!({
@@ -99,7 +107,7 @@ async fn fetch_movie_details(
     let mut result =
         CallResult { for_model, for_user: format_movie(&movie, quality, context), shown: Vec::new() };
     requesters::add_requesters(&mut result, &requested_movie(instance, &movie), context);
-    Ok(result)
+    Ok(viewing::add_title_states(result, (MediaKind::Movie, movie.catalog_ids()), &viewers, context))
 }
 
 fn format_movie(movie: &Movie, quality: Option<&str>, context: &ToolContext) -> String {
@@ -121,12 +129,14 @@ fn format_movie(movie: &Movie, quality: Option<&str>, context: &ToolContext) -> 
 async fn fetch_series_details(
     instance: &Instance<Sonarr>,
     id: i64,
-    context: &ToolContext,
-) -> Result<CallResult, ToolError> {
+    (library, context): (&ArrInstances, &ToolContext),
+) -> Result<ToolOutput, ToolError> {
     let client = &instance.client;
-    let (series, history, profiles) =
+    let fetch = async {
         tokio::try_join!(client.fetch_series(id), client.fetch_history(id), client.fetch_profiles())
-            .map_err(|error| instance.request_error(&error))?;
+    };
+    let (fetched, viewers) = tokio::join!(fetch, viewing::load_known(library, context));
+    let (series, history, profiles) = fetched.map_err(|error| instance.request_error(&error))?;
     let Some(series) = series else { return Err(unknown_title(id).into()) };
     let format_season_line = |season: &Season| {
         let monitoring_suffix = if season.monitored { "" } else { ", not wanted" };
@@ -150,7 +160,7 @@ async fn fetch_series_details(
     insert_field(&mut for_model, "history", format_history(&history, context));
     let mut result = CallResult { for_model, for_user: format_series(&series, context), shown: Vec::new() };
     requesters::add_requesters(&mut result, &requested_series(instance, &series), context);
-    Ok(result)
+    Ok(viewing::add_title_states(result, (MediaKind::Series, series.catalog_ids()), &viewers, context))
 }
 
 fn format_series(series: &Series, context: &ToolContext) -> String {

@@ -44,6 +44,7 @@ pub mod taste;
 #[cfg(test)]
 mod tests;
 pub mod typed_tool;
+pub mod viewing;
 pub mod why_missing;
 
 use std::time::Duration;
@@ -63,8 +64,10 @@ use crate::conversation::transcript::{
     CallFailure, CallResult, MediaKind, MediaRef, QuotaUse, ToolArguments, ToolSpec, UserRights,
 };
 use crate::conversation::turn::model_action::ModelAction;
+use crate::conversation::viewer_accounts::ViewerAccount;
 use approval::ApprovedCall;
 use arguments::schema::OfferedChoices;
+use viewing::Viewers;
 
 /// Time limit of a tool that only reads the library.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(10);
@@ -91,6 +94,11 @@ pub trait Tool: Send + Sync {
 
     /// Runs an approved call. For a destructive tool, a run covers one frozen item of the call.
     async fn run(&self, call: &ApprovedCall, context: &ToolContext) -> Result<ToolOutput, ToolError>;
+
+    /// Returns whether a call reads what people have watched, so that its context needs their accounts.
+    fn reads_viewing(&self, _arguments: &ToolArguments) -> bool {
+        false
+    }
 
     /// Fetches each item again and freezes the contents of the confirmation prompt. Used only by destructive tools.
     async fn preview_items(
@@ -185,6 +193,12 @@ pub enum ToolEffect {
     Remember(UserFact),
     /// Deletes the fact stored under this key.
     Forget(FactKind, String),
+    /// Records that the answer mentions what people have watched, so that its text is erased early.
+    MentionViewing,
+    /// Asks the admins to link this account to the user.
+    RequestAccountLink(ViewerAccount),
+    /// Removes the links of the user's accounts.
+    UnlinkAccounts,
 }
 
 /// Ids and restricted features that a call uses.
@@ -224,6 +238,8 @@ pub struct ToolContext {
     pub title_requests: Vec<TitleRequest>,
     /// Stored facts about the user.
     pub facts: UserFacts,
+    /// People whose watching the answer may mention; empty for a call that does not read it.
+    pub viewers: Viewers,
     pub request_timing: RequestTiming,
 }
 

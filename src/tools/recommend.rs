@@ -20,6 +20,7 @@ use super::library_cache::query::{LibraryQuery, TitleMatch};
 use super::ranking::TitleQuery;
 use super::taste::{GenreProfile, LikedTitle, RecommendationReason, RecommendationSource};
 use super::typed_tool::TypedTool;
+use super::viewing::unseen::{LibraryWish, recommend_from_library};
 use super::{LOOKUP_TIMEOUT, ToolContext, ToolError, ToolOutput};
 use crate::arr::Movie;
 use crate::arr::collections::{SuggestedMovie, SuggestionSource};
@@ -43,6 +44,11 @@ pub struct RecommendMovies {
     genre: Option<String>,
     /// Similar title.
     like: Option<String>,
+    /// From the library, unseen by the user.
+    #[serde(default)]
+    in_library: bool,
+    #[serde(rename = "type")]
+    kind: Option<MediaKind>,
 }
 
 /// Title that recommendations should resemble, and the rest of its collection.
@@ -54,13 +60,22 @@ struct ExampleTitle {
 impl TypedTool for RecommendMovies {
     const NAME: &'static str = RECOMMEND;
     const DESCRIPTION: &'static str = "Suggest movies that the library lacks; give its reason only. For shows, \
-                                       name some and check with search_media.";
+                                       name some and check with search_media. With in_library, movies and shows that \
+                                       it has.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;
 
+    fn reads_viewing(&self) -> bool {
+        self.in_library
+    }
+
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let genre = self.genre.as_deref().filter(|genre| !genre.trim().is_empty());
+        if self.in_library {
+            let wish = LibraryWish { kind: self.kind, genre };
+            return recommend_from_library(wish, library, context).await;
+        }
         let like = self.like.as_deref().filter(|like| !like.trim().is_empty());
         // All instances share one catalog, so only the first is queried.
         let radarr = library.movies.get(..1).unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::formatting::format_sentence_list;
-use super::library_cache::entries::CachedTitles;
+use super::library_cache::entries::{CachedTitle, CachedTitles};
 use crate::arr::collections::SuggestedMovie;
 
 /// Rating assumed for an unrated movie. The value is below the rating of good movies.
@@ -45,15 +45,24 @@ pub enum RecommendationReason {
 impl<'a> GenreProfile<'a> {
     /// Counts the genres of the libraries. A title that is in two libraries counts once.
     pub fn from_libraries(libraries: &[&'a CachedTitles]) -> Self {
-        let (mut genres, mut seen) = (BTreeMap::new(), BTreeSet::new());
-        for entries in libraries {
-            for title in entries.titles().iter().filter(|title| seen.insert(title.catalog)) {
-                for name in entries.genre_names(title.genres) {
-                    *genres.entry(name).or_default() += 1;
-                }
-            }
+        let mut seen = BTreeSet::new();
+        let all = libraries.iter().flat_map(|entries| entries.titles().iter().map(|title| (*entries, title)));
+        Self::from_titles(all.filter(|(_, title)| seen.insert(title.catalog)))
+    }
+
+    /// Counts the genres of titles, each with its library.
+    pub fn from_titles(titles: impl Iterator<Item = (&'a CachedTitles, &'a CachedTitle)>) -> Self {
+        let mut genres = BTreeMap::new();
+        for name in titles.flat_map(|(entries, title)| entries.genre_names(title.genres)) {
+            *genres.entry(name).or_default() += 1;
         }
         Self { genres }
+    }
+
+    /// Returns the score of a title from its rating, 0 if it has none, and its genres.
+    pub fn score(&self, rating: f64, genres: &[String]) -> f64 {
+        let rating = if rating > 0.0 { rating } else { DEFAULT_RATING };
+        rating * (1.0 + self.genre_score(genres))
     }
 
     fn most_frequent_genre(&self, genres: &[String]) -> Option<(&'a str, usize)> {

@@ -15,6 +15,7 @@ use super::quota_allowance::QuotaAllowance;
 use super::registry::ToolRegistry;
 use super::remove_media::RemoveMedia;
 use super::typed_tool::DeletionTool;
+use super::viewing::Viewers;
 use super::{
     CallReferences, InterruptedRun, RecoveryOutcome, RequestTiming, Tool, ToolContext, ToolError, ToolOutput,
 };
@@ -185,6 +186,7 @@ fn context() -> ToolContext {
         admins: 1,
         title_requests: Vec::new(),
         facts: UserFacts::default(),
+        viewers: Viewers::default(),
         request_timing: RequestTiming::Now,
     }
 }

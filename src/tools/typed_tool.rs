@@ -56,6 +56,11 @@ pub trait TypedTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Returns whether the call reads what people have watched.
+    fn reads_viewing(&self) -> bool {
+        false
+    }
+
     /// Checks what the schema cannot express, and returns the ids in the call, before the tool runs.
     fn check(&self, _library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         Ok(CallReferences::default())
@@ -232,6 +237,10 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
             }
             (outcome, _) => outcome,
         }
+    }
+
+    fn reads_viewing(&self, arguments: &ToolArguments) -> bool {
+        !self.library.media_servers.is_empty() && self.parse(arguments).is_ok_and(|tool| tool.reads_viewing())
     }
 
     fn apply_preferences(

@@ -53,7 +53,7 @@ use console::health as health_page;
 use console::{
     api_page, assets, audit, conversation, deliveries, facts, home, keys, library, memory, more, requests,
     rooms, settings, setup_assistant, setup_texting, setup_webhooks, sign_in, spend, user, user_addresses,
-    user_settings, users,
+    user_settings, users, viewer_accounts,
 };
 use console_state::ConsoleState;
 use health::HealthChecker;
@@ -185,6 +185,9 @@ fn user_routes() -> Router<ConsoleState> {
         .route("/users/admin-code", post(users::create_admin_code))
         .route("/users/invite", post(users::invite_person))
         .route("/users/{id}", get(user::show_user))
+        .route("/viewer-accounts", get(viewer_accounts::show_accounts))
+        .route("/viewer-accounts/link", post(viewer_accounts::link_account))
+        .route("/viewer-accounts/unlink", post(viewer_accounts::unlink_account))
         .route("/rooms/{id}", post(rooms::change_room))
         .route("/rooms/{id}/approve", post(rooms::approve_room))
         .route("/rooms/{id}/block", post(rooms::block_room))

@@ -48,10 +48,15 @@ pub fn parse_typed_number(query: &str) -> Option<PhoneNumber> {
     PhoneNumber::parse(&digits).ok()
 }
 
+/// Returns whether two names are the same, ignoring case, surrounding spaces and quotation marks.
+pub fn is_same_name(a: &str, b: &str) -> bool {
+    let plain = |name: &str| name.trim().trim_matches('"').to_lowercase();
+    plain(a) == plain(b)
+}
+
 /// Returns the users with a name, ignoring case and quotation marks.
 pub fn find_users_by_name(users: Vec<User>, query: &str) -> Vec<User> {
-    let name = query.trim_matches('"').to_lowercase();
-    let has_name = |user: &User| user.name.as_ref().is_some_and(|user_name| user_name.to_lowercase() == name);
+    let has_name = |user: &User| user.name.as_ref().is_some_and(|name| is_same_name(name, query));
     users.into_iter().filter(has_name).collect()
 }
 

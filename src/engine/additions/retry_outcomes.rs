@@ -223,6 +223,7 @@ fn requested_title(effects: &[ToolEffect]) -> Option<&RequestedTitle> {
             None
         }
         ToolEffect::Remember(_) | ToolEffect::Forget(..) => None,
+        ToolEffect::MentionViewing | ToolEffect::RequestAccountLink(_) | ToolEffect::UnlinkAccounts => None,
     })
 }
 

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use crate::clock::Clock;
 use crate::conversation::deletion::deletion_messages;
+use crate::conversation::viewer_accounts;
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::HouseholdSettings;
@@ -75,7 +76,7 @@ fn withdraw_prompts(conn: &mut Conn, settings: &HouseholdSettings, now: Timestam
     Ok(())
 }
 
-/// Expires unanswered approvals. A member whose removal request expires without an answer is notified.
+/// Expires unanswered approvals. A member whose request expires without an answer is notified.
 pub(crate) fn expire_approvals(
     conn: &mut Conn,
     settings: &HouseholdSettings,
@@ -85,7 +86,7 @@ pub(crate) fn expire_approvals(
     notify_expired_requests(conn, settings, &expired, now)
 }
 
-/// Notifies each member of a removal request that has expired.
+/// Notifies each member of a request that has expired.
 pub(crate) fn notify_expired_requests(
     conn: &mut Conn,
     settings: &HouseholdSettings,
@@ -93,19 +94,16 @@ pub(crate) fn notify_expired_requests(
     now: Timestamp,
 ) -> QueryResult<()> {
     for approval in expired {
-        let item = match &approval.subject {
-            EndedApprovalSubject::Join => continue,
-            EndedApprovalSubject::Removal(item) => Some(item.as_ref()),
-            EndedApprovalSubject::UnreadableRemoval => None,
+        let message = match &approval.subject {
+            EndedApprovalSubject::Join | EndedApprovalSubject::UnreadableAccountLink => continue,
+            EndedApprovalSubject::Removal(item) => deletion_messages::format_removal_expired(Some(item)),
+            EndedApprovalSubject::UnreadableRemoval => deletion_messages::format_removal_expired(None),
+            EndedApprovalSubject::AccountLink(account) => viewer_accounts::format_link_expired(account),
         };
         let member = users::load_user(conn, approval.user)?;
         let key = format!("approval:{}:expired", approval.id);
         let address = ReplyAddress::load_for_user(conn, &member, &settings.senders)?;
-        outbox::queue_message_once(
-            conn,
-            &address.notification_message(&key, &deletion_messages::format_removal_expired(item)),
-            now,
-        )?;
+        outbox::queue_message_once(conn, &address.notification_message(&key, &message), now)?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
-//! Approvals by admins: access of users, removal requests of members, and the expiry of both.
+//! Approvals by admins: access of users, removal requests of members, links of accounts, and their expiry.
 
+pub(super) mod account_links;
 pub mod expiry;
 pub(super) mod removal_requests;
 pub(super) mod room_access;

@@ -65,7 +65,9 @@ fn report_removal_request(
 ) -> QueryResult<()> {
     let Some(request) = approvals::load_executed_removal_request(conn, call)? else { return Ok(()) };
     let message = match &request.subject {
-        EndedApprovalSubject::Join => return Ok(()),
+        EndedApprovalSubject::Join
+        | EndedApprovalSubject::AccountLink(_)
+        | EndedApprovalSubject::UnreadableAccountLink => return Ok(()),
         EndedApprovalSubject::Removal(item) => deletion_messages::format_removal_outcome(item, outcome),
         EndedApprovalSubject::UnreadableRemoval => deletion_messages::format_untitled_removal(outcome),
     };

@@ -19,7 +19,7 @@ use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::{HouseholdSettings, Quotas};
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
-use crate::store::confirmation::approvals::{self, Approval, ApprovalKind, SettleApprovalOutcome};
+use crate::store::confirmation::approvals::{self, Approval, SettleApprovalOutcome};
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::conversations::{self, EndReason};
 use crate::store::conversation::message_results;
@@ -257,7 +257,7 @@ impl OperatorDecisions {
 /// Loads a removal request if it can still be settled.
 fn load_open_removal_request(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Option<Approval>> {
     let mut open = approvals::load_open_approvals(conn)?.into_iter();
-    Ok(open.find(|open| open.id == id && open.kind != ApprovalKind::Join && !open.has_expired(now)))
+    Ok(open.find(|open| open.id == id && open.kind.is_removal() && !open.has_expired(now)))
 }
 
 /// Returns the oldest admin who can receive texts, on whose behalf deletions of the operator are executed.

@@ -8,3 +8,4 @@ pub mod library;
 pub mod rooms;
 pub mod test_text;
 pub mod turns;
+pub mod viewer_accounts;

@@ -17,6 +17,8 @@ use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::route;
 use crate::conversation::transcript::{Responder, User, UserId, UserRole, UserStatus};
+use crate::conversation::viewer_accounts::{self, ViewerAccount};
+use crate::engine::approvals::account_links::{self, LinkDecision};
 use crate::engine::approvals::expiry;
 use crate::engine::approvals::removal_requests::{self, Denial};
 use crate::engine::approvals::user_access::{self, BlockOutcome};
@@ -114,13 +116,28 @@ impl TurnStart<'_> {
                         BlockOutcome::LastAdmin => "The last admin cannot be blocked.".to_owned(),
                     }
                 }
+                (ApprovalKind::LinkAccount(account), AdminDecision::Approve) => {
+                    self.decide_link(admin, (&approval, account), LinkDecision::Approve)?
+                }
+                (ApprovalKind::LinkAccount(account), AdminDecision::Deny) => {
+                    self.decide_link(admin, (&approval, account), LinkDecision::Deny)?
+                }
                 (ApprovalKind::Join, AdminDecision::Deny)
-                | (ApprovalKind::Delete(_), AdminDecision::Block) => {
+                | (ApprovalKind::Delete(_) | ApprovalKind::LinkAccount(_), AdminDecision::Block) => {
                     self.format_approval_request(&approval)?
                 }
             },
         };
         self.answer_and_drop_prompt(admin, context, events, &text)
+    }
+
+    fn decide_link(
+        &mut self,
+        admin: &User,
+        request: (&Approval, &ViewerAccount),
+        decision: LinkDecision,
+    ) -> QueryResult<String> {
+        account_links::decide_link(self.conn, request, (admin.id, decision), &self.settings.senders, self.now)
     }
 
     fn format_approval_outcome(
@@ -154,6 +171,9 @@ impl TurnStart<'_> {
             ),
             ApprovalKind::Delete(item) => {
                 deletion_messages::format_removal_request(&naming::display_name(&requester), item, code)
+            }
+            ApprovalKind::LinkAccount(account) => {
+                viewer_accounts::format_link_request(&naming::display_name(&requester), account, code)
             }
         })
     }

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::conversation::model_cost::{CostEstimate, ModelCharge};
 use crate::conversation::model_request::ModelRequest;
 use crate::conversation::prompt::{self, PromptMaterial};
-use crate::conversation::transcript::{Responder, StopReason, UserId};
+use crate::conversation::transcript::{Responder, StopReason, ToolCall, UserId};
 use crate::conversation::turn::{ModelCallPlan, StepFailure};
 use crate::engine::model_calls::call_schedule::CallPurpose;
 use crate::engine::model_calls::caller::{ModelCall, ModelCallOutcome};
@@ -32,6 +32,8 @@ struct PreparedCall {
     responder: Responder,
     request: ModelRequest,
     estimate: CostEstimate,
+    /// The response may mention what somebody has watched, so it is not streamed to the console.
+    is_private: bool,
 }
 
 /// Response to a call.
@@ -125,7 +127,16 @@ impl ModelStepRunner {
         let (responder, _) = self.parts.models.select_model(plan.responder);
         let attempt = AttemptId { turn: context.active_turn.id, step: plan.step, attempt: plan.attempt };
         let estimate = CostEstimate::from_request(&request, self.parts.settings.prices);
-        PreparedCall { attempt, user: context.user.id, responder, request, estimate }
+        let is_private = self.has_read_viewing(context);
+        PreparedCall { attempt, user: context.user.id, responder, request, estimate, is_private }
+    }
+
+    /// Returns whether an earlier call of the turn has read what people have watched.
+    fn has_read_viewing(&self, context: &TurnContext) -> bool {
+        let reads_viewing = |call: &ToolCall| {
+            self.parts.tools.get(&call.name).is_some_and(|tool| tool.reads_viewing(&call.arguments))
+        };
+        context.turn.steps.iter().flat_map(|step| &step.calls).any(reads_viewing)
     }
 
     fn build_model_request(
@@ -161,8 +172,15 @@ impl ModelStepRunner {
             prices: self.parts.settings.prices,
             timeout: MODEL_TIMEOUT,
         };
-        let ModelCallOutcome { response, charge } =
-            self.parts.models.call_model(model_call, &mut |delta| recorder.queue_delta(delta)).await;
+        let ModelCallOutcome { response, charge } = self
+            .parts
+            .models
+            .call_model(model_call, &mut |delta| {
+                if !call.is_private {
+                    recorder.queue_delta(delta);
+                }
+            })
+            .await;
         recorder.finish().await;
         match response {
             Ok(step) => Ok(CallResponse { step, charge }),

@@ -9,6 +9,7 @@ use super::call_failures::{being_watched, internal_failure, timeout_failure, unk
 use super::change_record::{self, OutcomeSource, audit_entry};
 use super::confirmation_prompt::build_confirmation_prompt;
 use super::log::turn_log::{TurnLog, TurnProgress};
+use super::tool_context::RecordScope;
 use super::tool_runner::ToolRunner;
 use super::turn_context::TurnContext;
 use super::viewing_check::CheckedItems;
@@ -121,7 +122,9 @@ impl ToolCallRunner {
         let row = call.row;
         let intent = (call.effect_level != EffectLevel::Read)
             .then(|| audit_entry(context, "write", row, change_record::intent_detail(call)));
-        let records = self.tools.records_query(context, call.effect_level);
+        let scope =
+            RecordScope { level: call.effect_level, reads_viewing: tool.reads_viewing(&call.arguments) };
+        let records = self.tools.records_query(context, scope);
         let Some(records) = log.start_call(row, intent, records).await? else {
             return Ok(TurnProgress::Reload);
         };

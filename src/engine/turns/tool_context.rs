@@ -10,20 +10,38 @@ use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::rooms::Audience;
 use crate::conversation::title_requests::{RequestStatus, Requester, TitleRequest};
-use crate::conversation::transcript::{EffectLevel, EventId, QuotaKind, User, UserId, UserRole};
+use crate::conversation::transcript::{EffectLevel, EventId, QuotaKind, User, UserId, UserRole, UserStatus};
+use crate::conversation::viewer_accounts::{ViewerAccount, WatchSharing};
 use crate::engine::settings::{HouseholdSettings, Quotas};
 use crate::store::confirmation::approvals::{self, ApprovalKind};
 use crate::store::library::title_requests::RecentTitleRequest;
 use crate::store::library::{quotas, title_requests};
 use crate::store::people::users;
+use crate::store::people::viewer_accounts::{self, LinkedAccount};
 use crate::store::queue::inbound_messages;
 use crate::store::{Conn, QueryResult};
 use crate::tools::quota_allowance::{QuotaAllowance, QuotaUsage};
+use crate::tools::viewing::{Viewer, Viewers};
 use crate::tools::{RequestTiming, ToolContext};
+
+/// Records that a call needs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RecordScope {
+    pub(super) level: EffectLevel,
+    /// The call reads what people have watched.
+    pub(super) reads_viewing: bool,
+}
+
+impl From<EffectLevel> for RecordScope {
+    fn from(level: EffectLevel) -> Self {
+        Self { level, reads_viewing: false }
+    }
+}
 
 /// Database records that a tool may read.
 pub(crate) struct ToolRecords {
     title_requests: Vec<TitleRequest>,
+    viewers: Viewers,
     user: UserRecords,
 }
 
@@ -33,17 +51,22 @@ impl ToolRecords {
         conn: &mut Conn,
         user: &User,
         last_message: Option<(EventId, Option<UserId>)>,
-        (level, quotas): (EffectLevel, Quotas),
+        (scope, settings): (RecordScope, &HouseholdSettings),
         now: Timestamp,
     ) -> QueryResult<Self> {
+        let viewers = match scope.reads_viewing {
+            true => load_viewers(conn, user, settings.watch_sharing)?,
+            false => Viewers::default(),
+        };
         let title_requests = load_title_requests(conn, user)?;
-        let user = match level {
+        let quotas = settings.quotas;
+        let user = match scope.level {
             EffectLevel::Write | EffectLevel::Destructive => {
                 UserRecords::load_user_records(conn, user, last_message, quotas, now)?
             }
             EffectLevel::Read => UserRecords::default(),
         };
-        Ok(Self { title_requests, user })
+        Ok(Self { title_requests, viewers, user })
     }
 
     /// Builds the context of a tool from its records.
@@ -71,6 +94,7 @@ impl ToolRecords {
                 Audience::Room => self.title_requests.into_iter().filter(is_own_and_waiting).collect(),
             },
             facts: context.facts.clone(),
+            viewers: if is_written_by_user(context) { self.viewers } else { self.viewers.hidden() },
             request_timing: RequestTiming::Now,
         }
     }
@@ -84,6 +108,19 @@ fn own_messages(context: &TurnContext) -> Vec<String> {
         true => context.turn.texts.clone(),
         false => context.events.iter().filter(is_own).map(|event| event.body.clone()).collect(),
     }
+}
+
+/// Returns whether the user wrote all messages of the turn, and no operator or program did. Only the user is told what
+/// the user has watched.
+fn is_written_by_user(context: &TurnContext) -> bool {
+    let is_own = |event: &InboundEvent| match event.origin {
+        MessageOrigin::Sender | MessageOrigin::TestUser => true,
+        MessageOrigin::Button
+        | MessageOrigin::Operator
+        | MessageOrigin::Session
+        | MessageOrigin::ApiKey(_) => false,
+    };
+    context.events.iter().all(is_own)
 }
 
 fn is_own_and_waiting(request: &TitleRequest) -> bool {
@@ -103,6 +140,32 @@ pub(crate) fn load_title_requests(conn: &mut Conn, user: &User) -> QueryResult<V
         TitleRequest { requester: requester(user), wanted: title, status, requested_at }
     });
     Ok(requests.collect())
+}
+
+/// Loads the accounts of the user, and those of other active users if the household shares what it watches.
+fn load_viewers(conn: &mut Conn, user: &User, sharing: WatchSharing) -> QueryResult<Viewers> {
+    let (own, others): (Vec<LinkedAccount>, Vec<LinkedAccount>) =
+        viewer_accounts::load_linked_accounts(conn)?.into_iter().partition(|linked| linked.user == user.id);
+    let mut viewers = Viewers::new(own.into_iter().map(|linked| linked.account).collect(), sharing);
+    if sharing == WatchSharing::Household && !others.is_empty() {
+        for other in users::load_known_users(conn)?.iter().filter(|other| other.status == UserStatus::Active)
+        {
+            let accounts = others.iter().filter(|linked| linked.user == other.id);
+            let accounts: Vec<ViewerAccount> = accounts.map(|linked| linked.account.clone()).collect();
+            if !accounts.is_empty() {
+                viewers.others.push(Viewer { name: naming::display_name(other), accounts });
+            }
+        }
+    }
+    viewers.taken = others.into_iter().map(|linked| linked.account).collect();
+    let requested = approvals::load_open_approvals_about(conn, user.id)?.into_iter();
+    viewers.requested = requested
+        .filter_map(|open| match open.kind {
+            ApprovalKind::LinkAccount(account) => Some(account),
+            ApprovalKind::Join | ApprovalKind::Delete(_) => None,
+        })
+        .collect();
+    Ok(viewers)
 }
 
 /// Records that belong to the user alone.
@@ -141,7 +204,7 @@ impl UserRecords {
             approvals::load_open_approvals_about(conn, user.id)?.into_iter().filter_map(|open| {
                 match open.kind {
                     ApprovalKind::Delete(item) => Some(*item),
-                    ApprovalKind::Join => None,
+                    ApprovalKind::Join | ApprovalKind::LinkAccount(_) => None,
                 }
             });
         Ok(Self {

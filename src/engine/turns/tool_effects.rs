@@ -11,15 +11,18 @@ use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::title_requests::RequestedTitle;
 use crate::conversation::transcript::{CallRow, ToolArguments, User, UserId};
 use crate::conversation::turn::model_action::ModelAction;
+use crate::engine::approvals::account_links;
 use crate::engine::reply_address::{self, ReplyAddress};
 use crate::engine::settings::HouseholdSettings;
 use crate::engine::votes::opening;
+use crate::store::audit::Actor;
 use crate::store::confirmation::approvals::{self, ApprovalKind, NewApproval};
 use crate::store::conversation::reactions;
 use crate::store::library::follows::{self, FollowReason, FollowedTitle};
 use crate::store::library::quotas;
 use crate::store::library::title_requests::{self, NewDeferredAddition};
 use crate::store::memory::facts::{self, FactOutcome, FactSelector, FactSource};
+use crate::store::people::viewer_accounts;
 use crate::store::queue::outbox;
 use crate::store::turns::{calls, turn_lifecycle};
 use crate::store::{Conn, QueryResult, with_savepoint};
@@ -70,6 +73,14 @@ pub(crate) fn apply_tool_effect(
                 tracing::warn!(call = %source.call, "dropped a fact beyond the limit of the user");
             }
             Ok(())
+        }
+        ToolEffect::MentionViewing => turn_lifecycle::mark_about_viewing(conn, source.call),
+        ToolEffect::RequestAccountLink(account) => {
+            account_links::request_link(conn, (&source.user, source.call), account, settings, now)
+        }
+        ToolEffect::UnlinkAccounts => {
+            viewer_accounts::unlink_all_accounts(conn, source.user.id, Actor::User(source.user.id), now)
+                .map(drop)
         }
         ToolEffect::Forget(kind, key) => {
             facts::forget_fact(conn, source.user.id, FactSelector::Key(*kind, key), now).map(drop)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::tool_context::ToolRecords;
+use super::tool_context::{RecordScope, ToolRecords};
 use super::turn_context::TurnContext;
 use crate::clock::Clock;
 use crate::conversation::transcript::EffectLevel;
@@ -63,9 +63,9 @@ impl ToolRunner {
     pub(crate) async fn load_context(
         &self,
         context: &TurnContext,
-        level: EffectLevel,
+        scope: impl Into<RecordScope>,
     ) -> Result<ToolContext, DbError> {
-        let records = self.db.read(self.records_query(context, level)).await?;
+        let records = self.db.read(self.records_query(context, scope.into())).await?;
         Ok(self.build_context(context, records))
     }
 
@@ -73,12 +73,11 @@ impl ToolRunner {
     pub(super) fn records_query(
         &self,
         context: &TurnContext,
-        level: EffectLevel,
+        scope: RecordScope,
     ) -> impl Fn(&mut Conn) -> QueryResult<ToolRecords> + Send + 'static {
-        let (now, scope, user) =
-            (self.clock.now(), (level, self.newest_settings().quotas), context.user.clone());
+        let (now, settings, user) = (self.clock.now(), self.newest_settings(), context.user.clone());
         let last_message = context.events.last().map(|event| (event.id, event.room));
-        move |conn| ToolRecords::load_records(conn, &user, last_message, scope, now)
+        move |conn| ToolRecords::load_records(conn, &user, last_message, (scope, &settings), now)
     }
 
     pub(super) fn build_context(&self, context: &TurnContext, records: ToolRecords) -> ToolContext {

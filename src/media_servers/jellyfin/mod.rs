@@ -19,6 +19,7 @@ use super::{
     ItemId, LibraryFolder, MediaServer, MediaServerError, PAGE_TITLES, PlayableEpisode, PlayingTitle,
     RecentPlay, ServerStatus, ServerTitle, ServerUser, ServerUserId, TitlePage, WatchState, WatchStates,
 };
+use crate::conversation::viewer_accounts::MediaServerKind;
 use crate::http::HttpClient;
 
 /// Name under which the server lists this program among its devices.
@@ -65,12 +66,8 @@ impl Jellyfin {
 
 #[async_trait]
 impl MediaServer for Jellyfin {
-    fn name(&self) -> &'static str {
-        "jellyfin"
-    }
-
-    fn label(&self) -> &'static str {
-        "Jellyfin"
+    fn kind(&self) -> MediaServerKind {
+        MediaServerKind::Jellyfin
     }
 
     async fn fetch_status(&self) -> Result<ServerStatus, MediaServerError> {

@@ -24,6 +24,7 @@ use super::{
     ItemId, LibraryFolder, MediaServer, MediaServerError, PlayableEpisode, PlayingTitle, RecentPlay,
     ServerStatus, ServerTitle, ServerUser, ServerUserId, TitlePage, WatchState, WatchStates,
 };
+use crate::conversation::viewer_accounts::MediaServerKind;
 use crate::http::HttpClient;
 use crate::telemetry;
 
@@ -63,12 +64,8 @@ impl Plex {
 
 #[async_trait]
 impl MediaServer for Plex {
-    fn name(&self) -> &'static str {
-        "plex"
-    }
-
-    fn label(&self) -> &'static str {
-        "Plex"
+    fn kind(&self) -> MediaServerKind {
+        MediaServerKind::Plex
     }
 
     async fn fetch_status(&self) -> Result<ServerStatus, MediaServerError> {

@@ -1,5 +1,5 @@
-//! Approvals that wait for the decision of an admin: join requests of newcomers, and removal requests of members. Each
-//! approval is decided once, by its code.
+//! Approvals that wait for the decision of an admin: join requests of newcomers, removal requests of members, and
+//! requests for the link of an account at a media server. Each approval is decided once, by its code.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget};
 use crate::conversation::people::admin_commands::ApprovalCode;
 use crate::conversation::transcript::{CallRow, MediaKind, UserId};
+use crate::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
 use crate::store::Conn;
 use crate::store::codec::{fingerprint_json, ms, none_if_unreadable, parse_fingerprint, unreadable_column};
 use crate::store::column_types::stored_enum;
@@ -27,6 +28,15 @@ pub enum ApprovalKind {
     Join,
     /// Removal of this item, as shown to the admins.
     Delete(Box<DeletionTarget>),
+    /// Link of this account to the user.
+    LinkAccount(ViewerAccount),
+}
+
+impl ApprovalKind {
+    /// Returns whether this is a removal request of a member, or of the operator.
+    pub fn is_removal(&self) -> bool {
+        matches!(self, Self::Delete(_))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +74,7 @@ stored_enum! {
     pub enum StoredApprovalKind {
         Join = "join",
         Delete = "delete",
+        LinkAccount = "account",
     }
 }
 
@@ -131,6 +142,8 @@ struct ApprovalRow {
     expires_at: Timestamp,
     settled_at: Option<Timestamp>,
     settled_by: Option<UserId>,
+    account_id: Option<String>,
+    account_name: Option<String>,
 }
 
 impl ApprovalRow {
@@ -149,6 +162,14 @@ impl ApprovalRow {
                     scope: DeletionScope::Whole,
                     fingerprint,
                 }))
+            }
+            StoredApprovalKind::LinkAccount => {
+                let server = self.instance.as_deref().and_then(MediaServerKind::from_name);
+                ApprovalKind::LinkAccount(ViewerAccount {
+                    server: server.ok_or_else(unreadable)?,
+                    id: self.account_id.ok_or_else(unreadable)?,
+                    name: self.account_name.ok_or_else(unreadable)?,
+                })
             }
         };
         Ok(Approval {
@@ -180,16 +201,20 @@ pub enum EndedApprovalSubject {
     Join,
     Removal(Box<DeletionTarget>),
     UnreadableRemoval,
+    AccountLink(ViewerAccount),
+    UnreadableAccountLink,
 }
 
 impl ApprovalRow {
     fn into_ended_approval(self) -> QueryResult<EndedApproval> {
-        let (id, user, is_join) = (self.id, self.user_id, self.kind == StoredApprovalKind::Join);
-        let subject = match none_if_unreadable(self.into_approval())?.map(|approval| approval.kind) {
-            Some(ApprovalKind::Delete(item)) => EndedApprovalSubject::Removal(item),
-            Some(ApprovalKind::Join) => EndedApprovalSubject::Join,
-            None if is_join => EndedApprovalSubject::Join,
-            None => EndedApprovalSubject::UnreadableRemoval,
+        let (id, user, stored_kind) = (self.id, self.user_id, self.kind);
+        let kind = none_if_unreadable(self.into_approval())?.map(|approval| approval.kind);
+        let subject = match (kind, stored_kind) {
+            (Some(ApprovalKind::Delete(item)), _) => EndedApprovalSubject::Removal(item),
+            (Some(ApprovalKind::LinkAccount(account)), _) => EndedApprovalSubject::AccountLink(account),
+            (Some(ApprovalKind::Join), _) | (None, StoredApprovalKind::Join) => EndedApprovalSubject::Join,
+            (None, StoredApprovalKind::Delete) => EndedApprovalSubject::UnreadableRemoval,
+            (None, StoredApprovalKind::LinkAccount) => EndedApprovalSubject::UnreadableAccountLink,
         };
         Ok(EndedApproval { id, user, subject })
     }
@@ -212,10 +237,12 @@ pub fn request_approval(
     now: Timestamp,
 ) -> QueryResult<Approval> {
     let code = draw_free_code(conn, draw_code, now)?;
-    let (kind, item) = match new.kind {
-        ApprovalKind::Join => (StoredApprovalKind::Join, None),
-        ApprovalKind::Delete(item) => (StoredApprovalKind::Delete, Some(item)),
+    let (kind, item, account) = match new.kind {
+        ApprovalKind::Join => (StoredApprovalKind::Join, None, None),
+        ApprovalKind::Delete(item) => (StoredApprovalKind::Delete, Some(item), None),
+        ApprovalKind::LinkAccount(account) => (StoredApprovalKind::LinkAccount, None, Some(account)),
     };
+    let server = account.map(|account| account.server.name());
     let fingerprint = item.map(|item| fingerprint_json(&item.fingerprint)).transpose()?;
     diesel::insert_into(approvals::table)
         .values((
@@ -223,10 +250,12 @@ pub fn request_approval(
             approvals::user_id.eq(new.user),
             approvals::code.eq(code.as_str()),
             approvals::tool_call_id.eq(new.call),
-            approvals::instance.eq(item.map(|item| &item.instance)),
+            approvals::instance.eq(item.map(|item| item.instance.as_str()).or(server)),
             approvals::item_kind.eq(item.map(|item| item.kind)),
             approvals::item_id.eq(item.map(|item| item.id)),
             approvals::fingerprint.eq(fingerprint),
+            approvals::account_id.eq(account.map(|account| &account.id)),
+            approvals::account_name.eq(account.map(|account| &account.name)),
             approvals::state.eq(ApprovalState::Open),
             approvals::created_at.eq(ms(now)),
             approvals::expires_at.eq(ms(now + CODE_LIFETIME)),

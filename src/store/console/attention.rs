@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::NEWEST;
 use super::user_ref::{self, UserRef};
 use crate::conversation::transcript::{ConversationId, TurnId, User, UserId};
-use crate::store::confirmation::approvals::{self, Approval, ApprovalKind};
+use crate::store::confirmation::approvals::{self, Approval};
 use crate::store::confirmation::code_misses;
 use crate::store::database::backup::load_backup_failure;
 use crate::store::database::literal_sql::LiteralSql;
@@ -76,7 +76,7 @@ pub fn load_attention_items(
     let newcomers = named.into_iter().map(|id| users::load_user(conn, id)).collect::<QueryResult<_>>()?;
     let mut removal_requests = Vec::new();
     for approval in approvals::load_open_approvals(conn)? {
-        if approval.kind != ApprovalKind::Join && !approval.has_expired(now) {
+        if approval.kind.is_removal() && !approval.has_expired(now) {
             let requester = users::load_user(conn, approval.user)?;
             removal_requests.push((approval, requester));
         }

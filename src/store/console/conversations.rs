@@ -9,6 +9,7 @@ use crate::conversation::transcript::{ConversationId, TurnId, UserId};
 use crate::store::codec::ms;
 use crate::store::conversation::conversations::OPEN;
 use crate::store::conversation::record::conversations::ConversationRecord;
+use crate::store::conversation::record::turns::HIDDEN_ANSWER;
 use crate::store::schema::{conversations, inbound_events, outbox, turns, users};
 use crate::store::{Conn, QueryResult};
 
@@ -172,14 +173,16 @@ fn load_summary(conn: &mut Conn, conversation: ConversationRecord) -> QueryResul
 
 /// Loads the text of the last message in a turn; `None` if it is erased.
 fn load_last_message_text(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<LastMessageText>> {
-    let sent: Option<String> = outbox::table
+    let sent: Option<(String, bool)> = outbox::table
+        .inner_join(turns::table)
         .filter(outbox::turn_id.eq(turn))
         .order(outbox::id.desc())
-        .select(outbox::body)
+        .select((outbox::body, turns::about_viewing))
         .first(conn)
         .optional()?;
-    if let Some(body) = sent.filter(|body| !body.is_empty()) {
-        return Ok(Some(LastMessageText::FromAssistant(body)));
+    if let Some((body, about_viewing)) = sent.filter(|(body, _)| !body.is_empty()) {
+        let text = if about_viewing { HIDDEN_ANSWER.to_owned() } else { body };
+        return Ok(Some(LastMessageText::FromAssistant(text)));
     }
     let received: Option<String> = inbound_events::table
         .filter(inbound_events::turn_id.eq(turn))

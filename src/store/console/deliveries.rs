@@ -54,13 +54,19 @@ pub fn load_delivery_summaries(
         DeliveryFilter::Failed => query.filter(FAILED.and(is_below)).load(conn)?,
         DeliveryFilter::To(user) => query.filter(outbox::user_id.eq(user).and(is_below)).load(conn)?,
     };
-    let load_summary = |(message, to): (OutboundRecord, UserRefRow)| {
+    let load_summary = |(mut message, to): (OutboundRecord, UserRefRow)| {
+        let turn: Option<(ConversationId, bool)> = match message.turn {
+            Some(turn) => Some(
+                turns::table.find(turn).select((turns::conversation_id, turns::about_viewing)).first(conn)?,
+            ),
+            None => None,
+        };
+        if turn.is_some_and(|(_, about_viewing)| about_viewing) {
+            message.hide_body();
+        }
         Ok(DeliverySummary {
             to: to.into(),
-            conversation: match message.turn {
-                Some(turn) => Some(turns::table.find(turn).select(turns::conversation_id).first(conn)?),
-                None => None,
-            },
+            conversation: turn.map(|(conversation, _)| conversation),
             can_resend: message.status().has_failed() && resend::can_resend(conn, message.id.0)?,
             message,
         })

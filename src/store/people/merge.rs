@@ -221,6 +221,7 @@ const MOVE_STATEMENTS: &[&str] = &[
     "UPDATE user_addresses SET preferred_from = NULL WHERE user_id = ?1 AND ?2 > 0",
     "UPDATE user_addresses SET user_id = ?2 WHERE user_id = ?1",
     "DELETE FROM link_codes WHERE user_id = ?1 AND ?2 > 0",
+    "UPDATE viewer_accounts SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE conversations SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE turns SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE inbound_events SET user_id = ?2 WHERE user_id = ?1",

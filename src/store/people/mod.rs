@@ -1,4 +1,4 @@
-//! Users and their addresses, rooms, test users, join requests, and pauses of the household.
+//! Users with their addresses and accounts at media servers, rooms, test users, join requests, and pauses of the household.
 
 pub mod addresses;
 pub mod invitations;
@@ -11,3 +11,4 @@ pub mod rooms;
 pub mod test_users;
 pub mod user_admin;
 pub mod users;
+pub mod viewer_accounts;

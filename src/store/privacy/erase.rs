@@ -16,7 +16,7 @@ use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::conversations::{self as conversation_rows, EndReason};
 use crate::store::memory::responses::{self, AnswerState, OPERATOR};
 use crate::store::memory::{facts, groups, shared_answers};
-use crate::store::people::join_requests;
+use crate::store::people::{join_requests, viewer_accounts};
 use crate::store::queue::inbound_messages::InboundState;
 use crate::store::queue::notifications as notification_rows;
 use crate::store::queue::outbox::SETTLED;
@@ -54,7 +54,7 @@ macro_rules! select_ids {
 }
 
 /// Erases the content of a user, and ends the open conversation: messages from and to the user, stored answers, facts,
-/// reactions, the first request, and the titles of approvals. Title requests, deferred additions, follows and
+/// reactions, the first request, the titles of approvals, and the links of accounts. Title requests, deferred additions, follows and
 /// notifications are deleted. The text of unsettled rows remains: messages that wait for a turn, messages that may still
 /// be sent, and open approvals. The caller ensures that no other turn of the user is running.
 pub fn erase_user_content(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
@@ -80,6 +80,7 @@ pub fn erase_user_content(conn: &mut Conn, user: UserId, now: Timestamp) -> Quer
     groups::leave_groups(conn, user)?;
     facts::erase_facts(conn, user, now)?;
     votes::erase_votes_of(conn, user)?;
+    viewer_accounts::delete_accounts(conn, user)?;
     join_requests::erase_first_request(conn, user)?;
     diesel::delete(follows::table.filter(follows::user_id.eq(user))).execute(conn).map(drop)
 }
@@ -131,7 +132,7 @@ pub(super) fn erase_reactions(conn: &mut Conn, scope: ErasureScope) -> QueryResu
         .map(drop)
 }
 
-/// Erases the titles in decided approvals, except in one whose deletion is running.
+/// Erases the titles and accounts in decided approvals, except in one whose deletion is running.
 pub(super) fn erase_approval_titles(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
     let in_scope = approvals::id.eq_any(select_ids!(approvals, scope));
     let is_decided_with_title =
@@ -143,8 +144,13 @@ pub(super) fn erase_approval_titles(conn: &mut Conn, scope: ErasureScope) -> Que
         approvals::table.filter(in_scope.and(is_decided_with_title).and(not(exists(running_call)))),
     )
     .set(approvals::fingerprint.eq(sql::<Nullable<Text>>(codec::FINGERPRINT_WITHOUT_TEXT)))
-    .execute(conn)
-    .map(drop)
+    .execute(conn)?;
+    let in_scope = approvals::id.eq_any(select_ids!(approvals, scope));
+    let has_account = approvals::state.ne(ApprovalState::Open).and(approvals::account_id.is_not_null());
+    diesel::update(approvals::table.filter(in_scope.and(has_account)))
+        .set((approvals::account_id.eq(""), approvals::account_name.eq("")))
+        .execute(conn)
+        .map(drop)
 }
 
 /// Deletes the title requests in a scope.
@@ -214,8 +220,13 @@ fn erase_selected_answers(
 
 /// Erases the plans and answers of turns, the output of their models and tools, and the names of their conversations.
 pub(super) fn erase_turns(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
-    recording::record_changed_history();
     erase_conversation_names(conn, scope)?;
+    erase_turn_content(conn, scope)
+}
+
+/// Erases the plans and answers of turns, and the output of their models and tools.
+fn erase_turn_content(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
+    recording::record_changed_history();
     let erased_plan = sql::<Text>(turn_lifecycle::PLAN_WITHOUT_TEXT);
     diesel::update(turns::table.filter(turns::id.eq_any(select_turn_ids(scope))))
         .set((turns::response_text.eq(None::<String>), turns::prompt.eq(erased_plan)))
@@ -228,6 +239,22 @@ pub(super) fn erase_turns(conn: &mut Conn, scope: ErasureScope) -> QueryResult<(
         .set(llm_steps::error.eq(sql::<Nullable<Text>>(model_steps::FAILURE_WITHOUT_TEXT)))
         .execute(conn)?;
     erase_tool_calls(conn, scope)
+}
+
+/// Erases the text of a finished turn and its messages, because it mentions what somebody has watched. The received
+/// messages remain. Returns whether all messages of the turn were settled; otherwise it is erased again later.
+pub(super) fn erase_viewing_turn(conn: &mut Conn, turn: i64) -> QueryResult<bool> {
+    erase_turn_content(conn, ErasureScope::Rows { after: turn - 1, up_to: turn })?;
+    let messages = outbox::table.filter(outbox::turn_id.eq(turn)).select(outbox::id).load::<i64>(conn)?;
+    for id in messages {
+        erase_outbound_messages(conn, ErasureScope::Rows { after: id - 1, up_to: id })?;
+    }
+    let unsettled = outbox::table.filter(outbox::turn_id.eq(turn).and(outbox::state.ne_all(SETTLED)));
+    let is_settled = !diesel::select(exists(unsettled)).get_result::<bool>(conn)?;
+    if is_settled {
+        diesel::update(turns::table.find(turn)).set(turns::about_viewing.eq(false)).execute(conn)?;
+    }
+    Ok(is_settled)
 }
 
 /// Erases the turns that answered a user in rooms, and what later turns there repeat of them.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::export_rows::{
     ExportAdditionRow, ExportAddressRow, ExportAnswerRow, ExportApprovalRow, ExportAuditRow, ExportBallotRow,
     ExportDeletionItemRow, ExportFactRow, ExportFollowRow, ExportNotificationRow, ExportReactionRow,
-    ExportTitleRequestRow, ExportUsageRow, ExportUserRow, ExportVoteRow,
+    ExportTitleRequestRow, ExportUsageRow, ExportUserRow, ExportViewerAccountRow, ExportVoteRow,
 };
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::stream_events::BlockKind;
@@ -25,7 +25,8 @@ use crate::store::conversation::record::turns::{self as turn_records, TurnRecord
 use crate::store::people::rooms::IS_ROOM_CONVERSATION;
 use crate::store::schema::{
     additions, agent_responses, approvals, audit_log, ballots, conversations, follows, notices, reactions,
-    requests, tool_call_items, tool_calls, turns, usage, user_addresses, user_facts, users, votes,
+    requests, tool_call_items, tool_calls, turns, usage, user_addresses, user_facts, users, viewer_accounts,
+    votes,
 };
 use crate::store::{Conn, QueryResult};
 
@@ -51,6 +52,8 @@ pub struct UserExport {
     additions: Vec<ExportAdditionRow>,
     usage_by_day: Vec<ExportUsageRow>,
     audit: Vec<ExportAuditRow>,
+    /// Users of media servers that are linked to the person. What they watched is stored only there.
+    media_server_accounts: Vec<ExportViewerAccountRow>,
 }
 
 #[derive(Debug, Serialize)]
@@ -169,6 +172,11 @@ pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
             .filter(audit_log::user_id.eq(user).or(audit_log::subject.eq(format!("user:{user}"))))
             .order(audit_log::id)
             .select(ExportAuditRow::as_select())
+            .load(conn)?,
+        media_server_accounts: viewer_accounts::table
+            .filter(viewer_accounts::user_id.eq(user))
+            .order((viewer_accounts::server, viewer_accounts::account_id))
+            .select(ExportViewerAccountRow::as_select())
             .load(conn)?,
     })
 }

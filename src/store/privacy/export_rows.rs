@@ -8,6 +8,7 @@ use crate::conversation::memory::answer_metadata::ResponseType;
 use crate::conversation::memory::recall::RecallScope;
 use crate::conversation::people::facts::FactKind;
 use crate::conversation::transcript::{CallRow, MediaKind, QuotaKind, UserRole, UserStatus};
+use crate::conversation::viewer_accounts::MediaServerKind;
 use crate::store::column_types::StoredJson;
 use crate::store::confirmation::approvals::{ApprovalState, StoredApprovalKind};
 use crate::store::confirmation::deletion_items::DeletionItemPhase;
@@ -17,7 +18,7 @@ use crate::store::memory::facts::{FactState, StoredFactSource};
 use crate::store::memory::responses::AnswerState;
 use crate::store::schema::{
     additions, agent_responses, approvals, audit_log, ballots, follows, notices, reactions, requests,
-    tool_call_items, usage, user_addresses, user_facts, users, votes,
+    tool_call_items, usage, user_addresses, user_facts, users, viewer_accounts, votes,
 };
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -90,9 +91,20 @@ pub(super) struct ExportApprovalRow {
     item_id: Option<i64>,
     #[diesel(column_name = fingerprint)]
     item: Option<StoredJson>,
+    account_id: Option<String>,
+    account_name: Option<String>,
     created_at: Timestamp,
     expires_at: Timestamp,
     settled_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Queryable, Selectable, Serialize)]
+#[diesel(table_name = viewer_accounts)]
+pub(super) struct ExportViewerAccountRow {
+    server: MediaServerKind,
+    account_id: String,
+    account_name: String,
+    linked_at: Timestamp,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]

@@ -10,6 +10,7 @@ use super::erase::{self, ErasureScope};
 use crate::conversation::transcript::UserId;
 use crate::store::codec::ms;
 use crate::store::confirmation::pending_action::{self, CloseReason};
+use crate::store::database::literal_sql::LiteralSql;
 use crate::store::memory::facts;
 use crate::store::people::join_requests;
 use crate::store::queue::inbound_messages::InboundOutcome;
@@ -65,6 +66,29 @@ pub fn erase_expired_text(
     }
     Ok(progress)
 }
+
+/// Erases the answers that mention what somebody has watched, of turns that finished before `before`, at most `limit`.
+pub fn erase_viewing_answers(
+    conn: &mut Conn,
+    before: Timestamp,
+    limit: i64,
+    now: Timestamp,
+) -> QueryResult<RetentionProgress> {
+    let is_due = ABOUT_VIEWING.and(turns::finished_at.lt(ms(before)));
+    let due: Vec<i64> =
+        turns::table.filter(is_due).order(turns::finished_at).limit(limit).select(turns::id).load(conn)?;
+    let mut erased = 0;
+    for turn in due {
+        erased += i64::from(erase::erase_viewing_turn(conn, turn)?);
+    }
+    if erased > 0 {
+        text_index::schedule_index_rebuilds(conn, now)?;
+    }
+    Ok(if erased >= limit { RetentionProgress::More } else { RetentionProgress::Done })
+}
+
+/// Condition of a turn whose answer mentions what somebody has watched.
+const ABOUT_VIEWING: LiteralSql = LiteralSql("turns.about_viewing = 1");
 
 /// Closes the pending actions that expired before `before`, and those created before then whose confirmation prompt
 /// failed or was suppressed.

@@ -9,7 +9,7 @@ use crate::conversation::stream_events::{
 };
 use crate::store::codec::parse_call_result;
 use crate::store::conversation::reactions::load_reaction_target;
-use crate::store::schema::{inbound_events, outbox, pending_actions, reactions, tool_calls};
+use crate::store::schema::{inbound_events, outbox, pending_actions, reactions, tool_calls, turns};
 use crate::store::{Conn, QueryResult};
 
 /// Content of the row that an event references.
@@ -48,8 +48,28 @@ pub fn load_event_details(conn: &mut Conn, event: &StreamEvent) -> QueryResult<E
     Ok(details)
 }
 
+/// Returns whether the text of an event mentions what somebody has watched, which only the person who asked reads.
+fn is_hidden(conn: &mut Conn, event: &StreamEvent) -> QueryResult<bool> {
+    let about_viewing: Option<bool> = match event.kind {
+        StreamEventKind::OutboundMessage(id, _) => outbox::table
+            .inner_join(turns::table)
+            .filter(outbox::id.eq(id))
+            .select(turns::about_viewing)
+            .first(conn)
+            .optional()?,
+        StreamEventKind::ToolCall(call, CallPhase::Complete) => tool_calls::table
+            .inner_join(turns::table.on(turns::id.eq(tool_calls::turn_id)))
+            .filter(tool_calls::id.eq(call))
+            .select(turns::about_viewing)
+            .first(conn)
+            .optional()?,
+        _ => None,
+    };
+    Ok(about_viewing == Some(true))
+}
+
 fn load_event_text(conn: &mut Conn, event: &StreamEvent) -> QueryResult<Option<String>> {
-    if !has_text(event) {
+    if !has_text(event) || is_hidden(conn, event)? {
         return Ok(None);
     }
     let text: Option<Option<String>> = match event.kind {

@@ -327,7 +327,7 @@ pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResul
         MessageOutcome::FailedNotified => StreamTurnState::Failed,
         MessageOutcome::Skipped(_) => StreamTurnState::Canceled,
     };
-    let finished: Option<(UserId, TurnKind, Option<UserId>)> =
+    let finished: Option<(UserId, TurnKind, bool, Option<UserId>)> =
         diesel::update(turns::table.find(end.turn).filter(turns::finished_at.is_null()))
             .set((
                 turns::state.eq(state),
@@ -335,20 +335,30 @@ pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResul
                 turns::finished_at.eq(ms(now)),
                 turns::updated_at.eq(ms(now)),
             ))
-            .returning((turns::user_id, turns::kind, rooms::room_of_turn()))
+            .returning((turns::user_id, turns::kind, turns::about_viewing, rooms::room_of_turn()))
             .cached()
             .get_result(conn)
             .optional()?;
-    let Some((user, kind, room)) = finished else { return Ok(()) };
+    let Some((user, kind, about_viewing, room)) = finished else { return Ok(()) };
     record_event(conn, end.turn, now, StreamEventKind::Turn(state))?;
     for message in &end.messages {
         outbox::queue_message(conn, message, now)?;
     }
     calls::cancel_unstarted_calls(conn, end.turn, now)?;
-    if let (MessageOutcome::Replied, Some(answer)) = (end.outcome, &end.answer) {
+    // What somebody has watched is not remembered.
+    if let (MessageOutcome::Replied, Some(answer), false) = (end.outcome, &end.answer, about_viewing) {
         responses::store_turn_answer(conn, (end.turn, user, kind), room, answer, now)?;
     }
     inbound_messages::finish_turn_messages(conn, end.turn, end.outcome, now)
+}
+
+/// Records that the answer of the turn of a call mentions what people have watched. Its text is erased after a day.
+pub fn mark_about_viewing(conn: &mut Conn, call: CallRow) -> QueryResult<()> {
+    let turn = tool_calls::table.find(call).select(tool_calls::turn_id).single_value();
+    diesel::update(turns::table.filter(turns::id.nullable().eq(turn)))
+        .set(turns::about_viewing.eq(true))
+        .execute(conn)
+        .map(drop)
 }
 
 /// Requests that the user's running turn end before its next effect.

@@ -7,6 +7,7 @@ use jiff::civil::Date;
 use crate::arr::MovieCollection;
 use crate::arr::library_title::{EpisodeCounts, LibraryTitle, LibraryTitleDetails};
 use crate::conversation::text::title_key::title_key;
+use crate::conversation::transcript::MediaKind;
 use crate::tools::formatting::{clean_title, normalize_name};
 use crate::tools::ranking::{MatchQuality, NormalizedTitle, TitleQuery, WordPrefixes};
 
@@ -164,6 +165,13 @@ impl CachedTitles {
 impl CachedTitle {
     pub fn other_names(&self) -> impl Iterator<Item = &str> {
         self.other_titles.lines()
+    }
+
+    pub fn media_kind(&self) -> MediaKind {
+        match self.kind {
+            TitleKind::Movie { .. } => MediaKind::Movie,
+            TitleKind::Series(_) => MediaKind::Series,
+        }
     }
 
     pub fn is_on_disk(&self) -> bool {

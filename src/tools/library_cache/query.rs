@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,6 +11,7 @@ use serde::Deserialize;
 use super::entries::{CachedTitle, CachedTitles};
 use crate::tools::formatting::to_gigabytes;
 use crate::tools::ranking::{MatchQuality, TitleQuery, WordPrefixes, may_match};
+use crate::tools::viewing::selection::WatchSelection;
 
 /// Criteria of a query for titles.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub struct LibraryQuery {
     pub year: Option<u16>,
     pub sort: Option<SortOrder>,
     pub bounds: SortBounds,
+    /// Selection by what people have watched.
+    pub watched: Option<WatchSelection>,
 }
 
 /// Comparison of the query with the names of titles.
@@ -57,6 +61,8 @@ pub enum SortOrder {
     Title,
     Rating,
     Worst,
+    /// Newest play first. Titles without a known play come last.
+    LastWatched,
 }
 
 /// Title that matches a query.
@@ -93,13 +99,15 @@ impl LibraryQuery {
             year: None,
             sort: None,
             bounds: SortBounds::default(),
+            watched: None,
         }
     }
 
     /// Returns whether the query has no criteria, so that it matches all titles.
     pub fn matches_everything(&self) -> bool {
-        let Self { query, only, genre, year, sort, spelling: _, bounds: _ } = self;
-        query.is_empty() && only.is_none() && genre.is_none() && year.is_none() && sort.is_none()
+        let Self { query, only, genre, year, sort, watched, spelling: _, bounds: _ } = self;
+        let has_filter = only.is_some() || genre.is_some() || year.is_some() || watched.is_some();
+        query.is_empty() && sort.is_none() && !has_filter
     }
 
     /// Returns the matching titles, in the order in which they are reported.
@@ -117,6 +125,10 @@ impl LibraryQuery {
                         && self.year.is_none_or(|year| entry.year == year)
                         && genres.is_none_or(|genres| entry.genres.intersects(genres))
                         && self.is_within_bounds(entry)
+                        && self
+                            .watched
+                            .as_ref()
+                            .is_none_or(|watched| watched.matches(entry.media_kind(), entry.catalog))
                 })
                 .map(|entry| (self.match_quality(entry, &query_prefixes, &collections), entry))
                 .filter(|(quality, _)| *quality < MatchQuality::Loose)
@@ -157,7 +169,7 @@ impl LibraryQuery {
             Some(SortOrder::Rating | SortOrder::Worst) => {
                 Some(f64::from(entry.rating)).filter(|rating| *rating > 0.0)
             }
-            Some(SortOrder::Title) | None => return true,
+            Some(SortOrder::Title | SortOrder::LastWatched) | None => return true,
         };
         value.is_some_and(|value| {
             min.is_none_or(|min| value >= f64::from(min)) && max.is_none_or(|max| value <= f64::from(max))
@@ -168,7 +180,7 @@ impl LibraryQuery {
     pub fn list_heading(&self) -> &'static str {
         match self.only {
             _ if self.spelling == QuerySpelling::Similar => "Nothing of this name, but similar",
-            None => "In the library",
+            None => self.watched.as_ref().map_or("In the library", WatchSelection::list_heading),
             Some(StatusFilter::Missing) => "Missing",
             Some(StatusFilter::OnDisk) => "On disk",
             Some(StatusFilter::Unmonitored) => "Not monitored",
@@ -206,6 +218,11 @@ impl LibraryQuery {
         }
     }
 
+    /// Returns the time at which a title was last played by those about whom is asked.
+    pub fn last_play(&self, entry: &CachedTitle) -> Option<Timestamp> {
+        self.watched.as_ref()?.last_play(entry.media_kind(), entry.catalog)
+    }
+
     fn sort_matches(&self, matches: &mut [TitleMatch<'_>]) {
         let sort = match self.sort {
             None if self.query.is_empty() => SortOrder::Newest,
@@ -225,6 +242,9 @@ impl LibraryQuery {
             SortOrder::Biggest => matches.sort_by_key(|title| Reverse(title.entry.size_bytes)),
             SortOrder::Title => {
                 matches.sort_by(|a, b| a.entry.normalized.sort_key().cmp(b.entry.normalized.sort_key()))
+            }
+            SortOrder::LastWatched => {
+                matches.sort_by_cached_key(|title| Reverse(self.last_play(title.entry)))
             }
             SortOrder::Rating => matches.sort_by(|a, b| b.entry.rating.total_cmp(&a.entry.rating)),
             // A title without a rating is not known to be bad, so it comes last.

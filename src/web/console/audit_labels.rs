@@ -6,7 +6,7 @@ use crate::conversation::people::facts::{FORGOT, NOTED};
 use crate::conversation::title_requests::{FOLLOWING, NOT_FOLLOWING};
 
 /// Kinds of audit rows with their labels, in the order of the filter.
-pub(super) const KINDS: [(&str, &str); 61] = [
+pub(super) const KINDS: [(&str, &str); 63] = [
     ("write", "Started a change"),
     ("write_done", "Made a change"),
     ("write_settled", "Confirmed a change"),
@@ -27,6 +27,8 @@ pub(super) const KINDS: [(&str, &str); 61] = [
     ("lift_suspension", "Allowed deletions and approvals by text again"),
     ("link", "Linked a phone or account"),
     ("unlink", "Unlinked a phone or account"),
+    ("link_account", "Linked an account of a media server"),
+    ("unlink_account", "Unlinked an account of a media server"),
     ("merge", "Merged two users"),
     ("set", "Changed settings"),
     ("configure", "Changed the configuration"),

@@ -39,6 +39,7 @@ pub(super) mod user;
 pub(super) mod user_addresses;
 pub(super) mod user_settings;
 pub(super) mod users;
+pub(super) mod viewer_accounts;
 
 /// Shows the page for a URL that identifies none.
 pub(super) async fn show_not_found() -> responses::PageError {

@@ -134,7 +134,7 @@ pub(in crate::web) async fn show_requests(
 
 fn load_removals(conn: &mut Conn, now: jiff::Timestamp) -> QueryResult<Vec<(Approval, User)>> {
     let open = approvals::load_open_approvals(conn)?;
-    let removals = open.into_iter().filter(|open| open.kind != ApprovalKind::Join && !open.has_expired(now));
+    let removals = open.into_iter().filter(|open| open.kind.is_removal() && !open.has_expired(now));
     removals.map(|request| users::load_user(conn, request.user).map(|user| (request, user))).collect()
 }
 

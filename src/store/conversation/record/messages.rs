@@ -13,6 +13,7 @@ use crate::conversation::transcript::{Address, EventId, OutboxId, TurnId, UserId
 use crate::store::codec::parse_media;
 use crate::store::column_types::{StoredCount, StoredJson};
 use crate::store::conversation::record::turn_range::{MessageTimeRange, TurnRange, select_turn_ids};
+use crate::store::conversation::record::turns::HIDDEN_ANSWER;
 use crate::store::people::rooms;
 use crate::store::queue::inbound_messages::{InboundOutcome, InboundState, PENDING};
 use crate::store::queue::outbox::OutboundKind;
@@ -98,6 +99,13 @@ pub struct OutboundRecord {
 }
 
 impl OutboundRecord {
+    /// Replaces the text, which mentions what somebody has watched.
+    pub(in crate::store) fn hide_body(&mut self) {
+        if !self.body.is_empty() {
+            HIDDEN_ANSWER.clone_into(&mut self.body);
+        }
+    }
+
     pub fn channel(&self) -> Channel {
         Address::new(&self.from).channel()
     }

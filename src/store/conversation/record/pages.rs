@@ -72,6 +72,7 @@ pub fn load_page(
         reactions: Reactions::default(),
     };
     content.add_streamed_blocks(streamed);
+    content.hide_viewing();
     content.load_reactions(conn)?;
     let pending_action = conversations::load_pending_action(conn, id)?;
     Ok(Some(ConversationPage { conversation, content, truncated, pending_action }))
@@ -91,6 +92,7 @@ impl PageContent {
             content.turns.extend(turns::load_turn_record(conn, conversation, turn)?);
         }
         content.add_streamed_blocks(streamed);
+        content.hide_viewing();
         for id in changed.notifications {
             content.unassigned.notifications.extend(messages::load_outbound(conn, id)?);
         }
@@ -116,6 +118,11 @@ impl PageContent {
     fn add_streamed_blocks(&mut self, streamed: &StreamedBlocks) {
         let steps = self.turns.iter_mut().flat_map(|turn| &mut turn.steps);
         steps.for_each(|step| step.add_streamed_blocks(streamed));
+    }
+
+    /// Hides what people have watched, which is read only by the person who asked.
+    fn hide_viewing(&mut self) {
+        self.turns.iter_mut().for_each(TurnRecord::hide_viewing);
     }
 
     fn load_reactions(&mut self, conn: &mut Conn) -> QueryResult<()> {

@@ -126,6 +126,11 @@ pub struct CallOutcome {
 }
 
 impl ToolCallRecord {
+    /// Removes the result, which mentions what somebody has watched.
+    pub(super) fn hide_result(&mut self) {
+        (self.result, self.error) = (None, None);
+    }
+
     pub fn arguments(&self) -> QueryResult<ToolArguments> {
         parse_arguments(self.request.as_str())
     }
@@ -210,6 +215,16 @@ impl AttemptRow {
 }
 
 impl StepRecord {
+    /// Removes the texts, which may mention what somebody has watched.
+    pub(super) fn hide_texts(&mut self) {
+        for block in self.attempts.iter_mut().flat_map(|attempt| &mut attempt.blocks) {
+            if block.kind != BlockKind::ToolCall {
+                block.text.clear();
+            }
+        }
+        self.calls.iter_mut().for_each(ToolCallRecord::hide_result);
+    }
+
     /// Adds the blocks that running attempts have streamed so far.
     pub(super) fn add_streamed_blocks(&mut self, streamed: &StreamedBlocks) {
         for attempt in self.attempts.iter_mut().filter(|attempt| attempt.is_running()) {

@@ -50,6 +50,9 @@ pub struct TurnRow {
     pub finished_at: Option<Timestamp>,
     #[serde(skip)]
     cancel_requested_at: Option<Timestamp>,
+    /// True if the answer mentions what somebody has watched.
+    #[serde(skip)]
+    about_viewing: bool,
 }
 
 impl TurnRow {
@@ -72,7 +75,23 @@ pub struct TurnBlock {
     pub is_complete: bool,
 }
 
+/// Text that replaces an answer which mentions what somebody has watched. Only the person who asked reads it.
+pub const HIDDEN_ANSWER: &str = "(An answer about what somebody has watched.)";
+
 impl TurnRecord {
+    /// Replaces the texts of a turn that mention what somebody has watched.
+    pub(super) fn hide_viewing(&mut self) {
+        if !self.row.about_viewing {
+            return;
+        }
+        if let Some(answer) = &mut self.row.answer {
+            *answer = HIDDEN_ANSWER.to_owned();
+        }
+        self.sent.iter_mut().for_each(OutboundRecord::hide_body);
+        self.steps.iter_mut().for_each(StepRecord::hide_texts);
+        self.executed_calls.iter_mut().for_each(ToolCallRecord::hide_result);
+    }
+
     /// Returns the calls that the turn requested, in order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCallRecord> {
         self.steps.iter().flat_map(|step| &step.calls)

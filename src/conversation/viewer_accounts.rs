@@ -1,0 +1,88 @@
+//! Users of media servers that are linked to people, and the texts about these links.
+
+/// Kind of a media server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MediaServerKind {
+    Jellyfin,
+    Plex,
+}
+
+impl MediaServerKind {
+    /// Returns the name in URLs and settings, such as `jellyfin`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Jellyfin => "jellyfin",
+            Self::Plex => "plex",
+        }
+    }
+
+    /// Returns the name of the product, such as `Jellyfin`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Jellyfin => "Jellyfin",
+            Self::Plex => "Plex",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Jellyfin, Self::Plex].into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// User of a media server that is, or may be, linked to a person.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ViewerAccount {
+    pub server: MediaServerKind,
+    /// Id of the user on the server.
+    pub id: String,
+    /// Name of the user on the server when it was linked.
+    pub name: String,
+}
+
+/// Who may know what a person has watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WatchSharing {
+    /// Only the person.
+    #[default]
+    Off,
+    /// All members of the household.
+    Household,
+}
+
+/// Formats the message to the admins about a request for a link.
+pub fn format_link_request(requester: &str, account: &ViewerAccount, code: &str) -> String {
+    let ViewerAccount { server, name, .. } = account;
+    format!(
+        "{requester} asks to be linked to the {} user {name}, to ask me what this user has watched. Reply APPROVE {code} or \
+         DENY {code}",
+        server.label()
+    )
+}
+
+/// Formats the message to a person whose account was linked.
+pub fn format_linked(account: &ViewerAccount) -> String {
+    let ViewerAccount { server, name, .. } = account;
+    format!(
+        "You are linked to the {} user {name}. Ask me what you were watching, or what you have not seen.",
+        server.label()
+    )
+}
+
+/// Formats the message to a person whose request for a link was denied.
+pub fn format_link_denied(account: &ViewerAccount) -> String {
+    format!("An admin decided not to link you to the {} user {}.", account.server.label(), account.name)
+}
+
+/// Formats the message to a person whose request for a link no admin answered.
+pub fn format_link_expired(account: &ViewerAccount) -> String {
+    let ViewerAccount { server, name, .. } = account;
+    format!(
+        "No admin answered your request for the {} user {name}, so it is not linked. You can ask again.",
+        server.label()
+    )
+}
+
+/// Formats the message to a person whose account is now linked to somebody else, or was unlinked by an admin.
+pub fn format_link_taken(account: &ViewerAccount) -> String {
+    format!("The {} user {} belongs to somebody else I know.", account.server.label(), account.name)
+}

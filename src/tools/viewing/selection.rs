@@ -1,0 +1,104 @@
+//! Selection of titles of the library by what people have watched.
+
+use jiff::{SignedDuration, Timestamp};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{ViewerTitles, check_private, load_titles};
+use crate::conversation::catalog_ids::CatalogIds;
+use crate::conversation::transcript::{CallFailure, MediaKind};
+use crate::media_servers::WatchState;
+use crate::tools::ToolContext;
+use crate::tools::library::ArrInstances;
+
+/// Evidence that selects titles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchFilter {
+    Unwatched,
+    Started,
+    Watched,
+}
+
+/// Arguments that select titles by what people have watched.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::tools) struct WatchCriteria<'a> {
+    pub(in crate::tools) filter: Option<WatchFilter>,
+    pub(in crate::tools) by: Option<&'a str>,
+    /// Days since the last play. A title that was never played meets any number.
+    pub(in crate::tools) not_since_days: Option<u32>,
+}
+
+/// Selection of titles by what people have watched. A title whose state is unknown is never selected.
+#[derive(Debug)]
+pub struct WatchSelection {
+    filter: Option<WatchFilter>,
+    /// Time since which a selected title was not played.
+    not_since: Option<Timestamp>,
+    viewers: Vec<ViewerTitles>,
+}
+
+impl WatchSelection {
+    /// Loads what the named people have watched.
+    pub(in crate::tools) async fn load(
+        criteria: WatchCriteria<'_>,
+        library: &ArrInstances,
+        context: &ToolContext,
+    ) -> Result<Self, CallFailure> {
+        check_private(context)?;
+        let viewers = context.viewers.choose(criteria.by, library)?;
+        let viewers = load_titles(&viewers, library, context).await;
+        let not_since = criteria.not_since_days.map(|days| {
+            context
+                .now
+                .saturating_sub(SignedDuration::from_hours(24 * i64::from(days)))
+                .unwrap_or(context.now)
+        });
+        // Without any other criterion, those are meant that somebody has watched.
+        let filter = criteria.filter.or(not_since.is_none().then_some(WatchFilter::Watched));
+        Ok(Self { filter, not_since, viewers })
+    }
+
+    /// Returns the heading for a list of the selected titles.
+    pub fn list_heading(&self) -> &'static str {
+        match (self.filter, self.not_since) {
+            (Some(WatchFilter::Unwatched), _) => "Not watched",
+            (Some(WatchFilter::Started), _) => "Started",
+            (_, Some(_)) => "Not watched for that long",
+            (Some(WatchFilter::Watched) | None, None) => "Watched",
+        }
+    }
+
+    /// Returns whether what people have watched is not known completely.
+    pub fn is_incomplete(&self) -> bool {
+        self.viewers.iter().any(|viewer| viewer.watched.is_incomplete)
+    }
+
+    pub fn matches(&self, kind: MediaKind, catalog: i64) -> bool {
+        let state = self.state(kind, catalog);
+        let has_state = match self.filter {
+            None => state != WatchState::Unknown,
+            Some(WatchFilter::Watched) => matches!(state, WatchState::Finished { .. }),
+            Some(WatchFilter::Started) => matches!(state, WatchState::Started { .. }),
+            Some(WatchFilter::Unwatched) => matches!(state, WatchState::Never | WatchState::NoFinishedPlay),
+        };
+        let was_played_since = |since: Timestamp| match state {
+            // Marked as played by hand, at an unknown time.
+            WatchState::Finished { at: None } | WatchState::Started { at: None, .. } => true,
+            state => state.last_play().is_some_and(|at| at >= since),
+        };
+        has_state && !self.not_since.is_some_and(was_played_since)
+    }
+
+    /// Returns the time of the last play by any of the people, if it is known.
+    pub fn last_play(&self, kind: MediaKind, catalog: i64) -> Option<Timestamp> {
+        self.state(kind, catalog).last_play()
+    }
+
+    /// Returns the state that answers whether any of the people has watched a title.
+    pub(super) fn state(&self, kind: MediaKind, catalog: i64) -> WatchState {
+        let ids = CatalogIds::of_library(kind, catalog);
+        let states = self.viewers.iter().map(|viewer| viewer.watched.state(kind, &ids));
+        states.reduce(WatchState::combine).unwrap_or(WatchState::Unknown)
+    }
+}
