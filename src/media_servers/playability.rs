@@ -87,6 +87,8 @@ pub struct PlayablePart {
     /// True if the movie, or the show as a whole, is there.
     is_whole: bool,
     episodes: Vec<PlayableEpisode>,
+    /// Names of the servers that have all of the title.
+    complete_servers: Vec<&'static str>,
     /// True if a server did not answer.
     is_unknown: bool,
 }
@@ -94,6 +96,20 @@ pub struct PlayablePart {
 impl PlayablePart {
     pub fn has_episode(&self, episode: (u32, u32)) -> bool {
         self.episodes.iter().any(|file| file.contains(episode))
+    }
+
+    /// Returns the names of the servers that have all of the title.
+    pub fn complete_servers(&self) -> &[&'static str] {
+        &self.complete_servers
+    }
+
+    /// Returns whether any of the title can be played.
+    pub fn has_any_of(&self, title: &AskedTitle) -> bool {
+        match &title.part {
+            TitlePart::Whole => self.is_whole,
+            TitlePart::Seasons(seasons) => self.episodes.iter().any(|file| seasons.contains(&file.season)),
+            TitlePart::Episodes(episodes) => episodes.iter().any(|episode| self.has_episode(*episode)),
+        }
     }
 
     /// Returns whether all of a title can be played.
@@ -164,10 +180,34 @@ impl MediaServers {
     /// Asks all servers which part of a title can be played.
     pub async fn find_playable(&self, title: &AskedTitle, now: Timestamp) -> PlayablePart {
         let answers = join_all(self.0.iter().map(|connected| connected.find_playable(title, now))).await;
+        self.merge_playable(title, answers)
+    }
+
+    /// Asks all servers which part of a title can be played. What a server does not answer in time is unknown.
+    pub async fn find_playable_within(
+        &self,
+        limit: Duration,
+        title: &AskedTitle,
+        now: Timestamp,
+    ) -> PlayablePart {
+        let ask =
+            |connected| tokio::time::timeout(limit, ConnectedServer::find_playable(connected, title, now));
+        let answers = join_all(self.0.iter().map(ask)).await;
+        self.merge_playable(title, answers.into_iter().map(|answer| answer.unwrap_or(Ok(None))))
+    }
+
+    fn merge_playable(
+        &self,
+        title: &AskedTitle,
+        answers: impl IntoIterator<Item = Result<Option<PlayablePart>, MediaServerError>>,
+    ) -> PlayablePart {
         let mut playable = PlayablePart::default();
         for (connected, answer) in self.0.iter().zip(answers) {
             match answer {
                 Ok(Some(found)) => {
+                    if found.playability(title) == Playability::Playable {
+                        playable.complete_servers.push(connected.server.label());
+                    }
                     playable.is_whole |= found.is_whole;
                     playable.episodes.extend(found.episodes);
                 }

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
@@ -17,7 +18,7 @@ use super::formatting::{
 use super::library::{ArrInstances, INSTANCE_READ_TIMEOUT, InstanceResults, query_all};
 use super::media_details::format_airing;
 use super::typed_tool::TypedTool;
-use super::{ToolContext, ToolError, ToolOutput, requesters};
+use super::{LOOKUP_TIMEOUT, ToolContext, ToolError, ToolOutput, playback, requesters};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{
@@ -59,6 +60,8 @@ impl TypedTool for CheckStatus {
     const DESCRIPTION: &'static str = "What is downloading or stuck. Gives download_id.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+    /// Time for the downloads, and for the media servers after them.
+    const TIMEOUT: Duration = LOOKUP_TIMEOUT;
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let (queues, failed) = fetch_queues(library).await.or_failure()?;
@@ -176,7 +179,7 @@ impl TypedTool for RecentlyAdded {
     }
 }
 
-/// Fetches the movies that the user requested last and that are neither on disk nor downloading, each with its state:
+/// Returns the movies that the user requested last and that are neither ready nor downloading, each with its state:
 /// `Heat (1995): searched Fri Nov 20 at 21:05, nothing found`.
 async fn fetch_waiting_movies(
     library: &ArrInstances,
@@ -186,34 +189,42 @@ async fn fetch_waiting_movies(
     let is_own_movie = |request: &&TitleRequest| {
         request.requester == Requester::You && request.wanted.kind == MediaKind::Movie
     };
-    let mut waiting = Vec::new();
-    for request in context.title_requests.iter().rev().filter(is_own_movie).take(MAX_WAITING) {
-        let RequestedTitle { instance, catalog_id, .. } = &request.wanted;
-        let Some(instance) = library.movies.iter().find(|radarr| radarr.name == instance) else { continue };
-        let movie = match instance.client.fetch_movie_by_tmdb(*catalog_id).await {
-            Ok(movie) => movie,
-            Err(error) => {
-                tracing::warn!(instance = instance.name, %error, "failed to fetch a requested movie");
-                continue;
-            }
-        };
-        let is_downloading = |id: Option<i64>| {
-            downloads
-                .iter()
-                .any(|(_, download)| id.map(DownloadContent::Movie).as_ref() == Some(&download.content))
-        };
-        let Some(movie) = movie.filter(|movie| !movie.has_file && !is_downloading(movie.id)) else {
-            continue;
-        };
-        let state = match (movie.monitored, movie.available, movie.last_search) {
-            (false, ..) => "not looked for".to_owned(),
-            (true, false, _) => "not out yet".to_owned(),
-            (true, true, None) => "not searched yet".to_owned(),
-            (true, true, Some(at)) => format!("searched {}, nothing found", format_airing(at, context)),
-        };
-        waiting.push(format!("{}: {state}", request.wanted.format_name()));
+    let requests = context.title_requests.iter().rev().filter(is_own_movie).take(MAX_WAITING);
+    let states = requests.map(|request| fetch_waiting_state(library, context, &request.wanted, downloads));
+    join_all(states).await.into_iter().flatten().collect()
+}
+
+/// Fetches the state of a requested movie. Returns `None` if it is ready, downloading or no longer in the library.
+async fn fetch_waiting_state(
+    library: &ArrInstances,
+    context: &ToolContext,
+    wanted: &RequestedTitle,
+    downloads: &[(&str, Download)],
+) -> Option<String> {
+    let instance = library.movies.iter().find(|radarr| radarr.name == wanted.instance)?;
+    let movie = match instance.client.fetch_movie_by_tmdb(wanted.catalog_id).await {
+        Ok(movie) => movie?,
+        Err(error) => {
+            tracing::warn!(instance = instance.name, %error, "failed to fetch a requested movie");
+            return None;
+        }
+    };
+    if let Some(playback) = playback::check_movie(library, &movie, context.now).await {
+        let sentence = || playback.format_sentence(&wanted.format_name(), context.rights.role);
+        return (!playback.is_playable()).then(sentence);
     }
-    waiting
+    let content = movie.id.map(DownloadContent::Movie);
+    let is_downloading = downloads.iter().any(|(_, download)| content.as_ref() == Some(&download.content));
+    if movie.has_file || is_downloading {
+        return None;
+    }
+    let state = match (movie.monitored, movie.available, movie.last_search) {
+        (false, ..) => "not looked for".to_owned(),
+        (true, false, _) => "not out yet".to_owned(),
+        (true, true, None) => "not searched yet".to_owned(),
+        (true, true, Some(at)) => format!("searched {}, nothing found", format_airing(at, context)),
+    };
+    Some(format!("{}: {state}", wanted.format_name()))
 }
 
 /// Builds the result for a list of entries, with a prefix of the sentence and the sentence for an empty list.

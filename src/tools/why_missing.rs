@@ -13,6 +13,7 @@ use super::diagnosis::{DiagnosisContext, DiagnosisFacts, MissingReason, ReleaseS
 use super::formatting::{clean_title, format_media_title};
 use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, Instance, unknown_title};
+use super::playback::{self, PlaybackAnswer};
 use super::remove_download::REMOVE_DOWNLOAD;
 use super::typed_tool::TypedTool;
 use super::{CallReferences, LOOKUP_TIMEOUT, ToolContext, ToolError, ToolOutput};
@@ -67,7 +68,7 @@ struct EpisodeSelection {
 impl TypedTool for WhyMissing {
     const NAME: &'static str = "why_missing";
     const DESCRIPTION: &'static str =
-        "Why a title in the library is not on disk. Gives the reason and the next step.";
+        "Why a title in the library is not on disk or does not play. Gives the reason and the next step.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;
@@ -79,14 +80,15 @@ impl TypedTool for WhyMissing {
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
-            InstanceRef::Movies(instance) => diagnose_movie(instance, self.id, context).await,
-            InstanceRef::Series(instance) => diagnose_series(instance, self, context).await,
+            InstanceRef::Movies(instance) => diagnose_movie(library, instance, self.id, context).await,
+            InstanceRef::Series(instance) => diagnose_series(library, instance, self, context).await,
         }
         .map(ToolOutput::from)
     }
 }
 
 async fn diagnose_movie(
+    library: &ArrInstances,
     instance: &Instance<Radarr>,
     id: i64,
     context: &ToolContext,
@@ -115,10 +117,13 @@ async fn diagnose_movie(
         problems: &server.problems,
         quality: &server.profile_name(movie.profile),
     };
-    Ok(diagnosis_result(instance.name, &facts, context))
+    let result = diagnosis_result(instance.name, &facts, context);
+    let playback = playback::check_movie(library, &movie, context.now).await;
+    Ok(with_playback(result, playback.as_ref(), facts.name, context))
 }
 
 async fn diagnose_series(
+    library: &ArrInstances,
     instance: &Instance<Sonarr>,
     args: &WhyMissing,
     context: &ToolContext,
@@ -155,7 +160,11 @@ async fn diagnose_series(
         problems: &server.problems,
         quality: &server.profile_name(series.profile),
     };
-    Ok(diagnosis_result(instance.name, &facts, context))
+    let result = diagnosis_result(instance.name, &facts, context);
+    // Nothing of a selection that is missing is on disk.
+    let playback = playback::check_episodes(library, &series, &selection.episodes, context.now).await;
+    let content = playback::format_content(&series, &selection.episodes);
+    Ok(with_playback(result, playback.as_ref(), &content, context))
 }
 
 fn diagnosis_result(instance: &str, facts: &DiagnosisFacts<'_>, context: &ToolContext) -> CallResult {
@@ -178,6 +187,20 @@ fn diagnosis_result(instance: &str, facts: &DiagnosisFacts<'_>, context: &ToolCo
         shown.push(MediaRef::Download { instance: instance.to_owned(), id });
     }
     CallResult { for_model, for_user: sentence, shown }
+}
+
+/// Replaces the sentence about a title on disk by the answer of the media servers.
+fn with_playback(
+    mut result: CallResult,
+    playback: Option<&PlaybackAnswer>,
+    content: &str,
+    context: &ToolContext,
+) -> CallResult {
+    let Some(playback) = playback else { return result };
+    result.for_user = playback.format_sentence(content, context.rights.role);
+    result.for_model["sentence"] = json!(result.for_user);
+    playback.add_fields(&mut result.for_model, context.rights.role);
+    result
 }
 
 impl InstanceState {

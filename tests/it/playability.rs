@@ -5,6 +5,9 @@ use dialarr::conversation::notifications::quiet_hours::QuietHours;
 use dialarr::media_servers::CatalogIds;
 use jiff::SignedDuration;
 
+use serde_json::json;
+
+use crate::harness::model::{adds_movie, calls, finds, says};
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 const DUNE: i64 = 438_631;
@@ -223,4 +226,80 @@ async fn server_that_fails_is_asked_once_in_a_round() {
     app.jellyfin().set_status(None);
     app.later(MINUTE).await;
     assert_eq!(app.messages_to(BOB), [READY]);
+}
+
+/// Starts without a model, with Dune and the first season of The Bear on disk.
+async fn app_with_titles_on_disk(setup: Setup) -> TestApp {
+    let app = setup.keyword_responder().start().await;
+    app.register_user(BOB, Has::AddRight).await;
+    app.radarr().add(movie("Dune").id(7).year(2021).tmdb(DUNE).size_gb(21.4));
+    app.sonarr().add(series("The Bear").id(4).year(2022).tvdb(THE_BEAR).seasons(1).episodes(2).size_gb(8.0));
+    app
+}
+
+#[tokio::test]
+async fn question_whether_a_title_is_ready_asks_the_media_server() {
+    let app = app_with_titles_on_disk(Setup::default().jellyfin()).await;
+    let missing = "Dune (2021) is downloaded, but not on Jellyfin yet.";
+    for question in ["is dune ready?", "why is dune not here?"] {
+        assert_eq!(
+            app.sms_from(BOB, question).await,
+            format!("{missing} Its library may not be scanned yet.")
+        );
+    }
+    assert_eq!(app.sms("is dune ready?").await, format!("{missing} Check that its library is scanned."));
+    show_dune(&app);
+    app.later(MINUTE).await;
+    assert_eq!(app.sms("is dune ready?").await, "Dune (2021) is ready on Jellyfin.");
+}
+
+#[tokio::test]
+async fn question_about_a_show_asks_for_the_episodes_on_disk() {
+    let app = app_with_titles_on_disk(Setup::default().jellyfin()).await;
+    let ids = CatalogIds { tvdb: Some(THE_BEAR), ..CatalogIds::default() };
+    let bear = app.jellyfin().add_show(("The Bear", 2022), ids, SignedDuration::ZERO);
+    app.jellyfin().add_episode(bear, (1, 1));
+    let partly = "The Bear (2022) season 1 is downloaded, but not all of it is on Jellyfin yet.";
+    assert_eq!(app.sms("is the bear ready?").await, partly);
+    app.jellyfin().add_episode(bear, (1, 2));
+    assert_eq!(app.sms("is the bear ready?").await, "The Bear (2022) season 1 is ready on Jellyfin.");
+}
+
+#[tokio::test]
+async fn server_that_is_down_does_not_hide_that_a_title_is_downloaded() {
+    let app = app_with_titles_on_disk(Setup::default().jellyfin()).await;
+    app.jellyfin().set_status(Some(502));
+    let unknown = "Dune (2021) is downloaded, but I can't reach Jellyfin to see whether it plays.";
+    assert_eq!(app.sms("is dune ready?").await, unknown);
+}
+
+#[tokio::test]
+async fn title_on_disk_is_there_in_a_household_without_media_server() {
+    let app = app_with_titles_on_disk(Setup::default()).await;
+    assert_eq!(app.sms("is dune ready?").await, "Dune (2021) is there, 21.4 GB.");
+}
+
+#[tokio::test]
+async fn model_learns_whether_the_titles_it_asks_about_play() {
+    let app = app_with_bob_waiting(Setup::default()).await;
+    app.radarr().add(movie("Heat").id(8).year(1995).tmdb(949).size_gb(18.2));
+    let why = json!({ "type": "movie", "id": 8 });
+    app.model_plays([finds("heat"), calls("why_missing", why), says("Not yet.")]);
+    app.sms("is heat ready?").await;
+    let expected = r#""media_server":"Jellyfin","playable":false"#;
+    assert!(app.results().iter().any(|result| result.contains(expected)), "{:?}", app.results());
+}
+
+#[tokio::test]
+async fn status_names_a_requested_movie_that_does_not_play_yet() {
+    let app = app_with_bob_waiting(Setup::default()).await;
+    app.radarr().add_to_catalog(movie("Heat").year(1995).tmdb(949));
+    let [searches, adds] = adds_movie("Heat", 949);
+    app.model_plays([searches, adds, says("Added.")]);
+    app.sms_from(BOB, "add heat").await;
+    app.radarr().download_and_import("Heat");
+    app.model_plays([calls("check_status", json!({})), says("Not on Jellyfin yet.")]);
+    app.sms_from(BOB, "is it ready?").await;
+    let expected = "Heat (1995) is downloaded, but not on Jellyfin yet. Its library may not be scanned yet.";
+    assert!(app.results().iter().any(|result| result.contains(expected)), "{:?}", app.results());
 }

@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::arr_events::{ArrTitle, NotificationText, format_arr_title, format_episodes};
+use crate::conversation::transcript::UserRole;
 
 /// Interval at which the media servers are asked about a title.
 const CHECK_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
@@ -79,6 +80,27 @@ pub enum MissingCause {
     NoAnswer,
 }
 
+impl MissingCause {
+    /// Formats the cause for a person, with what an admin can do about it; `None` if it is not known.
+    pub fn format_for(self, role: UserRole) -> Option<&'static str> {
+        match (self, role) {
+            (Self::FolderNotInLibrary, UserRole::Admin) => Some("No library there has its folder."),
+            (Self::FolderNotInLibrary, UserRole::Member) => {
+                Some("No library there has its folder. An admin can help.")
+            }
+            (Self::WrongMatch, UserRole::Admin) => {
+                Some("It may be there under a wrong match: identify it again.")
+            }
+            (Self::WrongMatch, UserRole::Member) => {
+                Some("It may be there under a wrong match. An admin can help.")
+            }
+            (Self::NotScanned, UserRole::Admin) => Some("Check that its library is scanned."),
+            (Self::NotScanned, UserRole::Member) => Some("Its library may not be scanned yet."),
+            (Self::NoAnswer, _) => None,
+        }
+    }
+}
+
 /// Content of an import, as people are told about it.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportedContent<'a> {
@@ -97,6 +119,17 @@ impl ImportedContent<'_> {
     }
 }
 
+/// Formats whether content on disk plays. `content` is a phrase such as `Dune (2021)`, `server` a name such as `Jellyfin`.
+pub fn format_playability(content: &str, server: &str, playability: Playability) -> String {
+    match playability {
+        Playability::Playable => format!("{content} is ready on {server}."),
+        Playability::NotYet => format!("{content} is downloaded, but not on {server} yet."),
+        Playability::Unknown => {
+            format!("{content} is downloaded, but I can't reach {server} to see whether it plays.")
+        }
+    }
+}
+
 /// Formats the notice that an imported title cannot be played yet. `server` is a name such as `Jellyfin`.
 pub fn format_delay_notice(
     content: ImportedContent<'_>,
@@ -104,14 +137,10 @@ pub fn format_delay_notice(
     playability: Playability,
 ) -> NotificationText {
     let phrase = content.phrase();
-    let sentence = match playability {
-        Playability::Unknown => {
-            format!("{phrase} is downloaded, but I can't reach {server} to see whether it plays.")
-        }
-        Playability::Playable | Playability::NotYet => {
-            format!("{phrase} is downloaded, but not on {server} yet. I'll text you when it plays.")
-        }
-    };
+    let mut sentence = format_playability(&phrase, server, playability);
+    if playability == Playability::NotYet {
+        sentence.push_str(" I'll text you when it plays.");
+    }
     NotificationText { sentence, phrase }
 }
 
@@ -122,15 +151,11 @@ pub fn format_missing_title(
     cause: MissingCause,
 ) -> NotificationText {
     let phrase = content.phrase();
-    let cause = match cause {
-        MissingCause::FolderNotInLibrary => "does not show it. No library there has its folder.",
-        MissingCause::WrongMatch => {
-            "does not show it. It may be there under a wrong match: identify it again."
-        }
-        MissingCause::NotScanned => "does not show it. Check that its library is scanned.",
-        MissingCause::NoAnswer => "is not responding.",
+    let problem = match cause.format_for(UserRole::Admin) {
+        Some(cause) => format!("does not show it. {cause}"),
+        None => "is not responding.".to_owned(),
     };
-    let sentence = format!("{phrase} was imported more than 2 hours ago, but {server} {cause}");
+    let sentence = format!("{phrase} was imported more than 2 hours ago, but {server} {problem}");
     NotificationText { sentence, phrase }
 }
 
