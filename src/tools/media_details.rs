@@ -1,5 +1,7 @@
 //! Tool that returns the details of one title in the library, or of one of its seasons.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use jiff::civil::Date;
 use schemars::JsonSchema;
@@ -11,7 +13,9 @@ use super::formatting::{clean_text, clean_title, format_media_title, to_gigabyte
 use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, Instance, unknown_title};
 use super::typed_tool::TypedTool;
-use super::{CallReferences, ToolContext, ToolError, ToolOutput, requesters, viewing};
+use super::{
+    CallReferences, LOOKUP_TIMEOUT, ToolContext, ToolError, ToolOutput, playback, requesters, viewing,
+};
 use crate::arr::episodes::Episode;
 use crate::arr::history::{HistoryEntry, HistoryEvent};
 use crate::arr::radarr::Radarr;
@@ -47,6 +51,8 @@ impl TypedTool for MediaDetails {
         episodes.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+    /// Time for the library, and for the media servers after it.
+    const TIMEOUT: Duration = LOOKUP_TIMEOUT;
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         let instance = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
@@ -61,22 +67,24 @@ impl TypedTool for MediaDetails {
         let instance = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
         match (instance, self.season) {
             (InstanceRef::Movies(instance), _) => {
-                fetch_movie_details(instance, self.id, (library, context)).await
+                fetch_movie_details(library, instance, self.id, context).await
             }
             (InstanceRef::Series(instance), None) => {
-                fetch_series_details(instance, self.id, (library, context)).await
+                fetch_series_details(library, instance, self.id, context).await
             }
             (InstanceRef::Series(instance), Some(season)) => {
-                fetch_season_details(instance, self.id, season, context).await.map(ToolOutput::from)
+                let details = fetch_season_details(library, instance, (self.id, season), context).await;
+                details.map(ToolOutput::from)
             }
         }
     }
 }
 
 async fn fetch_movie_details(
+    library: &ArrInstances,
     instance: &Instance<Radarr>,
     id: i64,
-    (library, context): (&ArrInstances, &ToolContext),
+    context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let client = &instance.client;
     let fetch =
@@ -106,6 +114,9 @@ async fn fetch_movie_details(
     insert_field(&mut for_model, "history", format_history(&history, context));
     let mut result =
         CallResult { for_model, for_user: format_movie(&movie, quality, context), shown: Vec::new() };
+    if let Some(playback) = playback::check_movie(library, &movie, context.now).await {
+        playback.add_to(&mut result, "It", context);
+    }
     requesters::add_requesters(&mut result, &requested_movie(instance, &movie), context);
     Ok(viewing::add_title_states(result, (MediaKind::Movie, movie.catalog_ids()), &viewers, context))
 }
@@ -127,9 +138,10 @@ fn format_movie(movie: &Movie, quality: Option<&str>, context: &ToolContext) -> 
 }
 
 async fn fetch_series_details(
+    library: &ArrInstances,
     instance: &Instance<Sonarr>,
     id: i64,
-    (library, context): (&ArrInstances, &ToolContext),
+    context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let client = &instance.client;
     let fetch = async {
@@ -159,6 +171,13 @@ async fn fetch_series_details(
     insert_field(&mut for_model, "added", series.added.map(|at| format_local_date(at, context)));
     insert_field(&mut for_model, "history", format_history(&history, context));
     let mut result = CallResult { for_model, for_user: format_series(&series, context), shown: Vec::new() };
+    if let Some(playback) = playback::check_series(library, &series, context.now).await {
+        playback.add_to(
+            &mut result,
+            playback::describe_part(series.episodes_on_disk, series.episodes),
+            context,
+        );
+    }
     requesters::add_requesters(&mut result, &requested_series(instance, &series), context);
     Ok(viewing::add_title_states(result, (MediaKind::Series, series.catalog_ids()), &viewers, context))
 }
@@ -180,9 +199,9 @@ fn format_series(series: &Series, context: &ToolContext) -> String {
 }
 
 async fn fetch_season_details(
+    library: &ArrInstances,
     instance: &Instance<Sonarr>,
-    id: i64,
-    number: u32,
+    (id, number): (i64, u32),
     context: &ToolContext,
 ) -> Result<CallResult, ToolError> {
     let client = &instance.client;
@@ -204,7 +223,11 @@ async fn fetch_season_details(
         for_model["note"] = json!(format!("{MAX_EPISODES} of {} shown", episodes.len()));
     }
     let for_user = format_season(&series, number, &episodes, context);
-    Ok(CallResult { for_model, for_user, shown: Vec::new() })
+    let mut result = CallResult { for_model, for_user, shown: Vec::new() };
+    if let Some(playback) = playback::check_episodes(library, &series, &episodes, context.now).await {
+        playback.add_to(&mut result, playback::describe_part(on_disk, episodes.len()), context);
+    }
+    Ok(result)
 }
 
 fn format_episode(episode: &Episode, context: &ToolContext) -> String {

@@ -5,13 +5,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::ToolContext;
 use super::formatting::format_media_title;
 use super::library::ArrInstances;
 use crate::arr::episodes::Episode;
-use crate::arr::{Movie, Series};
+use crate::arr::{Movie, Season, Series};
 use crate::conversation::notifications::arr_events;
 use crate::conversation::notifications::readiness::{MissingCause, Playability, format_playability};
-use crate::conversation::transcript::{MediaKind, UserRole};
+use crate::conversation::transcript::{CallResult, MediaKind, UserRole};
 use crate::media_servers::playability::{AskedTitle, MediaServers, MissingTitle, TitlePart};
 
 /// Time limit of all questions about one title.
@@ -47,6 +48,17 @@ pub(super) async fn check_movie(
     let asked = AskedTitle { kind: MediaKind::Movie, ids: movie.catalog_ids(), part: TitlePart::Whole };
     let title = MissingTitle { asked: &asked, name: &movie.title, year: movie.year, path: Some(&movie.path) };
     check_title(&library.media_servers, &title, now).await
+}
+
+/// Asks whether the seasons of a series can be played that have episodes on disk.
+pub(super) async fn check_series(
+    library: &ArrInstances,
+    series: &Series,
+    now: Timestamp,
+) -> Option<PlaybackAnswer> {
+    let is_on_disk = |season: &&Season| season.episodes_on_disk > 0;
+    let seasons = series.seasons.iter().filter(is_on_disk).map(|season| season.number).collect();
+    check_part(library, series, TitlePart::Seasons(seasons), now).await
 }
 
 /// Asks whether those of some episodes can be played that are on disk.
@@ -121,6 +133,11 @@ pub(super) fn format_content(series: &Series, episodes: &[Episode]) -> String {
     if is_one_season { arr_events::format_episodes(&title, &episodes) } else { title }
 }
 
+/// Returns the words for the episodes on disk, after a sentence that counts them.
+pub(super) fn describe_part<Count: Ord + Copy>(on_disk: Count, all: Count) -> &'static str {
+    if on_disk < all { "The part on disk" } else { "It" }
+}
+
 fn numbers_on_disk(episodes: &[Episode]) -> Vec<(u32, u32)> {
     let on_disk = episodes.iter().filter(|episode| episode.on_disk());
     on_disk.map(|episode| (episode.season, episode.number)).collect()
@@ -146,6 +163,13 @@ impl PlaybackAnswer {
             Some(cause) => format!("{sentence} {cause}"),
             None => sentence,
         }
+    }
+
+    /// Adds the answer to a result about the title. `content` is a phrase such as `It`.
+    pub(super) fn add_to(&self, result: &mut CallResult, content: &str, context: &ToolContext) {
+        let role = context.rights.role;
+        self.add_fields(&mut result.for_model, role);
+        result.for_user = format!("{} {}", result.for_user, self.format_sentence(content, role));
     }
 
     /// Adds the fields for the model.

@@ -303,3 +303,19 @@ async fn status_names_a_requested_movie_that_does_not_play_yet() {
     let expected = "Heat (1995) is downloaded, but not on Jellyfin yet. Its library may not be scanned yet.";
     assert!(app.results().iter().any(|result| result.contains(expected)), "{:?}", app.results());
 }
+
+#[tokio::test]
+async fn details_of_a_title_on_disk_say_whether_it_plays() {
+    let app = app_with_titles_on_disk(Setup::default().jellyfin()).await;
+    let ids = CatalogIds { tvdb: Some(THE_BEAR), ..CatalogIds::default() };
+    let bear = app.jellyfin().add_show(("The Bear", 2022), ids, SignedDuration::ZERO);
+    let details = app.sms("tell me about dune").await;
+    assert!(details.contains(" It is downloaded, but not on Jellyfin yet."), "{details}");
+    let missing = app.sms("do we have season 1 of the bear").await;
+    assert!(missing.contains(" It is downloaded, but not on Jellyfin yet."), "{missing}");
+    app.jellyfin().add_episode(bear, (1, 1));
+    let partly = app.sms("do we have season 1 of the bear").await;
+    assert!(partly.contains(" It is downloaded, but not all of it is on Jellyfin yet."), "{partly}");
+    let whole = app.sms("tell me about the bear").await;
+    assert!(whole.contains(" It is ready on Jellyfin."), "{whole}");
+}
