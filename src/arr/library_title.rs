@@ -6,7 +6,7 @@ use super::MovieCollection;
 use super::time_parsing::parse_day;
 use super::wire::{
     AlternateTitle, CollectionResource, MovieResource, RatingResource, SeriesResource, StatisticsResource,
-    bytes_or_zero, integer_or_default, saturating_total,
+    bytes_or_zero, imdb_number, integer_or_default, saturating_total,
 };
 
 /// Movie or series of a library, as the library cache stores it.
@@ -15,6 +15,9 @@ pub struct LibraryTitle {
     pub id: i64,
     /// Catalog id: TMDB for a movie, TVDB for a series.
     pub catalog: i64,
+    /// Id of a series at TMDB.
+    pub tmdb: Option<i64>,
+    pub imdb: Option<i64>,
     pub title: String,
     /// Names of the title in other languages and countries.
     pub other_titles: Vec<String>,
@@ -54,6 +57,8 @@ impl From<MovieResource> for LibraryTitle {
         Self {
             id: record.id.unwrap_or_default(),
             catalog: record.tmdb_id.unwrap_or_default(),
+            tmdb: None,
+            imdb: record.imdb_id.as_deref().and_then(imdb_number),
             title: record.title.unwrap_or_default(),
             other_titles: record
                 .original_title
@@ -97,6 +102,8 @@ impl From<SeriesResource> for LibraryTitle {
         Self {
             id: record.id.unwrap_or_default(),
             catalog: record.tvdb_id.unwrap_or_default(),
+            tmdb: record.tmdb_id.filter(|&id| id > 0),
+            imdb: record.imdb_id.as_deref().and_then(imdb_number),
             title: record.title.unwrap_or_default(),
             other_titles: alternate_titles(record.alternate_titles).collect(),
             year: integer_or_default(record.year),
@@ -136,6 +143,8 @@ mod tests {
         LibraryTitle {
             id: 0,
             catalog: 0,
+            tmdb: None,
+            imdb: None,
             title: String::new(),
             other_titles: Vec::new(),
             year: 0,
@@ -152,7 +161,7 @@ mod tests {
     #[test]
     fn movie_record_is_converted_with_all_fields() {
         check::<MovieResource>(
-            json!({ "id": 7, "tmdbId": 348, "title": "Alien", "year": 1979, "originalTitle": "Alien",
+            json!({ "id": 7, "tmdbId": 348, "imdbId": "tt0078748", "title": "Alien", "year": 1979, "originalTitle": "Alien",
                 "alternateTitles": [{ "title": "Le huitieme passager" }, {}], "monitored": true, "hasFile": true,
                 "isAvailable": true, "sizeOnDisk": 9_000_000_000_u64, "qualityProfileId": 4,
                 "genres": ["Horror", "Science Fiction"], "added": "2024-05-01T10:00:00Z", "path": "/films/a",
@@ -161,6 +170,7 @@ mod tests {
             &LibraryTitle {
                 id: 7,
                 catalog: 348,
+                imdb: Some(78_748),
                 title: "Alien".into(),
                 other_titles: vec!["Alien".into(), "Le huitieme passager".into()],
                 year: 1979,
@@ -187,10 +197,12 @@ mod tests {
         };
         let episodes = EpisodeCounts { seasons: 2, on_disk: 9, all: 20, missing: 3 };
         check::<SeriesResource>(
-            json!({ "monitored": true, "ratings": { "value": 7.9 },
+            json!({ "tmdbId": 136_315, "imdbId": "tt14452776", "monitored": true, "ratings": { "value": 7.9 },
                 "seasons": [season(0, 1, 5, 9), season(1, 8, 10, 10), season(2, 1, 2, 10)],
                 "statistics": { "sizeOnDisk": 5, "episodeCount": 17 } }),
             &LibraryTitle {
+                tmdb: Some(136_315),
+                imdb: Some(14_452_776),
                 monitored: true,
                 size_bytes: 5,
                 rating: 7.9,

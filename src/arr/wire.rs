@@ -13,7 +13,7 @@ use crate::conversation::catalog_ids::CatalogIds;
 pub(super) struct MovieResource {
     pub(super) id: Option<i64>,
     pub(super) tmdb_id: Option<i64>,
-    imdb_id: Option<String>,
+    pub(super) imdb_id: Option<String>,
     pub(super) title: Option<String>,
     pub(super) original_title: Option<String>,
     pub(super) alternate_titles: Option<Vec<AlternateTitle>>,
@@ -188,8 +188,8 @@ impl From<MovieResource> for super::Movie {
 pub(super) struct SeriesResource {
     pub(super) id: Option<i64>,
     pub(super) tvdb_id: Option<i64>,
-    tmdb_id: Option<i64>,
-    imdb_id: Option<String>,
+    pub(super) tmdb_id: Option<i64>,
+    pub(super) imdb_id: Option<String>,
     pub(super) title: Option<String>,
     pub(super) alternate_titles: Option<Vec<AlternateTitle>>,
     pub(super) year: Option<i64>,
@@ -241,7 +241,7 @@ impl From<SeasonResource> for super::Season {
 }
 
 /// Returns the number in an id such as `tt0113277`.
-fn imdb_number(id: &str) -> Option<i64> {
+pub(super) fn imdb_number(id: &str) -> Option<i64> {
     let mut ids = CatalogIds::default();
     ids.add("imdb", id);
     ids.imdb

@@ -150,6 +150,8 @@ mod tests {
         LibraryTitle {
             id: catalog,
             catalog,
+            tmdb: None,
+            imdb: None,
             title: format!("Film {catalog}"),
             other_titles: Vec::new(),
             year: 2000,

@@ -6,6 +6,7 @@ use jiff::civil::Date;
 
 use crate::arr::MovieCollection;
 use crate::arr::library_title::{EpisodeCounts, LibraryTitle, LibraryTitleDetails};
+use crate::conversation::catalog_ids::CatalogIds;
 use crate::conversation::text::title_key::title_key;
 use crate::conversation::transcript::MediaKind;
 use crate::tools::formatting::{clean_title, normalize_name};
@@ -37,6 +38,9 @@ pub struct CachedTitle {
     pub id: i64,
     /// TMDB id of a movie, TheTVDB id of a series.
     pub catalog: i64,
+    /// Other ids, which [`CachedTitle::catalog_ids`] returns. Zero if unknown.
+    tmdb: u32,
+    imdb: u32,
     pub title: Box<str>,
     pub normalized: NormalizedTitle,
     /// Other names of the title, normalized for comparison, one name per line.
@@ -100,6 +104,8 @@ impl CachedTitles {
         CachedTitle {
             id: title.id,
             catalog: title.catalog,
+            tmdb: compact_id(title.tmdb),
+            imdb: compact_id(title.imdb),
             prefixes: normalized.word_prefixes().union(WordPrefixes::from_words(&other_titles)),
             normalized,
             other_titles,
@@ -163,6 +169,17 @@ impl CachedTitles {
 }
 
 impl CachedTitle {
+    /// Returns the ids by which other programs know the title.
+    pub fn catalog_ids(&self) -> CatalogIds {
+        let known = |id: u32| (id > 0).then_some(i64::from(id));
+        let kind = match self.kind {
+            TitleKind::Movie { .. } => MediaKind::Movie,
+            TitleKind::Series(_) => MediaKind::Series,
+        };
+        let ids = CatalogIds::of_library(kind, self.catalog);
+        CatalogIds { tmdb: ids.tmdb.or(known(self.tmdb)), imdb: known(self.imdb), ..ids }
+    }
+
     pub fn other_names(&self) -> impl Iterator<Item = &str> {
         self.other_titles.lines()
     }
@@ -215,6 +232,10 @@ impl GenreSet {
     }
 }
 
+fn compact_id(id: Option<i64>) -> u32 {
+    id.and_then(|id| u32::try_from(id).ok()).unwrap_or_default()
+}
+
 /// Returns whether a search term matches the genre of this name.
 pub fn genre_matches(name: &str, search_term: &str) -> bool {
     let (name, search_term) = (normalize_name(name), normalize_name(search_term));
@@ -242,6 +263,8 @@ mod tests {
         LibraryTitle {
             id: 1,
             catalog: 2,
+            tmdb: None,
+            imdb: Some(78_748),
             title: title.to_owned(),
             other_titles: Vec::new(),
             year: 1979,
@@ -281,6 +304,14 @@ mod tests {
         let mut entries = CachedTitles::default();
         entries.push(library_title("Many genres", &names));
         assert_eq!(entries.genre_names(entries.titles()[0].genres).collect::<Vec<_>>(), names[..MAX_GENRES]);
+    }
+
+    #[test]
+    fn cached_title_has_the_ids_of_all_catalogs() {
+        let mut entries = CachedTitles::default();
+        entries.push(library_title("Alien", &[]));
+        let expected = CatalogIds { tmdb: Some(2), tvdb: None, imdb: Some(78_748) };
+        assert_eq!(entries.titles()[0].catalog_ids(), expected);
     }
 
     #[test]

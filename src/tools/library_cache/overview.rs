@@ -12,6 +12,7 @@ use super::query::{LibraryQuery, SortOrder, StatusFilter};
 use crate::arr::changes::SeriesSearch;
 use crate::arr::common_api::CommonApi;
 use crate::arr::{ArrError, Download, DownloadContent, DownloadState};
+use crate::conversation::catalog_ids::CatalogIds;
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget};
 use crate::conversation::title_requests::RequestedTitle;
 use crate::conversation::transcript::{CallFailure, MediaKind};
@@ -37,6 +38,8 @@ pub struct TitleOverview {
     pub id: TitleId,
     /// TMDB id of a movie, TheTVDB id of a series.
     pub catalog_id: i64,
+    /// Ids by which media servers know the title.
+    pub ids: CatalogIds,
     pub title: String,
     /// Release year. Zero if unknown.
     pub year: u16,
@@ -230,6 +233,7 @@ fn title_overview(loaded: &LoadedLibraries<'_>, library: usize, entry: &CachedTi
     TitleOverview {
         id: TitleId { instance: instance.name(), kind: instance.kind(), id: entry.id },
         catalog_id: entry.catalog,
+        ids: entry.catalog_ids(),
         title: clean_title(&entry.title),
         year: entry.year,
         size_bytes: entry.size_bytes,

@@ -273,6 +273,8 @@ mod tests {
         MovieBuilder(LibraryTitle {
             id: 1,
             catalog: 2,
+            tmdb: None,
+            imdb: None,
             title: title.to_owned(),
             other_titles: Vec::new(),
             year,

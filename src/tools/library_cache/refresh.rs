@@ -291,6 +291,8 @@ mod tests {
         LibraryTitle {
             id,
             catalog: 949,
+            tmdb: None,
+            imdb: None,
             title: "Heat".into(),
             other_titles: Vec::new(),
             year: 1995,
