@@ -221,6 +221,32 @@ impl MediaServers {
         playable
     }
 
+    /// Asks all servers which of several titles can be played, each as a whole. What a server does not answer in time is
+    /// unknown.
+    pub async fn check_titles_within(
+        &self,
+        limit: Duration,
+        titles: &[AskedTitle],
+        now: Timestamp,
+    ) -> Vec<Playability> {
+        let load =
+            |connected| tokio::time::timeout(limit, ConnectedServer::load_usable_titles(connected, now));
+        let loaded = join_all(self.0.iter().map(load)).await;
+        let indexes: Vec<Option<Arc<TitleIndex>>> =
+            loaded.into_iter().map(|index| index.ok().flatten()).collect();
+        let is_unknown = indexes.iter().any(Option::is_none);
+        let check = |title: &AskedTitle| {
+            let mut copies = indexes.iter().flatten().flat_map(|index| index.find(title.kind, &title.ids));
+            let is_whole = copies.any(|copy| copy.is_playable);
+            match (is_whole, is_unknown) {
+                (true, _) => Playability::Playable,
+                (false, true) => Playability::Unknown,
+                (false, false) => Playability::NotYet,
+            }
+        };
+        titles.iter().map(check).collect()
+    }
+
     /// Asks all servers whether a title can be played.
     pub async fn check_playability(&self, title: &AskedTitle, now: Timestamp) -> Playability {
         self.find_playable(title, now).await.playability(title)
@@ -285,13 +311,20 @@ impl MediaServers {
 }
 
 impl ConnectedServer {
-    /// Returns the titles. The list is read in a task of its own, which completes even if the caller stops waiting.
+    /// Returns the titles. The list is read in a task of its own, which completes and records a failure even if the caller
+    /// stops waiting.
     pub(super) async fn load_titles(
         self: &Arc<Self>,
         now: Timestamp,
     ) -> Result<Arc<TitleIndex>, MediaServerError> {
         let connected = self.clone();
-        let load = async move { connected.titles.load(&*connected.server, MAX_LIST_AGE, now).await };
+        let load = async move {
+            let loaded = connected.titles.load(&*connected.server, MAX_LIST_AGE, now).await;
+            if let Err(error) = &loaded {
+                connected.record_failure(error, now);
+            }
+            loaded
+        };
         let loaded = tokio::spawn(load).await;
         loaded.unwrap_or_else(|error| Err(MediaServerError::from_panic(error)))
     }
@@ -306,10 +339,25 @@ impl ConnectedServer {
             return Ok(None);
         }
         let found = self.read_playable(title, now).await;
-        if found.as_ref().is_err_and(MediaServerError::affects_all_titles) {
-            *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        if let Err(error) = &found {
+            self.record_failure(error, now);
         }
         found.map(Some)
+    }
+
+    /// Returns the titles, or `None` if the server failed now or a moment ago.
+    async fn load_usable_titles(self: &Arc<Self>, now: Timestamp) -> Option<Arc<TitleIndex>> {
+        if self.has_failed_lately(now) {
+            return None;
+        }
+        let loaded = self.load_titles(now).await;
+        loaded.inspect_err(|error| self.log_failure(error)).ok()
+    }
+
+    fn record_failure(&self, error: &MediaServerError, now: Timestamp) {
+        if error.affects_all_titles() {
+            *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        }
     }
 
     fn has_failed_lately(&self, now: Timestamp) -> bool {
@@ -628,6 +676,31 @@ mod tests {
         world.jellyfin.household.set_status(Some(502));
         world.advance(SignedDuration::from_mins(1));
         assert_eq!(missing_cause(&world, &heat, in_library).await, MissingCause::NoAnswer);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_titles_are_checked_with_one_reading_of_the_list() {
+        let world = World::new();
+        world.jellyfin.household.add_movie(("Heat", 1995), HEAT, SignedDuration::ZERO);
+        let titles = [movie(949), movie(950)];
+        let limit = Duration::from_secs(2);
+        let checked = world.servers.check_titles_within(limit, &titles, START).await;
+        assert_eq!(checked, [Playability::Playable, Playability::NotYet]);
+        assert_eq!(world.jellyfin.household.requests().len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn server_that_hangs_is_not_asked_again_at_once() {
+        let world = World::new();
+        world.jellyfin.household.set_silent(true);
+        let (titles, limit) = ([movie(949)], Duration::from_secs(2));
+        let servers = &world.servers;
+        assert_eq!(servers.check_titles_within(limit, &titles, START).await, [Playability::Unknown]);
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        let started = tokio::time::Instant::now();
+        let later = START + SignedDuration::from_secs(22);
+        assert_eq!(servers.check_titles_within(limit, &titles, later).await, [Playability::Unknown]);
+        assert_eq!(started.elapsed(), Duration::ZERO);
     }
 
     #[tokio::test]

@@ -24,7 +24,7 @@ mod library_ids;
 mod media_copy;
 pub mod media_details;
 pub mod memory;
-mod playback;
+pub mod playback;
 mod preference;
 pub mod quota_allowance;
 mod ranking;

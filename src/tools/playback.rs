@@ -1,5 +1,6 @@
-//! Answers of the media servers about titles on disk, in words for people and for the model.
+//! Answers of the media servers about titles on disk: in words for people and for the model, and for lists of titles.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 use super::ToolContext;
 use super::formatting::format_media_title;
 use super::library::ArrInstances;
+use super::library_cache::overview::{TitleId, TitleOverview};
 use crate::arr::episodes::Episode;
 use crate::arr::{Movie, Season, Series};
 use crate::conversation::notifications::arr_events;
@@ -17,6 +19,8 @@ use crate::media_servers::playability::{AskedTitle, MediaServers, MissingTitle, 
 
 /// Time limit of all questions about one title.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
+/// Time limit of the question about a list of titles, for which a page waits.
+const LIST_TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// Answer of the media servers about a title on disk, or a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +38,42 @@ enum PlaybackState {
     Partly,
     NotYet,
     Unknown,
+}
+
+/// Answers about the titles of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlayableTitles {
+    /// Names of the servers, such as `Jellyfin or Plex`.
+    pub servers: String,
+    answers: HashMap<TitleId, Playability>,
+}
+
+impl PlayableTitles {
+    /// Asks about those of the titles that are on disk, shows as a whole. Returns `None` if there is no media server.
+    pub async fn load(
+        servers: &MediaServers,
+        titles: impl Iterator<Item = &TitleOverview>,
+        now: Timestamp,
+    ) -> Option<Self> {
+        if servers.is_empty() {
+            return None;
+        }
+        let on_disk: Vec<&TitleOverview> = titles.filter(|title| title.availability.is_on_disk()).collect();
+        let asked = |title: &&TitleOverview| AskedTitle {
+            kind: title.id.kind,
+            ids: title.ids,
+            part: TitlePart::Whole,
+        };
+        let asked: Vec<AskedTitle> = on_disk.iter().map(asked).collect();
+        let answers = servers.check_titles_within(LIST_TIME_LIMIT, &asked, now).await;
+        let answers = on_disk.iter().map(|title| title.id.clone()).zip(answers).collect();
+        Some(Self { servers: servers.labels().join(" or "), answers })
+    }
+
+    /// Returns the answer about a title; `None` if it was not on disk.
+    pub fn find(&self, title: &TitleId) -> Option<Playability> {
+        self.answers.get(title).copied()
+    }
 }
 
 /// Asks whether a movie can be played. Returns `None` if it is not on disk, or there is no media server.

@@ -2,20 +2,25 @@
 
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::arr::fake::posters::FakePoster;
+use dialarr::media_servers::CatalogIds;
 use diesel::connection::SimpleConnection;
 use http::Request;
 use http::header::{CONTENT_TYPE, COOKIE, HOST};
+use jiff::SignedDuration;
 use serde_json::json;
 
 use crate::harness::model::{adds_movie, calls, finds, removes_movie, says};
-use crate::harness::{ANN, BOB, Has, TestApp};
+use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 const ALIEN: i64 = 348;
 const JPEG: &[u8] = b"\xff\xd8\xff\xe0 a small picture";
 
 /// Starts after Bob asked for Alien.
 async fn app_with_request() -> TestApp {
-    let app = TestApp::start().await;
+    ask_for_alien(TestApp::start().await).await
+}
+
+async fn ask_for_alien(app: TestApp) -> TestApp {
     app.register_named_user("Bob", BOB, Has::AddRight).await;
     app.radarr().add_to_catalog(movie("Alien").year(1979).tmdb(ALIEN));
     let [searches, adds] = adds_movie("Alien", ALIEN);
@@ -71,6 +76,38 @@ async fn request_is_shown_with_its_progress_until_it_is_ready() {
     app.radarr().finish_download("Alien");
     app.pass(120);
     browser.get("/requests").await.assert_shows(200, "Ready");
+}
+
+#[tokio::test]
+async fn pages_tell_whether_a_title_on_disk_plays() {
+    let app = ask_for_alien(Setup::default().jellyfin().start().await).await;
+    app.radarr().add(movie("Dune").year(2021));
+    app.radarr().download_and_import("Alien");
+    app.pass(120);
+    let mut browser = app.browser().await;
+    browser.get("/requests").await.assert_shows(200, "On disk Not on Jellyfin yet");
+    let library = browser.get("/library").await;
+    library.assert_shows(200, "Alien (1979) On disk Not on Jellyfin yet");
+    assert!(!library.text().contains("Missing Not on Jellyfin yet"), "{}", library.text());
+
+    let ids = CatalogIds { tmdb: Some(ALIEN), ..CatalogIds::default() };
+    app.jellyfin().add_movie(("Alien", 1979), ids, SignedDuration::ZERO);
+    app.pass(60);
+    browser.get("/requests").await.assert_shows(200, "Ready Playable");
+    browser.get("/library").await.assert_shows(200, "Alien (1979) On disk Playable");
+
+    app.jellyfin().set_status(Some(502));
+    app.pass(60);
+    browser.get("/requests").await.assert_shows(200, "On disk Unknown Jellyfin does not respond");
+    browser.get("/library").await.assert_shows(200, "On disk Unknown Jellyfin does not respond");
+}
+
+#[tokio::test]
+async fn pages_show_nothing_about_playing_without_a_media_server() {
+    let app = app_with_dune().await;
+    let mut browser = app.browser().await;
+    let library = browser.get("/library").await;
+    library.assert_shows(200, "Dune (2021) On disk 21.4 GB");
 }
 
 #[tokio::test]

@@ -24,8 +24,9 @@ use crate::store::people::users;
 use crate::store::queue::outbox;
 use crate::store::{Conn, QueryResult};
 use crate::tools::library_cache::overview::{
-    self, DownloadList, OverviewQuery, RequestIndex, TitleLookupError, TitlePage,
+    self, DownloadList, OverviewQuery, RequestIndex, TitleLookupError, TitleOverview, TitlePage,
 };
+use crate::tools::playback::PlayableTitles;
 
 /// Outcome of preparing the deletion of a title.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +82,15 @@ impl LibraryActions {
     /// Loads the index in which the progress of requests is looked up.
     pub async fn load_request_index(&self) -> RequestIndex {
         RequestIndex::load(&self.live.current().library, self.clock.now()).await
+    }
+
+    /// Asks the media servers which of the titles on disk can be played. Returns `None` if there is no media server.
+    pub async fn check_playable(
+        &self,
+        titles: impl Iterator<Item = &TitleOverview>,
+    ) -> Option<PlayableTitles> {
+        let servers = self.live.current().library.media_servers.clone();
+        PlayableTitles::load(&servers, titles, self.clock.now()).await
     }
 
     /// Returns a word that identifies the server of an instance; `None` if no instance has this name.

@@ -66,6 +66,16 @@ pub enum TitleAvailability {
     NotMonitored,
 }
 
+impl TitleAvailability {
+    /// Returns whether any of the title is on disk.
+    pub fn is_on_disk(self) -> bool {
+        match self {
+            Self::Complete | Self::Episodes { .. } => true,
+            Self::Missing | Self::Unreleased | Self::NotMonitored => false,
+        }
+    }
+}
+
 /// Criteria of a list of titles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverviewQuery {

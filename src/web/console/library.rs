@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::flash::{self, FlashMessage};
 use super::format::{UserLink, format_count};
 use super::layout::{ConsoleSection, PageLayout, render_page};
+use super::playback_badge::PlaybackBadge;
 use super::requests::{ButtonTitle, TitleForm, title_value};
 use super::responses::{PageError, PageParams, PageResult, redirect_with_flash};
 use crate::conversation::text::message_format::format_size;
@@ -18,6 +19,7 @@ use crate::tools::library_cache::overview::{
     DownloadOverview, OverviewQuery, TitleAvailability, TitleOverview, TitlePage,
 };
 use crate::tools::library_cache::query::{SortOrder, StatusFilter};
+use crate::tools::playback::PlayableTitles;
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
 use crate::web::posters::poster_path;
@@ -113,6 +115,7 @@ struct TitleLine {
     quality: String,
     added: String,
     state: (&'static str, String),
+    playback: Option<PlaybackBadge>,
     requesters: Vec<UserLink>,
     can_search: bool,
 }
@@ -155,14 +158,15 @@ pub(in crate::web) async fn show_library(
         format!("/library?{}", query.unwrap_or_default())
     };
     let count = u64::try_from(total).unwrap_or(u64::MAX);
-    let lines = titles.iter().zip(&requesters).map(|(title, by)| TitleLine::from_title(title, by));
+    let playable = actions.check_playable(titles.iter()).await;
+    let line = |(title, by)| TitleLine::from_title(title, by, playable.as_ref());
     Ok(render_page(&LibraryPage {
         layout: PageLayout::new(&operator, ConsoleSection::Library, "Library").with_flash(params.flash),
         downloads: queue.downloads.iter().map(DownloadLine::from_download).collect(),
         kinds: KindChoice::choices(params.kind),
         sorts: SortChoice::choices(params.sort),
         filters: OnlyChoice::choices(params.only),
-        titles: lines.collect(),
+        titles: titles.iter().zip(&requesters).map(line).collect(),
         summary: format!("{} titles, {}", format_count(count), format_size(total_bytes)),
         failures,
         newer: page.checked_sub(1).map(page_path),
@@ -293,7 +297,11 @@ impl DownloadLine {
 }
 
 impl TitleLine {
-    fn from_title(title: &TitleOverview, requested_by: &RequestedBy) -> Self {
+    fn from_title(
+        title: &TitleOverview,
+        requested_by: &RequestedBy,
+        playable: Option<&PlayableTitles>,
+    ) -> Self {
         Self {
             poster: poster_path(title.id.instance, title.id.id),
             name: format_title(&title.title, title.year),
@@ -302,6 +310,7 @@ impl TitleLine {
             quality: title.quality.clone().unwrap_or_default(),
             added: title.added.map(|day| day.strftime("%b %-d, %Y").to_string()).unwrap_or_default(),
             state: availability_badge(title.availability),
+            playback: PlaybackBadge::find(playable, &title.id),
             requesters: requested_by.users.iter().map(UserLink::from).collect(),
             can_search: matches!(
                 title.availability,

@@ -22,6 +22,7 @@ pub(super) mod memory;
 mod model_preset;
 pub(super) mod more;
 mod operator_name;
+mod playback_badge;
 pub(super) mod requests;
 mod responses;
 pub(super) mod rooms;

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::flash::{self, FlashMessage};
 use super::format::{UserLink, display_name};
 use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
+use super::playback_badge::PlaybackBadge;
 use super::responses::{PageError, PageId, PageParams, PageResult, redirect_with_flash};
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::text::message_format;
@@ -23,6 +24,7 @@ use crate::store::library::title_requests::RequestState;
 use crate::store::people::users;
 use crate::store::{Conn, QueryResult};
 use crate::tools::library_cache::overview::{RequestIndex, RequestProgress, TitleId};
+use crate::tools::playback::PlayableTitles;
 use crate::web::auth::{Operator, SignedForm};
 use crate::web::console_state::ConsoleState;
 use crate::web::posters::poster_path;
@@ -77,6 +79,7 @@ struct RequestLine {
     at: DisplayTime,
     poster: Option<String>,
     progress: ProgressLine,
+    playback: Option<PlaybackBadge>,
     can_decline: bool,
     /// Value of the button that requests the deletion of the added title, while it is not complete.
     cancel: Option<String>,
@@ -111,6 +114,9 @@ pub(in crate::web) async fn show_requests(
         true => RequestIndex::default(),
         false => console.engine.library.load_request_index().await,
     };
+    let titles = rows.iter().filter_map(|row| index.find_title(&row.title));
+    let playable = console.engine.library.check_playable(titles).await;
+    let line = |row| RequestLine::from_summary(row, &index, playable.as_ref(), &console);
     let tab = |path, label, tab| (path, label, query.show == tab);
     Ok(render_page(&RequestsPage {
         layout: PageLayout::new(&operator, ConsoleSection::Requests, "Requests").with_flash(query.flash),
@@ -122,7 +128,7 @@ pub(in crate::web) async fn show_requests(
             .iter()
             .filter_map(|(request, user)| RemovalRequestLine::from_approval(request, user))
             .collect(),
-        requests: rows.iter().map(|row| RequestLine::from_summary(row, &index, &console)).collect(),
+        requests: rows.iter().map(line).collect(),
         older: older.map(|before| match query.show {
             RequestsTab::All => format!("/requests?before={before}"),
             RequestsTab::Waiting => format!("/requests?show=waiting&before={before}"),
@@ -162,8 +168,14 @@ impl RemovalRequestLine {
 }
 
 impl RequestLine {
-    fn from_summary(summary: &RequestSummary, index: &RequestIndex, console: &ConsoleState) -> Self {
+    fn from_summary(
+        summary: &RequestSummary,
+        index: &RequestIndex,
+        playable: Option<&PlayableTitles>,
+        console: &ConsoleState,
+    ) -> Self {
         let title = index.find_title(&summary.title);
+        let playback = title.and_then(|title| PlaybackBadge::find(playable, &title.id));
         let progress = match summary.state {
             RequestState::Queued => {
                 let next = summary.next_try_at.map(|at| console.display_time(at).shown);
@@ -174,7 +186,12 @@ impl RequestLine {
             RequestState::GivenUp => {
                 ProgressLine::new("bad", "Not added", "given up, declined, or taken back by the user")
             }
-            RequestState::Added => ProgressLine::from_progress(index.find_progress(&summary.title)),
+            RequestState::Added => match (index.find_progress(&summary.title), &playback) {
+                (RequestProgress::Ready, Some(playback)) if !playback.is_playable() => {
+                    ProgressLine::new("good", "On disk", "")
+                }
+                (progress, _) => ProgressLine::from_progress(progress),
+            },
         };
         Self {
             id: summary.id,
@@ -186,6 +203,7 @@ impl RequestLine {
             cancel: title.filter(|_| progress.can_cancel).map(|title| title_value(&title.id)),
             search: title.filter(|_| progress.can_search).map(|title| title_value(&title.id)),
             progress,
+            playback,
         }
     }
 }
