@@ -128,7 +128,7 @@ impl LibraryQuery {
                         && self
                             .watched
                             .as_ref()
-                            .is_none_or(|watched| watched.matches(entry.media_kind(), entry.catalog))
+                            .is_none_or(|watched| watched.matches(entry.media_kind(), &entry.catalog_ids()))
                 })
                 .map(|entry| (self.match_quality(entry, &query_prefixes, &collections), entry))
                 .filter(|(quality, _)| *quality < MatchQuality::Loose)
@@ -220,7 +220,7 @@ impl LibraryQuery {
 
     /// Returns the time at which a title was last played by those about whom is asked.
     pub fn last_play(&self, entry: &CachedTitle) -> Option<Timestamp> {
-        self.watched.as_ref()?.last_play(entry.media_kind(), entry.catalog)
+        self.watched.as_ref()?.last_play(entry.media_kind(), &entry.catalog_ids())
     }
 
     fn sort_matches(&self, matches: &mut [TitleMatch<'_>]) {

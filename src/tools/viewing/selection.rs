@@ -74,8 +74,8 @@ impl WatchSelection {
         self.viewers.iter().any(|viewer| viewer.watched.is_incomplete)
     }
 
-    pub fn matches(&self, kind: MediaKind, catalog: i64) -> bool {
-        let state = self.state(kind, catalog);
+    pub fn matches(&self, kind: MediaKind, ids: &CatalogIds) -> bool {
+        let state = self.state(kind, ids);
         let has_state = match self.filter {
             None => state != WatchState::Unknown,
             Some(WatchFilter::Watched) => matches!(state, WatchState::Finished { .. }),
@@ -91,14 +91,13 @@ impl WatchSelection {
     }
 
     /// Returns the time of the last play by any of the people, if it is known.
-    pub fn last_play(&self, kind: MediaKind, catalog: i64) -> Option<Timestamp> {
-        self.state(kind, catalog).last_play()
+    pub fn last_play(&self, kind: MediaKind, ids: &CatalogIds) -> Option<Timestamp> {
+        self.state(kind, ids).last_play()
     }
 
     /// Returns the state that answers whether any of the people has watched a title.
-    pub(super) fn state(&self, kind: MediaKind, catalog: i64) -> WatchState {
-        let ids = CatalogIds::of_library(kind, catalog);
-        let states = self.viewers.iter().map(|viewer| viewer.watched.state(kind, &ids));
+    fn state(&self, kind: MediaKind, ids: &CatalogIds) -> WatchState {
+        let states = self.viewers.iter().map(|viewer| viewer.watched.state(kind, ids));
         states.reduce(WatchState::combine).unwrap_or(WatchState::Unknown)
     }
 }

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{ViewerTitles, load_titles};
-use crate::conversation::catalog_ids::CatalogIds;
 use crate::conversation::routing::rooms::Audience;
 use crate::conversation::transcript::{CallResult, MediaKind, MediaRef};
 use crate::media_servers::WatchState;
@@ -111,7 +110,7 @@ fn on_disk<'a>(loaded: &'a LoadedLibraries<'_>) -> Vec<Candidate<'a>> {
 
 /// Returns the state of a title; `None` if nothing is known about the person.
 fn title_state(viewers: &[ViewerTitles], candidate: &Candidate<'_>) -> Option<WatchState> {
-    let ids = CatalogIds::of_library(candidate.kind(), candidate.entry.catalog);
+    let ids = candidate.entry.catalog_ids();
     viewers.first().map(|viewer| viewer.watched.state(candidate.kind(), &ids))
 }
 
