@@ -279,8 +279,14 @@ pub enum ItemOutcome {
     Unknown,
 }
 
-/// Formats the reply to a yes: the outcome of each item.
+/// Formats the outcome of each item.
 pub fn format_deletion_report(items: &[(DeletionTarget, ItemOutcome)]) -> String {
+    format_report_naming(items, &[])
+}
+
+/// Formats the reply to a yes: the outcome of each item. `viewers` are the names of the people who are watching items,
+/// if the household shares what it watches.
+pub fn format_report_naming(items: &[(DeletionTarget, ItemOutcome)], viewers: &[String]) -> String {
     let with_outcome = |expected: ItemOutcome| -> Vec<&DeletionTarget> {
         items.iter().filter(|(_, outcome)| *outcome == expected).map(|(item, _)| item).collect()
     };
@@ -303,7 +309,7 @@ pub fn format_deletion_report(items: &[(DeletionTarget, ItemOutcome)]) -> String
     push_sentence(&changed, &|names| format!("{names} changed since I asked, so I kept {pronoun}."));
     let watched = with_outcome(ItemOutcome::BeingWatched);
     let pronoun = if watched.len() > 1 { "them" } else { "it" };
-    push_sentence(&watched, &|names| format_being_watched(names, pronoun));
+    push_sentence(&watched, &|names| format_being_watched(names, pronoun, viewers));
     let unseen = with_outcome(ItemOutcome::ViewingUnknown);
     let pronoun = if unseen.len() > 1 { "them" } else { "it" };
     push_sentence(&unseen, &|names| {
@@ -332,14 +338,19 @@ pub fn format_deletion_report(items: &[(DeletionTarget, ItemOutcome)]) -> String
 }
 
 /// Formats the sentence about titles that are kept because somebody is watching them.
-fn format_being_watched(names: &str, pronoun: &str) -> String {
-    format!("Someone is watching {names} right now, so I kept {pronoun}.")
+fn format_being_watched(names: &str, pronoun: &str, viewers: &[String]) -> String {
+    let who = match viewers {
+        [] => "Someone is".to_owned(),
+        [viewer] => format!("{viewer} is"),
+        [first @ .., last] => format!("{} and {last} are", first.join(", ")),
+    };
+    format!("{who} watching {names} right now, so I kept {pronoun}.")
 }
 
 /// Formats the sentence about titles for which no confirmation is requested, because somebody is watching them.
-pub fn format_not_asked(items: &[DeletionTarget]) -> String {
+pub fn format_not_asked(items: &[DeletionTarget], viewers: &[String]) -> String {
     let pronoun = if items.len() > 1 { "them" } else { "it" };
-    format_being_watched(&format_target_list(&items.iter().collect::<Vec<_>>()), pronoun)
+    format_being_watched(&format_target_list(&items.iter().collect::<Vec<_>>()), pronoun, viewers)
 }
 
 const RADARR: &str = "Radarr";

@@ -22,10 +22,10 @@ pub(super) fn internal_failure() -> CallFailure {
 }
 
 /// Builds the failure of a deletion whose items somebody is watching.
-pub(super) fn being_watched(items: &[DeletionTarget]) -> CallFailure {
+pub(super) fn being_watched(items: &[DeletionTarget], viewers: &[String]) -> CallFailure {
     let hint =
         json!({ "hint": "it was kept because somebody is watching it: do not ask again in this turn" });
-    CallFailure::new(FailureCode::BeingWatched, hint, Some(format_not_asked(items)))
+    CallFailure::new(FailureCode::BeingWatched, hint, Some(format_not_asked(items, viewers)))
 }
 
 pub(super) fn timeout_failure() -> CallFailure {

@@ -63,6 +63,8 @@ impl DeletionRunner {
     }
 
     pub(super) async fn run_confirmed_deletion(&self, log: &TurnLog) -> anyhow::Result<()> {
+        // Not stored, so a report after a restart names nobody.
+        let mut viewers = Vec::new();
         loop {
             let context = log.load_context().await?;
             let claimed = log.load_claimed_deletion().await?;
@@ -70,7 +72,9 @@ impl DeletionRunner {
                 .items()
                 .iter()
                 .find(|item| matches!(item.state, DeletionItemState::Held | DeletionItemState::Running));
-            let Some(item) = open_item else { return self.report_deletion(log, &context, claimed).await };
+            let Some(item) = open_item else {
+                return self.report_deletion(log, &context, claimed, &viewers).await;
+            };
             let step = match next_item_step(item, &context.turn, &self.limits) {
                 DeletionStep::Check if self.was_moved(log, item).await? => {
                     DeletionStep::End(ItemOutcome::Unknown)
@@ -81,7 +85,7 @@ impl DeletionRunner {
                 (_, DeletionStep::End(outcome)) => Some(outcome),
                 (None, DeletionStep::Start | DeletionStep::Check) => Some(ItemOutcome::Failed),
                 (Some(tool), DeletionStep::Start) => {
-                    self.delete_item(log, &context, (&claimed, item), tool).await?
+                    self.delete_item(log, &context, (&claimed, item), (tool, &mut viewers)).await?
                 }
                 (Some(tool), DeletionStep::Check) => {
                     self.recover_item(log, &context, (&claimed, item), tool).await?
@@ -108,13 +112,13 @@ impl DeletionRunner {
         log: &TurnLog,
         context: &TurnContext,
         (claimed, item): (&ClaimedDeletion, &DeletionItem),
-        tool: &Arc<dyn Tool>,
+        (tool, viewers): (&Arc<dyn Tool>, &mut Vec<String>),
     ) -> anyhow::Result<Option<ItemOutcome>> {
         let approved = match approval::approve_item(claimed, item, &context.user) {
             Ok(approved) => approved,
             Err(NotPermitted) => return Ok(Some(ItemOutcome::NotPermitted)),
         };
-        if let Some(kept) = self.check_viewing(item).await {
+        if let Some(kept) = self.check_viewing(item, viewers).await {
             return Ok(Some(kept));
         }
         let (call, ord) = (claimed.call(), item.ord);
@@ -159,11 +163,14 @@ impl DeletionRunner {
     }
 
     /// Returns the outcome of an item that is kept because somebody is or may be watching it. A yes to a prompt that said
-    /// that nobody can tell counts.
-    async fn check_viewing(&self, item: &DeletionItem) -> Option<ItemOutcome> {
+    /// that nobody can tell counts. Adds the names of those who are watching to `viewers`.
+    async fn check_viewing(&self, item: &DeletionItem, viewers: &mut Vec<String>) -> Option<ItemOutcome> {
         match (self.tools.check_viewing(&item.target).await, item.target.fingerprint.viewing) {
             (ViewingCheck::Unwatched, _) | (ViewingCheck::Unknown, ViewingKnowledge::Unknown) => None,
-            (ViewingCheck::Watched, _) => Some(ItemOutcome::BeingWatched),
+            (ViewingCheck::Watched(names), _) => {
+                viewers.extend(names.into_iter().filter(|name| !viewers.contains(name)).collect::<Vec<_>>());
+                Some(ItemOutcome::BeingWatched)
+            }
             (ViewingCheck::Unknown, ViewingKnowledge::Known) => Some(ItemOutcome::ViewingUnknown),
         }
     }
@@ -199,6 +206,7 @@ impl DeletionRunner {
         log: &TurnLog,
         context: &TurnContext,
         claimed: ClaimedDeletion,
+        viewers: &[String],
     ) -> anyhow::Result<()> {
         let outcomes: Vec<(DeletionTarget, ItemOutcome)> = claimed
             .items()
@@ -209,7 +217,7 @@ impl DeletionRunner {
             })
             .collect();
         let removal_request = log.load_executed_approval(claimed.call()).await?;
-        let report = deletion_messages::format_deletion_report(&outcomes);
+        let report = deletion_messages::format_report_naming(&outcomes, viewers);
         let report = context
             .closing_sentence()
             .map_or(report.clone(), |closing| reply_address::prepend_sentence(closing, &report));

@@ -202,9 +202,9 @@ impl ToolCallRunner {
             let entry = audit_entry(context, "refused", call.row, failure.for_model.clone());
             return log.record_call_state(context, call.row, CallState::Failed(failure), Some(entry)).await;
         }
-        let CheckedItems { deletable: items, watched } = self.tools.check_items(items).await;
+        let CheckedItems { deletable: items, watched, viewers } = self.tools.check_items(items).await;
         if items.is_empty() {
-            let failure = CallState::Failed(being_watched(&watched));
+            let failure = CallState::Failed(being_watched(&watched, &viewers));
             return log.record_call_state(context, call.row, failure, None).await;
         }
         let remaining = references.refs.len().saturating_sub(items.len() + watched.len())
@@ -217,7 +217,7 @@ impl ToolCallRunner {
         );
         let preamble = match watched.as_slice() {
             [] => preamble,
-            watched => prepend_sentence(&format_not_asked(watched), &preamble),
+            watched => prepend_sentence(&format_not_asked(watched, &viewers), &preamble),
         };
         match build_confirmation_prompt(context, items, &preamble, &self.tools.newest_settings()) {
             Some(prompt) => log.hold_deletion(call.row, prompt).await,

@@ -51,6 +51,13 @@ impl ToolRunner {
         self.live.current()
     }
 
+    pub(super) async fn read_records<T: Send + 'static>(
+        &self,
+        read: impl Fn(&mut Conn) -> QueryResult<T> + Send + 'static,
+    ) -> Result<T, DbError> {
+        self.db.read(read).await
+    }
+
     pub(super) fn now(&self) -> Timestamp {
         self.clock.now()
     }

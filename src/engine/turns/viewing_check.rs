@@ -7,14 +7,24 @@ use super::tool_runner::ToolRunner;
 use crate::conversation::deletion::target::{
     DeletionScope, DeletionTarget, SeasonEpisodes, ViewingKnowledge,
 };
+use crate::conversation::people::naming;
+use crate::conversation::viewer_accounts::WatchSharing;
+use crate::media_servers::ServerUser;
 use crate::media_servers::playability::{AskedTitle, TitlePart, WatchingNow};
+use crate::store::database::db::DbError;
+use crate::store::people::users;
+use crate::store::people::viewer_accounts::{self, LinkedAccount};
+use crate::store::{Conn, QueryResult};
+use crate::telemetry;
+use crate::tools::formatting::clean_title;
 
 /// Result of the check of one title.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ViewingCheck {
     /// Nobody is watching it, or no media server is configured.
     Unwatched,
-    Watched,
+    /// Somebody is watching it. The names are empty unless the household shares what it watches.
+    Watched(Vec<String>),
     /// A media server did not answer.
     Unknown,
 }
@@ -25,6 +35,8 @@ pub(super) struct CheckedItems {
     /// Items that are not being watched, or of which that is unknown.
     pub(super) deletable: Vec<DeletionTarget>,
     pub(super) watched: Vec<DeletionTarget>,
+    /// Names of the people who are watching, if the household shares it.
+    pub(super) viewers: Vec<String>,
 }
 
 impl ToolRunner {
@@ -39,9 +51,42 @@ impl ToolRunner {
             AskedTitle { kind: item.kind, ids: item.fingerprint.ids, part: deleted_part(&item.scope) };
         match servers.check_watching(&asked, self.now()).await {
             WatchingNow::Nobody => ViewingCheck::Unwatched,
-            WatchingNow::By(_) => ViewingCheck::Watched,
+            WatchingNow::By(users) => ViewingCheck::Watched(self.name_viewers(users).await),
             WatchingNow::Unknown => ViewingCheck::Unknown,
         }
+    }
+
+    /// Returns the names of people who are watching, as this program knows them or else as their server does; no names if
+    /// the household does not share what it watches.
+    async fn name_viewers(&self, users: Vec<ServerUser>) -> Vec<String> {
+        if self.newest_settings().watch_sharing == WatchSharing::Off {
+            return Vec::new();
+        }
+        let linked = self.load_account_owners().await.unwrap_or_else(|error| {
+            tracing::warn!(error = telemetry::error_chain(&error), "failed to load the linked accounts");
+            Vec::new()
+        });
+        let name = |user: ServerUser| {
+            let owner = linked.iter().find(|(id, _)| id == user.id.as_str());
+            owner.map_or(clean_title(&user.name), |(_, name)| name.clone())
+        };
+        let mut names: Vec<String> = users.into_iter().map(name).filter(|name| !name.is_empty()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Loads the ids of the linked accounts, each with the name of its person.
+    async fn load_account_owners(&self) -> Result<Vec<(String, String)>, DbError> {
+        let load = |conn: &mut Conn| {
+            let accounts = viewer_accounts::load_linked_accounts(conn)?.into_iter();
+            let owner = |linked: LinkedAccount| {
+                let user = users::load_user(conn, linked.user)?;
+                Ok((linked.account.id, naming::display_name(&user)))
+            };
+            accounts.map(owner).collect::<QueryResult<Vec<_>>>()
+        };
+        self.read_records(load).await
     }
 
     /// Checks the items of a confirmation prompt, and records what is known about each.
@@ -49,15 +94,20 @@ impl ToolRunner {
         let checks = join_all(items.iter().map(|item| self.check_viewing(item))).await;
         let mut checked = CheckedItems::default();
         for (mut item, check) in items.into_iter().zip(checks) {
-            item.fingerprint.viewing = match check {
+            item.fingerprint.viewing = match &check {
                 ViewingCheck::Unknown => ViewingKnowledge::Unknown,
-                ViewingCheck::Unwatched | ViewingCheck::Watched => ViewingKnowledge::Known,
+                ViewingCheck::Unwatched | ViewingCheck::Watched(_) => ViewingKnowledge::Known,
             };
             match check {
-                ViewingCheck::Watched => checked.watched.push(item),
+                ViewingCheck::Watched(names) => {
+                    checked.watched.push(item);
+                    checked.viewers.extend(names);
+                }
                 ViewingCheck::Unwatched | ViewingCheck::Unknown => checked.deletable.push(item),
             }
         }
+        checked.viewers.sort();
+        checked.viewers.dedup();
         checked
     }
 }
