@@ -8,6 +8,7 @@ use http::{Method, Request, Response};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
+use url::form_urlencoded::byte_serialize;
 
 use super::MediaServerError;
 use crate::http::{HttpClient, HttpError, ResponseBounds, is_web_page, redirect_message};
@@ -118,6 +119,11 @@ impl ServerApi {
             None => request.body(Bytes::new()),
         }
     }
+}
+
+/// Encodes a text as a part of a path or of a header field.
+pub(super) fn encode(text: &str) -> String {
+    byte_serialize(text.as_bytes()).collect()
 }
 
 fn check_response(response: &Response<Bytes>) -> Result<(), MediaServerError> {

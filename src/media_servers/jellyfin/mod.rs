@@ -12,9 +12,8 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use url::Url;
-use url::form_urlencoded::byte_serialize;
 
-use super::api::{QueryParameters, ServerApi};
+use super::api::{QueryParameters, ServerApi, encode};
 use super::{
     ItemId, LibraryFolder, MediaServer, MediaServerError, PAGE_TITLES, PlayableEpisode, PlayingTitle,
     RecentPlay, ServerStatus, ServerTitle, ServerUser, ServerUserId, TitlePage, WatchState, WatchStates,
@@ -161,8 +160,4 @@ impl MediaServer for Jellyfin {
 
 fn episodes_path(show: &ItemId) -> String {
     format!("Shows/{}/Episodes", encode(show.as_str()))
-}
-
-fn encode(text: &str) -> String {
-    byte_serialize(text.as_bytes()).collect()
 }

@@ -15,10 +15,9 @@ use http::{HeaderName, HeaderValue};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
-use url::form_urlencoded::byte_serialize;
 
 use self::tautulli_states::RecordedServer;
-use super::api::ServerApi;
+use super::api::{ServerApi, encode};
 use super::tautulli::{Tautulli, TautulliUser};
 use super::{
     ItemId, LibraryFolder, MediaServer, MediaServerError, PlayableEpisode, PlayingTitle, RecentPlay,
@@ -176,8 +175,4 @@ fn is_below(path: &str, folder: &str) -> bool {
     let folder = folder.trim_end_matches(['/', '\\']);
     let rest = path.strip_prefix(folder).filter(|_| !folder.is_empty());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '\\']))
-}
-
-fn encode(text: &str) -> String {
-    byte_serialize(text.as_bytes()).collect()
 }

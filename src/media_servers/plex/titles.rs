@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::wire::{Item, Items, ListedTitle, Response, Section, Sections};
 use crate::conversation::transcript::MediaKind;
-use crate::media_servers::api::{QueryParameters, ServerApi};
+use crate::media_servers::api::{QueryParameters, ServerApi, encode};
 use crate::media_servers::{ItemId, MediaServerError, PAGE_TITLES, PlayableEpisode, TitlePage};
 
 /// Number of items in a page of a list that is read as a whole.
@@ -69,7 +69,7 @@ impl TitleQuery {
             MediaKind::Movie => "1",
             MediaKind::Series => "2",
         };
-        let path = format!("library/sections/{}/all", super::encode(section.key.as_str()));
+        let path = format!("library/sections/{}/all", encode(section.key.as_str()));
         let changed_since = changed_since.map(|since| since.as_second().to_string());
         Some(Self { path, title_type, changed_since })
     }
@@ -174,5 +174,5 @@ pub(super) async fn fetch_guid(api: &ServerApi, item: &ItemId) -> Result<Option<
 }
 
 fn item_path(item: &ItemId) -> String {
-    format!("library/metadata/{}", super::encode(item.as_str()))
+    format!("library/metadata/{}", encode(item.as_str()))
 }
