@@ -17,6 +17,7 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use self::tautulli_states::RecordedServer;
+use self::titles::KnownSections;
 use super::api::{ServerApi, encode};
 use super::tautulli::{Tautulli, TautulliUser};
 use super::{
@@ -31,6 +32,7 @@ use crate::telemetry;
 #[derive(Debug, Clone)]
 pub struct Plex {
     api: ServerApi,
+    sections: KnownSections,
     tautulli: Option<Tautulli>,
 }
 
@@ -46,7 +48,7 @@ impl Plex {
             token.set_sensitive(true);
             (name("x-plex-token"), token)
         }));
-        Self { api: ServerApi::new(http, base, headers), tautulli: None }
+        Self { api: ServerApi::new(http, base, headers), sections: KnownSections::default(), tautulli: None }
     }
 
     /// Adds the Tautulli that records the plays of this server. It then answers who the users are and what they have
@@ -106,7 +108,7 @@ impl MediaServer for Plex {
         start: usize,
         changed_since: Option<Timestamp>,
     ) -> Result<TitlePage, MediaServerError> {
-        titles::fetch_titles(&self.api, start, changed_since).await
+        titles::fetch_titles(&self.api, &self.sections, start, changed_since).await
     }
 
     async fn fetch_episodes(&self, show: &ItemId) -> Result<Vec<PlayableEpisode>, MediaServerError> {

@@ -196,6 +196,8 @@ async fn titles_of_several_libraries_are_one_list_of_pages() {
         items.extend(page.titles.into_iter().map(|title| title.item));
     }
     assert_eq!(sizes, [200, 200, 51]);
+    // The libraries, the sizes of three, and a request for each part of a page that is in one library.
+    assert_eq!(world.fake.household.requests().len(), 1 + 3 + 5);
     items.sort();
     items.dedup();
     assert_eq!(items.len(), 451);

@@ -1,6 +1,7 @@
 //! Movies, shows and episodes of Plex, from its libraries.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 
@@ -55,6 +56,7 @@ async fn fetch_page(
 }
 
 /// Section of movies or shows, and the filter of its titles.
+#[derive(Debug)]
 struct TitleQuery {
     path: String,
     title_type: &'static str,
@@ -107,18 +109,52 @@ pub(super) async fn fetch_title_count(api: &ServerApi) -> Result<usize, MediaSer
     Ok(count)
 }
 
+/// Sections with their sizes, which the first page of a list reads and its other pages use. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct KnownSections(Arc<Mutex<Option<Arc<SizedSections>>>>);
+
+#[derive(Debug)]
+struct SizedSections {
+    changed_since: Option<Timestamp>,
+    /// Query for the titles of each section, and their number.
+    sections: Vec<(TitleQuery, usize)>,
+}
+
+impl KnownSections {
+    async fn load(
+        &self,
+        api: &ServerApi,
+        start: usize,
+        changed_since: Option<Timestamp>,
+    ) -> Result<Arc<SizedSections>, MediaServerError> {
+        let stored = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = stored().clone();
+        if let Some(known) = known.filter(|known| start > 0 && known.changed_since == changed_since) {
+            return Ok(known);
+        }
+        let mut sections = Vec::new();
+        for query in fetch_title_queries(api, changed_since).await? {
+            let size = query.fetch_size(api).await?;
+            sections.push((query, size));
+        }
+        let read = Arc::new(SizedSections { changed_since, sections });
+        *stored() = Some(read.clone());
+        Ok(read)
+    }
+}
+
 /// Reads a page of the titles of all sections, one section after the other.
 pub(super) async fn fetch_titles(
     api: &ServerApi,
+    known: &KnownSections,
     start: usize,
     changed_since: Option<Timestamp>,
 ) -> Result<TitlePage, MediaServerError> {
     let (mut titles, mut total) = (Vec::new(), 0);
-    for query in fetch_title_queries(api, changed_since).await? {
-        let size = query.fetch_size(api).await?;
+    for (query, size) in &known.load(api, start, changed_since).await?.sections {
         // Part of the section that is on the page.
         let first = start.saturating_sub(total);
-        let end = (start + PAGE_TITLES).saturating_sub(total).min(size);
+        let end = (start + PAGE_TITLES).saturating_sub(total).min(*size);
         if first < end {
             let page = fetch_page(api, (&query.path, &query.parameters()), first, end - first).await?;
             titles.extend(page.items.into_iter().filter_map(Item::into_server_title));
