@@ -19,6 +19,7 @@ use crate::media_servers::MediaServer;
 use crate::media_servers::jellyfin::Jellyfin;
 use crate::media_servers::playability::MediaServers;
 use crate::media_servers::plex::Plex;
+use crate::media_servers::tautulli::Tautulli;
 use crate::messaging::smsgate::{GatewayCredentials, SmsGate, SmsGateAccount};
 use crate::messaging::telegram::Telegram;
 use crate::messaging::twilio::signature::SignatureVerifier;
@@ -130,7 +131,13 @@ pub(crate) fn build_media_servers(servers: &config::MediaServers, http: &HttpCli
         Arc::new(Jellyfin::new(http.clone(), server.url.clone(), &server.api_key)) as Arc<dyn MediaServer>
     });
     let plex = servers.plex.iter().map(|server| {
-        Arc::new(Plex::new(http.clone(), server.url.clone(), &server.api_key)) as Arc<dyn MediaServer>
+        let plex = Plex::new(http.clone(), server.url.clone(), &server.api_key);
+        Arc::new(match &servers.tautulli {
+            Some(config::Library { url, api_key }) => {
+                plex.with_tautulli(Tautulli::new(http.clone(), url.clone(), api_key))
+            }
+            None => plex,
+        }) as Arc<dyn MediaServer>
     });
     MediaServers::new(jellyfin.chain(plex).collect())
 }

@@ -89,10 +89,7 @@ impl Config {
                     variables::RADARR_4K_API_KEY,
                 ),
             },
-            media_servers: MediaServers {
-                jellyfin: read_library(&mut reader, variables::JELLYFIN_URL, variables::JELLYFIN_API_KEY),
-                plex: read_library(&mut reader, variables::PLEX_URL, variables::PLEX_TOKEN),
-            },
+            media_servers: read_media_servers(&mut reader),
             people: People {
                 admin: admin.into_option(),
                 members: reader
@@ -278,6 +275,18 @@ fn read_url_and_secret(
     }
     let url_value = reader.require_value(url, url_value, &format!("with {}", secret.name));
     Some((url_value?, Some(secret_value.into_option()?)))
+}
+
+fn read_media_servers(reader: &mut VariableReader<'_>) -> MediaServers {
+    let tautulli = read_library(reader, variables::TAUTULLI_URL, variables::TAUTULLI_API_KEY);
+    if tautulli.is_some() && !reader.is_set(variables::PLEX_URL) && !reader.is_set(variables::PLEX_TOKEN) {
+        reader.report_problem(variables::PLEX_URL, "needed with TAUTULLI_URL, which only records Plex");
+    }
+    MediaServers {
+        jellyfin: read_library(reader, variables::JELLYFIN_URL, variables::JELLYFIN_API_KEY),
+        plex: read_library(reader, variables::PLEX_URL, variables::PLEX_TOKEN),
+        tautulli,
+    }
 }
 
 fn read_library(reader: &mut VariableReader<'_>, url: Variable, api_key: Variable) -> Option<Library> {

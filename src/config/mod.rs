@@ -177,9 +177,11 @@ pub struct Libraries {
 pub struct MediaServers {
     pub jellyfin: Option<Library>,
     pub plex: Option<Library>,
+    /// Tautulli that records the plays of Plex.
+    pub tautulli: Option<Library>,
 }
 
-/// One Sonarr or Radarr instance, or one media server.
+/// One Sonarr or Radarr instance, one media server, or the Tautulli of one.
 #[derive(Debug, Clone)]
 pub struct Library {
     pub url: Url,

@@ -154,6 +154,7 @@ fn each_secret_belongs_to_its_own_server() {
     RADARR_4K_API_KEY -
     JELLYFIN_API_KEY -
     PLEX_TOKEN -
+    TAUTULLI_API_KEY -
     LLM_API_KEY https://llm.example
     EMBEDDINGS_API_KEY https://llm.example
     TWILIO_AUTH_TOKEN https://api.twilio.com

@@ -228,6 +228,20 @@ fn embeddings_model_needs_a_server_and_a_similarity_floor() {
 }
 
 #[test]
+fn tautulli_is_used_only_with_plex() {
+    let tautulli = "TAUTULLI_URL=http://tautulli:8181\nTAUTULLI_API_KEY=key";
+    check(
+        tautulli,
+        "PLEX_URL: needed with TAUTULLI_URL, which only records Plex, e.g. PLEX_URL=http://plex:32400",
+    );
+    let incomplete = "PLEX_TOKEN: needed with PLEX_URL, e.g. PLEX_TOKEN=0123456789abcdefghij";
+    check(&format!("{tautulli}\nPLEX_URL=http://plex:32400"), incomplete);
+    let servers =
+        valid_config(&format!("{tautulli}\nPLEX_URL=http://plex:32400\nPLEX_TOKEN=token")).media_servers;
+    assert!(servers.plex.is_some() && servers.tautulli.is_some());
+}
+
+#[test]
 fn cost_limit_needs_a_price() {
     check(
         "DAILY_COST=2.50",

@@ -244,6 +244,10 @@ variables! {
             "Plex URL", "Base URL of Plex Media Server in the home network.";
         PLEX_TOKEN = "0123456789abcdefghij", secret_of(&["PLEX_URL"], None), Missing,
             "Plex token", "Token of the owner of the Plex server.";
+        TAUTULLI_URL = "http://tautulli:8181", PLAIN, Missing,
+            "Tautulli URL", "Base URL of Tautulli, which records the plays of Plex, with a base path if it has one.";
+        TAUTULLI_API_KEY = "0123456789abcdef0123456789abcdef", secret_of(&["TAUTULLI_URL"], None), Missing,
+            "Tautulli API key", "API key of Tautulli, from Settings, Web Interface.";
         WATCH_SHARING = "household", PLAIN, Value("off"),
             "Watching", "Who may ask what a person has watched.",
             OneOf(&[("off", "Only that person"), ("household", "Everybody")]);

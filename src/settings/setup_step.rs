@@ -188,8 +188,14 @@ const LIBRARY_KEYS: &[Variable] = &[
     variables::SONARR_4K_API_KEY,
     variables::RADARR_4K_API_KEY,
 ];
-const MEDIA: &[Variable] =
-    &[variables::JELLYFIN_URL, variables::JELLYFIN_API_KEY, variables::PLEX_URL, variables::PLEX_TOKEN];
+const MEDIA: &[Variable] = &[
+    variables::JELLYFIN_URL,
+    variables::JELLYFIN_API_KEY,
+    variables::PLEX_URL,
+    variables::PLEX_TOKEN,
+    variables::TAUTULLI_URL,
+    variables::TAUTULLI_API_KEY,
+];
 const MEDIA_KEYS: &[Variable] = &[variables::JELLYFIN_API_KEY, variables::PLEX_TOKEN];
 const MODEL: &[Variable] = &[
     variables::LLM_BASE_URL,
