@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 use tokio::sync::{Notify, OnceCell, Semaphore};
 
 use super::library::WebhookCheck;
+use super::media_server::MediaConnection;
 use super::operator::operator_finding;
 use super::phone::PublicAddress;
 use super::{
@@ -38,7 +39,7 @@ const NAME_TIMEOUT: Duration = Duration::from_secs(3);
 pub(crate) enum ConnectionKind {
     /// Sonarr or Radarr instance, by its name such as `radarr-4k` and its label.
     Library(&'static str, &'static str),
-    /// Media server, by its name such as `jellyfin` and its label.
+    /// Media server or Tautulli, by its name such as `jellyfin` and its label.
     MediaServer(&'static str, &'static str),
     Model,
     Embeddings,
@@ -207,7 +208,8 @@ impl ConnectionTester {
         let targets = self.0.parts.alerts.iter().flat_map(AlertSender::targets).map(ConnectionKind::Alerts);
         let own_phone = self.0.parts.smsgate.iter().map(|_| ConnectionKind::OwnPhone);
         let bot = self.0.parts.telegram.iter().map(|_| ConnectionKind::Telegram);
-        let media_servers = self.0.parts.library.media_servers.servers().map(media_server::kind);
+        let media_servers = media_server::connections(&self.0.parts.library.media_servers);
+        let media_servers = media_servers.map(MediaConnection::kind);
         libraries.chain(media_servers).chain(others).chain(own_phone).chain(bot).chain(targets).collect()
     }
 
@@ -264,9 +266,9 @@ impl ConnectionTester {
             };
             return library::check_instance(&instance, webhook_check).await;
         }
-        let mut servers = self.0.parts.library.media_servers.servers();
-        if let Some(server) = servers.find(|server| media_server::kind(server) == connection) {
-            return media_server::check_server(&**server).await;
+        let mut servers = media_server::connections(&self.0.parts.library.media_servers);
+        if let Some(server) = servers.find(|server| server.kind() == connection) {
+            return server.check().await;
         }
         if connection == ConnectionKind::Embeddings {
             if self.0.parts.embedder.is_none() && extent == TestExtent::Brief {

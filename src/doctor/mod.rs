@@ -29,6 +29,7 @@ use crate::outbound_clients::{build_embedder, build_media_servers, build_smsgate
 use crate::setup::arr_instance::configured_instances;
 use crate::setup::connect::WebhookTarget;
 use library::WebhookCheck;
+use media_server::MediaConnection;
 
 /// Hint for webhooks that are missing or differ.
 const INSTALL_WEBHOOKS: &str =
@@ -109,7 +110,7 @@ pub(crate) async fn run_checks(config: &Config, long_request: LongRequest) -> an
         library::check_instance(instance, WebhookCheck::Compare(WebhookTarget::from_config(config, instance)))
     }));
     let media_servers = build_media_servers(&config.media_servers, &http);
-    let media_checks = join_all(media_servers.servers().map(|server| media_server::check_server(&**server)));
+    let media_checks = join_all(media_server::connections(&media_servers).map(MediaConnection::check));
     let embedder = config.embeddings.as_ref().map(|model| build_embedder(model, &network)).transpose()?;
     let floor = config.embeddings.as_ref().map_or(DEFAULT_SIMILARITY_FLOOR, |embeddings| embeddings.floor);
     let alert_sender = AlertSender::new(config.alerts.clone(), http.clone());

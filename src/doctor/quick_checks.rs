@@ -30,10 +30,11 @@ impl ConnectionTester {
             let finding = outcome.unwrap_or_else(|_| no_response(instance.label));
             (library_kind(instance), Some(finding))
         }));
-        let media_servers = join_all(parts.library.media_servers.servers().map(|server| async {
-            let outcome = tokio::time::timeout(QUICK_TIMEOUT, media_server::check_status(&**server)).await;
-            let finding = outcome.unwrap_or_else(|_| no_response(server.label()));
-            (media_server::kind(server), Some(finding))
+        let media_servers = media_server::connections(&parts.library.media_servers);
+        let media_servers = join_all(media_servers.map(|server| async move {
+            let outcome = tokio::time::timeout(QUICK_TIMEOUT, server.check_status()).await;
+            let finding = outcome.unwrap_or_else(|_| no_response(server.kind().label()));
+            (server.kind(), Some(finding))
         }));
         let public_address = async {
             let address = parts.public_address.as_ref()?;

@@ -23,6 +23,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
+use self::tautulli::Tautulli;
 pub use title_index::TitleIndex;
 pub use title_list::TitleList;
 pub use watching::{PlayProgress, PlayingTitle, RecentPlay, ServerUser, ServerUserId, WatchState};
@@ -48,6 +49,11 @@ pub trait MediaServer: std::fmt::Debug + Send + Sync {
     /// Returns the name of the product, such as `Jellyfin`.
     fn label(&self) -> &'static str {
         self.kind().label()
+    }
+
+    /// Returns the Tautulli that answers what people have watched here, if there is one.
+    fn tautulli(&self) -> Option<&Tautulli> {
+        None
     }
 
     /// Reads the name and the version of the server, which only a valid key can do.

@@ -5,9 +5,11 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::post;
+use dialarr::clock::Clock;
 use dialarr::conversation::people::facts::{FactKind, UserFact};
 use dialarr::conversation::transcript::{Address, OutboxId, PhoneNumber};
 use dialarr::http::HttpClient;
+use dialarr::media_servers::fake::{FakeHousehold, FakePlex, FakeTautulli};
 use dialarr::messaging::twilio::Twilio;
 use dialarr::messaging::twilio::fake::FakeDelivery;
 use dialarr::messaging::{ChannelPort, OutboundMessage};
@@ -97,6 +99,32 @@ async fn doctor_reports_a_line_for_each_passed_check() {
     ok       model: daily limit of 3,000,000 tokens (DAILY_TOKENS)
     ok       embeddings: an-embedder returned 5 dimensions for 8 sentences in # ms
     ok       embeddings: similarity of unrelated sentences up to 0.20, of related ones at least 1.00; the floor is 0.30
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_checks_tautulli_without_printing_its_key() {
+    let mut peers = ServedPeers::open().await;
+    let household = FakeHousehold::new(Clock::System);
+    household.add_user("Ann");
+    let plex = FakePlex::with_household("a-plex-token", household.clone());
+    let tautulli = FakeTautulli::with_household("a-tautulli-key", household.clone());
+    peers.set("PLEX_URL", &serve(plex.router()).await);
+    peers.set("PLEX_TOKEN", "a-plex-token");
+    peers.set("TAUTULLI_URL", &serve(tautulli.router()).await);
+    let mut text = String::new();
+    for key in ["a-tautulli-key", "a-wrong-key"] {
+        peers.set("TAUTULLI_API_KEY", key);
+        peers.set("RUST_LOG", "debug");
+        let ended = peers.run(&["doctor"]);
+        assert!(!format!("{}{}", ended.output, ended.errors).contains(key), "{}", ended.output);
+        text.push_str(&format!("{}\n", finding_text(&ended, "Tautulli")));
+    }
+    insta::assert_snapshot!(text, @r"
+    ok       Tautulli: reachable, version v2.17.2
+    ok       Tautulli: users: 1
+    failure  Tautulli: failed to authenticate: the key was rejected
+             hint: copy its API key again: Settings, Web Interface
     ");
 }
 

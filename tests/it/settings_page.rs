@@ -7,10 +7,12 @@ use axum::routing::post;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::config::StoredValue;
+use dialarr::media_servers::CatalogIds;
+use dialarr::media_servers::fake::{FakeHousehold, FakePlex, FakeTautulli};
 use dialarr::store::audit::Actor;
 use diesel::connection::SimpleConnection;
 use http::Method;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::harness::TestApp;
 use crate::harness::forms::UNCHECKED;
@@ -18,6 +20,7 @@ use crate::harness::served::serve;
 use crate::harness::settings::{StoredSettings, change, with_settings};
 
 const LIBRARY: &str = "Save Sonarr and Radarr";
+const MEDIA: &str = "Save and test Media servers";
 const SONARR: [(&str, &str); 2] = [("SONARR_URL", "http://127.0.0.1:9"), ("SONARR_API_KEY", "first-key")];
 
 fn retention_days(app: &TestApp) -> i64 {
@@ -238,6 +241,37 @@ async fn saved_connection_is_tested_and_described_in_a_sentence() {
         page.assert_shows(200, "Hint: copy its API key again: Settings, General, Security");
         let page = browser.presses(&page, "Save and test Model", &[]).await;
         page.assert_shows(200, "ok model: none is configured; only common requests are understood");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn tautulli_is_tested_together_with_its_plex() {
+    let household = FakeHousehold::new(Clock::System);
+    household.add_user("Grace");
+    household.add_movie(("Heat", 1995), CatalogIds::default(), SignedDuration::ZERO);
+    let plex = FakePlex::with_household("a-plex-token", household.clone());
+    let tautulli = FakeTautulli::with_household("a-tautulli-key", household.clone());
+    let (plex_url, tautulli_url) = (serve(plex.router()).await, serve(tautulli.router()).await);
+    with_settings(&[], async |app, _| {
+        let mut browser = app.browser().await;
+        let page = browser.get("/settings").await;
+        let alone = [("TAUTULLI_URL", tautulli_url.as_str()), ("TAUTULLI_API_KEY", "a-tautulli-key")];
+        let refused = browser.presses(&page, MEDIA, &alone).await;
+        refused.assert_shows(422, "needed with TAUTULLI_URL, which only records Plex");
+        let both = [alone[0], alone[1], ("PLEX_URL", plex_url.as_str()), ("PLEX_TOKEN", "a-plex-token")];
+        let page = browser.presses(&page, MEDIA, &both).await;
+        page.assert_shows(200, "ok Plex: reachable, version 1.41.0.0-aaaaaaaaa; libraries: Movies in");
+        page.assert_shows(200, "ok Tautulli: reachable, version v2.17.2; users: 1");
+        assert!(!page.html.contains("a-tautulli-key"));
+        household.set_recorder_status(Some(404));
+        let page = browser.presses(&page, MEDIA, &[]).await;
+        page.assert_shows(200, "failure Tautulli: failed to find the API at this URL: it may be turned off");
+        app.check_connections().await;
+        browser
+            .get("/")
+            .await
+            .assert_shows(200, "Plex Works reachable, version 1.41.0.0-aaaaaaaaa Tautulli Failure");
     })
     .await;
 }

@@ -69,6 +69,10 @@ impl MediaServer for Plex {
         MediaServerKind::Plex
     }
 
+    fn tautulli(&self) -> Option<&Tautulli> {
+        self.tautulli.as_ref()
+    }
+
     async fn fetch_status(&self) -> Result<ServerStatus, MediaServerError> {
         let info = self.api.get::<wire::Response<wire::ServerInfo>>("", &[]).await?.container;
         Ok(ServerStatus { name: info.friendly_name, version: info.version })

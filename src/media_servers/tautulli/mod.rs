@@ -156,7 +156,7 @@ impl Tautulli {
         all.extend(query);
         let response = match self.api.get::<wire::Envelope<T>>("api/v2", &all).await {
             Err(MediaServerError::NotFound) => {
-                return Err(MediaServerError::WrongUrl("the API is off, or is not at this URL".into()));
+                return Err(MediaServerError::WrongUrl("it may be turned off".into()));
             }
             envelope => envelope?.response,
         };
