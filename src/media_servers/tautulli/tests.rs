@@ -1,5 +1,6 @@
 //! Tests of the client against the simulated program: commands, pages and the key.
 
+use std::io::{self, Seek};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,11 +9,19 @@ use http::Response;
 use jiff::{SignedDuration, Timestamp};
 use secrecy::SecretString;
 
+use tokio::net::TcpListener;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
 use super::{PlaySelection, Tautulli};
 use crate::clock::Clock;
 use crate::http::HttpClient;
+use crate::media_servers::fake::FakePlex;
 use crate::media_servers::fake::{FakeHousehold, FakeTautulli};
-use crate::media_servers::{CatalogIds, MediaServerError, ServerStatus, ServerUserId};
+use crate::media_servers::plex::Plex;
+use crate::media_servers::{CatalogIds, MediaServer, MediaServerError, ServerStatus, ServerUserId};
+use crate::stub_server::{self, StubServer};
+use crate::telemetry;
 
 const START: Timestamp = Timestamp::constant(1_770_000_000, 0);
 const KEY: &str = "0123456789abcdef";
@@ -117,4 +126,52 @@ async fn key_is_part_of_no_error_and_no_debug_output() {
     let error = page.fetch_users().await.unwrap_err();
     assert!(matches!(error, MediaServerError::WrongUrl(_)));
     assert!(!format!("{error} {error:?}").contains(KEY));
+}
+
+/// Starts a server that ends every connection after the request, and returns its URL.
+async fn start_breaking_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((connection, _)) = listener.accept().await {
+            connection.readable().await.unwrap();
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn key_is_part_of_no_log_line_of_a_failed_request() {
+    let mut log = tempfile::tempfile().unwrap();
+    let lines =
+        tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Arc::new(log.try_clone().unwrap()));
+    let _guard = tracing_subscriber::registry().with(lines).set_default();
+    let failing = StubServer::start("/api/v2", |_| stub_server::empty_response(500)).await;
+    let target = format!("http://other.invalid/?apikey={KEY}");
+    let redirecting = StubServer::start("/api/v2", move |_| stub_server::redirect_response(&target)).await;
+    let breaking = start_breaking_server().await;
+    let household = FakeHousehold::new(Clock::stopped_at(START));
+    let ann = household.add_user("Ann");
+    let heat = household.add_movie(("Heat", 1995), CatalogIds::default(), SignedDuration::ZERO);
+    household.start_playing(ann, heat);
+    let plex = FakePlex::with_household("token", household);
+    let urls = [failing.uri(), redirecting.uri(), breaking.as_str(), "http://127.0.0.1:1"];
+    let mut shown = String::new();
+    for url in urls {
+        let http = HttpClient::network().unwrap();
+        let client = Tautulli::new(http, url.parse().unwrap(), &SecretString::from(KEY));
+        let error = client.fetch_users().await.unwrap_err();
+        shown.push_str(&format!("{error:?} {}\n", telemetry::error_chain(&error)));
+        let http = HttpClient::in_process(plex.in_process());
+        let plex = Plex::new(http, "http://plex.invalid".parse().unwrap(), &plex.token());
+        let plex = plex.with_tautulli(client);
+        assert_eq!(plex.fetch_playing().await.unwrap().len(), 1);
+        shown.push_str(&format!("{plex:?}\n"));
+    }
+    log.rewind().unwrap();
+    let log = io::read_to_string(log).unwrap();
+    assert_eq!(log.matches("failed to read the users of Tautulli").count(), urls.len(), "{log}");
+    for text in [log, shown] {
+        assert!(!text.contains(KEY), "{text}");
+    }
 }
