@@ -62,7 +62,8 @@ impl FakeTautulli {
         if request.uri().path() != "/api/v2" {
             return empty_response(404);
         }
-        if query.get("apikey") != Some(self.key.as_str()) {
+        let header = request.headers().get("x-api-key").and_then(|value| value.to_str().ok());
+        if query.get("apikey").or(header) != Some(self.key.as_str()) {
             return error_response(401, "Invalid apikey");
         }
         let state = self.household.lock_state();

@@ -4,6 +4,7 @@
 mod tests;
 mod wire;
 
+use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use url::Url;
@@ -16,7 +17,8 @@ use crate::http::HttpClient;
 /// Number of plays in a page of the history.
 const PAGE_PLAYS: usize = 500;
 
-/// Client for one Tautulli. Its API accepts the key only in the query, which no error and no log line contains.
+/// Client for one Tautulli. Its API has the key in the query, which no error and no log line contains. The independent
+/// client for version 2.18 sends a header instead, so each request has both.
 #[derive(Debug, Clone)]
 pub struct Tautulli {
     api: ServerApi,
@@ -86,7 +88,11 @@ impl<'s> PlaySelection<'s> {
 
 impl Tautulli {
     pub fn new(http: HttpClient, base: Url, key: &SecretString) -> Self {
-        Self { api: ServerApi::new(http, base, Vec::new()), key: key.clone() }
+        let header = HeaderValue::from_str(key.expose_secret()).ok().map(|mut value| {
+            value.set_sensitive(true);
+            (HeaderName::from_static("x-api-key"), value)
+        });
+        Self { api: ServerApi::new(http, base, header.into_iter().collect()), key: key.clone() }
     }
 
     /// Reads the version of Tautulli, which only a valid key can do.
