@@ -5,6 +5,7 @@ mod jellyfin;
 mod library_mirror;
 mod plex;
 mod plex_items;
+mod plex_xml;
 mod responses;
 mod tautulli;
 

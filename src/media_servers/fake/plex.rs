@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::household::{FakeHousehold, HouseholdState};
 use super::plex_items::{FakeSection, episode_json};
+use super::plex_xml;
 use super::responses::{self, FakeEndpoint, Query, empty_response, faulty_response, json_response};
 use crate::clock::Clock;
 use crate::http::InProcess;
@@ -61,11 +62,6 @@ impl FakePlex {
         if let Some(response) = faulty_response(faults).await {
             return response;
         }
-        let is_json =
-            request.headers().get(ACCEPT).is_some_and(|accepted| accepted.as_bytes() == b"application/json");
-        if !is_json {
-            return Response::new(Bytes::from_static(b"<?xml version=\"1.0\"?><MediaContainer/>"));
-        }
         if path == "/identity" {
             return json_response(&server_info());
         }
@@ -77,7 +73,9 @@ impl FakePlex {
         }
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
         let now = self.household.now();
-        self.household.lock_state().plex_response(&parts, &Query::from_uri(request.uri()), now)
+        let mut query = Query::from_uri(request.uri());
+        query.0.extend(page_headers(request.headers()));
+        self.household.lock_state().plex_response(&parts, &query, now)
     }
 
     fn is_signed_in(&self, headers: &HeaderMap) -> bool {
@@ -88,7 +86,8 @@ impl FakePlex {
 
 impl FakeEndpoint for FakePlex {
     async fn respond(&self, request: Request<Bytes>) -> Response<Bytes> {
-        self.handle_request(&request).await
+        let response = self.handle_request(&request).await;
+        if accepts_json(request.headers()) { response } else { plex_xml::xml_response(response) }
     }
 }
 
@@ -99,7 +98,9 @@ impl HouseholdState {
             ["accounts"] => container_response("Account", self.accounts_json()),
             ["status", "sessions"] => container_response("Metadata", self.plex_sessions_json()),
             ["status", "sessions", "history", "all"] => page_response(self.selected_plays(query), query),
-            ["library", "sections", "all"] => {
+            // python-plexapi reads these before a library.
+            ["library"] => container_response("Directory", Vec::new()),
+            ["library", "sections"] | ["library", "sections", "all"] => {
                 let sections = self.sections();
                 container_response("Directory", sections.iter().map(FakeSection::section_json).collect())
             }
@@ -174,6 +175,19 @@ impl HouseholdState {
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));
         response
     }
+}
+
+fn accepts_json(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    accepted.is_some_and(|accepted| accepted.contains("application/json"))
+}
+
+/// Returns the part of a list that is asked for by headers, which python-plexapi uses instead of the query.
+fn page_headers(headers: &HeaderMap) -> impl Iterator<Item = (String, String)> {
+    ["X-Plex-Container-Start", "X-Plex-Container-Size"].into_iter().filter_map(|name| {
+        let value = headers.get(name).and_then(|value| value.to_str().ok())?;
+        Some((name.to_owned(), value.to_owned()))
+    })
 }
 
 /// Returns a list as a whole, which then has no total.
