@@ -14,4 +14,5 @@ mod model_conversation;
 mod prism;
 mod smsgate;
 mod stubllm;
+mod tautulli;
 mod telegram;

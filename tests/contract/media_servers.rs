@@ -1,15 +1,16 @@
 //! Clients of media servers against mocks of the published descriptions (`DIALARR_JELLYFIN_URL`, `DIALARR_PLEX_URL`), and
-//! the simulated Jellyfin with an independent client, which the Python in `DIALARR_MEDIA_CLIENT` has. Without these
-//! variables nothing is checked.
+//! the simulated servers with independent clients, which the Python in `DIALARR_MEDIA_CLIENT` has. Without these variables
+//! nothing is checked.
 
 use std::env;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
+use axum::Router;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::MediaKind;
 use dialarr::http::HttpClient;
-use dialarr::media_servers::fake::FakeJellyfin;
+use dialarr::media_servers::fake::{FakeHousehold, FakeJellyfin, FakePlex};
 use dialarr::media_servers::jellyfin::Jellyfin;
 use dialarr::media_servers::plex::Plex;
 use dialarr::media_servers::{CatalogIds, ItemId, MediaServer, MediaServerError, ServerTitle, ServerUserId};
@@ -22,7 +23,7 @@ use tokio::net::TcpListener;
 const ID: &str = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0";
 
 /// Sends every request of a client. A mock refuses a request that its description does not allow.
-async fn ask_everything(server: &dyn MediaServer, (user, item): (&str, &str)) -> Result<()> {
+pub(crate) async fn ask_everything(server: &dyn MediaServer, (user, item): (&str, &str)) -> Result<()> {
     let user = ServerUserId::new(user);
     let title = |kind| {
         let (item, ids) = (ItemId::new(item), CatalogIds::default());
@@ -75,31 +76,48 @@ mod plex {
     }
 }
 
+/// Household of Ann and Bob. Ann has finished Heat, Bob has stopped it at 41 percent, and Ann is watching The Bear.
+pub(crate) struct World {
+    pub(crate) household: FakeHousehold,
+    pub(crate) bob: u64,
+    pub(crate) heat: u64,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let household = FakeHousehold::new(Clock::stopped_at(Timestamp::constant(1_770_000_000, 0)));
+        let (ann, bob) = (household.add_user("Ann"), household.add_user("Bob"));
+        let ids = CatalogIds { tmdb: Some(949), tvdb: None, imdb: Some(113_277) };
+        let heat = household.add_movie(("Heat", 1995), ids, SignedDuration::ZERO);
+        household.watch(bob, heat, 41);
+        household.watch(ann, heat, 100);
+        let ids = CatalogIds { tvdb: Some(403_245), ..CatalogIds::default() };
+        let bear = household.add_show(("The Bear", 2022), ids, SignedDuration::ZERO);
+        let episode = household.add_episode(bear, (1, 1));
+        household.add_missing_episode(bear, (1, 2));
+        household.start_playing(ann, episode);
+        Self { household, bob, heat }
+    }
+}
+
+/// Runs an independent client against a simulated server, and returns what the client found.
+pub(crate) async fn ask_client(python: String, server: &str, router: Router, key: &str) -> Result<Value> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/.ci/contract/media_servers.py");
+    let mut client = Command::new(python);
+    client.args([script, server, &url, key]).stderr(Stdio::inherit());
+    let output = tokio::task::spawn_blocking(move || client.output()).await?.context("run the client")?;
+    ensure!(output.status.success(), "the client failed");
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
 #[tokio::test]
 async fn independent_client_reads_the_simulated_jellyfin() -> Result<()> {
     let Ok(python) = env::var("DIALARR_MEDIA_CLIENT") else { return Ok(()) };
-    let jellyfin = FakeJellyfin::new("0123456789abcdef", Clock::System);
-    let household = &jellyfin.household;
-    let (ann, _) = (household.add_user("Ann"), household.add_user("Bob"));
-    let ids = CatalogIds { tmdb: Some(949), tvdb: None, imdb: Some(113_277) };
-    let heat = household.add_movie(("Heat", 1995), ids, SignedDuration::ZERO);
-    household.watch(ann, heat, 100);
-    let ids = CatalogIds { tvdb: Some(403_245), ..CatalogIds::default() };
-    let bear = household.add_show(("The Bear", 2022), ids, SignedDuration::ZERO);
-    let episode = household.add_episode(bear, (1, 1));
-    household.add_missing_episode(bear, (1, 2));
-    household.start_playing(ann, episode);
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("http://{}", listener.local_addr()?);
-    tokio::spawn(async move { axum::serve(listener, jellyfin.router()).await });
-
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/.ci/contract/media_servers.py");
-    let mut client = Command::new(python);
-    client.args([script, &url, "0123456789abcdef"]).stderr(Stdio::inherit());
-    let output = tokio::task::spawn_blocking(move || client.output()).await?.context("run the client")?;
-
-    ensure!(output.status.success(), "the client failed");
-    let found: Value = serde_json::from_slice(&output.stdout)?;
+    let jellyfin = FakeJellyfin::with_household("0123456789abcdef", World::new().household);
+    let found = ask_client(python, "jellyfin", jellyfin.router(), "0123456789abcdef").await?;
     let expected = json!({
         "users": ["Ann", "Bob"],
         "titles": [
@@ -108,6 +126,30 @@ async fn independent_client_reads_the_simulated_jellyfin() -> Result<()> {
         ],
         "episodes": [[1, 1]],
         "playing": ["Episode 1"],
+    });
+    ensure!(found == expected, "{found}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn independent_client_reads_the_simulated_plex() -> Result<()> {
+    let Ok(python) = env::var("DIALARR_MEDIA_CLIENT") else { return Ok(()) };
+    let world = World::new();
+    let plex = FakePlex::with_household("0123456789abcdef", world.household.clone());
+    let found = ask_client(python, "plex", plex.router(), "0123456789abcdef").await?;
+    let expected = json!({
+        "server": ["Home", "1.41.0.0-aaaaaaaaa"],
+        "sections": {
+            "Movies": ["movie", ["/media/movies"]],
+            "Shows": ["show", ["/media/shows"]],
+            "Music": ["artist", ["/media/music"]],
+        },
+        "movies": [["Heat", 1995, ["imdb://tt0113277", "tmdb://949"], format!("/media/{}.mkv", world.heat)]],
+        "show": ["The Bear", ["tvdb://403245"], 1],
+        "episodes": [[1, 1, "The Bear"]],
+        "playing": [[["Ann"], "Episode 1", "playing"]],
+        "accounts": { "0": "", "1": "Ann", plex.account_id(world.bob): "Bob" },
+        "history": [["Heat", 1, 1_770_000_000.0]],
     });
     ensure!(found == expected, "{found}");
     Ok(())
