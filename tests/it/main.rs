@@ -102,4 +102,5 @@ mod upgrade;
 mod users;
 mod viewing;
 mod votes;
+mod watching;
 mod ways;

@@ -21,6 +21,7 @@ const TELEGRAM_MIGRATION: &str = "20261203000000";
 const ROOMS_MIGRATION: &str = "20261204000000";
 const VOTES_MIGRATION: &str = "20261205000000";
 const PLACED_REACTIONS_MIGRATION: &str = "20261206000000";
+const VIEWER_ACCOUNTS_MIGRATION: &str = "20261207000000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
@@ -445,4 +446,29 @@ fn down_migrations_of_votes_and_reactions_keep_the_messages() {
     assert_eq!(load_lines(&mut conn, rows), "out Which one?");
     conn.run_pending_migrations(MIGRATIONS).unwrap();
     conn.batch_execute(placed).unwrap();
+}
+
+#[test]
+fn down_migration_of_viewer_accounts_drops_links_and_their_outcomes() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    let request = "INSERT INTO approvals (id, kind, user_id, code, state, created_at, expires_at, instance, account_id, \
+                   account_name) VALUES (70, 'account', 3, '1234', 'open', 1, 9, 'jellyfin', 'a', 'Sam')";
+    conn.batch_execute(request).unwrap();
+    conn.batch_execute(
+        "INSERT INTO viewer_accounts VALUES ('jellyfin', 'a', 'Sam', 3, 1);
+         UPDATE turns SET about_viewing = 1 WHERE id = 1;
+         UPDATE outbox SET dedupe_key = 'approval:70:user:1' WHERE id = 6;
+         UPDATE tool_call_items SET result = iif(ord = 0, '\"being_watched\"', '\"viewing_unknown\"')
+           WHERE result IS NOT NULL",
+    )
+    .unwrap();
+    revert_down_to(&mut conn, VIEWER_ACCOUNTS_MIGRATION);
+    let results = "SELECT result AS line FROM tool_call_items WHERE result IS NOT NULL";
+    assert_eq!(load_lines(&mut conn, results), "\"failed\"\n\"failed\"");
+    assert_eq!(load_lines(&mut conn, "SELECT 'approval ' || id AS line FROM approvals"), "approval 7");
+    let texts = "SELECT id || ' ' || state AS line FROM outbox WHERE id IN (6, 7)";
+    assert_eq!(load_lines(&mut conn, texts), "6 suppressed\n7 queued");
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    conn.batch_execute(request).unwrap();
 }

@@ -112,7 +112,11 @@ fn request_link(account: ViewerAccount, context: &ToolContext) -> Result<ToolOut
         return Err(CallFailure::new(
             FailureCode::NotPermitted,
             json!({ "hint": "this account belongs to another person" }),
-            Some(format!("{name} belongs to somebody else I know.")),
+            Some(format!(
+                "The {} user {} belongs to somebody else I know.",
+                account.server.label(),
+                account.name
+            )),
         ));
     }
     if viewers.requested.iter().any(|known| is_same(&known)) {
