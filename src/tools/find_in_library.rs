@@ -78,6 +78,7 @@ impl TypedTool for FindInLibrary {
         need.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+    const VIEWING_ARGUMENTS: &'static [&'static str] = &["watched", "watched_by", "not_watched_days"];
 
     fn reads_viewing(&self) -> bool {
         self.watched.is_some()

@@ -44,7 +44,7 @@ pub struct RecommendMovies {
     genre: Option<String>,
     /// Similar title.
     like: Option<String>,
-    /// From the library, unseen by the user.
+    /// Instead movies and shows on disk, unseen by the user.
     #[serde(default)]
     in_library: bool,
     #[serde(rename = "type")]
@@ -60,10 +60,10 @@ struct ExampleTitle {
 impl TypedTool for RecommendMovies {
     const NAME: &'static str = RECOMMEND;
     const DESCRIPTION: &'static str = "Suggest movies that the library lacks; give its reason only. For shows, \
-                                       name some and check with search_media. With in_library, movies and shows that \
-                                       it has.";
+                                       name some and check with search_media.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+    const VIEWING_ARGUMENTS: &'static [&'static str] = &["in_library", "type"];
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;
 
     fn reads_viewing(&self) -> bool {

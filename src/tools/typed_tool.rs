@@ -12,7 +12,9 @@ use serde_json::Value;
 
 use super::approval::ApprovedCall;
 use super::arguments::parsing::parse_arguments;
-use super::arguments::schema::{InstanceChoice, OfferedChoices, argument_schema, offered_schema};
+use super::arguments::schema::{
+    InstanceChoice, OfferedChoices, argument_schema, offered_schema, without_arguments,
+};
 use super::deferred_addition::queue_for_retry;
 use super::deletion_outcomes::{frozen_item, not_done};
 use super::library::ArrInstances;
@@ -35,6 +37,8 @@ pub trait TypedTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     const DESCRIPTION: &'static str;
     const EFFECT_LEVEL: EffectLevel;
     const AUDIENCE: ToolAudience;
+    /// Arguments about what people have watched, which are offered only with a media server.
+    const VIEWING_ARGUMENTS: &'static [&'static str] = &[];
     const TIMEOUT: Duration = match Self::EFFECT_LEVEL {
         EffectLevel::Read => READ_TIMEOUT,
         EffectLevel::Write | EffectLevel::Destructive => WRITE_TIMEOUT,
@@ -144,7 +148,9 @@ pub trait DeletionTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
 pub fn adapt_tool<T: TypedTool>(library: &Arc<ArrInstances>) -> Arc<dyn Tool> {
     let spec =
         SpecParts { description: T::DESCRIPTION, effect_level: T::EFFECT_LEVEL, audience: T::AUDIENCE };
-    Arc::new(ToolAdapter::<T>::new(T::NAME, spec, &T::instance_names(library), library))
+    let omitted = if library.media_servers.is_empty() { T::VIEWING_ARGUMENTS } else { &[] };
+    let schema = without_arguments(argument_schema::<T>(&T::instance_names(library)), omitted);
+    Arc::new(ToolAdapter::<T>::new(T::NAME, spec, schema, library))
 }
 
 pub fn adapt_deletion<T: DeletionTool>(library: &Arc<ArrInstances>) -> Arc<dyn Tool> {
@@ -153,7 +159,8 @@ pub fn adapt_deletion<T: DeletionTool>(library: &Arc<ArrInstances>) -> Arc<dyn T
         effect_level: EffectLevel::Destructive,
         audience: ToolAudience::CanDelete,
     };
-    Arc::new(DeletionAdapter(ToolAdapter::<T>::new(T::NAME, spec, &T::instance_names(library), library)))
+    let schema = argument_schema::<T>(&T::instance_names(library));
+    Arc::new(DeletionAdapter(ToolAdapter::<T>::new(T::NAME, spec, schema, library)))
 }
 
 /// Adapter from a typed tool to [`Tool`]. The schema by which arguments are parsed is stored as a value.
@@ -177,10 +184,9 @@ impl<T: DeserializeOwned + JsonSchema> ToolAdapter<T> {
     fn new(
         name: &'static str,
         SpecParts { description, effect_level, audience }: SpecParts,
-        instance_names: &[&str],
+        schema: Value,
         library: &Arc<ArrInstances>,
     ) -> Self {
-        let schema = argument_schema::<T>(instance_names);
         let choices = OfferedChoices { instance: InstanceChoice::Offered, quality_names: Vec::new() };
         let parameters = offered_schema(&schema, &choices).into();
         Self {

@@ -27,6 +27,14 @@ pub fn argument_schema<Args: JsonSchema>(instance_names: &[&str]) -> Value {
     schema
 }
 
+/// Removes arguments from a schema. Parsing drops them from a call.
+pub fn without_arguments(mut schema: Value, names: &[&str]) -> Value {
+    if let Some(properties) = schema["properties"].as_object_mut() {
+        properties.retain(|name, _| !names.contains(&name.as_str()));
+    }
+    schema
+}
+
 /// Whether the model may select an instance. A required instance is always selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstanceChoice {

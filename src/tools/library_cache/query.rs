@@ -61,7 +61,7 @@ pub enum SortOrder {
     Title,
     Rating,
     Worst,
-    /// Newest play first. Titles without a known play come last.
+    // Newest play first. Titles without a known play come last.
     LastWatched,
 }
 
