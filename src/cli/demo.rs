@@ -64,6 +64,7 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
     }
     let app = App::start(Db::open(database)?, peers.clock.clone(), blueprint).await?;
     app.db.write(demo_history::insert_demo_history).await.context("store the history of the demo")?;
+    demo_playback::link_people(&app).await.context("link the accounts of the demo")?;
     let listeners = bound.start_serving(&app, TrustedProxies::default());
     let output = DemoOutput::new(demo);
     let imports = DemoImports::new(&peers, HttpClient::network()?, address, secret).shown_by(mirror);

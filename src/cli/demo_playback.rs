@@ -1,8 +1,11 @@
 //! Jellyfin of the demo: it shows what the simulated Sonarr and Radarr have on disk, and what the people of the demo have
 //! watched.
 
+use crate::app::App;
+use crate::conversation::people::naming;
 use crate::media_servers::fake::LibraryMirror;
 use crate::simulation::SimulatedPeers;
+use crate::store::database::db::DbError;
 
 /// People of the demo, each with the movies that they have watched: the TMDB id, and the percentage.
 const WATCHED_MOVIES: [(&str, &[(i64, u8)]); 3] = [
@@ -27,4 +30,19 @@ pub(super) fn create_jellyfin(peers: SimulatedPeers) -> (SimulatedPeers, Option<
         }
     }
     (peers, Some(mirror))
+}
+
+/// Links each person of the demo to the Jellyfin user of the same name, as the operator does in the console.
+pub(super) async fn link_people(app: &App) -> Result<(), DbError> {
+    let decisions = &app.engine.decisions;
+    let list = decisions.load_viewer_accounts().await?;
+    for found in &list.found.users {
+        let has_name = |name: &Option<String>| {
+            name.as_ref().is_some_and(|name| naming::is_same_name(name, &found.user.name))
+        };
+        if let Some(person) = list.users.iter().find(|user| has_name(&user.name)) {
+            decisions.link_viewer_account(person.id, found.server, found.user.id.as_str()).await?;
+        }
+    }
+    Ok(())
 }

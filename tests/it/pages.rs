@@ -11,10 +11,11 @@ use crate::harness::{ANN, BOB, Has, TestApp};
 
 const SAM: &str = "+15550100009";
 const HOSTILE: &str = "<script>alert(1)</script> \"><img src=x onerror=alert(1)> \u{202e}txet";
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 11] = [
     "/",
     "/users",
     "/users/1",
+    "/viewer-accounts",
     "/deliveries",
     "/spend",
     "/memory",

@@ -276,6 +276,21 @@ async fn answer_about_watching_is_erased_after_a_day_and_never_remembered() {
 }
 
 #[tokio::test]
+async fn answers_that_may_repeat_watching_are_hidden_too() {
+    let home = Home::linked(Setup::default()).await;
+    home.app.model_plays([calls("recently_watched", json!({})), says("You stopped Heat at 41%.")]);
+    home.app.sms_from(BOB, "what was i watching?").await;
+    home.app.model_plays([says("As I said, at 41%.")]);
+    assert_eq!(home.app.sms_from(BOB, "where did I stop again?").await, "As I said, at 41%.");
+    home.app.model_plays([finds("dune"), says("Dune is there.")]);
+    home.app.sms_from(BOB, "do we have dune?").await;
+    let mut browser = home.app.browser().await;
+    let page = browser.get(&format!("/conversations/{}", home.conversation_of_bob().await)).await;
+    assert!(!page.html.contains(BOBS_PROGRESS), "{}", page.text());
+    page.assert_shows(200, "Dune is there.");
+}
+
+#[tokio::test]
 async fn shared_watching_is_told_by_name() {
     let home = Home::linked(sharing()).await;
     let bobs = home.answers(ANN, "recently_watched", json!({ "by": "bob" })).await;

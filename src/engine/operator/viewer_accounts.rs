@@ -8,6 +8,7 @@ use crate::store::audit::Actor;
 use crate::store::database::db::DbError;
 use crate::store::people::viewer_accounts::{self, LinkAccountOutcome, LinkedAccount, UnlinkAccountOutcome};
 use crate::store::people::{user_admin, users};
+use crate::tools::formatting::clean_title;
 
 /// Accounts of the media servers, and the people to whom they can be linked.
 #[derive(Debug)]
@@ -64,7 +65,7 @@ impl OperatorDecisions {
                 false => LinkListedOutcome::UnknownAccount,
             });
         };
-        let account = ViewerAccount { server, id: id.to_owned(), name: listed.user.name.clone() };
+        let account = ViewerAccount { server, id: id.to_owned(), name: clean_title(&listed.user.name) };
         let now = self.clock.now();
         let link = move |conn: &mut _| {
             if user_admin::find_known_user(conn, user)?.is_none_or(|user| user.status != UserStatus::Active) {

@@ -6,17 +6,18 @@ use serde_json::json;
 
 use super::outbox::{self, NewOutboundMessage, OutboundKind, OutboxState};
 use crate::conversation::delivery_status::DeliveryStatus;
-use crate::conversation::transcript::{Address, AddressId, UserId};
+use crate::conversation::transcript::{Address, AddressId, TurnId, UserId};
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::codec::convert_integer;
-use crate::store::schema::outbox as rows;
+use crate::store::schema::{outbox as rows, turns};
 use crate::store::{Conn, QueryResult};
 
 /// Outcome of resending a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResendOutcome {
     Queued,
-    /// The message may have arrived, was resent before, is a confirmation prompt, or its text is erased.
+    /// The message may have arrived, was resent before, is a confirmation prompt, mentions what somebody has watched, or
+    /// its text is erased.
     NotAllowed,
     /// No message has this id.
     Unknown,
@@ -37,6 +38,7 @@ struct ResendRow {
     state: OutboxState,
     delivery: Option<DeliveryStatus>,
     error: Option<String>,
+    turn_id: Option<TurnId>,
 }
 
 impl ResendRow {
@@ -63,7 +65,15 @@ fn resend_key(id: i64) -> String {
 pub fn can_resend(conn: &mut Conn, id: i64) -> QueryResult<bool> {
     let row: Option<ResendRow> =
         rows::table.find(id).select(ResendRow::as_select()).first(conn).optional()?;
-    Ok(row.is_some_and(|row| row.is_resendable()) && !was_resent(conn, id)?)
+    let Some(row) = row.filter(ResendRow::is_resendable) else { return Ok(false) };
+    Ok(!was_resent(conn, id)? && !is_about_viewing(conn, &row)?)
+}
+
+/// Returns whether a message mentions what somebody has watched. A copy would be shown in the console, and not be erased
+/// with its turn.
+fn is_about_viewing(conn: &mut Conn, row: &ResendRow) -> QueryResult<bool> {
+    let Some(turn) = row.turn_id else { return Ok(false) };
+    turns::table.find(turn).select(turns::about_viewing).first(conn)
 }
 
 fn was_resent(conn: &mut Conn, id: i64) -> QueryResult<bool> {
@@ -78,7 +88,7 @@ pub fn resend_message(conn: &mut Conn, id: i64, actor: Actor, now: Timestamp) ->
     let row: Option<ResendRow> =
         rows::table.find(id).select(ResendRow::as_select()).first(conn).optional()?;
     let Some(row) = row else { return Ok(ResendOutcome::Unknown) };
-    if !row.is_resendable() || was_resent(conn, id)? {
+    if !row.is_resendable() || was_resent(conn, id)? || is_about_viewing(conn, &row)? {
         return Ok(ResendOutcome::NotAllowed);
     }
     let user = row.user_id;
