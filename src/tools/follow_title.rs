@@ -9,6 +9,7 @@ use super::arguments::parsing::bad_argument;
 use super::formatting::{clean_title, format_media_title};
 use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, Instance};
+use super::playback::{self, PlaybackAnswer};
 use super::typed_tool::TypedTool;
 use super::{CallReferences, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::arr::episodes::Episode;
@@ -78,7 +79,9 @@ impl TypedTool for TellMeWhenReady {
                     TitleKey::Catalog(tmdb) => instance.client.fetch_movie_by_tmdb(tmdb).await,
                 };
                 match found {
-                    Ok(Some(movie)) => Ok(follow_movie(instance, &movie, self.follow_change())),
+                    Ok(Some(movie)) => {
+                        Ok(follow_movie(library, (instance, &movie), self.follow_change(), context).await)
+                    }
                     Ok(None) => follow_waiting_title(instance.name, self, context, not_in_library().into()),
                     Err(error) => {
                         follow_waiting_title(instance.name, self, context, instance.request_error(&error))
@@ -92,7 +95,7 @@ impl TypedTool for TellMeWhenReady {
                     TitleKey::Catalog(tvdb) => instance.client.fetch_series_by_tvdb(tvdb).await,
                 };
                 match found {
-                    Ok(Some(series)) => follow_series(instance, &series, self, context).await,
+                    Ok(Some(series)) => follow_series(library, (instance, &series), self, context).await,
                     Ok(None) => follow_waiting_title(instance.name, self, context, not_in_library().into()),
                     Err(error) => {
                         follow_waiting_title(instance.name, self, context, instance.request_error(&error))
@@ -123,7 +126,12 @@ impl TellMeWhenReady {
     }
 }
 
-fn follow_movie(instance: &Instance<Radarr>, movie: &Movie, change: FollowChange) -> ToolOutput {
+async fn follow_movie(
+    library: &ArrInstances,
+    (instance, movie): (&Instance<Radarr>, &Movie),
+    change: FollowChange,
+    context: &ToolContext,
+) -> ToolOutput {
     let requested = requested_movie(instance, movie);
     let note = match (movie.monitored, movie.available) {
         (true, true) => "",
@@ -132,14 +140,17 @@ fn follow_movie(instance: &Instance<Radarr>, movie: &Movie, change: FollowChange
     };
     match change {
         FollowChange::Unfollow => unfollow_output(requested),
-        FollowChange::Follow if movie.has_file => ready_output(&requested),
+        FollowChange::Follow if movie.has_file => {
+            let playback = playback::check_movie(library, movie, context.now).await;
+            ready_output(requested, playback, context)
+        }
         FollowChange::Follow => follow_output(requested, note),
     }
 }
 
 async fn follow_series(
-    instance: &Instance<Sonarr>,
-    series: &Series,
+    library: &ArrInstances,
+    (instance, series): (&Instance<Sonarr>, &Series),
     args: &TellMeWhenReady,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
@@ -161,7 +172,10 @@ async fn follow_series(
     let growing = growing_episodes(instance, series, &requested).await;
     Ok(match missing_part(series, &requested, (&growing, context.now)) {
         Some(missing) => follow_output(missing, note),
-        None => ready_output(&requested),
+        None => {
+            let playback = playback::check_series(library, series, season, context.now).await;
+            ready_output(requested, playback, context)
+        }
     })
 }
 
@@ -252,10 +266,23 @@ fn remaining_part(
     (!remaining.is_empty()).then(|| RequestedTitle { seasons: Some(remaining), ..requested.clone() })
 }
 
-fn ready_output(requested: &RequestedTitle) -> ToolOutput {
-    let for_user =
-        format!("{} {} there already, ready to watch.", requested.format_name(), requested.be_verb());
-    CallResult { for_model: follow_status_json(requested, "ready"), for_user, shown: Vec::new() }.into()
+/// Returns the answer about a title on disk. If a media server does not show it, the user follows it.
+fn ready_output(
+    requested: RequestedTitle,
+    playback: Option<PlaybackAnswer>,
+    context: &ToolContext,
+) -> ToolOutput {
+    let name = requested.format_name();
+    if let Some(playback) = playback.filter(|playback| !playback.is_playable()) {
+        let role = context.rights.role;
+        let mut for_model = follow_status_json(&requested, FOLLOWING);
+        playback.add_fields(&mut for_model, role);
+        let for_user = playback.format_sentence(&name, role);
+        let result = CallResult { for_model, for_user, shown: Vec::new() };
+        return ToolOutput::with_effect(result, ToolEffect::Notify(requested));
+    }
+    let for_user = format!("{name} {} there already, ready to watch.", requested.be_verb());
+    CallResult { for_model: follow_status_json(&requested, "ready"), for_user, shown: Vec::new() }.into()
 }
 
 fn follow_output(requested: RequestedTitle, note: &str) -> ToolOutput {

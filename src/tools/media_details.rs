@@ -171,7 +171,7 @@ async fn fetch_series_details(
     insert_field(&mut for_model, "added", series.added.map(|at| format_local_date(at, context)));
     insert_field(&mut for_model, "history", format_history(&history, context));
     let mut result = CallResult { for_model, for_user: format_series(&series, context), shown: Vec::new() };
-    if let Some(playback) = playback::check_series(library, &series, context.now).await {
+    if let Some(playback) = playback::check_series(library, &series, None, context.now).await {
         playback.add_to(
             &mut result,
             playback::describe_part(series.episodes_on_disk, series.episodes),

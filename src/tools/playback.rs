@@ -90,13 +90,15 @@ pub(super) async fn check_movie(
     check_title(&library.media_servers, &title, now).await
 }
 
-/// Asks whether the seasons of a series can be played that have episodes on disk.
+/// Asks whether the seasons of a series can be played that have episodes on disk, or only one of them.
 pub(super) async fn check_series(
     library: &ArrInstances,
     series: &Series,
+    only: Option<&Season>,
     now: Timestamp,
 ) -> Option<PlaybackAnswer> {
-    let is_on_disk = |season: &&Season| season.episodes_on_disk > 0;
+    let is_asked = |season: &&Season| only.is_none_or(|only| season.number == only.number);
+    let is_on_disk = |season: &&Season| season.episodes_on_disk > 0 && is_asked(season);
     let seasons = series.seasons.iter().filter(is_on_disk).map(|season| season.number).collect();
     check_part(library, series, TitlePart::Seasons(seasons), now).await
 }

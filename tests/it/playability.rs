@@ -319,3 +319,14 @@ async fn details_of_a_title_on_disk_say_whether_it_plays() {
     let whole = app.sms("tell me about the bear").await;
     assert!(whole.contains(" It is ready on Jellyfin."), "{whole}");
 }
+
+#[tokio::test]
+async fn wish_for_a_title_that_does_not_play_yet_is_kept() {
+    let app = app_with_bob_waiting(Setup::default()).await;
+    app.radarr().add(movie("Heat").id(8).year(1995).tmdb(949).size_gb(18.2));
+    let follows = calls("tell_me_when_ready", json!({ "type": "movie", "id": 8 }));
+    app.model_plays([finds("heat"), follows, says(""), says("")]);
+    let reply = app.sms("tell me when heat is ready").await;
+    assert!(reply.starts_with("Heat (1995) is downloaded, but not on Jellyfin yet."), "{reply}");
+    assert!(app.results().iter().any(|result| result.contains("\"playable\":false")), "{:?}", app.results());
+}
