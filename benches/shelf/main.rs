@@ -3,13 +3,12 @@
 
 #![expect(clippy::print_stdout, reason = "the report is what a benchmark is for")]
 
+mod measures;
 mod server;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
 use dialarr::clock::Clock;
@@ -20,7 +19,8 @@ use dialarr::tools::find_in_library::FindInLibrary;
 use dialarr::tools::library::{ArrInstances, Instance};
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+
+use crate::measures::{memory, print_times, processor_time, run_with_server};
 
 const MOVIES: usize = 20_000;
 const SHOWS: usize = 3_000;
@@ -33,29 +33,8 @@ type Question = fn(usize) -> Value;
 
 fn main() -> Result<()> {
     dialarr::http::install_tls();
-    let runtime = tokio::runtime::Runtime::new()?;
-    if std::env::args().any(|word| word == "serve") {
-        return runtime.block_on(serve());
-    }
-    runtime.block_on(run())
-}
-
-/// Prints its address in a line and serves until it is killed.
-async fn serve() -> Result<()> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    println!("http://{}", listener.local_addr()?);
-    axum::serve(listener, server::api(MOVIES, SHOWS)).await?;
-    Ok(())
-}
-
-async fn run() -> Result<()> {
-    let mut servers = Command::new(std::env::current_exe()?).arg("serve").stdout(Stdio::piped()).spawn()?;
-    let mut url = String::new();
-    BufReader::new(servers.stdout.take().context("no output")?).read_line(&mut url)?;
-    let measured = measure(url.trim()).await;
-    servers.kill()?;
-    servers.wait()?;
-    measured
+    let api = || server::api(MOVIES, SHOWS);
+    tokio::runtime::Runtime::new()?.block_on(run_with_server(api, measure))
 }
 
 async fn measure(url: &str) -> Result<()> {
@@ -96,7 +75,7 @@ async fn measure(url: &str) -> Result<()> {
             ask(&library, question(number)).await?;
             times.push(started.elapsed());
         }
-        tell(name, &mut times[WARM_UP..]);
+        print_times(name, &mut times[WARM_UP..]);
     }
     println!("resident memory at its peak: {} MiB", memory("VmHWM")?);
     Ok(())
@@ -119,28 +98,4 @@ async fn ask(library: &ArrInstances, question: Value) -> Result<Value> {
         .find_titles(library, &UserFacts::default(), (&Clock::System.now().to_zoned(TimeZone::UTC), None))
         .await;
     Ok(answer.map_err(|error| anyhow::anyhow!("{error:?}"))?.for_model)
-}
-
-fn tell(name: &str, times: &mut [Duration]) {
-    times.sort_unstable();
-    let at = |part: usize| times[(times.len() * part / 100).min(times.len() - 1)];
-    println!("{name}: median {:.2?}, p99 {:.2?}, longest {:.2?}", at(50), at(99), at(100));
-}
-
-/// Returns a line of the kernel's status of this process, in MiB.
-fn memory(line: &str) -> Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let told = status.lines().find_map(|it| it.strip_prefix(line)?.strip_prefix(':'));
-    let kilobytes = told.and_then(|it| it.split_whitespace().next()).context("no such line")?;
-    Ok(kilobytes.parse::<u64>()? >> 10)
-}
-
-/// Processor time of all threads of this process so far.
-fn processor_time() -> Result<Duration> {
-    let mut nanoseconds = 0;
-    for thread in std::fs::read_dir("/proc/self/task")? {
-        let told = std::fs::read_to_string(thread?.path().join("schedstat"))?;
-        nanoseconds += told.split(' ').next().context("an empty line")?.parse::<u64>()?;
-    }
-    Ok(Duration::from_nanos(nanoseconds))
 }
