@@ -41,7 +41,7 @@ impl CatalogIds {
     }
 
     /// Returns the ids, in the order of their reliability for titles of this kind.
-    pub fn ids(&self, kind: MediaKind) -> impl Iterator<Item = CatalogId> {
+    pub fn ids(&self, kind: MediaKind) -> impl Iterator<Item = CatalogId> + use<> {
         let tmdb = self.tmdb.map(|id| CatalogId::Tmdb(kind, id));
         let tvdb = self.tvdb.map(|id| CatalogId::Tvdb(kind, id));
         let (first, second) = match kind {

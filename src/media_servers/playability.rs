@@ -371,10 +371,10 @@ impl ConnectedServer {
         now: Timestamp,
     ) -> Result<PlayablePart, MediaServerError> {
         let index = self.load_titles(now).await?;
-        let copies = index.find(title.kind, &title.ids);
+        let mut copies = index.find(title.kind, &title.ids);
         let mut playable = PlayablePart::default();
         if title.part == TitlePart::Whole {
-            playable.is_whole = copies.iter().any(|copy| copy.is_playable);
+            playable.is_whole = copies.any(|copy| copy.is_playable);
             return Ok(playable);
         }
         for copy in copies {
@@ -413,8 +413,8 @@ impl ConnectedServer {
             let same_year = title.year == 0 || other.year == 0 || other.year.abs_diff(title.year) <= 1;
             other.kind == title.asked.kind && same_year && title_key(&other.title) == title_key(title.name)
         };
-        let copies = index.find(title.asked.kind, &title.asked.ids);
-        if copies.is_empty() && index.titles().iter().any(has_same_name) {
+        let is_there = index.find(title.asked.kind, &title.asked.ids).next().is_some();
+        if !is_there && index.titles().iter().any(has_same_name) {
             return Ok(MissingCause::WrongMatch);
         }
         let folders = self.server.fetch_folders().await?;

@@ -1,14 +1,13 @@
 //! Movies and shows of a server by the ids of the catalogs. Episodes are not part of it: a household can have hundreds of
 //! thousands.
 
-use std::collections::HashMap;
-
 use super::{CatalogId, CatalogIds, ItemId, ServerTitle};
 use crate::conversation::transcript::MediaKind;
 
 /// Movies and shows of a server. A title of the library may be several of them, such as two copies of a movie.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TitleIndex {
+    /// Titles, sorted by item id.
     titles: Vec<ServerTitle>,
     /// Positions of the titles, sorted by catalog id.
     by_id: Vec<(CatalogId, u32)>,
@@ -17,12 +16,14 @@ pub struct TitleIndex {
 impl TitleIndex {
     /// Builds an index. Of several entries with one item id, the last one counts.
     pub fn new(mut titles: Vec<ServerTitle>) -> Self {
-        let newest: HashMap<ItemId, usize> =
-            titles.iter().enumerate().map(|(position, title)| (title.item.clone(), position)).collect();
-        let mut position = 0;
-        titles.retain(|title| {
-            position += 1;
-            newest.get(&title.item) == Some(&(position - 1))
+        // A stable order: the entries with one item id stay in theirs.
+        titles.sort_by(|a, b| a.item.cmp(&b.item));
+        titles.dedup_by(|later, earlier| {
+            let is_same = later.item == earlier.item;
+            if is_same {
+                std::mem::swap(later, earlier);
+            }
+            is_same
         });
         titles.shrink_to_fit();
         let mut by_id: Vec<(CatalogId, u32)> = Vec::new();
@@ -43,17 +44,22 @@ impl TitleIndex {
         &self.titles
     }
 
-    /// Returns the entries of one title: those with any of its ids.
-    pub fn find(&self, kind: MediaKind, ids: &CatalogIds) -> Vec<&ServerTitle> {
-        let mut positions: Vec<u32> = ids.ids(kind).flat_map(|id| self.positions(id)).collect();
-        positions.sort_unstable();
-        positions.dedup();
-        let titles = positions.into_iter().filter_map(|position| self.titles.get(position as usize));
-        titles.filter(|title| title.kind == kind).collect()
+    /// Returns the entries of one title: those with any of its ids, the most reliable id first.
+    pub fn find(&self, kind: MediaKind, ids: &CatalogIds) -> impl Iterator<Item = &ServerTitle> {
+        let ids = *ids;
+        let with_id = move |(rank, id)| {
+            let has_earlier_id = move |title: &ServerTitle| {
+                ids.ids(kind).take(rank).any(|earlier| title.ids.ids(kind).any(|own| own == earlier))
+            };
+            let titles = self.positions(id).filter_map(|position| self.titles.get(position as usize));
+            titles.filter(move |title| title.kind == kind && !has_earlier_id(title))
+        };
+        ids.ids(kind).enumerate().flat_map(with_id)
     }
 
     pub fn find_item(&self, item: &ItemId) -> Option<&ServerTitle> {
-        self.titles.iter().find(|title| title.item == *item)
+        let position = self.titles.binary_search_by(|title| title.item.cmp(item)).ok()?;
+        self.titles.get(position)
     }
 
     fn positions(&self, id: CatalogId) -> impl Iterator<Item = u32> {
@@ -71,8 +77,8 @@ mod tests {
         ServerTitle { item, kind, ids, title: "Heat".into(), year: 1995, is_playable: true }
     }
 
-    fn items(found: &[&ServerTitle]) -> Vec<String> {
-        found.iter().map(|title| title.item.as_str().to_owned()).collect()
+    fn items<'a>(found: impl Iterator<Item = &'a ServerTitle>) -> Vec<String> {
+        found.map(|title| title.item.as_str().to_owned()).collect()
     }
 
     fn tmdb(id: i64) -> CatalogIds {
@@ -88,7 +94,27 @@ mod tests {
             title("b", MediaKind::Movie, imdb),
             title("c", MediaKind::Movie, tmdb(950)),
         ]);
-        assert_eq!(items(&index.find(MediaKind::Movie, &both)), ["a", "b"]);
+        assert_eq!(items(index.find(MediaKind::Movie, &both)), ["a", "b"]);
+    }
+
+    #[test]
+    fn entry_with_several_of_the_ids_is_found_once() {
+        let both = CatalogIds { tmdb: Some(949), imdb: Some(113_277), ..CatalogIds::default() };
+        let index = TitleIndex::new(vec![
+            title("b", MediaKind::Movie, both),
+            title("a", MediaKind::Movie, both),
+            title("c", MediaKind::Movie, tmdb(950)),
+        ]);
+        assert_eq!(items(index.find(MediaKind::Movie, &both)), ["a", "b"]);
+        assert_eq!(index.find_item(&ItemId::new("c")).map(|title| title.ids), Some(tmdb(950)));
+        assert_eq!(index.find_item(&ItemId::new("d")), None);
+    }
+
+    #[test]
+    fn newest_of_several_entries_with_one_item_id_counts() {
+        let entry = |item, id| title(item, MediaKind::Movie, tmdb(id));
+        let index = TitleIndex::new(vec![entry("b", 1), entry("a", 4), entry("b", 2), entry("b", 3)]);
+        assert_eq!(index.titles(), [entry("a", 4), entry("b", 3)]);
     }
 
     #[test]
@@ -97,14 +123,14 @@ mod tests {
             title("movie", MediaKind::Movie, tmdb(7)),
             title("show", MediaKind::Series, tmdb(7)),
         ]);
-        assert_eq!(items(&index.find(MediaKind::Series, &tmdb(7))), ["show"]);
+        assert_eq!(items(index.find(MediaKind::Series, &tmdb(7))), ["show"]);
     }
 
     #[test]
     fn changed_title_is_found_by_its_new_id_only() {
         let index = TitleIndex::new(vec![title("a", MediaKind::Movie, tmdb(1))]);
         let index = index.with_changes(vec![title("a", MediaKind::Movie, tmdb(2))]);
-        assert_eq!(items(&index.find(MediaKind::Movie, &tmdb(2))), ["a"]);
-        assert_eq!(items(&index.find(MediaKind::Movie, &tmdb(1))), [""; 0]);
+        assert_eq!(items(index.find(MediaKind::Movie, &tmdb(2))), ["a"]);
+        assert_eq!(items(index.find(MediaKind::Movie, &tmdb(1))), [""; 0]);
     }
 }

@@ -44,7 +44,7 @@ impl WatchedTitles {
 
 impl AccountStates {
     fn states_of(&self, kind: MediaKind, ids: &CatalogIds) -> impl Iterator<Item = WatchState> {
-        self.index.find(kind, ids).into_iter().map(|title| self.state_of(&title.item))
+        self.index.find(kind, ids).map(|title| self.state_of(&title.item))
     }
 
     fn state_of(&self, item: &ItemId) -> WatchState {
