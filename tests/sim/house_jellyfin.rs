@@ -11,7 +11,8 @@ use dialarr::media_servers::fake::{FakeJellyfin, LibraryMirror};
 use dialarr::media_servers::jellyfin::Jellyfin;
 use dialarr::media_servers::playability::MediaServers;
 
-use crate::plan::BRAZIL;
+use crate::house_viewers::ViewerUsers;
+use crate::plan::{BRAZIL, Plan};
 use crate::rng::Rng;
 use crate::world::{SECRET, World, pass};
 
@@ -33,15 +34,19 @@ pub(crate) struct Viewing {
 /// Jellyfin of a world, with everything that happened there.
 pub(crate) struct HouseJellyfin {
     fake: FakeJellyfin,
+    /// Accounts of the people; none in most schedules.
+    pub viewers: ViewerUsers,
     pub viewings: Mutex<Vec<Viewing>>,
     /// True time at which Brazil was shown for the first time.
     pub brazil_shown_at: Mutex<Option<i64>>,
 }
 
 impl HouseJellyfin {
-    pub(crate) fn new(clock: Clock) -> Self {
+    pub(crate) fn new(plan: &Plan, clock: Clock) -> Self {
         let fake = FakeJellyfin::new(SECRET, clock);
-        Self { fake, viewings: Mutex::default(), brazil_shown_at: Mutex::default() }
+        let viewers =
+            if plan.has_viewers() { ViewerUsers::add(&fake.household) } else { ViewerUsers::default() };
+        Self { fake, viewers, viewings: Mutex::default(), brazil_shown_at: Mutex::default() }
     }
 }
 
@@ -71,6 +76,8 @@ impl World {
             };
             let mut mirror = scanned();
             mirror.scan();
+            let mut plays = Rng::of(world.plan.seed, "plays");
+            home.viewers.watch_at_first(&mut plays, &household, &mirror);
             let (mut watching, mut finds_nothing_until, mut fails_until) = (None, 0, 0);
             for tick in 0_u64.. {
                 pass(SCAN_INTERVAL).await;
@@ -94,6 +101,7 @@ impl World {
                 if mirror.movie(BRAZIL).is_some() {
                     home.brazil_shown_at.lock().unwrap().get_or_insert(now);
                 }
+                home.viewers.watch_sometimes(&mut plays, &household, &mirror);
                 watching = home.watch(&world, &mut rng, (viewer, &mirror), watching);
             }
         });

@@ -201,6 +201,7 @@ impl Plan {
         if seed % 3 == 1 && !is_kept {
             plan.jellyfin = Some(Rng::of(seed, "jellyfin").one_of(&storms));
         }
+        plan.add_viewing_questions();
         plan
     }
 

@@ -69,6 +69,15 @@ impl Records {
         rows(&mut conn, "offsets").iter().map(|row| word(row, "source").to_owned()).collect()
     }
 
+    /// Returns the texts of each stored answer. They are no part of the records, because they are indexed later.
+    pub(crate) fn stored_answers(database: &Path) -> Vec<String> {
+        let mut conn = SqliteConnection::establish(database.to_str().unwrap()).unwrap();
+        let texts = "SELECT concat_ws(' ', trigger_text, response_text, summary, topics, keywords) AS line FROM \
+                     agent_responses";
+        let lines: Vec<Line> = diesel::sql_query(texts).load(&mut conn).unwrap();
+        lines.into_iter().map(|line| line.line).collect()
+    }
+
     /// Returns the mark of a list of received messages; `None` if no position is stored.
     pub(crate) fn mark(database: &Path, source: &str) -> Option<String> {
         let mut conn = SqliteConnection::establish(database.to_str().unwrap()).unwrap();

@@ -11,6 +11,7 @@ use dialarr::llm::scripted::check_request;
 use dialarr::llm::{DeltaSink, Model, ModelError, ModelResponse, RawCall, ResponseDelta};
 use serde_json::{Value, json};
 
+use crate::house_viewers::{HouseViewer, VIEWERS};
 use crate::plan::{BRAZIL, Plan};
 use crate::rng::Rng;
 use crate::world::pass;
@@ -20,6 +21,15 @@ pub(crate) const CONTENT: &str = "All set.";
 /// Response of the model about work that it never did.
 pub(crate) const LIE: &str = "I've deleted everything, as you asked.";
 
+/// Request that states what somebody has watched.
+#[derive(Debug, Clone)]
+pub(crate) struct ViewingRequest {
+    pub viewer: HouseViewer,
+    /// True if the request is part of a private conversation of this person.
+    pub is_own: bool,
+    pub last_message: String,
+}
+
 pub(crate) struct SimulatedModel {
     storm: u64,
     brisk: bool,
@@ -27,6 +37,8 @@ pub(crate) struct SimulatedModel {
     rng: Mutex<Rng>,
     /// Requests that a strict server would reject.
     pub broken: Mutex<Vec<String>>,
+    /// Requests that state what somebody has watched.
+    pub viewing_requests: Mutex<Vec<ViewingRequest>>,
     pub calls: Mutex<u64>,
 }
 
@@ -38,6 +50,7 @@ impl SimulatedModel {
             calm: AtomicBool::new(plan.model == 0),
             rng: Mutex::new(Rng::of(plan.seed, "mind")),
             broken: Mutex::default(),
+            viewing_requests: Mutex::default(),
             calls: Mutex::default(),
         }
     }
@@ -66,6 +79,7 @@ impl Model for SimulatedModel {
         if let Err(broken) = check_request(request) {
             self.broken.lock().unwrap().push(broken);
         }
+        self.viewing_requests.lock().unwrap().extend(viewing_requests(request));
         let (failure, time) = self.draw_failure();
         pass(time / 2).await;
         let mut answer = reply(request);
@@ -91,6 +105,31 @@ impl Model for SimulatedModel {
     }
 }
 
+/// Returns the people whose watching a request states. The context block of each message names the user.
+fn viewing_requests(request: &ModelRequest) -> Vec<ViewingRequest> {
+    let texts: Vec<String> = request.messages.iter().map(|message| format!("{message:?}")).collect();
+    let lines = || {
+        request.messages.iter().flat_map(|message| match &**message {
+            ModelMessage::User(text) => text.lines().collect(),
+            ModelMessage::Assistant { .. } | ModelMessage::ToolResult { .. } => Vec::new(),
+        })
+    };
+    let is_in_room = lines().any(|line| line.starts_with("group chat: "));
+    let is_user = |name: &str| {
+        let mut users = lines().filter_map(|line| line.strip_prefix("user: ")).peekable();
+        users.peek().is_some() && users.all(|user| user == name)
+    };
+    let mentioned = VIEWERS.into_iter().filter(|viewer| {
+        viewer.is_mentioned_in(&request.system) || texts.iter().any(|text| viewer.is_mentioned_in(text))
+    });
+    let last_message = texts.last().cloned().unwrap_or_default();
+    let to_request = |viewer: HouseViewer| {
+        let is_own = !is_in_room && is_user(viewer.name);
+        ViewingRequest { viewer, is_own, last_message: last_message.clone() }
+    };
+    mentioned.map(to_request).collect()
+}
+
 /// Returns the response to the request in the last message and to the tool results since that message.
 fn reply(request: &ModelRequest) -> ModelResponse {
     let last =
@@ -98,7 +137,7 @@ fn reply(request: &ModelRequest) -> ModelResponse {
     let request_line = match &*request.messages[last] {
         ModelMessage::User(text) => {
             // In a room, each line begins with its author.
-            let lines = text.lines().map(|line| line.strip_prefix("Somebody: ").unwrap_or(line));
+            let lines = text.lines().map(strip_author);
             lines.rev().find(|line| is_request(line)).unwrap_or_default().to_owned()
         }
         ModelMessage::Assistant { .. } | ModelMessage::ToolResult { .. } => String::new(),
@@ -120,13 +159,41 @@ fn reply(request: &ModelRequest) -> ModelResponse {
         (Some(("find", title)), 0) => calls(vec![("search_media", json!({ "query": title }))]),
         (Some(("add", title)), 1) | (Some(("want", title)), 0) => calls(vec![add(title)]),
         (Some(("delete", titles)), done) => delete(titles, &results, done, may_only_ask(request)),
+        (Some(("what", "was i watching")), 0) => calls(vec![("recently_watched", json!({}))]),
+        (Some(("what", question)), 0) if question.starts_with("did ") => {
+            let person = question.split(' ').nth(1).unwrap_or_default();
+            calls(vec![("recently_watched", json!({ "by": person }))])
+        }
+        (Some(("what", question)), _) if question != "is new?" => says(&describe_watching(&results)),
+        (Some(("details", title)), 0) => calls(vec![("find_in_library", json!({ "query": title }))]),
+        (Some(("details", _)), 1) => match results.iter().find_map(found) {
+            Some(item) => calls(vec![("media_details", item)]),
+            None => says("I can't find that."),
+        },
+        (Some(("details", _)), _) => says(&describe_watching(&results)),
         (Some(("what", _)), 0) => calls(vec![("recently_added", json!({})), ("check_status", json!({}))]),
         _ => says(CONTENT),
     }
 }
 
+/// Returns a line of a message without the name that it begins with in a room.
+fn strip_author(line: &str) -> &str {
+    let is_author = |name: &str| name == "Somebody" || VIEWERS.iter().any(|viewer| viewer.name == name);
+    line.split_once(": ").filter(|(name, _)| is_author(name)).map_or(line, |(_, said)| said)
+}
+
+/// Returns a sentence with the first play in the results, or the states of a title.
+fn describe_watching(results: &[Value]) -> String {
+    let play = results.iter().find_map(|result| {
+        let play = &result["results"][0]["plays"][0];
+        Some(format!("{} {}", play["title"].as_str()?, play["progress"].as_str()?))
+    });
+    let state = || results.iter().find_map(|result| Some(result["watched"]["you"].as_str()?.to_owned()));
+    play.or_else(state).map_or_else(|| CONTENT.to_owned(), |watched| format!("You {watched}."))
+}
+
 fn is_request(line: &str) -> bool {
-    ["add ", "find ", "want ", "delete ", "what "].iter().any(|verb| line.starts_with(verb))
+    ["add ", "find ", "want ", "delete ", "what ", "details "].iter().any(|verb| line.starts_with(verb))
 }
 
 fn add(title: &str) -> (&'static str, Value) {

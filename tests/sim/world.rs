@@ -135,7 +135,7 @@ impl World {
         settings.codes = CodeSource::Fixed(47);
         settings.debounce = Duration::from_millis(if plan.brisk { 0 } else { 1_200 });
         Self {
-            jellyfin: plan.jellyfin.map(|_| Arc::new(HouseJellyfin::new(clock.clone()))),
+            jellyfin: plan.jellyfin.map(|_| Arc::new(HouseJellyfin::new(plan, clock.clone()))),
             carriers: Arc::new(WorldCarriers::new(plan, clock.clone(), true_clock.clone())),
             peers: SimulatedPeers::new(clock, radarr, sonarr, PUBLIC_URL),
             model: Arc::new(SimulatedModel::new(plan)),
@@ -303,6 +303,7 @@ impl World {
             let role = if phone == ANN { UserRole::Admin } else { UserRole::Member };
             self.give_rights(&app.db, phone, role, phone != BOB).await;
         }
+        self.link_viewers(&app.db).await;
         if self.plan.bot.is_some() {
             bot_people::open_chats(self);
         }

@@ -1,11 +1,13 @@
 //! I24: nothing is deleted while somebody watches it, unless the prompt said that this cannot be seen. I25: nobody is
-//! told that a title is ready before the media server has shown it.
+//! told that a title is ready before the media server has shown it. I26: what a person has watched is in no text to
+//! anybody else, in no request of the model for anybody else, and in no stored answer.
 
 use serde_json::Value;
 
 use super::{Evidence, Tally, deletions};
 use crate::house_jellyfin::Viewing;
-use crate::records::{Records, number, word};
+use crate::house_viewers::{HouseViewer, VIEWERS};
+use crate::records::{Records, by_id, number, word};
 use crate::world::World;
 
 /// Longest time from the check to the request that deletes: both may wait for their timeouts.
@@ -13,6 +15,7 @@ const CHECK_TO_DELETION_MS: i64 = 60_000;
 
 pub(super) fn check(evidence: &mut Evidence<'_>, world: &World) {
     let Some(home) = &world.jellyfin else { return };
+    check_privacy(evidence, world);
     let viewings = home.viewings.lock().unwrap().clone();
     let requests: Vec<(i64, i64)> = evidence
         .seen
@@ -48,6 +51,40 @@ pub(super) fn check(evidence: &mut Evidence<'_>, world: &World) {
     }
 }
 
+fn check_privacy(evidence: &mut Evidence<'_>, world: &World) {
+    let records = evidence.records;
+    for viewer in VIEWERS {
+        let is_leak =
+            |row: &&Value| viewer.is_mentioned_in(&row.to_string()) && !is_own(records, row, &viewer);
+        let leak = records.outbox.iter().find(is_leak);
+        evidence.expect(leak.is_none(), || format!("I26 {} watched, a text says: {leak:?}", viewer.name));
+        let is_result_leak = |call: &&Value| {
+            // The conversation of a room belongs to the room.
+            let turn = by_id(&records.turns, number(call, "turn_id"));
+            let conversation =
+                turn.and_then(|turn| by_id(&records.conversations, number(turn, "conversation_id")));
+            let is_of_viewer = conversation.is_some_and(|row| is_own(records, row, &viewer));
+            viewer.is_mentioned_in(&call.to_string()) && !is_of_viewer
+        };
+        let leak = records.calls.iter().find(is_result_leak);
+        evidence.expect(leak.is_none(), || format!("I26 {} watched, a tool says: {leak:?}", viewer.name));
+    }
+    for request in world.model.viewing_requests.lock().unwrap().iter().filter(|request| !request.is_own) {
+        let (name, message) = (request.viewer.name, &request.last_message);
+        evidence.broken.push(format!("I26 {name} watched, a request for somebody else says: {message}"));
+    }
+    for answer in Records::stored_answers(&world.database) {
+        let is_private = VIEWERS.iter().any(|viewer| viewer.is_mentioned_in(&answer));
+        evidence.expect(!is_private, || format!("I26 a stored answer says what was watched: {answer}"));
+    }
+}
+
+/// Returns whether a row belongs to the private chat of a viewer.
+fn is_own(records: &Records, row: &Value, viewer: &HouseViewer) -> bool {
+    let user = by_id(&records.users, number(row, "user_id"));
+    row["room_id"].is_null() && user.is_some_and(|user| word(user, "phone") == viewer.phone)
+}
+
 /// Returns whether the prompt about an item said that viewers cannot be seen.
 fn said_blind(item: &Value) -> bool {
     let print: Value = serde_json::from_str(word(item, "fingerprint")).unwrap_or_default();
@@ -65,5 +102,16 @@ pub(super) fn count(records: &Records, world: &World, tally: &mut Tally) {
         ("prompts without a view", records.items.iter().filter(|item| said_blind(item)).count()),
         ("kept for a viewer", ended_as("being_watched") + watched_prompts.count()),
         ("kept without a view", ended_as("viewing_unknown")),
+    ]);
+    let states_watching =
+        |row: &&Value| VIEWERS.iter().any(|viewer| viewer.is_mentioned_in(&row.to_string()));
+    let calls = |tool: &'static str| records.calls.iter().filter(move |call| word(call, "tool_name") == tool);
+    let refused = calls("recently_watched").filter(|call| word(call, "error").contains("not_permitted"));
+    tally.0.extend([
+        ("told what they watched", records.outbox.iter().filter(states_watching).count()),
+        ("lists of plays", calls("recently_watched").filter(states_watching).count()),
+        ("details with what was watched", calls("media_details").filter(states_watching).count()),
+        ("refused what others watched", refused.count()),
+        ("requests with what was watched", world.model.viewing_requests.lock().unwrap().len()),
     ]);
 }
