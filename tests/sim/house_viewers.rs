@@ -109,6 +109,11 @@ impl Plan {
             };
             let way = plan::way(&mut rng, self.webhooks);
             self.acts.push((at, Act::Text { from, body, way }));
+            if rng.percent(30) {
+                // The model answers from the conversation, without a tool.
+                let (body, way) = ("what was that again".to_owned(), DeliveryMode::Straight);
+                self.acts.push((at + rng.within(10_000, 60_000), Act::Text { from, body, way }));
+            }
         }
         // One question always arrives while everybody has watched something.
         let body = "what was i watching".to_owned();

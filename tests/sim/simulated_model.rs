@@ -160,6 +160,7 @@ fn reply(request: &ModelRequest) -> ModelResponse {
         (Some(("add", title)), 1) | (Some(("want", title)), 0) => calls(vec![add(title)]),
         (Some(("delete", titles)), done) => delete(titles, &results, done, may_only_ask(request)),
         (Some(("what", "was i watching")), 0) => calls(vec![("recently_watched", json!({}))]),
+        (Some(("what", "was that again")), 0) => says(&repeat_answer(request)),
         (Some(("what", question)), 0) if question.starts_with("did ") => {
             let person = question.split(' ').nth(1).unwrap_or_default();
             calls(vec![("recently_watched", json!({ "by": person }))])
@@ -182,11 +183,20 @@ fn strip_author(line: &str) -> &str {
     line.split_once(": ").filter(|(name, _)| is_author(name)).map_or(line, |(_, said)| said)
 }
 
+/// Returns what the model last said about watching, as far as the request shows it.
+fn repeat_answer(request: &ModelRequest) -> String {
+    let said = request.messages.iter().rev().find_map(|message| match &**message {
+        ModelMessage::Assistant { text, .. } if text.starts_with("You ") => Some(text.clone()),
+        ModelMessage::User(_) | ModelMessage::Assistant { .. } | ModelMessage::ToolResult { .. } => None,
+    });
+    said.unwrap_or_else(|| CONTENT.to_owned())
+}
+
 /// Returns a sentence with the first play in the results, or the states of a title.
 fn describe_watching(results: &[Value]) -> String {
     let play = results.iter().find_map(|result| {
         let play = &result["results"][0]["plays"][0];
-        Some(format!("{} {}", play["title"].as_str()?, play["progress"].as_str()?))
+        Some(format!("watched {}, {}", play["title"].as_str()?, play["progress"].as_str()?))
     });
     let state = || results.iter().find_map(|result| Some(result["watched"]["you"].as_str()?.to_owned()));
     play.or_else(state).map_or_else(|| CONTENT.to_owned(), |watched| format!("You {watched}."))
