@@ -178,8 +178,17 @@ mod tests {
         for text in ["link 048213", "LINK 048213.", "Link: 048 213", "link 048-213"] {
             assert_eq!(parse_link_command(text), code("048213"), "{text}");
         }
-        for text in ["", "link 12345", "link 1234567", "linked 123456", "link to the past", "add link 123456"]
-        {
+        for text in [
+            "",
+            "link 12345",
+            "link 1234567",
+            "linked 123456",
+            "link to the past",
+            "add link 123456",
+            "link jellyfin",
+            "link my plex account",
+            "link jellyfin sam",
+        ] {
             assert_eq!(parse_link_command(text), None, "{text}");
         }
     }

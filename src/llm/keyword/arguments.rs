@@ -34,10 +34,24 @@ pub(super) fn call_without_title(request: &Request) -> Option<Call> {
         Request::Recent(period) => ("recently_added", json_object([("days", json!(period_days(*period)))])),
         Request::Space => ("server_status", Map::new()),
         Request::Missing(None) => ("find_in_library", json_object([("only", json!("missing"))])),
-        Request::Recommend { mood, kind } => ("recommend", recommendation_arguments(mood.as_deref(), *kind)),
+        Request::Recommend { mood, kind, in_library } => {
+            let mut arguments = recommendation_arguments(mood.as_deref(), *kind);
+            if *in_library {
+                arguments.insert("in_library".to_owned(), json!(true));
+            }
+            ("recommend", arguments)
+        }
+        Request::RecentlyWatched { by } => ("recently_watched", optional_argument("by", by.as_deref())),
+        Request::WatchedTitles(titles) => ("find_in_library", titles.arguments()),
+        Request::LinkAccount { name } => ("link_account", optional_argument("name", name.as_deref())),
+        Request::UnlinkAccount => ("link_account", json_object([("unlink", json!(true))])),
         Request::Forget(what) => ("forget", json_object([("what", json!(what))])),
         _ => return None,
     })
+}
+
+fn optional_argument(name: &str, value: Option<&str>) -> Map<String, Value> {
+    value.map(|value| (name.to_owned(), json!(value))).into_iter().collect()
 }
 
 fn period_days(period: Option<Period>) -> u32 {

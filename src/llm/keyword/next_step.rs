@@ -21,6 +21,9 @@ use crate::conversation::grammar::requests::title_phrase::TitlePhrase;
 use crate::conversation::grammar::title_reference::TitleReference;
 use crate::conversation::model_request::{ModelMessage, ModelRequest, ToolChoice};
 
+/// Tool that is offered if what people watch is known, and may be mentioned.
+const RECENTLY_WATCHED: &str = "recently_watched";
+
 /// One step of the keyword responder.
 #[derive(Debug, PartialEq)]
 pub(super) enum KeywordStep {
@@ -148,6 +151,10 @@ impl KeywordTurn<'_> {
             Request::Remove { titles, .. } => self.remove_titles(request, titles),
             Request::RemovePronoun(_) | Request::Follow(None) => self.follow_reference(request),
             Request::Greeting => self.reply_greeting(),
+            // Without a media server, nothing would be selected by what was watched.
+            Request::WatchedTitles(_) if !self.offers_tool(RECENTLY_WATCHED) => {
+                KeywordStep::Reply(replies::not_offered_reply(RECENTLY_WATCHED).to_owned())
+            }
             _ => match (request.title(), arguments::call_without_title(request)) {
                 (Some(phrase), _) if phrase.reference.is_some() => self.follow_reference(request),
                 (Some(phrase), _) => self.find_and_act(request, phrase),

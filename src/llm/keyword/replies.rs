@@ -91,6 +91,8 @@ pub(super) fn not_offered_reply(tool: &str) -> &'static str {
     match tool {
         "remove_media" => "You can't delete titles here. Please ask an admin.",
         "add_movie" | "add_series" | "get_more" => "You can't add titles here. Please ask an admin.",
+        "recently_watched" => "I can't see what people watch here.",
+        "link_account" => "I can't link accounts of a media server here.",
         _ => "That isn't possible here right now.",
     }
 }

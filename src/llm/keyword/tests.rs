@@ -590,6 +590,69 @@ fn request_without_a_title_calls_its_tool() {
 }
 
 #[test]
+fn watching_is_asked_of_its_tools() {
+    for (typed, tool, arguments) in [
+        ("what was i watching", "recently_watched", json!({})),
+        ("what did Alex watch", "recently_watched", json!({ "by": "alex" })),
+        ("unwatched movies", "find_in_library", json!({ "watched": "unwatched", "type": "movie" })),
+        ("what have i finished", "find_in_library", json!({ "watched": "watched" })),
+        ("what did i start", "find_in_library", json!({ "watched": "started" })),
+        (
+            "what has nobody watched for a year",
+            "find_in_library",
+            json!({ "watched_by": "anyone", "not_watched_days": 365 }),
+        ),
+        (
+            "suggest a funny movie we have",
+            "recommend",
+            json!({ "in_library": true, "genre": "comedy", "type": "movie" }),
+        ),
+        ("link jellyfin sam", "link_account", json!({ "name": "sam" })),
+        ("link jellyfin", "link_account", json!({})),
+        ("unlink jellyfin", "link_account", json!({ "unlink": true })),
+    ] {
+        let tools = ["recently_watched", "recommend", "link_account"];
+        let request = tools.into_iter().fold(text(typed), RequestBuilder::with_tool);
+        check(request, &tool_call(tool, arguments));
+    }
+}
+
+#[test]
+fn answer_about_watching_is_the_summary_of_the_tool() {
+    let stopped = "You stopped in Heat (1995) at 41%.";
+    let request = text("where did i stop").with_tool("recently_watched");
+    let results = json!({ "results": [] });
+    check(request.with_result("recently_watched", json!({}), &results, stopped), &reply(stopped));
+
+    let unknown = "I don't know who you are on Jellyfin. Text LINK JELLYFIN and your name there.";
+    let request = text("unwatched movies").with_tool("recently_watched");
+    let arguments = json!({ "watched": "unwatched", "type": "movie" });
+    let refused =
+        request.with_result("find_in_library", arguments, &json!({ "error": "not_known" }), unknown);
+    check(refused, &reply(unknown));
+}
+
+#[test]
+fn watching_is_unknown_without_a_media_server() {
+    for typed in ["what was i watching", "unwatched movies", "what has nobody watched for a year"] {
+        check(text(typed), &reply("I can't see what people watch here."));
+    }
+    for typed in ["link jellyfin sam", "link plex", "unlink plex"] {
+        check(text(typed), &reply("I can't link accounts of a media server here."));
+    }
+}
+
+#[test]
+fn question_whether_a_title_was_watched_shows_its_details() {
+    let heat = json!({ "type": "movie", "id": 3, "instance": "radarr" });
+    for typed in ["did i watch heat", "have i seen heat", "did i finish heat"] {
+        check(text(typed), &tool_call("find_in_library", json!({ "query": "heat" })));
+        let found = text(typed).with_library_search("heat", &library_heat()).with_tool("media_details");
+        check(found, &tool_call("media_details", heat.clone()));
+    }
+}
+
+#[test]
 fn seasons_of_an_owned_series_are_more_of_it() {
     let owned = json!([
         { "type": "series", "title": "The Bear", "year": 2022, "tvdb": 403294, "seasons": 4, "in_library": true },

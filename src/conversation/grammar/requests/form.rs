@@ -1,5 +1,7 @@
 //! Forms of requests, and the sections of the pattern tables.
 
+use super::watching::WatchingForm;
+
 /// Form of a request, which determines how the slots of its patterns are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -20,6 +22,8 @@ pub enum Form {
     RecommendLike,
     RecommendMovie,
     RecommendSeries,
+    /// Recommendation of a title that the library has.
+    RecommendFromLibrary,
     Details,
     More,
     Pick,
@@ -33,6 +37,8 @@ pub enum Form {
     Greeting,
     Thanks,
     Undo,
+    /// What people have watched, and whose accounts are linked.
+    Watching(WatchingForm),
     /// Something else, although its words resemble a request.
     NoRequest,
 }

@@ -21,3 +21,4 @@ mod spelling;
 mod tests;
 pub mod title_phrase;
 mod token;
+pub mod watching;

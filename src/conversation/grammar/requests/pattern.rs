@@ -8,6 +8,7 @@ use super::moods::is_mood;
 use super::period::{Period, parse_period};
 use super::spelling::is_misspelled;
 use super::token::Token;
+use super::watching::{is_person, parse_days, parse_kind};
 
 /// Part of a message that a pattern leaves open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,12 @@ pub enum Slot {
     Numbers,
     /// Words with the name of a genre or a mood.
     Mood,
+    /// Name of a person.
+    Person,
+    /// Noun of a kind of titles, such as "movies".
+    Kind,
+    /// Time without a play, such as "for a year".
+    Days,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,6 +165,9 @@ impl Parser<'_> {
             "<text>" => Node::Slot(Slot::Text),
             "<period>" => Node::Slot(Slot::Period),
             "<mood>" => Node::Slot(Slot::Mood),
+            "<person>" => Node::Slot(Slot::Person),
+            "<kind>" => Node::Slot(Slot::Kind),
+            "<days>" => Node::Slot(Slot::Days),
             "<numbers>" => Node::Slot(Slot::Numbers),
             _ => match self.macros.iter().find(|(name, _)| word.strip_prefix('$') == Some(name)) {
                 Some((_, text)) => Node::Any(Parser { rest: text, macros: self.macros }.parse_alternatives()),
@@ -220,6 +230,9 @@ impl Matcher<'_> {
                 Slot::Title | Slot::Text => Some(OPEN_WORD_COST * words.len()),
                 Slot::Period => parse_period(words).map(|_| 0),
                 Slot::Mood => is_mood(words).then_some(words.len()),
+                Slot::Person => is_person(words).then_some(words.len()),
+                Slot::Kind => parse_kind(words).map(|_| 0),
+                Slot::Days => parse_days(words).map(|_| 0),
                 Slot::Numbers => super::numbers::parse_positions(words).map(|_| 0),
             };
             if let Some(cost) = cost {

@@ -1,11 +1,11 @@
 //! Table of the request patterns: one section for each form of a request.
 
 use super::form::Section;
-use super::pattern_tables::{about_program, about_titles};
+use super::pattern_tables::{about_program, about_titles, about_watching};
 
 /// Returns all sections. Of two equally good matches, the first one counts.
 pub fn sections() -> impl Iterator<Item = &'static Section> {
-    about_titles::SECTIONS.iter().chain(about_program::SECTIONS)
+    about_titles::SECTIONS.iter().chain(about_watching::SECTIONS).chain(about_program::SECTIONS)
 }
 
 /// Parts that several patterns share.
@@ -69,6 +69,23 @@ pub const MACROS: &[(&str, &str)] = &[
         "good",
         "good|great|nice|decent|new|fun|fresh|really good|cool|solid|interesting|random|well rated|highly rated",
     ),
+    ("titles", "<kind>|stuff|things|titles"),
+    ("lately", "lately|recently|<period>"),
+    ("mediaserver", "jellyfin|plex|the media server|emby"),
+    ("havent", "havent|havnt|have not|have never|havent yet|never"),
+    (
+        "unseen",
+        "[that|which] (i|we) $havent (seen|watched) [yet|before]|[that|which] (ive|weve) (not|never) (seen|watched) [yet|before]|(thats|that is|thats still) (unwatched|unseen|new to me|new to us)|(unwatched|unseen) [by me|by us]",
+    ),
+    (
+        "unfinished",
+        "[and|but] (not|never|havent|have not|didnt|not yet|without|i havent|i didnt) (finished|finish|completed|finishing) [it|them]",
+    ),
+    (
+        "ours",
+        "(from|out of) [the|our|my] (library|collection|server|plex|jellyfin|media server)|in (the|our|my) (library|collection)|(from|out of) (what|the stuff|the things|those) (we|i|you) [already] $have|[that|which] (we|i) [already] (have|own|have got) [here|already]|[that|which] weve [already] got",
+    ),
+    ("fromlibrary", "$ours [(and|but)] [$unseen]|$unseen [(and|but)] [$ours]"),
 ];
 
 /// Words before a request that say nothing about it.

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::period::Period;
 use super::seasons::RequestedSeasons;
 use super::title_phrase::TitlePhrase;
+use super::watching::WatchedTitles;
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::transcript::MediaKind;
 
@@ -36,7 +37,19 @@ pub enum Request {
     Recommend {
         mood: Option<String>,
         kind: Option<MediaKind>,
+        /// Only titles that the library has, and that the user has not watched.
+        in_library: bool,
     },
+    /// What a person has watched lately, and where they stopped; without a name, the user.
+    RecentlyWatched {
+        by: Option<String>,
+    },
+    WatchedTitles(WatchedTitles),
+    /// Link of the user to their account at a media server.
+    LinkAccount {
+        name: Option<String>,
+    },
+    UnlinkAccount,
     Details(TitlePhrase),
     More,
     Pick(Vec<u8>),
@@ -70,6 +83,8 @@ impl Request {
             | Self::Space
             | Self::Missing(_)
             | Self::Recommend { .. }
+            | Self::RecentlyWatched { .. }
+            | Self::WatchedTitles(_)
             | Self::Details(_)
             | Self::More
             | Self::ShowPreferences
@@ -83,6 +98,8 @@ impl Request {
             | Self::Pick(_)
             | Self::Forget(_)
             | Self::Quiet(_)
+            | Self::LinkAccount { .. }
+            | Self::UnlinkAccount
             | Self::Greeting
             | Self::Thanks
             | Self::Undo => false,
@@ -99,6 +116,8 @@ impl Request {
             | Self::Pick(_)
             | Self::Forget(_)
             | Self::Quiet(_)
+            | Self::LinkAccount { .. }
+            | Self::UnlinkAccount
             | Self::Undo => true,
             Self::RemovePronoun(_) | Self::Greeting | Self::Thanks => false,
             reads => !reads.only_reads(),
@@ -125,6 +144,10 @@ impl Request {
             Self::Recent(_)
             | Self::Space
             | Self::Recommend { .. }
+            | Self::RecentlyWatched { .. }
+            | Self::WatchedTitles(_)
+            | Self::LinkAccount { .. }
+            | Self::UnlinkAccount
             | Self::More
             | Self::Pick(_)
             | Self::ShowPreferences
@@ -162,12 +185,25 @@ impl Request {
             Self::RemovePronoun(_) => ("pronoun_remove", Map::new()),
             Self::Follow(phrase) => ("follow", title_arguments(phrase.as_ref())),
             Self::Unfollow(phrase) => ("unfollow", title_arguments(Some(phrase))),
-            Self::Recommend { mood, kind } => {
+            Self::Recommend { mood, kind, in_library } => {
                 let mut arguments = Map::new();
                 insert(&mut arguments, "mood", mood.clone());
                 insert(&mut arguments, "type", *kind);
+                insert(&mut arguments, "in_library", in_library.then_some(true));
                 ("recommend", arguments)
             }
+            Self::RecentlyWatched { by } => {
+                let mut arguments = Map::new();
+                insert(&mut arguments, "by", by.clone());
+                ("recently_watched", arguments)
+            }
+            Self::WatchedTitles(titles) => ("watched_titles", titles.arguments()),
+            Self::LinkAccount { name } => {
+                let mut arguments = Map::new();
+                insert(&mut arguments, "name", name.clone());
+                ("link_account", arguments)
+            }
+            Self::UnlinkAccount => ("unlink_account", Map::new()),
             Self::Details(phrase) => ("details", title_arguments(Some(phrase))),
             Self::More => ("more", Map::new()),
             Self::Pick(numbers) => ("pick", object("numbers", json!(numbers))),

@@ -10,6 +10,7 @@ use super::quiet_phrase::parse_quiet_hours;
 use super::request::{QuietChoice, Request};
 use super::title_phrase::TitlePhrase;
 use super::token::{Token, join_raw, join_words};
+use super::watching::{build_watching_request, parse_kind};
 use crate::conversation::text::normalization::strip_article;
 use crate::conversation::transcript::MediaKind;
 
@@ -182,12 +183,17 @@ fn form_request(form: Form, found: &Match, words: &[Token]) -> Option<Request> {
         Form::Missing => Request::Missing(named_title()),
         Form::Follow => Request::Follow(named_title()),
         Form::Unfollow => Request::Unfollow(title?),
-        Form::Recommend => recommendation(text, None),
+        Form::Recommend => recommendation(text, None, RecommendationSource::Catalog),
         Form::RecommendLike => {
-            Request::Recommend { mood: Some(format!("like {}", join_raw(text?))), kind: None }
+            let mood = Some(format!("like {}", join_raw(text?)));
+            Request::Recommend { mood, kind: None, in_library: false }
         }
-        Form::RecommendMovie => recommendation(text, Some(MediaKind::Movie)),
-        Form::RecommendSeries => recommendation(text, Some(MediaKind::Series)),
+        Form::RecommendMovie => recommendation(text, Some(MediaKind::Movie), RecommendationSource::Catalog),
+        Form::RecommendSeries => recommendation(text, Some(MediaKind::Series), RecommendationSource::Catalog),
+        Form::RecommendFromLibrary => {
+            let kind = found.slot(Slot::Kind, words).and_then(parse_kind);
+            recommendation(text, kind, RecommendationSource::Library)
+        }
         Form::Details => Request::Details(title?),
         Form::More => Request::More,
         Form::Pick => {
@@ -203,6 +209,7 @@ fn form_request(form: Form, found: &Match, words: &[Token]) -> Option<Request> {
         Form::Greeting => Request::Greeting,
         Form::Thanks => Request::Thanks,
         Form::Undo => Request::Undo,
+        Form::Watching(form) => build_watching_request(form, found, words)?,
         Form::Remove | Form::RemoveKeepingFiles | Form::NoRequest => return None,
     })
 }
@@ -230,12 +237,20 @@ fn removal(title: TitlePhrase, keep_files: bool) -> Request {
 /// Words that say nothing about the mood.
 const EMPTY_MOODS: &str = " a an some good great nice really decent new the ";
 
-fn recommendation(text: Option<&[Token]>, kind: Option<MediaKind>) -> Request {
+/// Titles among which a recommendation is chosen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RecommendationSource {
+    Catalog,
+    Library,
+}
+
+fn recommendation(text: Option<&[Token]>, kind: Option<MediaKind>, source: RecommendationSource) -> Request {
     let is_empty = |token: &&Token| EMPTY_MOODS.contains(&format!(" {} ", token.word));
     let words = text.unwrap_or_default();
     let leading = words.iter().take_while(is_empty).count();
     let mood = join_words(&words[leading..]);
-    Request::Recommend { mood: (!mood.is_empty()).then_some(mood), kind }
+    let mood = (!mood.is_empty()).then_some(mood);
+    Request::Recommend { mood, kind, in_library: source == RecommendationSource::Library }
 }
 
 /// Returns the tokens between courtesies, and whether there were some after them.

@@ -159,6 +159,205 @@ fn details_ask_about_a_title() {
 }
 
 #[test]
+fn watching_asks_for_recent_plays() {
+    check(
+        "recently_watched",
+        &json!({}),
+        &[
+            "what was i watching",
+            "what were we watching?",
+            "what did i watch lately",
+            "What did I watch last night",
+            "what have i watched recently",
+            "where did i stop",
+            "where did I leave off last time?",
+            "what was i in the middle of",
+            "continue watching",
+        ],
+    );
+    check(
+        "recently_watched",
+        &json!({ "by": "alex" }),
+        &[
+            "what did Alex watch",
+            "what was alex watching",
+            "whats alex watching",
+            "what has alex watched lately",
+        ],
+    );
+    check("recently_watched", &json!({ "by": "dad" }), &["what did dad watch yesterday"]);
+    check("more", &json!({}), &["continue"]);
+    check("unfollow", &json!({ "title": "heat" }), &["stop watching heat"]);
+    check("details", &json!({ "title": "heat" }), &["where did i stop in heat"]);
+}
+
+#[test]
+fn titles_are_selected_by_watching() {
+    for (arguments, texts) in [
+        (
+            json!({ "watched": "unwatched" }),
+            vec![
+                "what have i not seen",
+                "what haven't I watched yet?",
+                "whats unwatched",
+                "stuff i havent seen",
+                "what do we have that i haven't watched",
+            ],
+        ),
+        (
+            json!({ "watched": "unwatched", "type": "movie" }),
+            vec![
+                "unwatched movies",
+                "which movies haven't we seen",
+                "show me all unseen films",
+                "movies i have not seen",
+            ],
+        ),
+        (
+            json!({ "watched": "unwatched", "type": "series" }),
+            vec!["unwatched shows", "list the unwatched tv shows"],
+        ),
+        (json!({ "watched": "unwatched", "watched_by": "alex" }), vec!["what has alex not seen"]),
+        (
+            json!({ "watched": "unwatched", "watched_by": "anyone", "type": "movie" }),
+            vec!["which movies has nobody watched", "movies nobody has seen"],
+        ),
+        (
+            json!({ "watched": "watched" }),
+            vec![
+                "what have i seen",
+                "what have i watched",
+                "what have i already finished",
+                "what did i finish",
+            ],
+        ),
+        (
+            json!({ "watched": "started" }),
+            vec![
+                "what did i start",
+                "what have i started and not finished",
+                "what have I started but not finished?",
+                "what haven't i finished",
+            ],
+        ),
+        (
+            json!({ "not_watched_days": 365, "watched_by": "anyone" }),
+            vec!["what has nobody watched for a year", "what hasn't anyone watched in over a year"],
+        ),
+        (
+            json!({ "not_watched_days": 180, "watched_by": "anyone" }),
+            vec!["what has nobody watched in 6 months", "titles not watched in six months"],
+        ),
+        (
+            json!({ "not_watched_days": 90, "watched_by": "anyone", "type": "movie" }),
+            vec!["which movies has no one watched in 90 days", "movies nobody has watched for 90 days"],
+        ),
+        (json!({ "not_watched_days": 30 }), vec!["what have i not watched for a month"]),
+    ] {
+        check("watched_titles", &arguments, &texts);
+    }
+}
+
+#[test]
+fn recommendation_may_be_from_the_library() {
+    for (arguments, texts) in [
+        (
+            json!({ "in_library": true }),
+            vec![
+                "recommend something from the library",
+                "suggest something we have that i haven't seen",
+                "something i have not seen",
+                "What should I watch from what we have?",
+                "what should we watch that we haven't seen",
+                "what should i watch tonight that we already have",
+            ],
+        ),
+        (
+            json!({ "in_library": true, "type": "movie" }),
+            vec!["recommend a movie from our library", "suggest a film i haven't seen yet"],
+        ),
+        (
+            json!({ "in_library": true, "type": "movie", "mood": "scary" }),
+            vec![
+                "suggest a scary movie we have",
+                "what scary movies do we have that i havent seen",
+                "recommend a good scary movie i havent seen",
+            ],
+        ),
+        (json!({ "in_library": true, "mood": "funny" }), vec!["something funny we already have"]),
+    ] {
+        check("recommend", &arguments, &texts);
+    }
+}
+
+#[test]
+fn watching_of_a_title_is_in_its_details() {
+    check(
+        "details",
+        &json!({ "title": "heat" }),
+        &[
+            "did i watch heat",
+            "have i seen heat",
+            "did i finish heat?",
+            "have we watched heat yet",
+            "did alex see heat",
+            "who has seen heat",
+            "when did i last watch heat",
+            "how much of heat have i seen",
+        ],
+    );
+    let shadows = json!({ "title": "what we do in the shadows" });
+    check("details", &shadows, &["have i seen what we do in the shadows"]);
+}
+
+#[test]
+fn account_of_a_media_server_is_linked_by_its_name() {
+    for (arguments, texts) in [
+        (
+            json!({ "name": "sam" }),
+            vec![
+                "link jellyfin sam",
+                "link my jellyfin account sam",
+                "i am sam on jellyfin",
+                "im sam on plex",
+                "link me to jellyfin as sam",
+                "my plex username is sam",
+            ],
+        ),
+        (json!({ "name": "Sam Smith" }), vec!["LINK PLEX Sam Smith"]),
+        (json!({}), vec!["link jellyfin", "Link my Plex", "link my account on jellyfin please"]),
+    ] {
+        check("link_account", &arguments, &texts);
+    }
+    check("unlink_account", &json!({}), &["unlink jellyfin", "unlink plex", "Unlink my Jellyfin."]);
+    check("have", &json!({ "title": "i am legend" }), &["i am legend on plex"]);
+    for text in ["im watching heat on plex", "i am at home on plex", "link my phone", "unlink my phone"] {
+        let requests = parse_line(text).first_reading();
+        assert!(!requests.iter().any(Request::acts), "{text:?}: {requests:?}");
+    }
+}
+
+#[test]
+fn titles_with_words_about_watching_are_titles() {
+    for title in [
+        "what we do in the shadows",
+        "the unseen",
+        "someone is watching",
+        "nobody",
+        "the watcher",
+        "what have you done to solange",
+        "i am legend",
+        "the last thing he wanted",
+        "link",
+    ] {
+        check("add", &json!({ "title": title }), &[&format!("add {title}")]);
+        check("search", &json!({ "title": title }), &[&format!("search {title}")]);
+        check("have", &json!({ "title": title }), &[&format!("do we have {title}")]);
+    }
+    check("remove", &json!({ "titles": ["nobody"] }), &["delete nobody"]);
+}
+
+#[test]
 fn more_and_pick_continue_a_list() {
     check("more", &json!({}), &["more", "what else", "show me more"]);
     check("pick", &json!({ "numbers": [2] }), &["2", "#2", "the second one", "number two please"]);

@@ -2,3 +2,4 @@
 
 pub mod about_program;
 pub mod about_titles;
+pub mod about_watching;
