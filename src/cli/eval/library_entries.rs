@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::Deserialize;
 
+use super::scenario_jellyfin::JellyfinEntry;
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct LibraryEntry {
@@ -25,6 +27,8 @@ pub(super) struct LibraryEntry {
     pub(super) health: Vec<HealthProblemEntry>,
     /// Additional Radarr and Sonarr for 4K.
     pub(super) four_k: Option<Box<LibraryEntry>>,
+    /// Media server that shows the files.
+    pub(super) jellyfin: Option<JellyfinEntry>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -12,6 +12,7 @@ mod report;
 mod run_stats;
 mod runner;
 mod scenario_file;
+mod scenario_jellyfin;
 mod scenario_room;
 mod scenario_servers;
 mod scenario_users;

@@ -12,6 +12,7 @@ use super::expectation::{self, CheckMode, ObservedEffects, UserMessages};
 use super::recording_model::{ModelActivity, RecordingModel};
 use super::run_stats::{MessageStats, ScenarioRun};
 use super::scenario_file::{MessageEntry, Scenario, ScenarioFile};
+use super::scenario_jellyfin;
 use super::scenario_room::{self, RoomAction, ScenarioRoom};
 use super::scenario_servers::{NamedWrite, ScenarioServers};
 use super::scenario_users;
@@ -100,7 +101,7 @@ impl ScenarioHarness {
         let clock = Clock::stopped_at(start);
         let library = file.libraries.get(&scenario.library);
         let library = library.with_context(|| format!("find the library {:?}", scenario.library))?;
-        let servers = ScenarioServers::from_entry(library, &clock);
+        let servers = ScenarioServers::from_entry(library, &clock)?;
         servers.peers.twilio.set_latency(CARRIER_LATENCY);
         let folder = tempfile::tempdir().context("create a folder for the database")?;
         let database = folder.path().join("eval.db");
@@ -108,6 +109,9 @@ impl ScenarioHarness {
         let mut settings = simulation::simulation_settings(scenario_zone(&file.now));
         if let Some(code) = &file.code {
             settings.codes = CodeSource::Fixed(code.parse().context("parse the code")?);
+        }
+        if let Some(jellyfin) = &library.jellyfin {
+            settings.watch_sharing = jellyfin.sharing();
         }
         if scenario.reactions_as_text {
             settings.reactions = SmsReactions::Text;
@@ -132,6 +136,7 @@ impl ScenarioHarness {
         }
         let app = App::start(Db::open(database)?, servers.peers.clock.clone(), blueprint).await?;
         scenario_users::insert_users(&app.db, file, scenario, start).await?;
+        scenario_jellyfin::link_viewers(&app.db, file, &servers.viewers, start).await?;
         if let Some(members) = &scenario.room {
             scenario_room::open_room(&app.db, file, members, start).await?;
             for message in scenario_room::first_messages(file, members, start)? {

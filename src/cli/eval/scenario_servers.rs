@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::fake_libraries::build_fake_servers;
 use super::library_entries::LibraryEntry;
+use super::scenario_jellyfin::LinkedViewer;
 use crate::arr::fake::activity::FakeServers;
 use crate::arr::fake::fake_server::FakeServer;
 use crate::arr::fake::radarr::FakeRadarr;
@@ -21,16 +22,23 @@ use crate::tools::library::{ArrInstances, Instance};
 pub(super) struct ScenarioServers {
     pub(super) peers: SimulatedPeers,
     four_k: Option<FakeServers>,
+    /// Accounts of the Jellyfin that are linked to users.
+    pub(super) viewers: Vec<LinkedViewer>,
 }
 
 /// Tool name and id of a changed title: the catalog id for additions, otherwise the library id.
 pub(super) type NamedWrite = (String, i64);
 
 impl ScenarioServers {
-    pub(super) fn from_entry(library: &LibraryEntry, clock: &Clock) -> Self {
+    pub(super) fn from_entry(library: &LibraryEntry, clock: &Clock) -> anyhow::Result<Self> {
         let FakeServers { radarr, sonarr } = build_fake_servers(library, clock);
         let four_k = library.four_k.as_ref().map(|library| build_fake_servers(library, clock));
-        Self { peers: SimulatedPeers::new(clock.clone(), radarr, sonarr, "https://dialarr.invalid"), four_k }
+        let peers = SimulatedPeers::new(clock.clone(), radarr, sonarr, "https://dialarr.invalid");
+        let (peers, viewers) = match &library.jellyfin {
+            Some(jellyfin) => jellyfin.add_to(peers)?,
+            None => (peers, Vec::new()),
+        };
+        Ok(Self { peers, four_k, viewers })
     }
 
     /// Adds the 4K instances, if the scenario has any.
@@ -95,6 +103,11 @@ impl ScenarioServers {
             }
             ["radarr", setting] => apply_setting(&self.peers.radarr, setting, value, self.peers.clock.now()),
             ["sonarr", setting] => apply_setting(&self.peers.sonarr, setting, value, self.peers.clock.now()),
+            ["jellyfin", "down"] => {
+                let down = value.as_bool().with_context(|| format!("change {path:?}"))?;
+                let jellyfin = self.peers.jellyfin.as_ref();
+                jellyfin.map(|jellyfin| jellyfin.household.set_status(down.then_some(503)))
+            }
             _ => None,
         };
         applied.with_context(|| format!("change {path:?} to {value}: not known"))

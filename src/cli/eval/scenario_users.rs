@@ -15,6 +15,7 @@ use crate::store::library::follows::{self, FollowedTitle};
 use crate::store::library::quotas::{self, QuotaOverride};
 use crate::store::memory::facts::{self, FactSource};
 use crate::store::people::users::{self, FirstContactRole};
+use crate::store::people::viewer_accounts;
 use crate::store::{Conn, QueryResult};
 
 /// Registers all users except those with an unknown number.
@@ -98,6 +99,13 @@ pub(super) async fn read_user_value(db: &Db, file: &ScenarioFile, path: &str) ->
         "four_k" => value(|user| json!(user.rights.four_k)),
         "known" => match user {
             Some(user) => json!(db.read(move |conn| facts::load_facts(conn, user.id)).await?.prompt_lines()),
+            None => Value::Null,
+        },
+        "accounts" => match user {
+            Some(user) => {
+                let accounts = db.read(move |conn| viewer_accounts::load_accounts(conn, user.id)).await?;
+                accounts.into_iter().map(|account| account.name).collect()
+            }
             None => Value::Null,
         },
         _ => anyhow::bail!(unknown()),

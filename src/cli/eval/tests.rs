@@ -56,7 +56,7 @@ async fn run_included_scenarios() -> Vec<ScenarioRuns> {
 
 /// Returns the names of all tools of the program.
 fn all_tool_names() -> BTreeSet<String> {
-    let servers = ScenarioServers::from_entry(&LibraryEntry::default(), &Clock::System);
+    let servers = ScenarioServers::from_entry(&LibraryEntry::default(), &Clock::System).unwrap();
     let blueprint = servers.peers.blueprint(simulation::simulation_settings(TimeZone::UTC), None).unwrap();
     let library = Arc::new(blueprint.library);
     tool_list::all_tools(&library, blueprint.settings.pictures)
@@ -94,7 +94,7 @@ async fn included_scenarios_pass_and_use_every_tool() {
 
 #[test]
 fn unknown_path_is_an_error_and_missing_title_is_null() {
-    let servers = ScenarioServers::from_entry(&LibraryEntry::default(), &Clock::System);
+    let servers = ScenarioServers::from_entry(&LibraryEntry::default(), &Clock::System).unwrap();
     for path in
         ["movies.7", "movies.7.colour", "movies.x.here", "radarr.mood", "books.7.here", "movies_4k.7.here"]
     {
@@ -102,9 +102,12 @@ fn unknown_path_is_an_error_and_missing_title_is_null() {
     }
     assert_eq!(servers.read_value("movies.7.here").unwrap(), json!(false));
     assert_eq!(servers.read_value("series.tvdb:9.seasons").unwrap(), Value::Null);
-    for (path, value) in
-        [("movies.7.here", json!(false)), ("radarr.down", json!("yes")), ("radarr.up", json!(true))]
-    {
+    for (path, value) in [
+        ("movies.7.here", json!(false)),
+        ("radarr.down", json!("yes")),
+        ("radarr.up", json!(true)),
+        ("jellyfin.down", json!(true)),
+    ] {
         assert!(servers.change_value(path, &value).is_err(), "{path}");
     }
 }

@@ -205,7 +205,11 @@ impl FakeHousehold {
 
     /// Records that a user watched a movie or an episode up to a percentage; 100 finishes it.
     pub fn watch(&self, user: u64, item: u64, percent: u8) {
-        let at = self.clock.now();
+        self.watch_at((user, item), percent, self.clock.now());
+    }
+
+    /// Records that a user watched a movie or an episode at this time.
+    pub fn watch_at(&self, (user, item): (u64, u64), percent: u8, at: Timestamp) {
         let mut state = self.lock_state();
         state.views.insert((user, item), FakeView { percent, at });
         let played = state.find_item(item).map(|(title, episode)| (title.clone(), episode));

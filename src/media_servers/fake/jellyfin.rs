@@ -33,6 +33,11 @@ impl FakeJellyfin {
         Self { household, key: key.to_owned() }
     }
 
+    /// Returns the id of a user, as the API states it.
+    pub fn user_id(user: u64) -> String {
+        item_id(user)
+    }
+
     pub fn key(&self) -> SecretString {
         SecretString::from(self.key.as_str())
     }
