@@ -166,7 +166,7 @@ async fn measure_library(
         ("the same, those on disk", json!({ "watched": "unwatched", "only": "on_disk" })),
         (
             "five titles that a person has watched, newest first",
-            json!({ "watched": "watched", "sort": "last_watched" }),
+            json!({ "watched": "watched", "last_watched": true }),
         ),
     ];
     for (name, question) in questions {

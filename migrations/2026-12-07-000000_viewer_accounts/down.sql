@@ -20,6 +20,14 @@ PRAGMA writable_schema = RESET;
 ALTER TABLE approvals DROP COLUMN account_name;
 ALTER TABLE approvals DROP COLUMN account_id;
 
+-- It would show answers about what somebody has watched, and keep them.
+UPDATE outbox SET body = '' WHERE state NOT IN ('queued','attempting','unknown')
+  AND turn_id IN (SELECT id FROM turns WHERE about_viewing = 1);
+UPDATE blocks SET content = '' WHERE turn_id IN (SELECT id FROM turns WHERE about_viewing = 1);
+UPDATE tool_calls SET response = '{"for_model":{"forgotten":true},"for_user":"","shown":[]}'
+  WHERE response IS NOT NULL AND turn_id IN (SELECT id FROM turns WHERE about_viewing = 1);
+UPDATE turns SET response_text = NULL WHERE about_viewing = 1 AND finished_at IS NOT NULL;
+
 DROP INDEX ix_turn_about_viewing;
 ALTER TABLE turns DROP COLUMN about_viewing;
 DROP TABLE viewer_accounts;

@@ -82,7 +82,7 @@ pub fn format_link_expired(account: &ViewerAccount) -> String {
     )
 }
 
-/// Formats the message to a person whose account is now linked to somebody else, or was unlinked by an admin.
+/// Formats the message about an account that is linked to another person.
 pub fn format_link_taken(account: &ViewerAccount) -> String {
     format!("The {} user {} belongs to somebody else I know.", account.server.label(), account.name)
 }

@@ -5,12 +5,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{ItemId, MediaServer, MediaServerError, RecentPlay, ServerUserId, TitleIndex, WatchStates};
+use super::{
+    ItemId, MediaServer, MediaServerError, PlayProgress, RecentPlay, ServerUserId, TitleIndex, WatchState,
+    WatchStates,
+};
+use crate::telemetry;
 
 /// Age up to which the states answer a question without a request.
 const FRESH_FOR: SignedDuration = SignedDuration::from_mins(1);
-/// Age after which all states are read again, and older ones are no evidence. Marks that a person sets or removes by hand
-/// show only then.
+/// Age after which all states are read again. Marks that a person sets or removes by hand, and new episodes of a show that
+/// was finished, show only then.
+const FULL_READ_INTERVAL: SignedDuration = SignedDuration::from_hours(1);
+/// Age after which states are forgotten.
 const MAX_AGE: SignedDuration = SignedDuration::from_hours(24);
 /// Overlap of two readings of the plays, since the clocks differ.
 const OVERLAP: SignedDuration = SignedDuration::from_mins(10);
@@ -41,6 +47,18 @@ impl StoredStates {
         is_age_within(self.refreshed_at, FRESH_FOR, now)
     }
 
+    fn can_be_updated(&self, now: Timestamp) -> bool {
+        is_age_within(self.loaded_at, FULL_READ_INTERVAL, now)
+    }
+
+    /// Returns what remains certain if the server no longer answers: what was finished.
+    fn certain_states(&self) -> Arc<WatchStates> {
+        let is_finished = |state: &WatchState| matches!(state, WatchState::Finished { .. });
+        let known = self.states.known.iter().filter(|(_, state)| is_finished(state));
+        let known = known.map(|(item, state)| (item.clone(), *state)).collect();
+        Arc::new(WatchStates { known, others: WatchState::Unknown })
+    }
+
     fn is_evidence(&self, now: Timestamp) -> bool {
         is_age_within(self.loaded_at, MAX_AGE, now)
     }
@@ -52,7 +70,7 @@ fn is_age_within(at: Timestamp, limit: SignedDuration, now: Timestamp) -> bool {
 }
 
 impl WatchCache {
-    /// Returns the states of a user. If the server fails, those of the last day are returned.
+    /// Returns the states of a user. If the server fails, only what was finished within the last day is known.
     pub(super) async fn load(
         &self,
         server: &dyn MediaServer,
@@ -67,7 +85,7 @@ impl WatchCache {
         if let Some(stored) = stored.as_ref().filter(|stored| stored.is_fresh(now)) {
             return Ok(stored.states.clone());
         }
-        let updated = match &stored {
+        let updated = match stored.as_ref().filter(|stored| stored.can_be_updated(now)) {
             Some(stored) => update(server, (user, index), stored, now).await,
             None => Ok(None),
         };
@@ -81,7 +99,11 @@ impl WatchCache {
                 self.lock().insert(user.clone(), states.clone());
                 Ok(states.states)
             }
-            (Err(_), Some(stored)) => Ok(stored.states),
+            (Err(error), Some(stored)) => {
+                let error = telemetry::error_chain(&error);
+                tracing::warn!(server = server.label(), error, "failed to read what a user has watched");
+                Ok(stored.certain_states())
+            }
             (Err(error), None) => Err(error),
         }
     }
@@ -109,7 +131,8 @@ async fn load_all(
     Ok(StoredStates { states, loaded_at: now, refreshed_at: now })
 }
 
-/// Reads the states of the titles that were played since the last refresh. Returns `None` if these are too many.
+/// Reads the states of the titles that were played since the last refresh, and of those that were not finished, whose time
+/// may be that of their start. Returns `None` if these are too many.
 async fn update(
     server: &dyn MediaServer,
     (user, index): (&ServerUserId, &TitleIndex),
@@ -118,7 +141,8 @@ async fn update(
 ) -> Result<Option<StoredStates>, MediaServerError> {
     let since = stored.refreshed_at - OVERLAP;
     let plays = server.fetch_recent_plays(user, MAX_UPDATE_PLAYS).await?;
-    let is_new = |play: &&RecentPlay| play.at.is_some_and(|at| at >= since);
+    let is_new =
+        |play: &&RecentPlay| play.progress != PlayProgress::Finished || play.at.is_some_and(|at| at >= since);
     let played: HashSet<&ItemId> = plays.iter().filter(is_new).map(|play| &play.item).collect();
     if played.len() > MAX_UPDATE_TITLES
         || plays.len() == MAX_UPDATE_PLAYS && plays.iter().all(|play| is_new(&play))

@@ -36,9 +36,13 @@ struct AccountStates {
 impl WatchedTitles {
     /// Returns how far the person has watched a title.
     pub fn state(&self, kind: MediaKind, ids: &CatalogIds) -> WatchState {
-        let known = self.accounts.iter().flat_map(|account| account.states_of(kind, ids));
-        let unknown = self.is_incomplete.then_some(WatchState::Unknown);
-        known.chain(unknown).reduce(WatchState::combine).unwrap_or(WatchState::Unknown)
+        self.states(kind, ids).reduce(WatchState::combine).unwrap_or(WatchState::Unknown)
+    }
+
+    /// Returns the states of a title in its copies and for the accounts of the person.
+    pub fn states(&self, kind: MediaKind, ids: &CatalogIds) -> impl Iterator<Item = WatchState> {
+        let known = self.accounts.iter().flat_map(move |account| account.states_of(kind, ids));
+        known.chain(self.is_incomplete.then_some(WatchState::Unknown))
     }
 }
 

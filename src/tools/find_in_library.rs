@@ -24,7 +24,7 @@ use super::ranking::TitleQuery;
 use super::requesters::add_requesters_to_list;
 use super::typed_tool::TypedTool;
 use super::viewing::selection::{WatchCriteria, WatchFilter, WatchSelection};
-use super::{ToolContext, ToolEffect, ToolError, ToolOutput};
+use super::{LOOKUP_TIMEOUT, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::arr::library_title::EpisodeCounts;
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::text::message_format::format_size;
@@ -67,6 +67,9 @@ pub struct FindInLibrary {
     /// Days without a play.
     #[schemars(range(min = 1, max = 36_500))]
     not_watched_days: Option<u32>,
+    /// Order by last play.
+    #[serde(default)]
+    last_watched: bool,
     /// From 1.
     #[schemars(range(min = 1, max = 1_000))]
     page: Option<usize>,
@@ -78,13 +81,16 @@ impl TypedTool for FindInLibrary {
         need.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
-    const VIEWING_ARGUMENTS: &'static [&'static str] = &["watched", "watched_by", "not_watched_days"];
+    /// What people have watched is read before the library.
+    const TIMEOUT: Duration = LOOKUP_TIMEOUT;
+    const VIEWING_ARGUMENTS: &'static [&'static str] =
+        &["watched", "watched_by", "not_watched_days", "last_watched"];
 
     fn reads_viewing(&self) -> bool {
         self.watched.is_some()
             || self.watched_by.is_some()
             || self.not_watched_days.is_some()
-            || self.sort == Some(SortOrder::LastWatched)
+            || self.last_watched
     }
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -117,7 +123,8 @@ impl FindInLibrary {
         let query = TitleQuery::new(&self.query).with_alias(facts.resolve_alias(&self.query));
         let bounds = SortBounds { min: self.min, max: self.max, today: now.date() };
         let spelling = QuerySpelling::Correct;
-        let (year, sort) = (self.year, self.sort);
+        let by_play = (self.last_watched && watched.is_some()).then_some(SortOrder::LastWatched);
+        let (year, sort) = (self.year, by_play.or(self.sort));
         let mut query = LibraryQuery { query, spelling, only: self.only, genre, year, sort, bounds, watched };
         let mut loaded = LoadedLibraries::load_libraries(library, self.kind, now.timestamp()).await;
         if query.matches_everything() && self.kind.is_none() && self.page.is_none() {

@@ -44,6 +44,7 @@ pub mod start_vote;
 pub mod taste;
 #[cfg(test)]
 mod tests;
+mod tool_error;
 pub mod typed_tool;
 pub mod viewing;
 pub mod why_missing;
@@ -53,6 +54,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+
+pub use tool_error::ToolError;
 
 use quota_allowance::QuotaAllowance;
 
@@ -278,16 +281,4 @@ pub enum RecoveryOutcome {
     NotDone,
     /// The outcome cannot be determined.
     Unknown,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ToolError {
-    /// Failure that is returned to the model as a result.
-    #[error("tool failed: {}", .0.code)]
-    CallFailed(CallFailure),
-    /// Unknown outcome of a write, which must be determined before the write is reported as failed or successful.
-    #[error("outcome unknown: {0}")]
-    Unknown(String),
-    #[error(transparent)]
-    Fatal(#[from] anyhow::Error),
 }

@@ -20,7 +20,7 @@ use super::library_cache::query::{LibraryQuery, TitleMatch};
 use super::ranking::TitleQuery;
 use super::taste::{GenreProfile, LikedTitle, RecommendationReason, RecommendationSource};
 use super::typed_tool::TypedTool;
-use super::viewing::unseen::{LibraryWish, recommend_from_library};
+use super::viewing::unseen::{LibraryRequest, recommend_from_library};
 use super::{LOOKUP_TIMEOUT, ToolContext, ToolError, ToolOutput};
 use crate::arr::Movie;
 use crate::arr::collections::{SuggestedMovie, SuggestionSource};
@@ -73,8 +73,8 @@ impl TypedTool for RecommendMovies {
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let genre = self.genre.as_deref().filter(|genre| !genre.trim().is_empty());
         if self.in_library {
-            let wish = LibraryWish { kind: self.kind, genre };
-            return recommend_from_library(wish, library, context).await;
+            let request = LibraryRequest { kind: self.kind, genre };
+            return recommend_from_library(request, library, context).await;
         }
         let like = self.like.as_deref().filter(|like| !like.trim().is_empty());
         // All instances share one catalog, so only the first is queried.

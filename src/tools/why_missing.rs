@@ -68,7 +68,7 @@ struct EpisodeSelection {
 impl TypedTool for WhyMissing {
     const NAME: &'static str = "why_missing";
     const DESCRIPTION: &'static str =
-        "Why a title in the library is not on disk or does not play. Gives the reason and the next step.";
+        "Why a title in the library is not on disk. Gives the reason and the next step.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;

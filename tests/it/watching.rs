@@ -186,11 +186,11 @@ async fn library_is_filtered_by_what_the_person_has_watched() {
     assert_eq!(started, "Started: The Bear (2022), 2 of 2 episodes, 4 GB.");
     home.app.pass(100 * 24 * 60 * 60);
     let old = home.finds(BOB, json!({ "not_watched_days": 90, "type": "movie", "sort": "title" })).await;
-    assert!(old.starts_with("Not watched for that long: Alien (1979)"), "{old}");
+    assert!(old.starts_with("Not watched since then: Alien (1979)"), "{old}");
     home.app.jellyfin().watch(home.bob, home.heat, 100);
     let old = home.finds(BOB, json!({ "not_watched_days": 90, "type": "movie" })).await;
     assert!(!old.contains("Heat"), "{old}");
-    let newest = home.finds(BOB, json!({ "sort": "last_watched", "watched": "watched" })).await;
+    let newest = home.finds(BOB, json!({ "last_watched": true, "watched": "watched" })).await;
     assert!(newest.starts_with("Watched: Heat (1995)"), "{newest}");
 }
 
@@ -287,7 +287,7 @@ async fn answers_that_may_repeat_watching_are_hidden_too() {
     let mut browser = home.app.browser().await;
     let page = browser.get(&format!("/conversations/{}", home.conversation_of_bob().await)).await;
     assert!(!page.html.contains(BOBS_PROGRESS), "{}", page.text());
-    page.assert_shows(200, "Dune is there.");
+    assert!(!page.html.contains("Dune is there."), "{}", page.text());
 }
 
 #[tokio::test]

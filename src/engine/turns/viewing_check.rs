@@ -16,7 +16,6 @@ use crate::store::people::users;
 use crate::store::people::viewer_accounts::{self, LinkedAccount};
 use crate::store::{Conn, QueryResult};
 use crate::telemetry;
-use crate::tools::formatting::clean_title;
 
 /// Result of the check of one title.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,8 +55,7 @@ impl ToolRunner {
         }
     }
 
-    /// Returns the names of people who are watching, as this program knows them or else as their server does; no names if
-    /// the household does not share what it watches.
+    /// Returns the names of the linked people who are watching; no names if the household does not share what it watches.
     async fn name_viewers(&self, users: Vec<ServerUser>) -> Vec<String> {
         if self.newest_settings().watch_sharing == WatchSharing::Off {
             return Vec::new();
@@ -66,11 +64,11 @@ impl ToolRunner {
             tracing::warn!(error = telemetry::error_chain(&error), "failed to load the linked accounts");
             Vec::new()
         });
-        let name = |user: ServerUser| {
-            let owner = linked.iter().find(|(id, _)| id == user.id.as_str());
-            owner.map_or(clean_title(&user.name), |(_, name)| name.clone())
+        let name = |user: &ServerUser| {
+            linked.iter().find(|(id, _)| id == user.id.as_str()).map(|(_, name)| name.clone())
         };
-        let mut names: Vec<String> = users.into_iter().map(name).filter(|name| !name.is_empty()).collect();
+        // A viewer without a link, such as a guest, is not named, nor is anybody else then.
+        let mut names: Vec<String> = users.iter().map(name).collect::<Option<_>>().unwrap_or_default();
         names.sort();
         names.dedup();
         names

@@ -11,7 +11,9 @@ use serde_json::json;
 
 use crate::conversation::stream_events::CallPhase;
 use crate::conversation::transcript::{CallResult, ToolArguments, UserId};
-use crate::store::confirmation::approvals::ApprovalState;
+use crate::store::confirmation::approvals::{
+    self as stored_approvals, ApprovalKind, ApprovalOutcome, ApprovalState,
+};
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::conversations::{self as conversation_rows, EndReason};
 use crate::store::memory::responses::{self, AnswerState, OPERATOR};
@@ -81,8 +83,19 @@ pub fn erase_user_content(conn: &mut Conn, user: UserId, now: Timestamp) -> Quer
     facts::erase_facts(conn, user, now)?;
     votes::erase_votes_of(conn, user)?;
     viewer_accounts::delete_accounts(conn, user)?;
+    withdraw_link_requests(conn, user, now)?;
     join_requests::erase_first_request(conn, user)?;
     diesel::delete(follows::table.filter(follows::user_id.eq(user))).execute(conn).map(drop)
+}
+
+/// Withdraws the open requests of a user for links of accounts.
+fn withdraw_link_requests(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    for open in stored_approvals::load_open_approvals_about(conn, user)? {
+        if matches!(open.kind, ApprovalKind::LinkAccount(_)) {
+            stored_approvals::settle_approval(conn, open.id, ApprovalOutcome::Withdrawn, None, now)?;
+        }
+    }
+    Ok(())
 }
 
 /// Replaces the names of conversations, which are derived from their first message.

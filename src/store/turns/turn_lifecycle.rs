@@ -353,12 +353,11 @@ pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResul
     inbound_messages::finish_turn_messages(conn, end.turn, end.outcome, now)
 }
 
-/// Condition of a finished turn whose answer mentions what people have watched: a call has read it, or no call was made,
-/// and an earlier answer of the conversation that may be repeated mentions it.
-const ANSWER_IS_ABOUT_VIEWING: &str = "turns.about_viewing = 1 OR (\
-    EXISTS (SELECT 1 FROM turns AS earlier WHERE earlier.about_viewing = 1 \
-    AND earlier.conversation_id = turns.conversation_id) \
-    AND NOT EXISTS (SELECT 1 FROM tool_calls WHERE tool_calls.turn_id = turns.id))";
+/// Condition of a finished turn whose answer may mention what people have watched: a call has read it, or an earlier answer
+/// of the conversation, which this one may repeat, mentions it.
+const ANSWER_IS_ABOUT_VIEWING: &str = "turns.about_viewing = 1 OR EXISTS (\
+    SELECT 1 FROM turns AS earlier WHERE earlier.about_viewing = 1 \
+    AND earlier.conversation_id = turns.conversation_id)";
 
 /// Records that the answer of the turn of a call mentions what people have watched. Its text is erased after a day.
 pub fn mark_about_viewing(conn: &mut Conn, call: CallRow) -> QueryResult<()> {

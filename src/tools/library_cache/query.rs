@@ -61,7 +61,9 @@ pub enum SortOrder {
     Title,
     Rating,
     Worst,
-    // Newest play first. Titles without a known play come last.
+    // Newest play first. Titles without a known play come last. Another argument selects it.
+    #[serde(skip)]
+    #[schemars(skip)]
     LastWatched,
 }
 
@@ -218,7 +220,7 @@ impl LibraryQuery {
         }
     }
 
-    /// Returns the time at which a title was last played by those about whom is asked.
+    /// Returns the time at which a title was last played by the selected people.
     pub fn last_play(&self, entry: &CachedTitle) -> Option<Timestamp> {
         self.watched.as_ref()?.last_play(entry.media_kind(), &entry.catalog_ids())
     }

@@ -45,6 +45,9 @@ impl TypedTool for LinkAccount {
     }
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        if context.viewers.is_hidden {
+            return Err(not_asked_by_user().into());
+        }
         if self.unlink {
             return Ok(unlink(context));
         }
@@ -140,6 +143,15 @@ fn format_account(server: MediaServerKind, name: &str) -> String {
 
 fn link_result(status: &str, sentence: &str) -> CallResult {
     CallResult { for_model: json!({ "status": status }), for_user: sentence.to_owned(), shown: Vec::new() }
+}
+
+/// Failure of a call in the name of a user, by an operator or a program.
+fn not_asked_by_user() -> CallFailure {
+    CallFailure::new(
+        FailureCode::NotPermitted,
+        json!({ "hint": "only the user can link or unlink an account by text; an operator does it in the console" }),
+        Some("Only they can do that by text. In the console, open Users.".to_owned()),
+    )
 }
 
 fn which_name(label: &str) -> CallFailure {

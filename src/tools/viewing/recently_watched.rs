@@ -1,5 +1,8 @@
 //! Tool that returns what a person has watched lately, and where they stopped.
 
+use std::time::Duration;
+
+use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,7 +16,7 @@ use crate::media_servers::watched_titles::{PlayedTitle, RecentPlays};
 use crate::tools::formatting::{MAX_RESULTS, clean_title, format_media_title, format_sentence_list};
 use crate::tools::library::ArrInstances;
 use crate::tools::typed_tool::TypedTool;
-use crate::tools::{ToolContext, ToolEffect, ToolError, ToolOutput};
+use crate::tools::{LOOKUP_TIMEOUT, ToolContext, ToolEffect, ToolError, ToolOutput};
 
 /// Tool that lists what a person has watched lately.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -28,6 +31,7 @@ impl TypedTool for RecentlyWatched {
     const DESCRIPTION: &'static str = "What the user was watching, and where they stopped.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::PrivateChat;
+    const TIMEOUT: Duration = LOOKUP_TIMEOUT;
 
     fn is_supported(library: &ArrInstances) -> bool {
         !library.media_servers.is_empty()
@@ -41,12 +45,14 @@ impl TypedTool for RecentlyWatched {
         check_private(context)?;
         let viewers = context.viewers.choose(self.by.as_deref(), library)?;
         let (mut lists, mut sentences, mut shown) = (Vec::new(), Vec::new(), Vec::new());
-        for viewer in viewers {
-            let ChosenViewer { name, accounts } = viewer;
-            let recent = library.media_servers.fetch_recent_plays(accounts, MAX_RESULTS, context.now).await;
-            sentences.push(format_plays(name, &recent, context));
+        let fetch = async |viewer: ChosenViewer<'_>| {
+            let plays = library.media_servers.fetch_recent_plays(viewer.accounts, MAX_RESULTS, context.now);
+            (viewer.name.map(str::to_owned), plays.await)
+        };
+        for (name, recent) in join_all(viewers.into_iter().map(fetch)).await {
+            sentences.push(format_plays(name.as_deref(), &recent, context));
             let plays: Vec<Value> = recent.plays.iter().map(|played| play_json(played, context)).collect();
-            let mut list = json!({ "person": name.unwrap_or("the user"), "plays": plays });
+            let mut list = json!({ "person": name.as_deref().unwrap_or("the user"), "plays": plays });
             if recent.is_incomplete {
                 list["note"] = json!("a media server did not respond, so plays may be missing");
             }
@@ -94,7 +100,7 @@ fn play_json(played: &PlayedTitle, context: &ToolContext) -> Value {
 /// Formats plays as a sentence: what was not finished first, because it can be continued.
 fn format_plays(name: Option<&str>, recent: &RecentPlays, context: &ToolContext) -> String {
     let who = name.unwrap_or("You");
-    let incomplete = if recent.is_incomplete { " I could not ask everywhere." } else { "" };
+    let incomplete = if recent.is_incomplete { " One server did not answer." } else { "" };
     let describe = |played: &PlayedTitle| {
         let title = format_media_title(&played.play.title, played.year);
         let episode = played.play.episode.map(|(season, number)| format!(" S{season:02}E{number:02}"));

@@ -54,7 +54,7 @@ impl WatchSelection {
                 .saturating_sub(SignedDuration::from_hours(24 * i64::from(days)))
                 .unwrap_or(context.now)
         });
-        // Without any other criterion, those are meant that somebody has watched.
+        // The default is titles that were watched.
         let filter = criteria.filter.or(not_since.is_none().then_some(WatchFilter::Watched));
         Ok(Self { filter, not_since, viewers })
     }
@@ -64,7 +64,7 @@ impl WatchSelection {
         match (self.filter, self.not_since) {
             (Some(WatchFilter::Unwatched), _) => "Not watched",
             (Some(WatchFilter::Started), _) => "Started",
-            (_, Some(_)) => "Not watched for that long",
+            (_, Some(_)) => "Not watched since then",
             (Some(WatchFilter::Watched) | None, None) => "Watched",
         }
     }
@@ -82,17 +82,27 @@ impl WatchSelection {
             Some(WatchFilter::Started) => matches!(state, WatchState::Started { .. }),
             Some(WatchFilter::Unwatched) => matches!(state, WatchState::Never | WatchState::NoFinishedPlay),
         };
-        let was_played_since = |since: Timestamp| match state {
+        has_state && self.not_since.is_none_or(|since| self.was_not_played_since(since, (kind, ids)))
+    }
+
+    /// Returns whether it is certain that none of the people has played a title since a time.
+    fn was_not_played_since(&self, since: Timestamp, (kind, ids): (MediaKind, &CatalogIds)) -> bool {
+        let is_certain = |state: WatchState| match state {
             // Marked as played by hand, at an unknown time.
-            WatchState::Finished { at: None } | WatchState::Started { at: None, .. } => true,
-            state => state.last_play().is_some_and(|at| at >= since),
+            WatchState::Finished { at: None } | WatchState::Started { at: None, .. } => false,
+            WatchState::Unknown => false,
+            state => state.last_play().is_none_or(|at| at < since),
         };
-        has_state && !self.not_since.is_some_and(was_played_since)
+        self.states(kind, ids).all(is_certain)
     }
 
     /// Returns the time of the last play by any of the people, if it is known.
     pub fn last_play(&self, kind: MediaKind, ids: &CatalogIds) -> Option<Timestamp> {
-        self.state(kind, ids).last_play()
+        self.states(kind, ids).filter_map(WatchState::last_play).max()
+    }
+
+    fn states(&self, kind: MediaKind, ids: &CatalogIds) -> impl Iterator<Item = WatchState> {
+        self.viewers.iter().flat_map(move |viewer| viewer.watched.states(kind, ids))
     }
 
     /// Returns the state that answers whether any of the people has watched a title.

@@ -87,7 +87,7 @@ fn format_sentence(
         (WatchState::Started { percent: None, at }, _) => format!("{who} started it{}.", on(at)),
         (WatchState::Never, _) => format!("{who} {have} not started it."),
         (WatchState::NoFinishedPlay, _) => {
-            format!("I know of no time that {} finished it.", name.unwrap_or("you"))
+            format!("I have no record that {} finished it.", name.unwrap_or("you"))
         }
         (WatchState::Unknown, _) => return None,
     })

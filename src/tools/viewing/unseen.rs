@@ -24,7 +24,7 @@ const MAX_GENRES: usize = 3;
 
 /// Criteria of a recommendation from the library.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::tools) struct LibraryWish<'a> {
+pub(in crate::tools) struct LibraryRequest<'a> {
     pub(in crate::tools) kind: Option<MediaKind>,
     pub(in crate::tools) genre: Option<&'a str>,
 }
@@ -50,14 +50,14 @@ impl Candidate<'_> {
 /// Recommends titles of the library that the user has not watched. In a room, and for a user without an account, it is
 /// not considered what was watched.
 pub(in crate::tools) async fn recommend_from_library(
-    wish: LibraryWish<'_>,
+    request: LibraryRequest<'_>,
     library: &ArrInstances,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let own = context.viewers.choose(None, library).unwrap_or_default();
     let own = if context.audience == Audience::Author { own } else { Vec::new() };
     let (loaded, viewers) = tokio::join!(
-        LoadedLibraries::load_libraries(library, wish.kind, context.now),
+        LoadedLibraries::load_libraries(library, request.kind, context.now),
         load_titles(&own, library, context),
     );
     let responses =
@@ -78,7 +78,8 @@ pub(in crate::tools) async fn recommend_from_library(
         None => true,
     };
     let has_genre = |candidate: &&Candidate<'_>| {
-        wish.genre
+        request
+            .genre
             .is_none_or(|genre| candidate.entry.genres.intersects(candidate.entries.matching_genres(genre)))
     };
     let mut ranked: Vec<(f64, &Candidate<'_>)> = candidates
