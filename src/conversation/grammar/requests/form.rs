@@ -1,7 +1,5 @@
 //! Forms of requests, and the sections of the pattern tables.
 
-use super::watching::WatchingForm;
-
 /// Form of a request, which determines how the slots of its patterns are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -41,6 +39,22 @@ pub enum Form {
     Watching(WatchingForm),
     /// Something else, although its words resemble a request.
     NoRequest,
+}
+
+/// Form of a request about watching, which determines how the slots of its patterns are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatchingForm {
+    Recent,
+    Unwatched,
+    /// Unwatched by everybody.
+    UnwatchedByAll,
+    Started,
+    Watched,
+    NotSince,
+    /// Not watched by anybody since a time.
+    NotSinceByAll,
+    LinkAccount,
+    UnlinkAccount,
 }
 
 /// Section of the table: a form and its patterns.

@@ -21,4 +21,6 @@ mod spelling;
 mod tests;
 pub mod title_phrase;
 mod token;
-pub mod watching;
+pub mod watched_titles;
+mod watching_request;
+mod watching_slots;

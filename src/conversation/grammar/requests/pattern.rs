@@ -8,7 +8,7 @@ use super::moods::is_mood;
 use super::period::{Period, parse_period};
 use super::spelling::is_misspelled;
 use super::token::Token;
-use super::watching::{is_person, parse_days, parse_kind};
+use super::watching_slots::{is_person, parse_days, parse_kind};
 
 /// Part of a message that a pattern leaves open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::period::Period;
 use super::seasons::RequestedSeasons;
 use super::title_phrase::TitlePhrase;
-use super::watching::WatchedTitles;
+use super::watched_titles::WatchedTitles;
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::transcript::MediaKind;
 

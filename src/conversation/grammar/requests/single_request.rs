@@ -10,7 +10,8 @@ use super::quiet_phrase::parse_quiet_hours;
 use super::request::{QuietChoice, Request};
 use super::title_phrase::TitlePhrase;
 use super::token::{Token, join_raw, join_words};
-use super::watching::{build_watching_request, parse_kind};
+use super::watching_request::build_watching_request;
+use super::watching_slots::parse_kind;
 use crate::conversation::text::normalization::strip_article;
 use crate::conversation::transcript::MediaKind;
 

@@ -1,7 +1,6 @@
 //! Patterns of requests about what people have watched, and what they could watch next from the library.
 
-use crate::conversation::grammar::requests::form::{Form, Section};
-use crate::conversation::grammar::requests::watching::WatchingForm;
+use crate::conversation::grammar::requests::form::{Form, Section, WatchingForm};
 
 pub const SECTIONS: &[Section] = &[
     Section {
