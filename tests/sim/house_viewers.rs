@@ -109,15 +109,18 @@ impl Plan {
             };
             let way = plan::way(&mut rng, self.webhooks);
             self.acts.push((at, Act::Text { from, body, way }));
-            if rng.percent(30) {
-                // The model answers from the conversation, without a tool.
-                let (body, way) = ("what was that again".to_owned(), DeliveryMode::Straight);
-                self.acts.push((at + rng.within(10_000, 60_000), Act::Text { from, body, way }));
-            }
         }
-        // One question always arrives while everybody has watched something.
-        let body = "what was i watching".to_owned();
-        self.acts.push((20_000, Act::Text { from: CAT, body, way: DeliveryMode::Straight }));
+        // These are asked while everybody has watched something. The model repeats an answer without a tool.
+        let questions = [
+            (20_000, CAT, "what was i watching"),
+            (45_000, CAT, "what was that again"),
+            (50_000, DOT, "details Heat"),
+            (75_000, DOT, "what was that again"),
+        ];
+        for (at, from, body) in questions {
+            let body = body.to_owned();
+            self.acts.push((at, Act::Text { from, body, way: DeliveryMode::Straight }));
+        }
         self.acts.sort_by_key(|(at, _)| *at);
     }
 }

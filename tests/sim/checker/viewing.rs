@@ -107,7 +107,14 @@ pub(super) fn count(records: &Records, world: &World, tally: &mut Tally) {
         |row: &&Value| VIEWERS.iter().any(|viewer| viewer.is_mentioned_in(&row.to_string()));
     let calls = |tool: &'static str| records.calls.iter().filter(move |call| word(call, "tool_name") == tool);
     let refused = calls("recently_watched").filter(|call| word(call, "error").contains("not_permitted"));
+    let is_repeat = |text: &&Value| {
+        let mut events = records.events.iter().filter(|event| number(event, "turn_id") > 0);
+        let is_asked = |event: &Value| word(event, "body") == "what was that again";
+        events.any(|event| event["turn_id"] == text["turn_id"] && is_asked(event))
+    };
+    let repeats = records.outbox.iter().filter(is_repeat);
     tally.0.extend([
+        ("told again what they watched", repeats.filter(states_watching).count()),
         ("told what they watched", records.outbox.iter().filter(states_watching).count()),
         ("lists of plays", calls("recently_watched").filter(states_watching).count()),
         ("details with what was watched", calls("media_details").filter(states_watching).count()),
