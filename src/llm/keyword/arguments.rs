@@ -50,6 +50,15 @@ pub(super) fn call_without_title(request: &Request) -> Option<Call> {
     })
 }
 
+/// Returns the tool of a request about watching, and the argument without which it would answer something else.
+pub(super) fn viewing_argument(request: &Request) -> Option<(&'static str, &'static str)> {
+    match request {
+        Request::WatchedTitles(_) => Some(("find_in_library", "watched")),
+        Request::Recommend { in_library: true, .. } => Some(("recommend", "in_library")),
+        _ => None,
+    }
+}
+
 fn optional_argument(name: &str, value: Option<&str>) -> Map<String, Value> {
     value.map(|value| (name.to_owned(), json!(value))).into_iter().collect()
 }

@@ -21,9 +21,6 @@ use crate::conversation::grammar::requests::title_phrase::TitlePhrase;
 use crate::conversation::grammar::title_reference::TitleReference;
 use crate::conversation::model_request::{ModelMessage, ModelRequest, ToolChoice};
 
-/// Tool that is offered if what people watch is known, and may be mentioned.
-const RECENTLY_WATCHED: &str = "recently_watched";
-
 /// One step of the keyword responder.
 #[derive(Debug, PartialEq)]
 pub(super) enum KeywordStep {
@@ -151,9 +148,8 @@ impl KeywordTurn<'_> {
             Request::Remove { titles, .. } => self.remove_titles(request, titles),
             Request::RemovePronoun(_) | Request::Follow(None) => self.follow_reference(request),
             Request::Greeting => self.reply_greeting(),
-            // Without a media server, nothing would be selected by what was watched.
-            Request::WatchedTitles(_) if !self.offers_tool(RECENTLY_WATCHED) => {
-                KeywordStep::Reply(replies::not_offered_reply(RECENTLY_WATCHED).to_owned())
+            _ if self.lacks_argument(request) => {
+                KeywordStep::Reply(replies::unknown_watching_reply(request).to_owned())
             }
             _ => match (request.title(), arguments::call_without_title(request)) {
                 (Some(phrase), _) if phrase.reference.is_some() => self.follow_reference(request),
@@ -463,6 +459,14 @@ impl KeywordTurn<'_> {
 
     fn offers_additions(&self) -> bool {
         self.offers_tool("add_movie") || self.offers_tool("add_series")
+    }
+
+    /// Returns whether the request needs an argument that its tool has only with a media server. The tool would ignore it.
+    fn lacks_argument(&self, request: &Request) -> bool {
+        let Some((name, argument)) = arguments::viewing_argument(request) else { return false };
+        let tool = self.request.tools.iter().find(|tool| tool.name == name);
+        let schema = tool.and_then(|tool| serde_json::from_str::<Value>(tool.parameters.text()).ok());
+        schema.is_none_or(|schema| schema["properties"].get(argument).is_none())
     }
 
     fn offers_tool(&self, name: &str) -> bool {

@@ -23,6 +23,8 @@ pub(super) const WHICH_ADDITION_REPLY: &str = "Which title should I add? Text AD
 pub(super) const WHICH_SEARCH_REPLY: &str =
     "Which title should I search for? Text SEARCH with its name and year.";
 
+pub(super) const UNKNOWN_WATCHING_REPLY: &str = "I can't see what people watch here.";
+
 /// Returns the reply to a message that cannot be parsed, with two examples that fit the user.
 pub(super) fn not_understood_reply(
     responder: KeywordResponder,
@@ -91,9 +93,17 @@ pub(super) fn not_offered_reply(tool: &str) -> &'static str {
     match tool {
         "remove_media" => "You can't delete titles here. Please ask an admin.",
         "add_movie" | "add_series" | "get_more" => "You can't add titles here. Please ask an admin.",
-        "recently_watched" => "I can't see what people watch here.",
+        "recently_watched" => UNKNOWN_WATCHING_REPLY,
         "link_account" => "I can't link accounts of a media server here.",
         _ => "That isn't possible here right now.",
+    }
+}
+
+/// Returns the reply to a request that needs a media server, where there is none.
+pub(super) fn unknown_watching_reply(request: &Request) -> &'static str {
+    match request {
+        Request::Recommend { .. } => "I can't suggest titles of the library here.",
+        _ => UNKNOWN_WATCHING_REPLY,
     }
 }
 

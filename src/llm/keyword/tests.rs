@@ -94,6 +94,20 @@ impl RequestBuilder {
         self
     }
 
+    /// Offers the tools and the arguments that need a media server.
+    fn with_media_server(self) -> Self {
+        let others =
+            self.without_tool("find_in_library").with_tool("recently_watched").with_tool("link_account");
+        others.with_argument("find_in_library", "watched").with_argument("recommend", "in_library")
+    }
+
+    fn with_argument(mut self, name: &'static str, argument: &str) -> Self {
+        let properties = object(json!({ argument: {} }));
+        let spec = ToolSpec { parameters: json!({ "properties": properties }).into(), ..tool(name) };
+        self.request.tools = [self.request.tools.to_vec(), vec![spec]].concat().into();
+        self
+    }
+
     fn without_additions(self) -> Self {
         self.without_tool("add_movie").without_tool("add_series")
     }
@@ -611,21 +625,19 @@ fn watching_is_asked_of_its_tools() {
         ("link jellyfin", "link_account", json!({})),
         ("unlink jellyfin", "link_account", json!({ "unlink": true })),
     ] {
-        let tools = ["recently_watched", "recommend", "link_account"];
-        let request = tools.into_iter().fold(text(typed), RequestBuilder::with_tool);
-        check(request, &tool_call(tool, arguments));
+        check(text(typed).with_media_server(), &tool_call(tool, arguments));
     }
 }
 
 #[test]
 fn answer_about_watching_is_the_summary_of_the_tool() {
     let stopped = "You stopped in Heat (1995) at 41%.";
-    let request = text("where did i stop").with_tool("recently_watched");
+    let request = text("where did i stop").with_media_server();
     let results = json!({ "results": [] });
     check(request.with_result("recently_watched", json!({}), &results, stopped), &reply(stopped));
 
     let unknown = "I don't know who you are on Jellyfin. Text LINK JELLYFIN and your name there.";
-    let request = text("unwatched movies").with_tool("recently_watched");
+    let request = text("unwatched movies").with_media_server();
     let arguments = json!({ "watched": "unwatched", "type": "movie" });
     let refused =
         request.with_result("find_in_library", arguments, &json!({ "error": "not_known" }), unknown);
@@ -637,6 +649,8 @@ fn watching_is_unknown_without_a_media_server() {
     for typed in ["what was i watching", "unwatched movies", "what has nobody watched for a year"] {
         check(text(typed), &reply("I can't see what people watch here."));
     }
+    let recommendation = text("suggest a movie we have").with_tool("recommend");
+    check(recommendation, &reply("I can't suggest titles of the library here."));
     for typed in ["link jellyfin sam", "link plex", "unlink plex"] {
         check(text(typed), &reply("I can't link accounts of a media server here."));
     }
