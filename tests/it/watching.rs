@@ -186,8 +186,10 @@ async fn library_is_filtered_by_what_the_person_has_watched() {
     assert_eq!(started, "Started: The Bear (2022), 2 of 2 episodes, 4 GB.");
     home.app.pass(100 * 24 * 60 * 60);
     let old = home.finds(BOB, json!({ "not_watched_days": 90, "type": "movie", "sort": "title" })).await;
-    assert!(old.starts_with("Not watched since then: ") && old.contains("Heat (1995)"), "{old}");
+    assert!(old.starts_with("Not watched since then: Alien (1979)") && old.contains("Heat"), "{old}");
     home.app.jellyfin().watch(home.bob, home.heat, 100);
+    // Answers of the last minute are still in memory.
+    home.app.pass(2 * 60);
     let old = home.finds(BOB, json!({ "not_watched_days": 90, "type": "movie" })).await;
     assert!(!old.contains("Heat"), "{old}");
     let newest = home.finds(BOB, json!({ "last_watched": true, "watched": "watched" })).await;
