@@ -42,7 +42,7 @@ impl StoredList {
 }
 
 /// Returns whether `at` is at most `limit` ago. After the clock was set back, everything is old.
-fn is_age_within(at: Timestamp, limit: SignedDuration, now: Timestamp) -> bool {
+pub(super) fn is_age_within(at: Timestamp, limit: SignedDuration, now: Timestamp) -> bool {
     let age = now.duration_since(at);
     !age.is_negative() && age <= limit
 }

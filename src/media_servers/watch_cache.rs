@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::title_list::is_age_within;
 use super::{
     ItemId, MediaServer, MediaServerError, PlayProgress, RecentPlay, ServerUserId, TitleIndex, WatchState,
     WatchStates,
@@ -62,11 +63,6 @@ impl StoredStates {
     fn is_evidence(&self, now: Timestamp) -> bool {
         is_age_within(self.loaded_at, MAX_AGE, now)
     }
-}
-
-fn is_age_within(at: Timestamp, limit: SignedDuration, now: Timestamp) -> bool {
-    let age = now.duration_since(at);
-    !age.is_negative() && age <= limit
 }
 
 impl WatchCache {

@@ -308,6 +308,7 @@ impl Author {
                     tokens: None,
                     charge: ModelCharge::Nothing,
                     response_id: None,
+                    is_private: false,
                 };
                 let turn = attempt.turn;
                 self.write(move |conn, now| {

@@ -1,6 +1,8 @@
 //! What people have watched on a media server: links of their accounts, answers, and privacy.
 
 use dialarr::arr::fake::media_fixtures::{movie, series};
+use dialarr::conversation::stream_events::EventSeq;
+use dialarr::conversation::transcript::ConversationId;
 use dialarr::conversation::viewer_accounts::WatchSharing;
 use dialarr::media_servers::CatalogIds;
 use jiff::SignedDuration;
@@ -93,6 +95,13 @@ impl Home {
         self.app.lines(newest).await.concat()
     }
 
+    /// Returns the live events of Bob's newest conversation.
+    async fn events_of_bob(&self) -> String {
+        let conversation = ConversationId(self.conversation_of_bob().await.parse().unwrap());
+        let events = self.app.app().db.event_log().events_since(conversation, EventSeq(0), usize::MAX);
+        format!("{:?}", events.unwrap())
+    }
+
     /// Returns the details of Heat for a user.
     async fn details_of_heat(&self, phone: &str) -> String {
         let details = calls("media_details", json!({ "type": "movie", "id": 8 }));
@@ -130,7 +139,7 @@ async fn account_is_linked_once_an_admin_approves_its_code() {
         "You are linked to the Jellyfin user bobby. Ask me what you were watching, or what you have not seen."
     );
     let watched = home.answers(BOB, "recently_watched", json!({})).await;
-    assert!(watched.starts_with("You stopped in Heat (1995) at 41%"), "{watched}");
+    assert!(watched.starts_with("You stopped watching Heat (1995) at 41%"), "{watched}");
 }
 
 #[tokio::test]
@@ -162,7 +171,10 @@ async fn person_is_told_where_they_stopped_and_what_they_finished() {
     let home = Home::linked(Setup::default()).await;
     let watched = home.answers(BOB, "recently_watched", json!({})).await;
     let day = "(";
-    assert!(watched.contains("You stopped in Heat (1995) at 41% (") && watched.contains(day), "{watched}");
+    assert!(
+        watched.contains("You stopped watching Heat (1995) at 41% (") && watched.contains(day),
+        "{watched}"
+    );
     assert!(watched.contains("Finished lately: Dune (2021)"), "{watched}");
     assert!(watched.contains("The Bear (2022) S01E01"), "{watched}");
     assert!(!watched.contains("Alien"), "{watched}");
@@ -290,13 +302,15 @@ async fn answers_that_may_repeat_watching_are_hidden_too() {
     let page = browser.get(&format!("/conversations/{}", home.conversation_of_bob().await)).await;
     assert!(!page.html.contains(BOBS_PROGRESS), "{}", page.text());
     assert!(!page.html.contains("Dune is there."), "{}", page.text());
+    let streamed = home.events_of_bob().await;
+    assert!(streamed.contains("BlockDelta") && !streamed.contains(BOBS_PROGRESS), "{streamed}");
 }
 
 #[tokio::test]
 async fn shared_watching_is_told_by_name() {
     let home = Home::linked(sharing()).await;
     let bobs = home.answers(ANN, "recently_watched", json!({ "by": "bob" })).await;
-    assert!(bobs.starts_with("Bob stopped in Heat (1995) at 41%"), "{bobs}");
+    assert!(bobs.starts_with("Bob stopped watching Heat (1995) at 41%"), "{bobs}");
     assert!(home.details_of_heat(ANN).await.contains("Bob stopped at 41% on "));
     let unseen = home.finds(ANN, json!({ "watched": "unwatched", "watched_by": "anyone" })).await;
     assert_eq!(unseen, "No title in the library matches.");

@@ -63,4 +63,6 @@ pub struct PastTurn {
     pub steps: Vec<ModelStep>,
     /// Reply of the turn, if it is not the text of the last step.
     pub answer: Option<String>,
+    /// True if the reply mentions what somebody has watched.
+    pub about_viewing: bool,
 }

@@ -92,7 +92,8 @@ fn done(text: &str) -> CallState {
 }
 
 fn past(text: &str, steps: Vec<ModelStep>) -> PastTurn {
-    PastTurn { id: TurnId(1), author: None, context: None, texts: vec![text.into()], steps, answer: None }
+    let (id, texts) = (TurnId(1), vec![text.into()]);
+    PastTurn { id, author: None, context: None, texts, steps, answer: None, about_viewing: false }
 }
 
 fn share(turns: &[PastTurn]) -> Vec<Arc<PastTurn>> {

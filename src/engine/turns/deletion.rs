@@ -13,6 +13,7 @@ use super::write_recovery::MAX_STARTS;
 use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::deletion::target::{DeletionTarget, ViewingKnowledge};
+use crate::conversation::routing::rooms::Audience;
 use crate::conversation::transcript::{EffectLevel, FailureCode};
 use crate::conversation::turn::{Turn, TurnLimits};
 use crate::engine::reply_address;
@@ -118,7 +119,7 @@ impl DeletionRunner {
             Ok(approved) => approved,
             Err(NotPermitted) => return Ok(Some(ItemOutcome::NotPermitted)),
         };
-        if let Some(kept) = self.check_viewing(item, viewers).await {
+        if let Some(kept) = self.check_viewing(item, (viewers, context.audience())).await {
             return Ok(Some(kept));
         }
         let (call, ord) = (claimed.call(), item.ord);
@@ -164,8 +165,12 @@ impl DeletionRunner {
 
     /// Returns the outcome of an item that is kept because somebody is or may be watching it. A yes to a prompt that said
     /// that nobody can tell counts. Adds the names of those who are watching to `viewers`.
-    async fn check_viewing(&self, item: &DeletionItem, viewers: &mut Vec<String>) -> Option<ItemOutcome> {
-        match (self.tools.check_viewing(&item.target).await, item.target.fingerprint.viewing) {
+    async fn check_viewing(
+        &self,
+        item: &DeletionItem,
+        (viewers, audience): (&mut Vec<String>, Audience),
+    ) -> Option<ItemOutcome> {
+        match (self.tools.check_viewing(&item.target, audience).await, item.target.fingerprint.viewing) {
             (ViewingCheck::Unwatched, _) | (ViewingCheck::Unknown, ViewingKnowledge::Unknown) => None,
             (ViewingCheck::Watched(names), _) => {
                 viewers.extend(names.into_iter().filter(|name| !viewers.contains(name)).collect::<Vec<_>>());
@@ -257,7 +262,7 @@ impl DeletionRunner {
         };
         let tool_context = self.tools.load_context(context, EffectLevel::Destructive).await?;
         Ok(match tokio::time::timeout(tool.timeout(), tool.refresh_items(changed, &tool_context)).await {
-            Ok(Ok(items)) => self.tools.check_items(items).await.deletable,
+            Ok(Ok(items)) => self.tools.check_items(items, context.audience()).await.deletable,
             Ok(Err(error)) => {
                 tracing::warn!(error = telemetry::error_chain(&error), "failed to refresh changed items");
                 Vec::new()

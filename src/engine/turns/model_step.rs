@@ -40,6 +40,7 @@ struct PreparedCall {
 struct CallResponse {
     step: ModelResponse,
     charge: ModelCharge,
+    is_private: bool,
 }
 
 /// Failure of a call without a response.
@@ -127,7 +128,8 @@ impl ModelStepRunner {
         let (responder, _) = self.parts.models.select_model(plan.responder);
         let attempt = AttemptId { turn: context.active_turn.id, step: plan.step, attempt: plan.attempt };
         let estimate = CostEstimate::from_request(&request, self.parts.settings.prices);
-        let is_private = self.has_read_viewing(context);
+        let is_private =
+            self.has_read_viewing(context) || history.turns.iter().any(|turn| turn.about_viewing);
         PreparedCall { attempt, user: context.user.id, responder, request, estimate, is_private }
     }
 
@@ -183,7 +185,7 @@ impl ModelStepRunner {
             .await;
         recorder.finish().await;
         match response {
-            Ok(step) => Ok(CallResponse { step, charge }),
+            Ok(step) => Ok(CallResponse { step, charge, is_private: call.is_private }),
             Err(error) => Err(FailedCall { error, charge }),
         }
     }
@@ -193,7 +195,7 @@ impl ModelStepRunner {
         log: &TurnLog,
         context: &TurnContext,
         attempt: (AttemptId, Responder),
-        CallResponse { step, charge }: CallResponse,
+        CallResponse { step, charge, is_private }: CallResponse,
     ) -> anyhow::Result<TurnProgress> {
         let ModelResponse { text, thinking, calls, stop, usage, response_id } = step;
         // A response that was cut off or stopped may contain an incomplete call, so none of its calls run.
@@ -203,7 +205,9 @@ impl ModelStepRunner {
             .filter(|_| is_complete)
             .map(|call| self.build_tool_call(context, call))
             .collect();
-        let response = RecordedResponse { text, thinking, stop, calls, tokens: usage, charge, response_id };
+        let tokens = usage;
+        let response =
+            RecordedResponse { text, thinking, stop, calls, tokens, charge, response_id, is_private };
         log.complete_attempt(context, attempt, response).await
     }
 

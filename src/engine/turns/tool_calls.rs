@@ -202,7 +202,8 @@ impl ToolCallRunner {
             let entry = audit_entry(context, "refused", call.row, failure.for_model.clone());
             return log.record_call_state(context, call.row, CallState::Failed(failure), Some(entry)).await;
         }
-        let CheckedItems { deletable: items, watched, viewers } = self.tools.check_items(items).await;
+        let CheckedItems { deletable: items, watched, viewers } =
+            self.tools.check_items(items, context.audience()).await;
         if items.is_empty() {
             let failure = CallState::Failed(being_watched(&watched, &viewers));
             return log.record_call_state(context, call.row, failure, None).await;

@@ -8,6 +8,7 @@ use crate::conversation::deletion::target::{
     DeletionScope, DeletionTarget, SeasonEpisodes, ViewingKnowledge,
 };
 use crate::conversation::people::naming;
+use crate::conversation::routing::rooms::Audience;
 use crate::conversation::viewer_accounts::WatchSharing;
 use crate::media_servers::ServerUser;
 use crate::media_servers::playability::{AskedTitle, TitlePart, WatchingNow};
@@ -40,7 +41,7 @@ pub(super) struct CheckedItems {
 
 impl ToolRunner {
     /// Checks whether somebody is watching what a deletion removes.
-    pub(super) async fn check_viewing(&self, item: &DeletionTarget) -> ViewingCheck {
+    pub(super) async fn check_viewing(&self, item: &DeletionTarget, audience: Audience) -> ViewingCheck {
         let parts = self.newest_parts();
         let servers = &parts.library.media_servers;
         if servers.is_empty() || !item.deletes_playable_files() {
@@ -50,14 +51,15 @@ impl ToolRunner {
             AskedTitle { kind: item.kind, ids: item.fingerprint.ids, part: deleted_part(&item.scope) };
         match servers.check_watching(&asked, self.now()).await {
             WatchingNow::Nobody => ViewingCheck::Unwatched,
-            WatchingNow::By(users) => ViewingCheck::Watched(self.name_viewers(users).await),
+            WatchingNow::By(users) => ViewingCheck::Watched(self.name_viewers(users, audience).await),
             WatchingNow::Unknown => ViewingCheck::Unknown,
         }
     }
 
-    /// Returns the names of the linked people who are watching; no names if the household does not share what it watches.
-    async fn name_viewers(&self, users: Vec<ServerUser>) -> Vec<String> {
-        if self.newest_settings().watch_sharing == WatchSharing::Off {
+    /// Returns the names of the linked people who are watching; no names if the household does not share
+    /// what it watches, and none in a room.
+    async fn name_viewers(&self, users: Vec<ServerUser>, audience: Audience) -> Vec<String> {
+        if audience == Audience::Room || self.newest_settings().watch_sharing == WatchSharing::Off {
             return Vec::new();
         }
         let linked = self.load_account_owners().await.unwrap_or_else(|error| {
@@ -88,8 +90,8 @@ impl ToolRunner {
     }
 
     /// Checks the items of a confirmation prompt, and records what is known about each.
-    pub(super) async fn check_items(&self, items: Vec<DeletionTarget>) -> CheckedItems {
-        let checks = join_all(items.iter().map(|item| self.check_viewing(item))).await;
+    pub(super) async fn check_items(&self, items: Vec<DeletionTarget>, audience: Audience) -> CheckedItems {
+        let checks = join_all(items.iter().map(|item| self.check_viewing(item, audience))).await;
         let mut checked = CheckedItems::default();
         for (mut item, check) in items.into_iter().zip(checks) {
             item.fingerprint.viewing = match &check {

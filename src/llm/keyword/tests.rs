@@ -631,7 +631,7 @@ fn watching_is_asked_of_its_tools() {
 
 #[test]
 fn answer_about_watching_is_the_summary_of_the_tool() {
-    let stopped = "You stopped in Heat (1995) at 41%.";
+    let stopped = "You stopped watching Heat (1995) at 41%.";
     let request = text("where did i stop").with_media_server();
     let results = json!({ "results": [] });
     check(request.with_result("recently_watched", json!({}), &results, stopped), &reply(stopped));

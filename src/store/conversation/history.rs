@@ -81,8 +81,9 @@ fn load_window(conn: &mut Conn, conversation: ConversationId) -> QueryResult<(Ve
     Ok((rows.into_iter().rev().map(|(id, _)| id).collect(), command_changes))
 }
 
-/// Turn with its answer and its plan, and its room and the name of its author.
-type PastTurnRow = (TurnId, Option<String>, String, (Option<UserId>, Option<String>));
+/// Turn with its answer, its plan and whether it mentions what somebody has watched, and its room and the name of its
+/// author.
+type PastTurnRow = (TurnId, Option<String>, String, bool, (Option<UserId>, Option<String>));
 
 /// Loads the turns of a conversation from `oldest` on.
 fn load_turns_from(
@@ -95,7 +96,13 @@ fn load_turns_from(
     let rows: Vec<PastTurnRow> = turns::table
         .filter(turns::conversation_id.eq(conversation).and(turns::id.ge(oldest)))
         .filter(turns::finished_at.is_not_null())
-        .select((turns::id, turns::response_text, turns::prompt, (rooms::room_of_turn(), author)))
+        .select((
+            turns::id,
+            turns::response_text,
+            turns::prompt,
+            turns::about_viewing,
+            (rooms::room_of_turn(), author),
+        ))
         .load(conn)?;
     let mut steps = steps::load_steps(conn, range, LoadedBlocks::Text)?;
     let reaction = reactions::table.filter(reactions::said_in.eq(inbound_events::id.nullable()));
@@ -105,14 +112,14 @@ fn load_turns_from(
         .order((inbound_events::provider_at, inbound_events::id))
         .select((inbound_events::turn_id, inbound_events::body))
         .load(conn)?;
-    let build_turn = |(id, answer, plan, (room, author)): PastTurnRow| {
+    let build_turn = |(id, answer, plan, about_viewing, (room, author)): PastTurnRow| {
         let texts =
             bodies.iter().filter(|(turn, _)| *turn == Some(id)).map(|(_, body)| body.clone()).collect();
         let steps = convert_model_steps(steps.remove(&id))?;
         // Without a readable context, the window contains only the messages of the turn.
         let context = none_if_unreadable(turn_lifecycle::parse_plan_context(&plan))?.flatten();
         let author = room.map(|_| prompt::format_author(author.as_deref()));
-        Ok((id, PastTurn { id, author, context, texts, steps, answer }))
+        Ok((id, PastTurn { id, author, context, texts, steps, answer, about_viewing }))
     };
     rows.into_iter().map(build_turn).collect()
 }

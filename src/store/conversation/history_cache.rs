@@ -181,6 +181,7 @@ mod tests {
             texts,
             steps: Vec::new(),
             answer: None,
+            about_viewing: false,
         })
     }
 

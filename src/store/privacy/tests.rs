@@ -211,6 +211,7 @@ fn record_step(conn: &mut Conn, turn: TurnId, now: Timestamp) {
         tokens: Some(TokenUsage { input: 10, cached: 0, output: 5 }),
         charge: ModelCharge::Nothing,
         response_id: None,
+        is_private: false,
     };
     model_steps::complete_attempt(conn, second, &response, now).unwrap();
     let call_rows = load_call_rows(conn, turn);

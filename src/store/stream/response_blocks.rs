@@ -90,7 +90,7 @@ pub(in crate::store) fn record_abandoned_attempt(
 }
 
 /// Records the response to an attempt. If the streamed blocks differ from the response, or nothing was streamed, the
-/// response is recorded as a whole.
+/// response is recorded as a whole. Of a private response, only the calls are recorded.
 pub(in crate::store) fn record_response(
     conn: &mut Conn,
     attempt: AttemptId,
@@ -134,5 +134,5 @@ fn response_blocks(response: &RecordedResponse) -> impl Iterator<Item = BlockRec
     [text(BlockKind::Thinking, &response.thinking), text(BlockKind::Text, &response.text)]
         .into_iter()
         .chain((0..).zip(&response.calls).map(call))
-        .filter(|block| !block.text.is_empty())
+        .filter(|block| !block.text.is_empty() && (block.kind == BlockKind::ToolCall || !response.is_private))
 }

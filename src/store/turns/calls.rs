@@ -311,6 +311,7 @@ mod tests {
             tokens: None,
             charge: ModelCharge::Nothing,
             response_id: None,
+            is_private: false,
         };
         model_steps::complete_attempt(conn, attempt, &response, NOW).unwrap();
         let last = load_newest_call_id(conn).unwrap();

@@ -93,6 +93,8 @@ pub struct RecordedResponse {
     pub tokens: Option<TokenUsage>,
     pub charge: ModelCharge,
     pub response_id: Option<String>,
+    /// True if the text may mention what somebody has watched, which no reader of the events receives.
+    pub is_private: bool,
 }
 
 /// Tool call in a response.

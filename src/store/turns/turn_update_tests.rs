@@ -51,6 +51,7 @@ fn record_step(conn: &mut Conn, active: ActiveTurn) -> ModelStep {
         tokens: None,
         charge: ModelCharge::Nothing,
         response_id: None,
+        is_private: false,
     };
     let calls = model_steps::complete_attempt(conn, attempt, &response, NOW).unwrap();
     ModelStep { text: response.text, stop: response.stop, calls, responder: Responder::Model }

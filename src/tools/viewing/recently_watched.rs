@@ -123,10 +123,10 @@ fn format_plays(name: Option<&str>, recent: &RecentPlays, context: &ToolContext)
             return "I can't see that right now. Please ask again later.".to_owned();
         }
         ([], []) => format!("I know of nothing that {} watched lately.", name.unwrap_or("you")),
-        (stopped, []) => format!("{who} stopped in {}.", list(stopped)),
+        (stopped, []) => format!("{who} stopped watching {}.", list(stopped)),
         ([], finished) => format!("{who} finished {}.", list(finished)),
         (stopped, finished) => {
-            format!("{who} stopped in {}. Finished lately: {}.", list(stopped), list(finished))
+            format!("{who} stopped watching {}. Finished lately: {}.", list(stopped), list(finished))
         }
     };
     format!("{sentence}{incomplete}")

@@ -217,10 +217,8 @@ impl AttemptRow {
 impl StepRecord {
     /// Removes the texts, which may mention what somebody has watched.
     pub(super) fn hide_texts(&mut self) {
-        for block in self.attempts.iter_mut().flat_map(|attempt| &mut attempt.blocks) {
-            if block.kind != BlockKind::ToolCall {
-                block.text.clear();
-            }
+        for attempt in &mut self.attempts {
+            attempt.blocks.retain(|block| block.kind == BlockKind::ToolCall);
         }
         self.calls.iter_mut().for_each(ToolCallRecord::hide_result);
     }
