@@ -38,8 +38,10 @@ impl TestApp {
         self.app().db.write(|conn| conn.batch_execute(demote)).await.unwrap();
     }
 
+    /// Lets days pass, runs the hourly work, and waits until its messages are sent.
     pub(crate) async fn days_pass(&self, days: i64) {
         self.pass(days * 24 * 60 * 60);
         self.app().run_maintenance_once().await;
+        self.settle().await;
     }
 }
