@@ -4,7 +4,7 @@ use super::connection_test::ConnectionKind;
 use super::{Finding, FindingGrade};
 use crate::media_servers::playability::MediaServers;
 use crate::media_servers::tautulli::Tautulli;
-use crate::media_servers::{MediaServer, MediaServerError};
+use crate::media_servers::{MediaServer, ServerError};
 
 const TAUTULLI: &str = "Tautulli";
 
@@ -129,29 +129,29 @@ async fn check_users(tautulli: &Tautulli) -> Finding {
     }
 }
 
-fn unusable_tautulli(error: &MediaServerError) -> Finding {
+fn unusable_tautulli(error: &ServerError) -> Finding {
     let hint = match error {
-        MediaServerError::Unauthorized => "copy its API key again: Settings, Web Interface",
-        MediaServerError::WrongUrl(_) | MediaServerError::NotFound => {
+        ServerError::Unauthorized => "copy its API key again: Settings, Web Interface",
+        ServerError::WrongUrl(_) | ServerError::NotFound => {
             "check its URL, and turn on its API: Settings, Web Interface"
         }
-        MediaServerError::Unreachable(_)
-        | MediaServerError::Unavailable(_)
-        | MediaServerError::Refused(_)
-        | MediaServerError::Unreadable(_) => return unusable_server(TAUTULLI, error),
+        ServerError::Unreachable(_)
+        | ServerError::Unavailable(_)
+        | ServerError::Refused(_)
+        | ServerError::Unreadable(_) => return unusable_server(TAUTULLI, error),
     };
     Finding::failure(format!("{TAUTULLI}: failed to {error}"), hint)
 }
 
-fn unusable_server(label: &str, error: &MediaServerError) -> Finding {
+fn unusable_server(label: &str, error: &ServerError) -> Finding {
     let hint = match error {
-        MediaServerError::Unreachable(_) => "check its URL, and that it is running",
-        MediaServerError::Unavailable(_) => "wait until it has started, then try again",
-        MediaServerError::Unauthorized => "copy its API key again, or the token of the owner of Plex",
-        MediaServerError::WrongUrl(_) | MediaServerError::NotFound => {
+        ServerError::Unreachable(_) => "check its URL, and that it is running",
+        ServerError::Unavailable(_) => "wait until it has started, then try again",
+        ServerError::Unauthorized => "copy its API key again, or the token of the owner of Plex",
+        ServerError::WrongUrl(_) | ServerError::NotFound => {
             "check its URL; a base path such as /jellyfin belongs to it"
         }
-        MediaServerError::Refused(_) | MediaServerError::Unreadable(_) => "check its log, and update it",
+        ServerError::Refused(_) | ServerError::Unreadable(_) => "check its log, and update it",
     };
     Finding::failure(format!("{label}: failed to {error}"), hint)
 }

@@ -1,7 +1,6 @@
 //! Clients of the servers on which a household watches its titles, such as Jellyfin. Sonarr and Radarr know which files
 //! exist; only these servers know what can be played, and who has watched it.
 
-mod api;
 pub mod fake;
 pub mod jellyfin;
 mod loose_json;
@@ -31,7 +30,7 @@ pub use watching::{PlayProgress, PlayingTitle, RecentPlay, ServerUser, ServerUse
 pub use crate::conversation::catalog_ids::{CatalogId, CatalogIds};
 use crate::conversation::transcript::MediaKind;
 use crate::conversation::viewer_accounts::MediaServerKind;
-use crate::http::HttpError;
+pub use crate::server_api::ServerError;
 
 /// Maximum number of titles in a page of a list.
 pub const PAGE_TITLES: usize = 200;
@@ -57,15 +56,15 @@ pub trait MediaServer: std::fmt::Debug + Send + Sync {
     }
 
     /// Reads the name and the version of the server, which only a valid key can do.
-    async fn fetch_status(&self) -> Result<ServerStatus, MediaServerError>;
+    async fn fetch_status(&self) -> Result<ServerStatus, ServerError>;
 
     /// Reads the folders that the server scans.
-    async fn fetch_folders(&self) -> Result<Vec<LibraryFolder>, MediaServerError>;
+    async fn fetch_folders(&self) -> Result<Vec<LibraryFolder>, ServerError>;
 
-    async fn fetch_users(&self) -> Result<Vec<ServerUser>, MediaServerError>;
+    async fn fetch_users(&self) -> Result<Vec<ServerUser>, ServerError>;
 
     /// Reads the number of movies and shows.
-    async fn fetch_title_count(&self) -> Result<usize, MediaServerError>;
+    async fn fetch_title_count(&self) -> Result<usize, ServerError>;
 
     /// Reads a page of the movies and shows, without their episodes. `changed_since` limits it to titles that were saved
     /// since then; deletions do not show there.
@@ -73,33 +72,33 @@ pub trait MediaServer: std::fmt::Debug + Send + Sync {
         &self,
         start: usize,
         changed_since: Option<Timestamp>,
-    ) -> Result<TitlePage, MediaServerError>;
+    ) -> Result<TitlePage, ServerError>;
 
     /// Reads the episodes of a show that can be played.
-    async fn fetch_episodes(&self, show: &ItemId) -> Result<Vec<PlayableEpisode>, MediaServerError>;
+    async fn fetch_episodes(&self, show: &ItemId) -> Result<Vec<PlayableEpisode>, ServerError>;
 
     /// Reads what people are watching at the moment.
-    async fn fetch_playing(&self) -> Result<Vec<PlayingTitle>, MediaServerError>;
+    async fn fetch_playing(&self) -> Result<Vec<PlayingTitle>, ServerError>;
 
     /// Reads how far a user has watched one title.
     async fn fetch_watch_state(
         &self,
         user: &ServerUserId,
         title: &ServerTitle,
-    ) -> Result<WatchState, MediaServerError>;
+    ) -> Result<WatchState, ServerError>;
 
     /// Reads how far a user has watched the titles of the server.
-    async fn fetch_watch_states(&self, user: &ServerUserId) -> Result<WatchStates, MediaServerError>;
+    async fn fetch_watch_states(&self, user: &ServerUserId) -> Result<WatchStates, ServerError>;
 
     /// Reads what a user has played lately, newest first, each title once.
     async fn fetch_recent_plays(
         &self,
         user: &ServerUserId,
         limit: usize,
-    ) -> Result<Vec<RecentPlay>, MediaServerError>;
+    ) -> Result<Vec<RecentPlay>, ServerError>;
 
     /// Asks the server to look for new files in a folder, given by its path on the server.
-    async fn request_scan(&self, path: &str) -> Result<(), MediaServerError>;
+    async fn request_scan(&self, path: &str) -> Result<(), ServerError>;
 }
 
 /// States of the titles of which a user has watched anything, and the state of all others.
@@ -175,40 +174,4 @@ impl ItemId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
-
-impl MediaServerError {
-    /// Converts the failure of a task that reads from the server.
-    fn from_panic(error: tokio::task::JoinError) -> Self {
-        Self::Unreachable(HttpError::Broken(error.into()))
-    }
-
-    /// Returns whether all other questions to the server would fail in the same way, not only those about one title.
-    pub fn affects_all_titles(&self) -> bool {
-        match self {
-            Self::Unreachable(_) | Self::Unavailable(_) | Self::Unauthorized | Self::WrongUrl(_) => true,
-            Self::NotFound | Self::Refused(_) | Self::Unreadable(_) => false,
-        }
-    }
-}
-
-/// Failure of a request to a media server. What was asked is then unknown.
-#[derive(Debug, thiserror::Error)]
-pub enum MediaServerError {
-    #[error("reach the server")]
-    Unreachable(#[source] HttpError),
-    /// Error status of a server that is starting or broken.
-    #[error("complete the request: status {0}")]
-    Unavailable(u16),
-    #[error("authenticate: the key was rejected")]
-    Unauthorized,
-    /// Redirect or web page instead of JSON, because the URL or its base path is wrong.
-    #[error("find the API at this URL: {0}")]
-    WrongUrl(String),
-    #[error("find the record")]
-    NotFound,
-    #[error("get the request accepted: status {0}")]
-    Refused(u16),
-    #[error("parse the response")]
-    Unreadable(#[source] serde_json::Error),
 }

@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::watch_cache::WatchCache;
 use super::{
-    CatalogIds, MediaServer, MediaServerError, PlayableEpisode, PlayingTitle, ServerTitle, ServerUser,
-    TitleIndex, TitleList, path_mapping,
+    CatalogIds, MediaServer, PlayableEpisode, PlayingTitle, ServerError, ServerTitle, ServerUser, TitleIndex,
+    TitleList, path_mapping,
 };
 use crate::conversation::notifications::readiness::{MissingCause, Playability};
 use crate::conversation::text::title_key::title_key;
@@ -199,7 +199,7 @@ impl MediaServers {
     fn merge_playable(
         &self,
         title: &AskedTitle,
-        answers: impl IntoIterator<Item = Result<Option<PlayablePart>, MediaServerError>>,
+        answers: impl IntoIterator<Item = Result<Option<PlayablePart>, ServerError>>,
     ) -> PlayablePart {
         let mut playable = PlayablePart::default();
         for (connected, answer) in self.0.iter().zip(answers) {
@@ -316,7 +316,7 @@ impl ConnectedServer {
     pub(super) async fn load_titles(
         self: &Arc<Self>,
         now: Timestamp,
-    ) -> Result<Arc<TitleIndex>, MediaServerError> {
+    ) -> Result<Arc<TitleIndex>, ServerError> {
         let connected = self.clone();
         let load = async move {
             let loaded = connected.titles.load(&*connected.server, MAX_LIST_AGE, now).await;
@@ -326,7 +326,7 @@ impl ConnectedServer {
             loaded
         };
         let loaded = tokio::spawn(load).await;
-        loaded.unwrap_or_else(|error| Err(MediaServerError::from_panic(error)))
+        loaded.unwrap_or_else(|error| Err(ServerError::from_panic(error)))
     }
 
     /// Returns `None` if the server failed a moment ago.
@@ -334,7 +334,7 @@ impl ConnectedServer {
         self: &Arc<Self>,
         title: &AskedTitle,
         now: Timestamp,
-    ) -> Result<Option<PlayablePart>, MediaServerError> {
+    ) -> Result<Option<PlayablePart>, ServerError> {
         if self.has_failed_lately(now) {
             return Ok(None);
         }
@@ -354,7 +354,7 @@ impl ConnectedServer {
         loaded.inspect_err(|error| self.log_failure(error)).ok()
     }
 
-    fn record_failure(&self, error: &MediaServerError, now: Timestamp) {
+    fn record_failure(&self, error: &ServerError, now: Timestamp) {
         if error.affects_all_titles() {
             *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
         }
@@ -369,7 +369,7 @@ impl ConnectedServer {
         self: &Arc<Self>,
         title: &AskedTitle,
         now: Timestamp,
-    ) -> Result<PlayablePart, MediaServerError> {
+    ) -> Result<PlayablePart, ServerError> {
         let index = self.load_titles(now).await?;
         let mut copies = index.find(title.kind, &title.ids);
         let mut playable = PlayablePart::default();
@@ -395,7 +395,7 @@ impl ConnectedServer {
         is_due
     }
 
-    async fn request_scan(&self, path: &str) -> Result<(), MediaServerError> {
+    async fn request_scan(&self, path: &str) -> Result<(), ServerError> {
         let folders = self.server.fetch_folders().await?;
         match path_mapping::map_path(path, &folders) {
             Some(path) => self.server.request_scan(&path).await,
@@ -407,7 +407,7 @@ impl ConnectedServer {
         self: &Arc<Self>,
         title: &MissingTitle<'_>,
         now: Timestamp,
-    ) -> Result<MissingCause, MediaServerError> {
+    ) -> Result<MissingCause, ServerError> {
         let index = self.load_titles(now).await?;
         let has_same_name = |other: &ServerTitle| {
             let same_year = title.year == 0 || other.year == 0 || other.year.abs_diff(title.year) <= 1;
@@ -426,7 +426,7 @@ impl ConnectedServer {
         self: &Arc<Self>,
         title: &AskedTitle,
         now: Timestamp,
-    ) -> Result<WatchingNow, MediaServerError> {
+    ) -> Result<WatchingNow, ServerError> {
         let playing = self.server.fetch_playing().await?;
         let (mut users, mut undecided) = (Vec::new(), Vec::new());
         for playing in playing.into_iter().filter(|playing| playing.kind == title.kind) {
@@ -456,7 +456,7 @@ impl ConnectedServer {
         })
     }
 
-    pub(super) fn log_failure(&self, error: &MediaServerError) {
+    pub(super) fn log_failure(&self, error: &ServerError) {
         let server = self.server.label();
         tracing::warn!(server, error = telemetry::error_chain(error), "request to the media server failed");
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{MediaServer, MediaServerError, ServerTitle, TitleIndex};
+use super::{MediaServer, ServerError, ServerTitle, TitleIndex};
 
 /// Age after which the whole list is read again. Changes of ids and files that were not saved anew show only then.
 const FULL_PASS_INTERVAL: SignedDuration = SignedDuration::from_hours(24);
@@ -54,7 +54,7 @@ impl TitleList {
         server: &dyn MediaServer,
         max_age: SignedDuration,
         now: Timestamp,
-    ) -> Result<Arc<TitleIndex>, MediaServerError> {
+    ) -> Result<Arc<TitleIndex>, ServerError> {
         if let Some(list) = self.stored().filter(|list| list.is_younger_than(max_age, now)) {
             return Ok(list.index);
         }
@@ -88,7 +88,7 @@ async fn update(
     server: &dyn MediaServer,
     list: &StoredList,
     now: Timestamp,
-) -> Result<Option<StoredList>, MediaServerError> {
+) -> Result<Option<StoredList>, ServerError> {
     let changed = read_pages(server, Some(list.refreshed_at - OVERLAP)).await?.titles;
     let is_new = |title: &&ServerTitle| list.index.find_item(&title.item).is_none();
     let expected = list.total + changed.iter().filter(is_new).count();
@@ -103,7 +103,7 @@ async fn update(
     Ok(Some(StoredList { index, total, loaded_at: list.loaded_at, refreshed_at: now }))
 }
 
-async fn load_all(server: &dyn MediaServer, now: Timestamp) -> Result<StoredList, MediaServerError> {
+async fn load_all(server: &dyn MediaServer, now: Timestamp) -> Result<StoredList, ServerError> {
     let read = read_pages(server, None).await?;
     let index = Arc::new(TitleIndex::new(read.titles));
     Ok(StoredList { index, total: read.total, loaded_at: now, refreshed_at: now })
@@ -123,7 +123,7 @@ struct ReadTitles {
 async fn read_pages(
     server: &dyn MediaServer,
     changed_since: Option<Timestamp>,
-) -> Result<ReadTitles, MediaServerError> {
+) -> Result<ReadTitles, ServerError> {
     let (mut titles, mut start) = (Vec::new(), 0);
     loop {
         let page = server.fetch_titles(start, changed_since).await?;

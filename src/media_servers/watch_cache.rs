@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::title_list::is_age_within;
 use super::{
-    ItemId, MediaServer, MediaServerError, PlayProgress, RecentPlay, ServerUserId, TitleIndex, WatchState,
+    ItemId, MediaServer, PlayProgress, RecentPlay, ServerError, ServerUserId, TitleIndex, WatchState,
     WatchStates,
 };
 use crate::telemetry;
@@ -72,7 +72,7 @@ impl WatchCache {
         server: &dyn MediaServer,
         (user, index): (&ServerUserId, &TitleIndex),
         now: Timestamp,
-    ) -> Result<Arc<WatchStates>, MediaServerError> {
+    ) -> Result<Arc<WatchStates>, ServerError> {
         if let Some(stored) = self.stored(user).filter(|stored| stored.is_fresh(now)) {
             return Ok(stored.states);
         }
@@ -122,7 +122,7 @@ async fn load_all(
     server: &dyn MediaServer,
     user: &ServerUserId,
     now: Timestamp,
-) -> Result<StoredStates, MediaServerError> {
+) -> Result<StoredStates, ServerError> {
     let states = Arc::new(server.fetch_watch_states(user).await?);
     Ok(StoredStates { states, loaded_at: now, refreshed_at: now })
 }
@@ -134,7 +134,7 @@ async fn update(
     (user, index): (&ServerUserId, &TitleIndex),
     stored: &StoredStates,
     now: Timestamp,
-) -> Result<Option<StoredStates>, MediaServerError> {
+) -> Result<Option<StoredStates>, ServerError> {
     let since = stored.refreshed_at - OVERLAP;
     let plays = server.fetch_recent_plays(user, MAX_UPDATE_PLAYS).await?;
     let is_new =

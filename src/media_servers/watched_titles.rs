@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::playability::{ConnectedServer, MediaServers};
 use super::{
-    CatalogIds, ItemId, MediaServerError, RecentPlay, ServerUser, ServerUserId, TitleIndex, WatchState,
+    CatalogIds, ItemId, RecentPlay, ServerError, ServerUser, ServerUserId, TitleIndex, WatchState,
     WatchStates,
 };
 use crate::conversation::transcript::MediaKind;
@@ -183,10 +183,7 @@ struct AskedAccounts {
 
 impl ConnectedServer {
     /// Waits for an answer, and logs a failure. Returns `None` if there is no answer in time.
-    async fn within_timeout<T>(
-        &self,
-        answer: impl Future<Output = Result<T, MediaServerError>>,
-    ) -> Option<T> {
+    async fn within_timeout<T>(&self, answer: impl Future<Output = Result<T, ServerError>>) -> Option<T> {
         match tokio::time::timeout(QUESTION_TIMEOUT, answer).await {
             Ok(Ok(answer)) => Some(answer),
             Ok(Err(error)) => {
@@ -202,12 +199,12 @@ impl ConnectedServer {
         self: &Arc<Self>,
         user: &ServerUserId,
         now: Timestamp,
-    ) -> Result<AccountStates, MediaServerError> {
+    ) -> Result<AccountStates, ServerError> {
         let index = self.load_titles(now).await?;
         let (connected, user, titles) = (self.clone(), user.clone(), index.clone());
         let load = async move { connected.watched.load(&*connected.server, (&user, &titles), now).await };
         let loaded = tokio::spawn(load).await;
-        let states = loaded.unwrap_or_else(|error| Err(MediaServerError::from_panic(error)))?;
+        let states = loaded.unwrap_or_else(|error| Err(ServerError::from_panic(error)))?;
         Ok(AccountStates { index, states })
     }
 
@@ -216,7 +213,7 @@ impl ConnectedServer {
         user: &ServerUserId,
         limit: usize,
         now: Timestamp,
-    ) -> Result<Vec<PlayedTitle>, MediaServerError> {
+    ) -> Result<Vec<PlayedTitle>, ServerError> {
         let (plays, index) =
             tokio::try_join!(self.server.fetch_recent_plays(user, limit), self.load_titles(now))?;
         let with_ids = |play: RecentPlay| {

@@ -13,7 +13,7 @@ use dialarr::http::HttpClient;
 use dialarr::media_servers::fake::{FakeHousehold, FakeJellyfin, FakePlex};
 use dialarr::media_servers::jellyfin::Jellyfin;
 use dialarr::media_servers::plex::Plex;
-use dialarr::media_servers::{CatalogIds, ItemId, MediaServer, MediaServerError, ServerTitle, ServerUserId};
+use dialarr::media_servers::{CatalogIds, ItemId, MediaServer, ServerError, ServerTitle, ServerUserId};
 use jiff::{SignedDuration, Timestamp};
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -47,9 +47,9 @@ pub(crate) async fn ask_everything(server: &dyn MediaServer, (user, item): (&str
 }
 
 /// Accepts any answer of a mock except the refusal of the request. Some of its values cannot be real ones.
-fn accept<T>(request: &str, answer: Result<T, MediaServerError>) -> Result<()> {
+fn accept<T>(request: &str, answer: Result<T, ServerError>) -> Result<()> {
     match answer {
-        Ok(_) | Err(MediaServerError::Unreadable(_)) => Ok(()),
+        Ok(_) | Err(ServerError::Unreadable(_)) => Ok(()),
         Err(error) => Err(error).with_context(|| format!("{request} was refused")),
     }
 }

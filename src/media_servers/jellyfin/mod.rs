@@ -13,13 +13,13 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use url::Url;
 
-use super::api::{QueryParameters, ServerApi, encode};
 use super::{
-    ItemId, LibraryFolder, MediaServer, MediaServerError, PAGE_TITLES, PlayableEpisode, PlayingTitle,
-    RecentPlay, ServerStatus, ServerTitle, ServerUser, ServerUserId, TitlePage, WatchState, WatchStates,
+    ItemId, LibraryFolder, MediaServer, PAGE_TITLES, PlayableEpisode, PlayingTitle, RecentPlay, ServerError,
+    ServerStatus, ServerTitle, ServerUser, ServerUserId, TitlePage, WatchState, WatchStates,
 };
 use crate::conversation::viewer_accounts::MediaServerKind;
 use crate::http::HttpClient;
+use crate::server_api::{QueryParameters, ServerApi, encode};
 
 /// Name under which the server lists this program among its devices.
 const CLIENT: &str = "Dialarr";
@@ -47,10 +47,7 @@ impl Jellyfin {
         Self(ServerApi::new(http, base, header.into_iter().collect()))
     }
 
-    async fn fetch_items(
-        &self,
-        query: QueryParameters<'_>,
-    ) -> Result<wire::Items<wire::Item>, MediaServerError> {
+    async fn fetch_items(&self, query: QueryParameters<'_>) -> Result<wire::Items<wire::Item>, ServerError> {
         let mut all = vec![
             ("recursive", "true"),
             ("includeItemTypes", "Movie"),
@@ -69,12 +66,12 @@ impl MediaServer for Jellyfin {
         MediaServerKind::Jellyfin
     }
 
-    async fn fetch_status(&self) -> Result<ServerStatus, MediaServerError> {
+    async fn fetch_status(&self) -> Result<ServerStatus, ServerError> {
         let info: wire::SystemInfo = self.0.get("System/Info", &[]).await?;
         Ok(ServerStatus { name: info.server_name, version: info.version })
     }
 
-    async fn fetch_folders(&self) -> Result<Vec<LibraryFolder>, MediaServerError> {
+    async fn fetch_folders(&self) -> Result<Vec<LibraryFolder>, ServerError> {
         let folders: Vec<wire::VirtualFolder> = self.0.get("Library/VirtualFolders", &[]).await?;
         let paths = folders.into_iter().flat_map(|folder| {
             let wire::VirtualFolder { name, locations } = folder;
@@ -83,12 +80,12 @@ impl MediaServer for Jellyfin {
         Ok(paths.collect())
     }
 
-    async fn fetch_users(&self) -> Result<Vec<ServerUser>, MediaServerError> {
+    async fn fetch_users(&self) -> Result<Vec<ServerUser>, ServerError> {
         let users: Vec<wire::User> = self.0.get("Users", &[]).await?;
         Ok(users.into_iter().filter(|user| !user.policy.is_disabled).map(ServerUser::from).collect())
     }
 
-    async fn fetch_title_count(&self) -> Result<usize, MediaServerError> {
+    async fn fetch_title_count(&self) -> Result<usize, ServerError> {
         Ok(self.fetch_items(&[("limit", "1")]).await?.total())
     }
 
@@ -96,7 +93,7 @@ impl MediaServer for Jellyfin {
         &self,
         start: usize,
         changed_since: Option<Timestamp>,
-    ) -> Result<TitlePage, MediaServerError> {
+    ) -> Result<TitlePage, ServerError> {
         let (start, limit) = (start.to_string(), PAGE_TITLES.to_string());
         let since = changed_since.map(|since| since.to_string());
         let mut query = vec![
@@ -116,17 +113,17 @@ impl MediaServer for Jellyfin {
         Ok(TitlePage { titles, total })
     }
 
-    async fn fetch_episodes(&self, show: &ItemId) -> Result<Vec<PlayableEpisode>, MediaServerError> {
+    async fn fetch_episodes(&self, show: &ItemId) -> Result<Vec<PlayableEpisode>, ServerError> {
         let path = episodes_path(show);
         let query = [("isMissing", "false"), ("enableUserData", "false"), ("limit", MAX_EPISODES)];
         let episodes: wire::Items<wire::Item> = match self.0.get(&path, &query).await {
-            Err(MediaServerError::NotFound) => return Ok(Vec::new()),
+            Err(ServerError::NotFound) => return Ok(Vec::new()),
             episodes => episodes?,
         };
         Ok(episodes.items.iter().filter_map(wire::Item::as_playable_episode).collect())
     }
 
-    async fn fetch_playing(&self) -> Result<Vec<PlayingTitle>, MediaServerError> {
+    async fn fetch_playing(&self) -> Result<Vec<PlayingTitle>, ServerError> {
         // Sessions are not limited to those with recent activity, because a paused one may report nothing for minutes.
         let sessions: Vec<wire::Session> = self.0.get("Sessions", &[]).await?;
         Ok(sessions.into_iter().filter_map(wire::Session::into_playing_title).collect())
@@ -136,11 +133,11 @@ impl MediaServer for Jellyfin {
         &self,
         user: &ServerUserId,
         title: &ServerTitle,
-    ) -> Result<WatchState, MediaServerError> {
+    ) -> Result<WatchState, ServerError> {
         watch_states::fetch_state(&self.0, user, title).await
     }
 
-    async fn fetch_watch_states(&self, user: &ServerUserId) -> Result<WatchStates, MediaServerError> {
+    async fn fetch_watch_states(&self, user: &ServerUserId) -> Result<WatchStates, ServerError> {
         watch_states::fetch_states(&self.0, user).await
     }
 
@@ -148,11 +145,11 @@ impl MediaServer for Jellyfin {
         &self,
         user: &ServerUserId,
         limit: usize,
-    ) -> Result<Vec<RecentPlay>, MediaServerError> {
+    ) -> Result<Vec<RecentPlay>, ServerError> {
         watch_states::fetch_recent_plays(&self.0, user, limit).await
     }
 
-    async fn request_scan(&self, path: &str) -> Result<(), MediaServerError> {
+    async fn request_scan(&self, path: &str) -> Result<(), ServerError> {
         let body = json!({ "Updates": [{ "Path": path, "UpdateType": "Created" }] });
         self.0.post("Library/Media/Updated", &[], Some(&body)).await
     }

@@ -10,7 +10,7 @@ use crate::conversation::transcript::MediaKind;
 use crate::http::HttpClient;
 use crate::media_servers::fake::FakeJellyfin;
 use crate::media_servers::{
-    CatalogIds, LibraryFolder, MediaServer, MediaServerError, PlayProgress, ServerStatus, ServerTitle,
+    CatalogIds, LibraryFolder, MediaServer, PlayProgress, ServerError, ServerStatus, ServerTitle,
     ServerUserId, WatchState,
 };
 
@@ -152,9 +152,9 @@ async fn errors_of_the_server_are_classified_by_what_helps() {
         world.fake.household.set_status(Some(status));
         world.client.fetch_status().await.unwrap_err()
     };
-    assert!(matches!(error(401).await, MediaServerError::Unauthorized));
-    assert!(matches!(error(302).await, MediaServerError::WrongUrl(_)));
-    assert!(matches!(error(404).await, MediaServerError::NotFound));
-    assert!(matches!(error(400).await, MediaServerError::Refused(400)));
-    assert!(matches!(error(503).await, MediaServerError::Unavailable(503)));
+    assert!(matches!(error(401).await, ServerError::Unauthorized));
+    assert!(matches!(error(302).await, ServerError::WrongUrl(_)));
+    assert!(matches!(error(404).await, ServerError::NotFound));
+    assert!(matches!(error(400).await, ServerError::Refused(400)));
+    assert!(matches!(error(503).await, ServerError::Unavailable(503)));
 }

@@ -8,12 +8,12 @@ use std::collections::HashMap;
 use super::wire::{Item, Items, UserData};
 use super::{MAX_EPISODES, episodes_path};
 use crate::conversation::transcript::MediaKind;
-use crate::media_servers::api::ServerApi;
 use crate::media_servers::plays::{newest_of_titles, percent_of};
 use crate::media_servers::{
-    ItemId, MediaServerError, PAGE_TITLES, PlayProgress, RecentPlay, ServerTitle, ServerUserId, WatchState,
+    ItemId, PAGE_TITLES, PlayProgress, RecentPlay, ServerError, ServerTitle, ServerUserId, WatchState,
     WatchStates,
 };
+use crate::server_api::ServerApi;
 
 /// Maximum number of items that a user has started and not finished, and of plays that are read.
 const MAX_PLAYS: &str = "500";
@@ -22,7 +22,7 @@ pub(super) async fn fetch_state(
     api: &ServerApi,
     user: &ServerUserId,
     title: &ServerTitle,
-) -> Result<WatchState, MediaServerError> {
+) -> Result<WatchState, ServerError> {
     let user = ("userId", user.as_str());
     if title.kind == MediaKind::Movie {
         let query = [user, ("ids", title.item.as_str()), ("enableUserData", "true")];
@@ -32,7 +32,7 @@ pub(super) async fn fetch_state(
     }
     let query = [user, ("isMissing", "false"), ("enableUserData", "true"), ("limit", MAX_EPISODES)];
     let episodes: Items<Item> = match api.get(&episodes_path(&title.item), &query).await {
-        Err(MediaServerError::NotFound) => return Ok(WatchState::Never),
+        Err(ServerError::NotFound) => return Ok(WatchState::Never),
         episodes => episodes?,
     };
     Ok(show_state(&episodes.items))
@@ -61,10 +61,7 @@ fn show_state(episodes: &[Item]) -> WatchState {
     }
 }
 
-pub(super) async fn fetch_states(
-    api: &ServerApi,
-    user: &ServerUserId,
-) -> Result<WatchStates, MediaServerError> {
+pub(super) async fn fetch_states(api: &ServerApi, user: &ServerUserId) -> Result<WatchStates, ServerError> {
     let mut known = HashMap::new();
     let limit = PAGE_TITLES.to_string();
     let mut start = 0;
@@ -122,7 +119,7 @@ pub(super) async fn fetch_recent_plays(
     api: &ServerApi,
     user: &ServerUserId,
     limit: usize,
-) -> Result<Vec<RecentPlay>, MediaServerError> {
+) -> Result<Vec<RecentPlay>, ServerError> {
     let query = [
         ("userId", user.as_str()),
         ("recursive", "true"),
@@ -142,7 +139,7 @@ pub(super) async fn fetch_recent_plays(
 }
 
 /// Reads what a user has started and not finished.
-async fn fetch_started(api: &ServerApi, user: &ServerUserId) -> Result<Vec<RecentPlay>, MediaServerError> {
+async fn fetch_started(api: &ServerApi, user: &ServerUserId) -> Result<Vec<RecentPlay>, ServerError> {
     let query = [
         ("userId", user.as_str()),
         ("includeItemTypes", "Movie"),

@@ -12,17 +12,17 @@ use super::watch_states::{
     MAX_PLAYS_OF_TITLE, MAX_PLAYS_OF_USER, MAX_RECENT_PLAYS, fetch_played_shows, states_of_titles,
 };
 use crate::conversation::transcript::MediaKind;
-use crate::media_servers::api::ServerApi;
 use crate::media_servers::plays::{RecordedPlays, movie_state, show_state};
 use crate::media_servers::{
-    ItemId, MediaServerError, RecentPlay, ServerTitle, ServerUserId, WatchState, WatchStates,
+    ItemId, RecentPlay, ServerError, ServerTitle, ServerUserId, WatchState, WatchStates,
 };
+use crate::server_api::ServerApi;
 
 pub(super) async fn fetch_state(
     api: &ServerApi,
     user: &ServerUserId,
     title: &ServerTitle,
-) -> Result<WatchState, MediaServerError> {
+) -> Result<WatchState, ServerError> {
     let history = fetch_plays(api, user, Some(&title.item), MAX_PLAYS_OF_TITLE).await?;
     let state = match title.kind {
         MediaKind::Movie => movie_state(history.iter()),
@@ -35,10 +35,7 @@ pub(super) async fn fetch_state(
     Ok(history.conclude(state, WatchState::NoFinishedPlay))
 }
 
-pub(super) async fn fetch_states(
-    api: &ServerApi,
-    user: &ServerUserId,
-) -> Result<WatchStates, MediaServerError> {
+pub(super) async fn fetch_states(api: &ServerApi, user: &ServerUserId) -> Result<WatchStates, ServerError> {
     let history = fetch_plays(api, user, None, MAX_PLAYS_OF_USER).await?;
     let shows = fetch_played_shows(api, &history).await?;
     let mut known = states_of_titles(api, &history, &shows).await?;
@@ -52,7 +49,7 @@ pub(super) async fn fetch_recent_plays(
     api: &ServerApi,
     user: &ServerUserId,
     limit: usize,
-) -> Result<Vec<RecentPlay>, MediaServerError> {
+) -> Result<Vec<RecentPlay>, ServerError> {
     Ok(fetch_plays(api, user, None, MAX_RECENT_PLAYS).await?.into_newest(limit))
 }
 
@@ -62,7 +59,7 @@ async fn fetch_plays(
     user: &ServerUserId,
     title: Option<&ItemId>,
     max: usize,
-) -> Result<RecordedPlays, MediaServerError> {
+) -> Result<RecordedPlays, ServerError> {
     let mut query = vec![("sort", "viewedAt:desc"), ("accountID", user.as_str())];
     query.extend(title.map(|title| ("metadataItemID", title.as_str())));
     let list = fetch_list(api, ("status/sessions/history/all", &query), max, |row| {

@@ -18,14 +18,14 @@ use url::Url;
 
 use self::tautulli_states::RecordedServer;
 use self::titles::KnownSections;
-use super::api::{ServerApi, encode};
 use super::tautulli::{Tautulli, TautulliUser};
 use super::{
-    ItemId, LibraryFolder, MediaServer, MediaServerError, PlayableEpisode, PlayingTitle, RecentPlay,
-    ServerStatus, ServerTitle, ServerUser, ServerUserId, TitlePage, WatchState, WatchStates,
+    ItemId, LibraryFolder, MediaServer, PlayableEpisode, PlayingTitle, RecentPlay, ServerError, ServerStatus,
+    ServerTitle, ServerUser, ServerUserId, TitlePage, WatchState, WatchStates,
 };
 use crate::conversation::viewer_accounts::MediaServerKind;
 use crate::http::HttpClient;
+use crate::server_api::{ServerApi, encode};
 use crate::telemetry;
 
 /// Client for one Plex, with the token of its owner. Other tokens cannot read sessions, accounts and the history.
@@ -73,12 +73,12 @@ impl MediaServer for Plex {
         self.tautulli.as_ref()
     }
 
-    async fn fetch_status(&self) -> Result<ServerStatus, MediaServerError> {
+    async fn fetch_status(&self) -> Result<ServerStatus, ServerError> {
         let info = self.api.get::<wire::Response<wire::ServerInfo>>("", &[]).await?.container;
         Ok(ServerStatus { name: info.friendly_name, version: info.version })
     }
 
-    async fn fetch_folders(&self) -> Result<Vec<LibraryFolder>, MediaServerError> {
+    async fn fetch_folders(&self) -> Result<Vec<LibraryFolder>, ServerError> {
         let sections = titles::fetch_sections(&self.api).await?;
         let folders = sections.into_iter().flat_map(|section| {
             let wire::Section { title, locations, .. } = section;
@@ -90,7 +90,7 @@ impl MediaServer for Plex {
     }
 
     /// Reads the accounts of the server, or the users that Tautulli knows, which have the ids of plex.tv.
-    async fn fetch_users(&self) -> Result<Vec<ServerUser>, MediaServerError> {
+    async fn fetch_users(&self) -> Result<Vec<ServerUser>, ServerError> {
         if let Some(tautulli) = &self.tautulli {
             let users = tautulli.fetch_users().await?;
             return Ok(users
@@ -103,7 +103,7 @@ impl MediaServer for Plex {
         Ok(accounts.accounts.into_iter().filter_map(wire::Account::into_user).collect())
     }
 
-    async fn fetch_title_count(&self) -> Result<usize, MediaServerError> {
+    async fn fetch_title_count(&self) -> Result<usize, ServerError> {
         titles::fetch_title_count(&self.api).await
     }
 
@@ -111,15 +111,15 @@ impl MediaServer for Plex {
         &self,
         start: usize,
         changed_since: Option<Timestamp>,
-    ) -> Result<TitlePage, MediaServerError> {
+    ) -> Result<TitlePage, ServerError> {
         titles::fetch_titles(&self.api, &self.sections, start, changed_since).await
     }
 
-    async fn fetch_episodes(&self, show: &ItemId) -> Result<Vec<PlayableEpisode>, MediaServerError> {
+    async fn fetch_episodes(&self, show: &ItemId) -> Result<Vec<PlayableEpisode>, ServerError> {
         titles::fetch_episodes(&self.api, show).await
     }
 
-    async fn fetch_playing(&self) -> Result<Vec<PlayingTitle>, MediaServerError> {
+    async fn fetch_playing(&self) -> Result<Vec<PlayingTitle>, ServerError> {
         let sessions = self.api.get::<wire::Response<wire::Items>>("status/sessions", &[]).await?.container;
         let playing = sessions.items.into_iter().filter_map(wire::Item::into_playing_title);
         let mut playing: Vec<PlayingTitle> = playing.collect();
@@ -137,14 +137,14 @@ impl MediaServer for Plex {
         &self,
         user: &ServerUserId,
         title: &ServerTitle,
-    ) -> Result<WatchState, MediaServerError> {
+    ) -> Result<WatchState, ServerError> {
         match self.recorded_server() {
             Some(recorded) => recorded.fetch_state(user, title).await,
             None => history::fetch_state(&self.api, user, title).await,
         }
     }
 
-    async fn fetch_watch_states(&self, user: &ServerUserId) -> Result<WatchStates, MediaServerError> {
+    async fn fetch_watch_states(&self, user: &ServerUserId) -> Result<WatchStates, ServerError> {
         match self.recorded_server() {
             Some(recorded) => recorded.fetch_states(user).await,
             None => history::fetch_states(&self.api, user).await,
@@ -155,7 +155,7 @@ impl MediaServer for Plex {
         &self,
         user: &ServerUserId,
         limit: usize,
-    ) -> Result<Vec<RecentPlay>, MediaServerError> {
+    ) -> Result<Vec<RecentPlay>, ServerError> {
         match self.recorded_server() {
             Some(recorded) => recorded.fetch_recent_plays(user, limit).await,
             None => history::fetch_recent_plays(&self.api, user, limit).await,
@@ -164,7 +164,7 @@ impl MediaServer for Plex {
 
     /// Asks for a scan of the libraries that contain the folder. If none does, because the server sees it under another
     /// path, nothing is scanned.
-    async fn request_scan(&self, path: &str) -> Result<(), MediaServerError> {
+    async fn request_scan(&self, path: &str) -> Result<(), ServerError> {
         for section in titles::fetch_sections(&self.api).await? {
             if section.locations.iter().any(|location| is_below(path, &location.path)) {
                 let refresh = format!("library/sections/{}/refresh", encode(section.key.as_str()));

@@ -14,12 +14,12 @@ use super::watch_states::{
 };
 use super::wire::ListedTitle;
 use crate::conversation::transcript::MediaKind;
-use crate::media_servers::api::ServerApi;
 use crate::media_servers::plays::{RecordedPlays, movie_state, show_state};
 use crate::media_servers::tautulli::{PlaySelection, Tautulli, TautulliUser};
 use crate::media_servers::{
-    ItemId, MediaServerError, PlayingTitle, RecentPlay, ServerTitle, ServerUserId, WatchState, WatchStates,
+    ItemId, PlayingTitle, RecentPlay, ServerError, ServerTitle, ServerUserId, WatchState, WatchStates,
 };
+use crate::server_api::ServerApi;
 
 /// Id of the owner of the server in the answers of Plex.
 const OWNER_ACCOUNT: &str = "1";
@@ -35,7 +35,7 @@ impl RecordedServer<'_> {
         &self,
         user: &ServerUserId,
         title: &ServerTitle,
-    ) -> Result<WatchState, MediaServerError> {
+    ) -> Result<WatchState, ServerError> {
         // Without records, a missing play is no evidence.
         let Some(user) = self.find_user(user).await?.filter(|user| user.is_recorded) else {
             return Ok(WatchState::Unknown);
@@ -50,7 +50,7 @@ impl RecordedServer<'_> {
         &self,
         user: &ServerUserId,
         movie: &ItemId,
-    ) -> Result<WatchState, MediaServerError> {
+    ) -> Result<WatchState, ServerError> {
         let mut plays = self.fetch_plays(user, PlaySelection::Movie(movie)).await?;
         let state = movie_state(plays.iter());
         if !matches!(state, Some(WatchState::Finished { .. }))
@@ -67,7 +67,7 @@ impl RecordedServer<'_> {
         &self,
         user: &ServerUserId,
         show: &ServerTitle,
-    ) -> Result<WatchState, MediaServerError> {
+    ) -> Result<WatchState, ServerError> {
         let plays = self.fetch_plays(user, PlaySelection::Show(&show.item)).await?;
         if !plays.plays.is_empty() {
             let episodes = titles::fetch_episode_numbers(self.api, &show.item).await?;
@@ -81,7 +81,7 @@ impl RecordedServer<'_> {
         Ok(similar.conclude(None, without))
     }
 
-    pub(super) async fn fetch_states(&self, user: &ServerUserId) -> Result<WatchStates, MediaServerError> {
+    pub(super) async fn fetch_states(&self, user: &ServerUserId) -> Result<WatchStates, ServerError> {
         let Some(user) = self.find_user(user).await?.filter(|user| user.is_recorded) else {
             return Ok(WatchStates { known: HashMap::new(), others: WatchState::Unknown });
         };
@@ -103,14 +103,14 @@ impl RecordedServer<'_> {
         &self,
         user: &ServerUserId,
         limit: usize,
-    ) -> Result<Vec<RecentPlay>, MediaServerError> {
-        let user = self.find_user(user).await?.ok_or(MediaServerError::NotFound)?;
+    ) -> Result<Vec<RecentPlay>, ServerError> {
+        let user = self.find_user(user).await?.ok_or(ServerError::NotFound)?;
         let plays = self.tautulli.fetch_plays(&user.id, PlaySelection::All, MAX_RECENT_PLAYS).await?;
         Ok(plays.into_newest(limit))
     }
 
     /// Gives sessions of the owner the id that Tautulli has for the owner.
-    pub(super) async fn rename_owner(&self, playing: &mut [PlayingTitle]) -> Result<(), MediaServerError> {
+    pub(super) async fn rename_owner(&self, playing: &mut [PlayingTitle]) -> Result<(), ServerError> {
         let is_owner = |playing: &PlayingTitle| playing.user.id.as_str() == OWNER_ACCOUNT;
         if !playing.iter().any(is_owner) {
             return Ok(());
@@ -125,7 +125,7 @@ impl RecordedServer<'_> {
         Ok(())
     }
 
-    async fn find_user(&self, id: &ServerUserId) -> Result<Option<TautulliUser>, MediaServerError> {
+    async fn find_user(&self, id: &ServerUserId) -> Result<Option<TautulliUser>, ServerError> {
         let users = self.tautulli.fetch_users().await?;
         let is_asked =
             |user: &TautulliUser| user.id == *id || (id.as_str() == OWNER_ACCOUNT && user.is_owner);
@@ -136,7 +136,7 @@ impl RecordedServer<'_> {
         &self,
         user: &ServerUserId,
         selection: PlaySelection<'_>,
-    ) -> Result<RecordedPlays, MediaServerError> {
+    ) -> Result<RecordedPlays, ServerError> {
         self.tautulli.fetch_plays(user, selection, MAX_PLAYS_OF_TITLE).await
     }
 }

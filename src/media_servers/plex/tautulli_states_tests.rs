@@ -10,7 +10,7 @@ use crate::http::HttpClient;
 use crate::media_servers::fake::{FakeHousehold, FakePlex, FakeTautulli};
 use crate::media_servers::tautulli::Tautulli;
 use crate::media_servers::{
-    CatalogIds, ItemId, MediaServer, MediaServerError, PlayProgress, ServerTitle, ServerUserId, WatchState,
+    CatalogIds, ItemId, MediaServer, PlayProgress, ServerError, ServerTitle, ServerUserId, WatchState,
 };
 
 const START: Timestamp = Timestamp::constant(1_770_000_000, 0);
@@ -114,7 +114,7 @@ async fn users_without_records_have_unknown_states() {
     let stranger = ServerUserId::new("4711");
     world.check_state(&stranger, world.heat, WatchState::Unknown).await;
     let plays = world.client.fetch_recent_plays(&stranger, 5).await;
-    assert!(matches!(plays, Err(MediaServerError::NotFound)));
+    assert!(matches!(plays, Err(ServerError::NotFound)));
 }
 
 #[tokio::test]

@@ -11,8 +11,8 @@ use crate::conversation::transcript::MediaKind;
 use crate::http::HttpClient;
 use crate::media_servers::fake::FakePlex;
 use crate::media_servers::{
-    CatalogIds, ItemId, LibraryFolder, MediaServer, MediaServerError, PAGE_TITLES, PlayProgress,
-    PlayableEpisode, ServerStatus, ServerTitle, ServerUserId, WatchState,
+    CatalogIds, ItemId, LibraryFolder, MediaServer, PAGE_TITLES, PlayProgress, PlayableEpisode, ServerError,
+    ServerStatus, ServerTitle, ServerUserId, WatchState,
 };
 
 const START: Timestamp = Timestamp::constant(1_770_000_000, 0);
@@ -296,17 +296,17 @@ fn folder_contains_itself_and_what_is_below_it() {
 async fn errors_of_the_server_are_classified_by_what_helps() {
     let world = World::new();
     let wrong = client_of(&world.fake, &SecretString::from("wrong"));
-    assert!(matches!(wrong.fetch_status().await, Err(MediaServerError::Unauthorized)));
+    assert!(matches!(wrong.fetch_status().await, Err(ServerError::Unauthorized)));
     let unusable = client_of(&world.fake, &SecretString::from("line\nbreak"));
-    assert!(matches!(unusable.fetch_status().await, Err(MediaServerError::Unauthorized)));
+    assert!(matches!(unusable.fetch_status().await, Err(ServerError::Unauthorized)));
     let error = async |status| {
         world.fake.household.set_status(Some(status));
         world.client.fetch_status().await.unwrap_err()
     };
-    assert!(matches!(error(401).await, MediaServerError::Unauthorized));
-    assert!(matches!(error(302).await, MediaServerError::WrongUrl(_)));
-    assert!(matches!(error(404).await, MediaServerError::NotFound));
-    assert!(matches!(error(503).await, MediaServerError::Unavailable(503)));
+    assert!(matches!(error(401).await, ServerError::Unauthorized));
+    assert!(matches!(error(302).await, ServerError::WrongUrl(_)));
+    assert!(matches!(error(404).await, ServerError::NotFound));
+    assert!(matches!(error(503).await, ServerError::Unavailable(503)));
     let scan = world.client.request_scan("/media/movies/Heat (1995)").await;
-    assert!(matches!(scan, Err(MediaServerError::Unavailable(503))));
+    assert!(matches!(scan, Err(ServerError::Unavailable(503))));
 }

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use super::wire::{Item, Items, ListedTitle, Response, Section, Sections};
 use crate::conversation::transcript::MediaKind;
-use crate::media_servers::api::{QueryParameters, ServerApi, encode};
-use crate::media_servers::{ItemId, MediaServerError, PAGE_TITLES, PlayableEpisode, TitlePage};
+use crate::media_servers::{ItemId, PAGE_TITLES, PlayableEpisode, ServerError, TitlePage};
+use crate::server_api::{QueryParameters, ServerApi, encode};
 
 /// Number of items in a page of a list that is read as a whole.
 const PAGE_ITEMS: usize = 500;
@@ -30,7 +30,7 @@ pub(super) async fn fetch_list<T>(
     (path, query): (&str, QueryParameters<'_>),
     max: usize,
     convert: impl Fn(Item) -> Option<T> + Send + Sync,
-) -> Result<ReadList<T>, MediaServerError> {
+) -> Result<ReadList<T>, ServerError> {
     let (mut entries, mut start) = (Vec::new(), 0);
     loop {
         let page = fetch_page(api, (path, query), start, PAGE_ITEMS).await?;
@@ -48,7 +48,7 @@ async fn fetch_page(
     (path, query): (&str, QueryParameters<'_>),
     start: usize,
     size: usize,
-) -> Result<Items, MediaServerError> {
+) -> Result<Items, ServerError> {
     let (start, size) = (start.to_string(), size.to_string());
     let mut query = query.to_vec();
     query.extend([("X-Plex-Container-Start", start.as_str()), ("X-Plex-Container-Size", size.as_str())]);
@@ -84,24 +84,24 @@ impl TitleQuery {
         query
     }
 
-    async fn fetch_size(&self, api: &ServerApi) -> Result<usize, MediaServerError> {
+    async fn fetch_size(&self, api: &ServerApi) -> Result<usize, ServerError> {
         Ok(fetch_page(api, (&self.path, &self.parameters()), 0, 0).await?.total())
     }
 }
 
-pub(super) async fn fetch_sections(api: &ServerApi) -> Result<Vec<Section>, MediaServerError> {
+pub(super) async fn fetch_sections(api: &ServerApi) -> Result<Vec<Section>, ServerError> {
     Ok(api.get::<Response<Sections>>("library/sections/all", &[]).await?.container.sections)
 }
 
 async fn fetch_title_queries(
     api: &ServerApi,
     changed_since: Option<Timestamp>,
-) -> Result<Vec<TitleQuery>, MediaServerError> {
+) -> Result<Vec<TitleQuery>, ServerError> {
     let sections = fetch_sections(api).await?;
     Ok(sections.iter().filter_map(|section| TitleQuery::from_section(section, changed_since)).collect())
 }
 
-pub(super) async fn fetch_title_count(api: &ServerApi) -> Result<usize, MediaServerError> {
+pub(super) async fn fetch_title_count(api: &ServerApi) -> Result<usize, ServerError> {
     let mut count = 0;
     for query in fetch_title_queries(api, None).await? {
         count += query.fetch_size(api).await?;
@@ -126,7 +126,7 @@ impl KnownSections {
         api: &ServerApi,
         start: usize,
         changed_since: Option<Timestamp>,
-    ) -> Result<Arc<SizedSections>, MediaServerError> {
+    ) -> Result<Arc<SizedSections>, ServerError> {
         let stored = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = stored().clone();
         if let Some(known) = known.filter(|known| start > 0 && known.changed_since == changed_since) {
@@ -149,7 +149,7 @@ pub(super) async fn fetch_titles(
     known: &KnownSections,
     start: usize,
     changed_since: Option<Timestamp>,
-) -> Result<TitlePage, MediaServerError> {
+) -> Result<TitlePage, ServerError> {
     let (mut titles, mut total) = (Vec::new(), 0);
     for (query, size) in &known.load(api, start, changed_since).await?.sections {
         // Part of the section that is on the page.
@@ -168,7 +168,7 @@ pub(super) async fn fetch_titles(
 pub(super) async fn fetch_listed_titles(
     api: &ServerApi,
     kind: MediaKind,
-) -> Result<Vec<ListedTitle>, MediaServerError> {
+) -> Result<Vec<ListedTitle>, ServerError> {
     let mut titles = Vec::new();
     for section in fetch_sections(api).await?.iter().filter(|section| section.kind() == Some(kind)) {
         let Some(query) = TitleQuery::from_section(section, None) else { continue };
@@ -183,10 +183,10 @@ pub(super) async fn fetch_listed_titles(
 pub(super) async fn fetch_episodes(
     api: &ServerApi,
     show: &ItemId,
-) -> Result<Vec<PlayableEpisode>, MediaServerError> {
+) -> Result<Vec<PlayableEpisode>, ServerError> {
     let path = format!("{}/allLeaves", item_path(show));
     match fetch_list(api, (&path, &[]), MAX_EPISODES, Item::into_playable_episode).await {
-        Err(MediaServerError::NotFound) => Ok(Vec::new()),
+        Err(ServerError::NotFound) => Ok(Vec::new()),
         list => Ok(list?.entries),
     }
 }
@@ -195,15 +195,15 @@ pub(super) async fn fetch_episodes(
 pub(super) async fn fetch_episode_numbers(
     api: &ServerApi,
     show: &ItemId,
-) -> Result<BTreeSet<(u32, u32)>, MediaServerError> {
+) -> Result<BTreeSet<(u32, u32)>, ServerError> {
     let episodes = fetch_episodes(api, show).await?;
     Ok(episodes.into_iter().map(|episode| (episode.season, episode.first)).collect())
 }
 
 /// Reads the id of a movie that remains the same when its file is added again; `None` if the server does not know it.
-pub(super) async fn fetch_guid(api: &ServerApi, item: &ItemId) -> Result<Option<String>, MediaServerError> {
+pub(super) async fn fetch_guid(api: &ServerApi, item: &ItemId) -> Result<Option<String>, ServerError> {
     let items = match api.get::<Response<Items>>(&item_path(item), &[]).await {
-        Err(MediaServerError::NotFound) => return Ok(None),
+        Err(ServerError::NotFound) => return Ok(None),
         response => response?.container.items,
     };
     Ok(items.into_iter().next().map(|item| item.guid).filter(|guid| !guid.is_empty()))

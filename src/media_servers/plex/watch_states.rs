@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use super::titles;
 use super::wire::ListedTitle;
 use crate::conversation::transcript::MediaKind;
-use crate::media_servers::api::ServerApi;
 use crate::media_servers::plays::{RecordedPlays, movie_state, percent_of, show_state};
-use crate::media_servers::{ItemId, MediaServerError, PlayProgress, RecentPlay, WatchState};
+use crate::media_servers::{ItemId, PlayProgress, RecentPlay, ServerError, WatchState};
+use crate::server_api::ServerApi;
 
 /// Maximum number of plays of one title by one user.
 pub(super) const MAX_PLAYS_OF_TITLE: usize = 5_000;
@@ -20,7 +20,7 @@ pub(super) const MAX_RECENT_PLAYS: usize = 500;
 pub(super) async fn fetch_played_shows(
     api: &ServerApi,
     plays: &RecordedPlays,
-) -> Result<Vec<ListedTitle>, MediaServerError> {
+) -> Result<Vec<ListedTitle>, ServerError> {
     if plays.iter().all(|play| play.kind == MediaKind::Movie) {
         return Ok(Vec::new());
     }
@@ -35,7 +35,7 @@ pub(super) async fn states_of_titles(
     api: &ServerApi,
     plays: &RecordedPlays,
     listed_shows: &[ListedTitle],
-) -> Result<HashMap<ItemId, WatchState>, MediaServerError> {
+) -> Result<HashMap<ItemId, WatchState>, ServerError> {
     let (mut movies, mut shows) = (PlaysByTitle::new(), PlaysByTitle::new());
     for play in plays.iter() {
         let titles = match play.kind {

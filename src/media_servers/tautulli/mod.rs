@@ -9,10 +9,10 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use super::api::{QueryParameters, ServerApi};
 use super::plays::RecordedPlays;
-use super::{ItemId, MediaServerError, ServerStatus, ServerUser, ServerUserId};
+use super::{ItemId, ServerError, ServerStatus, ServerUser, ServerUserId};
 use crate::http::HttpClient;
+use crate::server_api::{QueryParameters, ServerApi};
 
 /// Number of plays in a page of the history.
 const PAGE_PLAYS: usize = 500;
@@ -96,13 +96,13 @@ impl Tautulli {
     }
 
     /// Reads the version of Tautulli, which only a valid key can do.
-    pub async fn fetch_status(&self) -> Result<ServerStatus, MediaServerError> {
+    pub async fn fetch_status(&self) -> Result<ServerStatus, ServerError> {
         let info: wire::ProgramInfo = self.call("get_tautulli_info", &[]).await?;
         Ok(ServerStatus { name: "Tautulli".into(), version: info.tautulli_version })
     }
 
     /// Reads all users, including those that are not active.
-    pub async fn fetch_users(&self) -> Result<Vec<TautulliUser>, MediaServerError> {
+    pub async fn fetch_users(&self) -> Result<Vec<TautulliUser>, ServerError> {
         let users: Vec<wire::User> = self.call("get_users", &[]).await?;
         Ok(users.into_iter().filter_map(wire::User::into_user).collect())
     }
@@ -113,7 +113,7 @@ impl Tautulli {
         user: &ServerUserId,
         selection: PlaySelection<'_>,
         max: usize,
-    ) -> Result<RecordedPlays, MediaServerError> {
+    ) -> Result<RecordedPlays, ServerError> {
         let (mut plays, mut start) = (Vec::new(), 0);
         loop {
             let history = self.fetch_history(user, selection, start).await?;
@@ -136,7 +136,7 @@ impl Tautulli {
         user: &ServerUserId,
         selection: PlaySelection<'_>,
         start: usize,
-    ) -> Result<wire::History, MediaServerError> {
+    ) -> Result<wire::History, ServerError> {
         let (start, length) = (start.to_string(), PAGE_PLAYS.to_string());
         let mut query = vec![
             ("user_id", user.as_str()),
@@ -157,17 +157,17 @@ impl Tautulli {
         &self,
         command: &str,
         query: QueryParameters<'_>,
-    ) -> Result<T, MediaServerError> {
+    ) -> Result<T, ServerError> {
         let mut all = vec![("apikey", self.key.expose_secret()), ("cmd", command)];
         all.extend(query);
         let response = match self.api.get::<wire::Envelope<T>>("api/v2", &all).await {
-            Err(MediaServerError::NotFound) => {
-                return Err(MediaServerError::WrongUrl("it may be turned off".into()));
+            Err(ServerError::NotFound) => {
+                return Err(ServerError::WrongUrl("it may be turned off".into()));
             }
             envelope => envelope?.response,
         };
         if response.result != "success" {
-            return Err(MediaServerError::Refused(200));
+            return Err(ServerError::Refused(200));
         }
         Ok(response.data)
     }

@@ -19,7 +19,7 @@ use crate::http::HttpClient;
 use crate::media_servers::fake::FakePlex;
 use crate::media_servers::fake::{FakeHousehold, FakeTautulli};
 use crate::media_servers::plex::Plex;
-use crate::media_servers::{CatalogIds, MediaServer, MediaServerError, ServerStatus, ServerUserId};
+use crate::media_servers::{CatalogIds, MediaServer, ServerError, ServerStatus, ServerUserId};
 use crate::stub_server::{self, StubServer};
 use crate::telemetry;
 
@@ -90,14 +90,14 @@ async fn long_history_is_read_in_pages_up_to_its_limit() {
 async fn errors_of_the_program_are_classified_by_what_helps() {
     let world = World::new();
     let wrong = client_of(HttpClient::in_process(world.fake.in_process()), "wrong");
-    assert!(matches!(wrong.fetch_users().await, Err(MediaServerError::Unauthorized)));
+    assert!(matches!(wrong.fetch_users().await, Err(ServerError::Unauthorized)));
     let error = async |status| {
         world.household.set_recorder_status(Some(status));
         world.client.fetch_users().await.unwrap_err()
     };
-    assert!(matches!(error(404).await, MediaServerError::WrongUrl(_)));
-    assert!(matches!(error(400).await, MediaServerError::Refused(400)));
-    assert!(matches!(error(500).await, MediaServerError::Unavailable(500)));
+    assert!(matches!(error(404).await, ServerError::WrongUrl(_)));
+    assert!(matches!(error(400).await, ServerError::Refused(400)));
+    assert!(matches!(error(500).await, ServerError::Unavailable(500)));
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn key_is_part_of_no_error_and_no_debug_output() {
     assert!(!shown.contains(KEY), "{shown}");
     let page = client_with_response(Response::new("<html>0123456789abcdef</html>"));
     let error = page.fetch_users().await.unwrap_err();
-    assert!(matches!(error, MediaServerError::WrongUrl(_)));
+    assert!(matches!(error, ServerError::WrongUrl(_)));
     assert!(!format!("{error} {error:?}").contains(KEY));
 }
 

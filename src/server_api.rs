@@ -1,4 +1,4 @@
-//! Requests to one media server: base URL, headers, bounds, and the classes of errors.
+//! Requests to one JSON server, such as a media server: base URL, headers, bounds, and the classes of errors.
 
 use std::time::Duration;
 
@@ -10,18 +10,17 @@ use serde_json::Value;
 use url::Url;
 use url::form_urlencoded::byte_serialize;
 
-use super::MediaServerError;
 use crate::http::{HttpClient, HttpError, ResponseBounds, is_web_page, redirect_message};
 
 /// Bounds of every response. A page of titles has about 1 MiB.
 const BOUNDS: ResponseBounds = ResponseBounds::for_whole_response(Duration::from_secs(15), 10 << 20);
 
 /// Query parameters as names and values, not yet encoded.
-pub(super) type QueryParameters<'a> = &'a [(&'a str, &'a str)];
+pub type QueryParameters<'a> = &'a [(&'a str, &'a str)];
 
 /// Client for the requests to one server. The headers contain the key, so they are not shown.
 #[derive(Clone)]
-pub(super) struct ServerApi {
+pub struct ServerApi {
     base: Url,
     headers: Vec<(HeaderName, HeaderValue)>,
     http: HttpClient,
@@ -35,35 +34,31 @@ impl std::fmt::Debug for ServerApi {
 
 impl ServerApi {
     /// Creates a client that sends `headers` with each request. The base URL may have a path, as behind a proxy.
-    pub(super) fn new(http: HttpClient, base: Url, headers: Vec<(HeaderName, HeaderValue)>) -> Self {
+    pub(crate) fn new(http: HttpClient, base: Url, headers: Vec<(HeaderName, HeaderValue)>) -> Self {
         Self { base, headers, http }
     }
 
-    pub(super) async fn get<T: DeserializeOwned>(
+    pub(crate) async fn get<T: DeserializeOwned>(
         &self,
         path: &str,
         query: QueryParameters<'_>,
-    ) -> Result<T, MediaServerError> {
+    ) -> Result<T, ServerError> {
         let response = self.send(Method::GET, path, query, None).await?;
-        serde_json::from_slice(response.body()).map_err(MediaServerError::Unreadable)
+        serde_json::from_slice(response.body()).map_err(ServerError::Unreadable)
     }
 
     /// Sends a POST once, and ignores the body of the response.
-    pub(super) async fn post(
+    pub(crate) async fn post(
         &self,
         path: &str,
         query: QueryParameters<'_>,
         body: Option<&Value>,
-    ) -> Result<(), MediaServerError> {
+    ) -> Result<(), ServerError> {
         self.send(Method::POST, path, query, body).await.map(drop)
     }
 
     /// Sends a GET that starts an action, and ignores the body of a success, which some servers label as a web page.
-    pub(super) async fn trigger(
-        &self,
-        path: &str,
-        query: QueryParameters<'_>,
-    ) -> Result<(), MediaServerError> {
+    pub(crate) async fn trigger(&self, path: &str, query: QueryParameters<'_>) -> Result<(), ServerError> {
         let response = self.fetch_response(Method::GET, path, query, None).await?;
         if response.status().is_success() { Ok(()) } else { check_response(&response) }
     }
@@ -74,23 +69,31 @@ impl ServerApi {
         path: &str,
         query: QueryParameters<'_>,
         body: Option<&Value>,
-    ) -> Result<Response<Bytes>, MediaServerError> {
+    ) -> Result<Response<Bytes>, ServerError> {
         let response = self.fetch_response(method, path, query, body).await?;
         check_response(&response)?;
         Ok(response)
     }
 
-    async fn fetch_response(
+    /// Returns the same client with one more header, such as that of the user for whom it acts.
+    pub(crate) fn with_header(&self, name: HeaderName, value: HeaderValue) -> Self {
+        let mut api = self.clone();
+        api.headers.push((name, value));
+        api
+    }
+
+    /// Sends a request once, and returns its response with any status.
+    pub(crate) async fn fetch_response(
         &self,
         method: Method,
         path: &str,
         query: QueryParameters<'_>,
         body: Option<&Value>,
-    ) -> Result<Response<Bytes>, MediaServerError> {
+    ) -> Result<Response<Bytes>, ServerError> {
         let request = self
             .build_request(method, path, query, body)
-            .map_err(|error| MediaServerError::Unreachable(HttpError::NotSent(error.into())))?;
-        self.http.send_within(request, BOUNDS).await.map_err(MediaServerError::Unreachable)
+            .map_err(|error| ServerError::Unreachable(HttpError::NotSent(error.into())))?;
+        self.http.send_within(request, BOUNDS).await.map_err(ServerError::Unreachable)
     }
 
     fn build_request(
@@ -121,23 +124,58 @@ impl ServerApi {
     }
 }
 
+/// Failure of a request to a server. What was asked is then unknown.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    #[error("reach the server")]
+    Unreachable(#[source] HttpError),
+    /// Error status of a server that is starting or broken.
+    #[error("complete the request: status {0}")]
+    Unavailable(u16),
+    #[error("authenticate: the key was rejected")]
+    Unauthorized,
+    /// Redirect or web page instead of JSON, because the URL or its base path is wrong.
+    #[error("find the API at this URL: {0}")]
+    WrongUrl(String),
+    #[error("find the record")]
+    NotFound,
+    #[error("get the request accepted: status {0}")]
+    Refused(u16),
+    #[error("parse the response")]
+    Unreadable(#[source] serde_json::Error),
+}
+
+impl ServerError {
+    /// Converts the failure of a task that reads from the server.
+    pub(crate) fn from_panic(error: tokio::task::JoinError) -> Self {
+        Self::Unreachable(HttpError::Broken(error.into()))
+    }
+
+    /// Returns whether all other questions to the server would fail in the same way, not only those about one title.
+    pub fn affects_all_titles(&self) -> bool {
+        match self {
+            Self::Unreachable(_) | Self::Unavailable(_) | Self::Unauthorized | Self::WrongUrl(_) => true,
+            Self::NotFound | Self::Refused(_) | Self::Unreadable(_) => false,
+        }
+    }
+}
+
 /// Encodes a text as a part of a path or of a header field.
-pub(super) fn encode(text: &str) -> String {
+pub(crate) fn encode(text: &str) -> String {
     byte_serialize(text.as_bytes()).collect()
 }
 
-fn check_response(response: &Response<Bytes>) -> Result<(), MediaServerError> {
+/// Converts the status of an unsuccessful response into an error.
+pub(crate) fn check_response(response: &Response<Bytes>) -> Result<(), ServerError> {
     match response.status().as_u16() {
-        200..=299 if is_web_page(response) => {
-            Err(MediaServerError::WrongUrl("the response is a web page".into()))
-        }
+        200..=299 if is_web_page(response) => Err(ServerError::WrongUrl("the response is a web page".into())),
         200..=299 => Ok(()),
-        300..=399 => Err(MediaServerError::WrongUrl(redirect_message(response))),
-        401 | 403 => Err(MediaServerError::Unauthorized),
-        404 if is_web_page(response) => Err(MediaServerError::WrongUrl("the response is a web page".into())),
-        404 => Err(MediaServerError::NotFound),
-        405 => Err(MediaServerError::WrongUrl("no such endpoint".into())),
-        status @ 400..=499 => Err(MediaServerError::Refused(status)),
-        status => Err(MediaServerError::Unavailable(status)),
+        300..=399 => Err(ServerError::WrongUrl(redirect_message(response))),
+        401 | 403 => Err(ServerError::Unauthorized),
+        404 if is_web_page(response) => Err(ServerError::WrongUrl("the response is a web page".into())),
+        404 => Err(ServerError::NotFound),
+        405 => Err(ServerError::WrongUrl("no such endpoint".into())),
+        status @ 400..=499 => Err(ServerError::Refused(status)),
+        status => Err(ServerError::Unavailable(status)),
     }
 }
