@@ -29,6 +29,7 @@ mod outbound_clients;
 pub mod reconfiguration;
 pub mod recovery_delays;
 pub mod response_budget;
+pub mod seerr;
 pub mod server_api;
 pub mod settings;
 mod setup;

@@ -15,8 +15,9 @@ use super::texting::{read_smsgate, read_telegram, read_twilio};
 use super::time_zone::parse_zone;
 use super::variables::{self, DEFAULT_LLM_BASE_URL, Variable};
 use super::{
-    Bootstrap, Config, ConfigProblems, ConfigSources, ConfirmCode, Console, Conversation, Embeddings,
-    Libraries, Library, Limits, Llm, MediaServers, Notifications, People, TokenField,
+    Bootstrap, Config, ConfigProblems, ConfigSources, ConfirmCode, Console, Conversation, Discovery,
+    Embeddings, Libraries, Library, Limits, Llm, MediaServers, Notifications, People, RequestBackend,
+    TokenField,
 };
 use crate::access_rules::{
     AccessRules, AllowedHosts, ConsolePassword, SignIn, TrustedProxies, is_private_host, parse_host,
@@ -90,6 +91,7 @@ impl Config {
                 ),
             },
             media_servers: read_media_servers(&mut reader),
+            discovery: read_discovery(&mut reader),
             people: People {
                 admin: admin.into_option(),
                 members: reader
@@ -286,6 +288,25 @@ fn read_media_servers(reader: &mut VariableReader<'_>) -> MediaServers {
         jellyfin: read_library(reader, variables::JELLYFIN_URL, variables::JELLYFIN_API_KEY),
         plex: read_library(reader, variables::PLEX_URL, variables::PLEX_TOKEN),
         tautulli,
+    }
+}
+
+fn read_discovery(reader: &mut VariableReader<'_>) -> Discovery {
+    let seerr = read_library(reader, variables::SEERR_URL, variables::SEERR_API_KEY);
+    let backends = [("direct", RequestBackend::Direct), ("seerr", RequestBackend::Seerr)];
+    let requests = reader.read_choice(variables::REQUESTS, &backends).unwrap_or(RequestBackend::Direct);
+    if requests == RequestBackend::Seerr && seerr.is_none() {
+        reader.report_problem(variables::SEERR_URL, "needed with REQUESTS=seerr");
+    }
+    let parse_region = |text: &str| {
+        let is_code = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
+        is_code.then(|| text.to_ascii_uppercase()).ok_or_else(|| "not two letters of a country".to_owned())
+    };
+    Discovery {
+        seerr,
+        tmdb_token: reader.read_secret(variables::TMDB_TOKEN).into_option(),
+        region: reader.read_with(variables::WATCH_REGION, parse_region).unwrap_or("US".to_owned()),
+        requests,
     }
 }
 

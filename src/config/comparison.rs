@@ -3,8 +3,8 @@
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{
-    Config, Credentials, Embeddings, Libraries, Library, Llm, Notifications, SmsGate, SmsGateCredentials,
-    Telegram, Twilio,
+    Config, Credentials, Discovery, Embeddings, Libraries, Library, Llm, Notifications, SmsGate,
+    SmsGateCredentials, Telegram, Twilio,
 };
 use crate::messaging::alert_targets::{AlertWebhook, Ntfy, Pushover};
 use crate::messaging::telegram::TelegramAccount;
@@ -24,6 +24,7 @@ pub enum ConfigSection {
     Embeddings,
     Libraries,
     MediaServers,
+    Discovery,
     Notifications,
     Alerts,
     People,
@@ -47,6 +48,7 @@ impl ConfigSection {
             Self::Embeddings => "embeddings",
             Self::Libraries => "libraries",
             Self::MediaServers => "media servers",
+            Self::Discovery => "discovery",
             Self::Notifications => "notifications",
             Self::Alerts => "alerts",
             Self::People => "people",
@@ -75,6 +77,7 @@ impl Config {
             (ConfigSection::Embeddings, self.embeddings == other.embeddings),
             (ConfigSection::Libraries, self.libraries == other.libraries),
             (ConfigSection::MediaServers, self.media_servers == other.media_servers),
+            (ConfigSection::Discovery, self.discovery == other.discovery),
             (ConfigSection::Notifications, notifications(self) == notifications(other)),
             (ConfigSection::Alerts, self.alerts == other.alerts),
             (ConfigSection::People, self.people == other.people),
@@ -162,6 +165,14 @@ impl PartialEq for Telegram {
         let Self { account: TelegramAccount { api_url, token: _, webhook_url }, token } = self;
         is_same_secret(token, &other.token)
             && (api_url, webhook_url) == (&other.account.api_url, &other.account.webhook_url)
+    }
+}
+
+impl PartialEq for Discovery {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { seerr, tmdb_token, region, requests } = self;
+        (seerr, region, requests) == (&other.seerr, &other.region, &other.requests)
+            && is_same_option(tmdb_token.as_ref(), other.tmdb_token.as_ref())
     }
 }
 

@@ -110,6 +110,7 @@ pub struct Config {
     pub libraries: Libraries,
     /// Servers on which people watch.
     pub media_servers: MediaServers,
+    pub discovery: Discovery,
     pub notifications: Notifications,
     pub alerts: AlertTargets,
     pub people: People,
@@ -181,7 +182,28 @@ pub struct MediaServers {
     pub tautulli: Option<Library>,
 }
 
-/// One Sonarr or Radarr instance, one media server, or the Tautulli of one.
+/// Sources in which titles are found, and the place of requests. Without a source, only Sonarr and Radarr suggest titles.
+#[derive(Debug, Clone)]
+pub struct Discovery {
+    pub seerr: Option<Library>,
+    /// Read access token of TMDB.
+    pub tmdb_token: Option<SecretString>,
+    /// Code of the country whose streaming services are meant, such as `US`.
+    pub region: String,
+    pub requests: RequestBackend,
+}
+
+/// Place where titles are requested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RequestBackend {
+    /// Additions go to Sonarr and Radarr.
+    #[default]
+    Direct,
+    /// Additions become requests at Seerr, which decides on them.
+    Seerr,
+}
+
+/// One Sonarr or Radarr instance, one media server, the Tautulli of one, or Seerr.
 #[derive(Debug, Clone)]
 pub struct Library {
     pub url: Url,

@@ -8,6 +8,8 @@ pub(super) const DEFAULT_TWILIO_API_URL: &str = "https://api.twilio.com";
 /// Default of `TELEGRAM_API_URL`.
 pub(super) const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
 /// Default of `LLM_BASE_URL`.
+/// Base URL of the API of TMDB.
+pub const TMDB_URL: &str = "https://api.themoviedb.org/3";
 pub(super) const DEFAULT_LLM_BASE_URL: &str = "https://api.openai.com/v1";
 /// API of Pushover.
 const PUSHOVER_API_URL: &str = "https://api.pushover.net";
@@ -69,6 +71,7 @@ pub enum SettingGroup {
     People,
     Library,
     MediaServers,
+    Discovery,
     Model,
     Texting,
     Notifications,
@@ -105,6 +108,7 @@ impl SettingGroup {
             Self::People => "people",
             Self::Library => "library",
             Self::MediaServers => "media",
+            Self::Discovery => "discovery",
             Self::Model => "model",
             Self::Texting => "texting",
             Self::Notifications => "notifications",
@@ -120,6 +124,7 @@ impl SettingGroup {
             Self::People => "People",
             Self::Library => "Sonarr and Radarr",
             Self::MediaServers => "Media servers",
+            Self::Discovery => "Discovery",
             Self::Model => "Model",
             Self::Texting => "Texting",
             Self::Notifications => "Notifications",
@@ -251,6 +256,19 @@ variables! {
         WATCH_SHARING = "household", PLAIN, Value("off"),
             "Watching", "Who may ask what a person has watched.",
             OneOf(&[("off", "Only that person"), ("household", "Everybody")]);
+    }
+    Discovery {
+        SEERR_URL = "http://seerr:5055", PLAIN, Missing,
+            "Seerr URL", "Base URL of Seerr, Jellyseerr or Overseerr, with a base path if it has one.";
+        SEERR_API_KEY = "0123456789abcdef", secret_of(&["SEERR_URL"], None), Missing,
+            "Seerr API key", "API key of Seerr, from Settings, General.";
+        TMDB_TOKEN = "eyJhbGciOiJIUzI1NiJ9.e30.abc", secret_of(&[], Some(TMDB_URL)), Missing,
+            "TMDB token", "Read access token of your own account at TMDB, from Settings, API. Not needed with Seerr.";
+        WATCH_REGION = "US", PLAIN, Value("US"),
+            "Country", "Two letters of the country whose streaming services are meant.";
+        REQUESTS = "seerr", PLAIN, Value("direct"),
+            "Additions", "Where titles are requested.",
+            OneOf(&[("direct", "At Sonarr and Radarr"), ("seerr", "At Seerr")]);
     }
     Model {
         LLM_API_KEY = "sk-0123456789", secret_of(&["LLM_BASE_URL"], Some(DEFAULT_LLM_BASE_URL)), Missing,

@@ -16,10 +16,11 @@ use crate::settings::setup_step::SetupStep;
 use crate::settings::texting_way::TextingWay;
 
 /// Groups that the settings page tests.
-const TESTED_GROUPS: [SettingGroup; 6] = [
+const TESTED_GROUPS: [SettingGroup; 7] = [
     SettingGroup::People,
     SettingGroup::Library,
     SettingGroup::MediaServers,
+    SettingGroup::Discovery,
     SettingGroup::Model,
     SettingGroup::Texting,
     SettingGroup::Notifications,
