@@ -138,6 +138,7 @@ fn unusable_tautulli(error: &ServerError) -> Finding {
         ServerError::Unreachable(_)
         | ServerError::Unavailable(_)
         | ServerError::Refused(_)
+        | ServerError::RateLimited(_)
         | ServerError::Unreadable(_) => return unusable_server(TAUTULLI, error),
     };
     Finding::failure(format!("{TAUTULLI}: failed to {error}"), hint)
@@ -146,7 +147,9 @@ fn unusable_tautulli(error: &ServerError) -> Finding {
 fn unusable_server(label: &str, error: &ServerError) -> Finding {
     let hint = match error {
         ServerError::Unreachable(_) => "check its URL, and that it is running",
-        ServerError::Unavailable(_) => "wait until it has started, then try again",
+        ServerError::Unavailable(_) | ServerError::RateLimited(_) => {
+            "wait until it has started, or answers again, then try again"
+        }
         ServerError::Unauthorized => "copy its API key again, or the token of the owner of Plex",
         ServerError::WrongUrl(_) | ServerError::NotFound => {
             "check its URL; a base path such as /jellyfin belongs to it"

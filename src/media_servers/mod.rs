@@ -3,7 +3,6 @@
 
 pub mod fake;
 pub mod jellyfin;
-mod loose_json;
 mod path_mapping;
 pub mod playability;
 mod plays;

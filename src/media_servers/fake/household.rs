@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::clock::Clock;
 use crate::conversation::transcript::MediaKind;
 use crate::media_servers::CatalogIds;
+use crate::server_api::fake::FakeFaults;
 
 /// State of a simulated media server. Clones share it.
 #[derive(Debug, Clone)]
@@ -37,14 +38,6 @@ pub(super) struct HouseholdState {
     /// Method and path of each request.
     pub(super) requests: Vec<String>,
     last_id: u64,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct FakeFaults {
-    /// Requests never get a response.
-    pub(super) is_silent: bool,
-    /// Status of every response.
-    pub(super) status: Option<u16>,
 }
 
 /// State of a movie or an episode for one user.

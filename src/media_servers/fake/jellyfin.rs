@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
 use super::household::{FakeHousehold, FakeTitle, HouseholdState};
-use super::responses::{self, FakeEndpoint, Query, empty_response, faulty_response, json_response};
 use crate::clock::Clock;
 use crate::conversation::transcript::MediaKind;
 use crate::http::InProcess;
+use crate::server_api::fake::{self, FakeEndpoint, Query, empty_response, faulty_response, json_response};
 
 /// Simulated Jellyfin with the state of a household. Clones share it.
 #[derive(Debug, Clone)]
@@ -44,12 +44,12 @@ impl FakeJellyfin {
 
     /// Returns the server without a socket.
     pub fn in_process(&self) -> InProcess {
-        responses::in_process(self)
+        fake::in_process(self)
     }
 
     /// Returns the server as a router, for use behind a socket.
     pub fn router(&self) -> Router {
-        responses::router(self)
+        fake::router(self)
     }
 
     async fn handle_request(&self, request: &Request<Bytes>) -> Response<Bytes> {

@@ -6,7 +6,6 @@ mod library_mirror;
 mod plex;
 mod plex_items;
 mod plex_xml;
-mod responses;
 mod tautulli;
 
 pub use household::{FakeHousehold, FakeTitle};

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::household::{FakeHousehold, HouseholdState};
 use super::plex_items::{FakeSection, episode_json};
 use super::plex_xml;
-use super::responses::{self, FakeEndpoint, Query, empty_response, faulty_response, json_response};
 use crate::clock::Clock;
 use crate::http::InProcess;
+use crate::server_api::fake::{self, FakeEndpoint, Query, empty_response, faulty_response, json_response};
 
 /// Simulated Plex with the state of a household, of which the first user is the owner. Clones share it.
 #[derive(Debug, Clone)]
@@ -44,12 +44,12 @@ impl FakePlex {
 
     /// Returns the server without a socket.
     pub fn in_process(&self) -> InProcess {
-        responses::in_process(self)
+        fake::in_process(self)
     }
 
     /// Returns the server as a router, for use behind a socket.
     pub fn router(&self) -> Router {
-        responses::router(self)
+        fake::router(self)
     }
 
     async fn handle_request(&self, request: &Request<Bytes>) -> Response<Bytes> {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::household::{FakeHousehold, FakePlay, HouseholdState};
 use super::plex_items::{plex_guid, plex_tv_id};
-use super::responses::{self, FakeEndpoint, Query, empty_response, faulty_response, json_response};
 use crate::http::InProcess;
+use crate::server_api::fake::{self, FakeEndpoint, Query, empty_response, faulty_response, json_response};
 
 /// Percentage from which a play is finished, unless the program is set otherwise.
 const WATCHED_PERCENT: u8 = 85;
@@ -40,12 +40,12 @@ impl FakeTautulli {
 
     /// Returns the program without a socket.
     pub fn in_process(&self) -> InProcess {
-        responses::in_process(self)
+        fake::in_process(self)
     }
 
     /// Returns the program as a router, for use behind a socket.
     pub fn router(&self) -> Router {
-        responses::router(self)
+        fake::router(self)
     }
 
     async fn handle_request(&self, request: &Request<Bytes>) -> Response<Bytes> {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::conversation::transcript::MediaKind;
-use crate::media_servers::loose_json::{natural_number, null_as_default};
+use crate::loose_json::{natural_number, null_as_default};
 use crate::media_servers::{
     CatalogIds, ItemId, PlayProgress, PlayableEpisode, PlayingTitle, RecentPlay, ServerTitle, ServerUser,
     ServerUserId,

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::conversation::transcript::MediaKind;
-use crate::media_servers::loose_json::{LooseText, natural_number, null_as_default};
+use crate::loose_json::{LooseText, natural_number, null_as_default};
 use crate::media_servers::plays::RecordedPlay;
 use crate::media_servers::{
     CatalogIds, ItemId, PlayProgress, PlayableEpisode, PlayingTitle, RecentPlay, ServerTitle, ServerUser,

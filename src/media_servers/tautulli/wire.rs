@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::TautulliUser;
 use crate::conversation::transcript::MediaKind;
-use crate::media_servers::loose_json::LooseText;
+use crate::loose_json::LooseText;
 use crate::media_servers::plays::RecordedPlay;
 use crate::media_servers::{ItemId, PlayProgress, RecentPlay, ServerUserId};
 

@@ -10,15 +10,23 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use serde_json::Value;
 use url::form_urlencoded;
 
-use super::household::FakeFaults;
 use crate::http::InProcess;
 
+/// Faults of a simulated server.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FakeFaults {
+    /// Requests never get a response.
+    pub(crate) is_silent: bool,
+    /// Status of every response.
+    pub(crate) status: Option<u16>,
+}
+
 /// Simulated server that answers requests.
-pub(super) trait FakeEndpoint: Clone + Send + Sync + 'static {
+pub(crate) trait FakeEndpoint: Clone + Send + Sync + 'static {
     fn respond(&self, request: Request<Bytes>) -> impl Future<Output = Response<Bytes>> + Send;
 }
 
-pub(super) fn in_process<S: FakeEndpoint>(server: &S) -> InProcess {
+pub(crate) fn in_process<S: FakeEndpoint>(server: &S) -> InProcess {
     let server = server.clone();
     Arc::new(move |request| {
         let server = server.clone();
@@ -26,7 +34,7 @@ pub(super) fn in_process<S: FakeEndpoint>(server: &S) -> InProcess {
     })
 }
 
-pub(super) fn router<S: FakeEndpoint>(server: &S) -> Router {
+pub(crate) fn router<S: FakeEndpoint>(server: &S) -> Router {
     let server = server.clone();
     Router::new().fallback(move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| async move {
         let mut request = Request::new(body);
@@ -36,7 +44,7 @@ pub(super) fn router<S: FakeEndpoint>(server: &S) -> Router {
 }
 
 /// Returns the response of a server with faults; `None` if it has none.
-pub(super) async fn faulty_response(faults: FakeFaults) -> Option<Response<Bytes>> {
+pub(crate) async fn faulty_response(faults: FakeFaults) -> Option<Response<Bytes>> {
     if faults.is_silent {
         return std::future::pending().await;
     }
@@ -45,11 +53,11 @@ pub(super) async fn faulty_response(faults: FakeFaults) -> Option<Response<Bytes
 
 /// Query parameters of a request.
 #[derive(Default)]
-pub(super) struct Query(pub(super) Vec<(String, String)>);
+pub(crate) struct Query(pub(crate) Vec<(String, String)>);
 
 impl Query {
     /// Reads the query. A list may be one parameter with commas, or several parameters of one name.
-    pub(super) fn from_uri(uri: &Uri) -> Self {
+    pub(crate) fn from_uri(uri: &Uri) -> Self {
         let mut query: Vec<(String, String)> = Vec::new();
         for (name, value) in form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()) {
             match query.iter_mut().find(|(known, _)| *known == name) {
@@ -61,27 +69,27 @@ impl Query {
     }
 
     /// Returns whether a parameter has this truth value, in any case.
-    pub(super) fn is(&self, name: &str, value: bool) -> bool {
+    pub(crate) fn is(&self, name: &str, value: bool) -> bool {
         self.get(name).is_some_and(|given| given.eq_ignore_ascii_case(if value { "true" } else { "false" }))
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
-    pub(super) fn number(&self, name: &str) -> Option<usize> {
+    pub(crate) fn number(&self, name: &str) -> Option<usize> {
         self.get(name)?.parse().ok()
     }
 }
 
-pub(super) fn json_response(body: &Value) -> Response<Bytes> {
+pub(crate) fn json_response(body: &Value) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from(body.to_string()));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
-pub(super) fn empty_response(status: u16) -> Response<Bytes> {
+pub(crate) fn empty_response(status: u16) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response

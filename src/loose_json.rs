@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// Deserializes a value that may be null, which counts as missing.
-pub(super) fn null_as_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+pub(crate) fn null_as_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: Default + Deserialize<'de>,
     D: Deserializer<'de>,
@@ -14,7 +14,7 @@ where
 }
 
 /// Deserializes a count or a year. A number that cannot be one, such as a negative one, counts as missing.
-pub(super) fn natural_number<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+pub(crate) fn natural_number<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: TryFrom<i64>,
     D: Deserializer<'de>,
@@ -25,23 +25,23 @@ where
 
 /// Text or number of a response; empty if it is null.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct LooseText(String);
+pub(crate) struct LooseText(String);
 
 impl LooseText {
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Returns the text, unless it is empty.
-    pub(super) fn non_empty(&self) -> Option<&str> {
+    pub(crate) fn non_empty(&self) -> Option<&str> {
         Some(self.as_str()).filter(|text| !text.is_empty())
     }
 
-    pub(super) fn number(&self) -> Option<f64> {
+    pub(crate) fn number(&self) -> Option<f64> {
         self.0.trim().parse().ok().filter(|number: &f64| number.is_finite())
     }
 
-    pub(super) fn integer<T: std::str::FromStr>(&self) -> Option<T> {
+    pub(crate) fn integer<T: std::str::FromStr>(&self) -> Option<T> {
         self.0.trim().parse().ok()
     }
 }

@@ -1,9 +1,11 @@
 //! Requests to one JSON server, such as a media server: base URL, headers, bounds, and the classes of errors.
 
+pub mod fake;
+
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Method, Request, Response};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -14,6 +16,10 @@ use crate::http::{HttpClient, HttpError, ResponseBounds, is_web_page, redirect_m
 
 /// Bounds of every response. A page of titles has about 1 MiB.
 const BOUNDS: ResponseBounds = ResponseBounds::for_whole_response(Duration::from_secs(15), 10 << 20);
+
+/// Pause after a server has limited the requests without a time.
+const DEFAULT_PAUSE: Duration = Duration::from_secs(10);
+const MAX_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// Query parameters as names and values, not yet encoded.
 pub type QueryParameters<'a> = &'a [(&'a str, &'a str)];
@@ -141,6 +147,9 @@ pub enum ServerError {
     NotFound,
     #[error("get the request accepted: status {0}")]
     Refused(u16),
+    /// The server limits the number of requests, and accepts further ones after this time.
+    #[error("ask so often: the server wants a pause of {} s", .0.as_secs())]
+    RateLimited(Duration),
     #[error("parse the response")]
     Unreadable(#[source] serde_json::Error),
 }
@@ -151,10 +160,28 @@ impl ServerError {
         Self::Unreachable(HttpError::Broken(error.into()))
     }
 
+    /// Returns whether the server may have done what it was asked to do, although its response did not say so.
+    pub(crate) fn may_have_happened(&self) -> bool {
+        match self {
+            Self::Unreachable(HttpError::NotSent(_)) => false,
+            Self::Unreachable(HttpError::TimedOut(_) | HttpError::Broken(_)) => true,
+            Self::Unavailable(_) | Self::Unreadable(_) => true,
+            Self::Unauthorized
+            | Self::WrongUrl(_)
+            | Self::NotFound
+            | Self::Refused(_)
+            | Self::RateLimited(_) => false,
+        }
+    }
+
     /// Returns whether all other questions to the server would fail in the same way, not only those about one title.
     pub fn affects_all_titles(&self) -> bool {
         match self {
-            Self::Unreachable(_) | Self::Unavailable(_) | Self::Unauthorized | Self::WrongUrl(_) => true,
+            Self::Unreachable(_)
+            | Self::Unavailable(_)
+            | Self::Unauthorized
+            | Self::WrongUrl(_)
+            | Self::RateLimited(_) => true,
             Self::NotFound | Self::Refused(_) | Self::Unreadable(_) => false,
         }
     }
@@ -175,7 +202,15 @@ pub(crate) fn check_response(response: &Response<Bytes>) -> Result<(), ServerErr
         404 if is_web_page(response) => Err(ServerError::WrongUrl("the response is a web page".into())),
         404 => Err(ServerError::NotFound),
         405 => Err(ServerError::WrongUrl("no such endpoint".into())),
+        429 => Err(ServerError::RateLimited(requested_pause(response))),
         status @ 400..=499 => Err(ServerError::Refused(status)),
         status => Err(ServerError::Unavailable(status)),
     }
+}
+
+/// Returns the pause that a response requests, in seconds. A date counts as no request.
+fn requested_pause(response: &Response<Bytes>) -> Duration {
+    let value = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let seconds = value.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
+    seconds.unwrap_or(DEFAULT_PAUSE).clamp(Duration::from_secs(1), MAX_PAUSE)
 }
