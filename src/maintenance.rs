@@ -63,7 +63,7 @@ impl Maintenance {
         if let Err(error) = self.erase_old_text().await {
             tracing::warn!(%error, "failed to erase old message text");
         }
-        self.engine.drop_old_watch_states();
+        self.engine.drop_old_responses();
         if let Err(error) = self.engine.moved_servers.store_samples().await {
             tracing::warn!(%error, "failed to store samples of the libraries");
         }

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
+use url::Url;
 
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::config;
 use crate::conversation::transcript::Address;
+use crate::discovery::{Discovery, DiscoverySource};
 use crate::http::HttpClient;
 use crate::llm::Model;
 use crate::llm::dialect::{AutoSetting, TokenLimitField};
@@ -25,6 +27,7 @@ use crate::messaging::telegram::Telegram;
 use crate::messaging::twilio::signature::SignatureVerifier;
 use crate::messaging::twilio::{Twilio, TwilioAccount, TwilioCredentials, TwilioReceiving, TwilioSender};
 use crate::response_budget::ResponseBudget;
+use crate::seerr::Seerr;
 use crate::tools::library::{ArrInstances, Instance};
 
 /// Builds the client of the configured Twilio account, which also receives its messages.
@@ -122,6 +125,7 @@ pub(crate) fn build_library(libraries: &config::Libraries, http: &HttpClient) ->
             build_sonarr,
         ),
         media_servers: MediaServers::default(),
+        discovery: Discovery::default(),
     }
 }
 
@@ -140,6 +144,18 @@ pub(crate) fn build_media_servers(servers: &config::MediaServers, http: &HttpCli
         }) as Arc<dyn MediaServer>
     });
     MediaServers::new(jellyfin.chain(plex).collect())
+}
+
+/// Builds the sources of titles: Seerr, then TMDB.
+pub(crate) fn build_discovery(discovery: &config::Discovery, http: &HttpClient) -> anyhow::Result<Discovery> {
+    let seerr = discovery
+        .seerr
+        .iter()
+        .map(|server| DiscoverySource::seerr(&Seerr::new(http.clone(), server.url.clone(), &server.api_key)));
+    let tmdb_url: Url = config::variables::TMDB_URL.parse().context("parse the URL of TMDB")?;
+    let tmdb =
+        discovery.tmdb_token.iter().map(|token| DiscoverySource::tmdb(http.clone(), tmdb_url.clone(), token));
+    Ok(Discovery::new(seerr.chain(tmdb).collect(), discovery.region.clone()))
 }
 
 /// Replaces the clients of unchanged instances by those of the `earlier` configuration, with their caches.

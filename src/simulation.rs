@@ -26,6 +26,8 @@ use crate::conversation::routing::senders::Senders;
 use crate::conversation::transcript::Address;
 use crate::conversation::turn::TurnLimits;
 use crate::conversation::viewer_accounts::WatchSharing;
+use crate::discovery::fake::{FakeCatalog, FakeTmdb};
+use crate::discovery::{Discovery, DiscoverySource};
 use crate::engine::{
     CodeSource, HouseholdSettings, MetadataSource, ModelSkipping, PicturePolicy, Quotas, SmsReactions,
 };
@@ -60,6 +62,7 @@ pub struct SimulatedPeers {
     pub twilio: FakeTwilio,
     /// Media server of the household; `None` if it has none.
     pub jellyfin: Option<FakeJellyfin>,
+    pub tmdb: Option<FakeTmdb>,
     auth_token: SecretString,
     writes: Arc<Mutex<Vec<LibraryWrite>>>,
     /// Budget shared by the responses of both libraries.
@@ -94,7 +97,13 @@ impl SimulatedPeers {
         };
         let twilio = FakeTwilio::new(account, clock.clone());
         let (writes, responses) = (Arc::default(), ResponseBudget::default());
-        Self { clock, radarr, sonarr, twilio, jellyfin: None, auth_token, writes, responses }
+        Self { clock, radarr, sonarr, twilio, jellyfin: None, tmdb: None, auth_token, writes, responses }
+    }
+
+    /// Adds a TMDB with this catalog.
+    #[must_use]
+    pub fn with_tmdb(self, catalog: FakeCatalog) -> Self {
+        Self { tmdb: Some(FakeTmdb::new("eyJhbGciOiJIUzI1NiJ9.e30.abc", catalog)), ..self }
     }
 
     /// Adds a Jellyfin without titles.
@@ -180,7 +189,15 @@ impl SimulatedPeers {
             movies: vec![Instance::new("radarr", false, radarr)],
             series: vec![Instance::new("sonarr", false, sonarr)],
             media_servers: self.build_media_servers()?,
+            discovery: self.build_discovery()?,
         })
+    }
+
+    fn build_discovery(&self) -> Result<Discovery, url::ParseError> {
+        let Some(fake) = &self.tmdb else { return Ok(Discovery::default()) };
+        let http = HttpClient::in_process(fake.in_process());
+        let source = DiscoverySource::tmdb(http, Url::parse("http://tmdb.invalid/3")?, &fake.token());
+        Ok(Discovery::new(vec![source], "US".to_owned()))
     }
 
     fn build_media_servers(&self) -> Result<MediaServers, url::ParseError> {

@@ -15,7 +15,7 @@ use crate::tools::library_changes::change_media::ChangeMedia;
 use crate::tools::library_changes::get_more::GetMore;
 use crate::tools::media_details::MediaDetails;
 use crate::tools::memory::{ForgetFact, RememberFact};
-use crate::tools::recommend::RecommendMovies;
+use crate::tools::recommend::RecommendTitles;
 use crate::tools::remove_download::RemoveDownload;
 use crate::tools::remove_media::RemoveMedia;
 use crate::tools::replace_copy::ReplaceCopy;
@@ -44,7 +44,7 @@ pub fn all_tools(library: &Arc<ArrInstances>, pictures: PicturePolicy) -> Vec<Ar
         adapt_tool::<ServerStatus>(library),
         adapt_tool::<UpcomingReleases>(library),
         adapt_tool::<RecentlyAdded>(library),
-        adapt_tool::<RecommendMovies>(library),
+        adapt_tool::<RecommendTitles>(library),
         adapt_deletion::<RemoveMedia>(library),
         adapt_deletion::<RemoveDownload>(library),
         adapt_deletion::<ReplaceCopy>(library),

@@ -22,8 +22,8 @@ use crate::messaging::alert_sender::AlertSender;
 use crate::messaging::alert_targets::AlertTargets;
 use crate::messaging::channel_ports::ChannelPorts;
 use crate::outbound_clients::{
-    build_embedder, build_library, build_media_servers, build_model, build_smsgate, build_telegram,
-    build_twilio, reuse_instances,
+    build_discovery, build_embedder, build_library, build_media_servers, build_model, build_smsgate,
+    build_telegram, build_twilio, reuse_instances,
 };
 use crate::store::database::db::Db;
 
@@ -75,6 +75,10 @@ pub(crate) fn build_blueprint(
     library.media_servers = match earlier_if(|old, new| old.media_servers == new.media_servers) {
         Some(earlier) => earlier.library.media_servers.clone(),
         None => build_media_servers(&config.media_servers, &http),
+    };
+    library.discovery = match earlier_if(|old, new| old.discovery == new.discovery) {
+        Some(earlier) => earlier.library.discovery.clone(),
+        None => build_discovery(&config.discovery, &http)?,
     };
     Ok(AppBlueprint {
         settings: build_settings(config)?,

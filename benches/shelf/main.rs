@@ -13,6 +13,7 @@ use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::people::facts::UserFacts;
+use dialarr::discovery::Discovery;
 use dialarr::http::HttpClient;
 use dialarr::media_servers::playability::MediaServers;
 use dialarr::tools::find_in_library::FindInLibrary;
@@ -89,6 +90,7 @@ fn library(url: &str) -> Result<ArrInstances> {
         movies: vec![Instance::new("radarr", false, movies)],
         series: vec![Instance::new("sonarr", false, series)],
         media_servers: MediaServers::default(),
+        discovery: Discovery::default(),
     })
 }
 

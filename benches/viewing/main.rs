@@ -23,6 +23,7 @@ use dialarr::conversation::people::facts::UserFacts;
 use dialarr::conversation::routing::rooms::Audience;
 use dialarr::conversation::transcript::{MediaKind, UserRights, UserRole};
 use dialarr::conversation::viewer_accounts::{MediaServerKind, ViewerAccount, WatchSharing};
+use dialarr::discovery::Discovery;
 use dialarr::http::HttpClient;
 use dialarr::media_servers::jellyfin::Jellyfin;
 use dialarr::media_servers::playability::{AskedTitle, MediaServers, TitlePart};
@@ -158,6 +159,7 @@ async fn measure_library(
         movies: vec![Instance::new("radarr", false, movies)],
         series: vec![Instance::new("sonarr", false, series)],
         media_servers,
+        discovery: Discovery::default(),
     };
     let context = context(accounts, now);
     let questions = [

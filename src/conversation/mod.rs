@@ -15,6 +15,7 @@ pub mod linking;
 pub mod memory;
 pub mod model_cost;
 pub mod model_request;
+pub mod mood;
 pub mod notifications;
 pub mod offered_tools;
 pub mod people;

@@ -6,6 +6,8 @@ pub mod fake;
 pub mod genres;
 mod response_cache;
 mod source;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 use jiff::Timestamp;
@@ -108,20 +110,17 @@ impl Discovery {
         &self.region
     }
 
-    /// Asks the sources one after the other, until one answers. Fails with the error of the last.
-    pub async fn ask<T, Ask>(&self, ask: impl Fn(DiscoverySource) -> Ask) -> Result<T, DiscoveryError>
-    where
-        Ask: Future<Output = Result<T, DiscoveryError>>,
-    {
+    /// Reads the facts about a title, by kind and TMDB id, from the first source that answers.
+    pub async fn fetch_facts(
+        &self,
+        id: (MediaKind, i64),
+        now: Timestamp,
+    ) -> Result<TitleFacts, DiscoveryError> {
         let mut last_error = DiscoveryError::NoSource;
         for source in &self.sources {
-            match ask(source.clone()).await {
-                Ok(answer) => return Ok(answer),
-                Err(error) => {
-                    let reason = crate::telemetry::error_chain(&error);
-                    tracing::warn!(source = source.label(), error = reason, "failed to find titles");
-                    last_error = error;
-                }
+            match source.fetch_facts(id, &self.region, now).await {
+                Ok(facts) => return Ok(facts),
+                Err(error) => last_error = error,
             }
         }
         Err(last_error)

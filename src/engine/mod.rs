@@ -133,10 +133,12 @@ impl Engine {
         self.parts.live.settings()
     }
 
-    /// Forgets what was read about the watching of people more than a day ago.
-    pub fn drop_old_watch_states(&self) {
+    /// Forgets what was read about the watching of people more than a day ago, and old lists of titles.
+    pub fn drop_old_responses(&self) {
         let EngineParts { clock, live, .. } = &self.parts;
-        live.current().library.media_servers.drop_old_watch_states(clock.now());
+        let (now, current) = (clock.now(), live.current());
+        current.library.media_servers.drop_old_watch_states(now);
+        current.library.discovery.drop_old_responses(now);
     }
 
     /// Returns the caller of the configured models, which knows the state of their server.

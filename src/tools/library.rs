@@ -16,6 +16,7 @@ use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Movie, QualityProfile, RootFolder, Series};
 use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind, MediaRef, UserRights};
+use crate::discovery::Discovery;
 use crate::http::HttpError;
 use crate::media_servers::playability::MediaServers;
 use crate::telemetry;
@@ -26,13 +27,15 @@ pub const INSTANCE_READ_TIMEOUT: Duration = Duration::from_secs(8);
 /// Time limit of a catalog lookup on one instance.
 pub const INSTANCE_LOOKUP_TIMEOUT: Duration = Duration::from_secs(17);
 
-/// All configured instances, and the servers on which their titles are watched. There are at most two instances of each
+/// All configured instances, the servers on which their titles are watched, and the sources of titles. There are at most two instances of each
 /// kind: the regular one and the 4K one.
 #[derive(Debug, Clone, Default)]
 pub struct ArrInstances {
     pub movies: Vec<Instance<Radarr>>,
     pub series: Vec<Instance<Sonarr>>,
     pub media_servers: MediaServers,
+    /// Sources in which titles are found that no instance suggests.
+    pub discovery: Discovery,
 }
 
 #[derive(Debug, Clone)]

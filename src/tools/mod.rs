@@ -11,6 +11,7 @@ pub mod arguments;
 mod deferred_addition;
 mod deletion_outcomes;
 mod diagnosis;
+mod discover;
 mod existing_series;
 pub mod find_in_library;
 mod folders;

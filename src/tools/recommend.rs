@@ -1,5 +1,6 @@
-//! Tool that recommends movies that are not in the library, each with a reason. Radarr suggests the movies, and the
-//! genres of the library rank them. Sonarr suggests nothing, so the model itself names series.
+//! Tool that recommends titles that are not in the library, each with a reason. They are found at Seerr or TMDB. Without
+//! either, Radarr suggests movies, and the genres of the library rank them; Sonarr suggests nothing, so the model itself
+//! names series.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,6 +9,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::discover::criteria::{Criteria, Selection, StatedCriteria};
+use super::discover::{DiscoveryCall, DiscoveryOutcome, find_titles};
 use super::formatting::{
     MAX_RESULTS, add_failed_services, append_failed_services, clean_title, format_media_title,
     format_sentence_list, list_first_results,
@@ -21,7 +24,7 @@ use super::ranking::TitleQuery;
 use super::taste::{GenreProfile, LikedTitle, RecommendationReason, RecommendationSource};
 use super::typed_tool::TypedTool;
 use super::viewing::unseen::{LibraryRequest, recommend_from_library};
-use super::{LOOKUP_TIMEOUT, ToolContext, ToolError, ToolOutput};
+use super::{ToolContext, ToolError, ToolOutput};
 use crate::arr::Movie;
 use crate::arr::collections::{SuggestedMovie, SuggestionSource};
 use crate::arr::radarr::Radarr;
@@ -30,16 +33,25 @@ use crate::conversation::text::title::quote_text;
 use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, FailureCode, MediaKind, MediaRef, ToolAudience,
 };
+use crate::discovery::DiscoverySource;
 
+/// Time limit of the tool: the sources are asked first, and Radarr after them if they do not answer.
+const DISCOVERY_TOOL_TIMEOUT: Duration = Duration::from_secs(40);
 /// Time limit for the movies of a collection, which Radarr stores locally.
 const COLLECTION_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of genres that are reported for a library, and for a movie.
 const MAX_GENRES: usize = 3;
 
-/// Tool that recommends movies that are not in the library.
-#[derive(Debug, Deserialize, JsonSchema)]
+/// Arguments that only a source of titles can answer.
+const DISCOVERY_ARGUMENTS: &[&str] =
+    &["person", "mood", "years", "provider", "trending", "min_rating", "max_minutes"];
+const DISCOVERY_ARGUMENTS_AND_TYPE: &[&str] =
+    &["person", "mood", "years", "provider", "trending", "min_rating", "max_minutes", "type"];
+
+/// Tool that recommends titles that are not in the library.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RecommendMovies {
+pub struct RecommendTitles {
     /// Genre.
     genre: Option<String>,
     /// Similar title.
@@ -49,6 +61,18 @@ pub struct RecommendMovies {
     in_library: bool,
     #[serde(rename = "type")]
     kind: Option<MediaKind>,
+    /// Actor or director.
+    person: Option<String>,
+    /// funny, scary, feel_good, heist.
+    mood: Option<String>,
+    /// 1990-1999.
+    years: Option<String>,
+    /// Streaming service.
+    provider: Option<String>,
+    #[serde(default)]
+    trending: bool,
+    min_rating: Option<f64>,
+    max_minutes: Option<u32>,
 }
 
 /// Title that recommendations should resemble, and the rest of its collection.
@@ -57,70 +81,198 @@ struct ExampleTitle {
     collection: Vec<(SuggestedMovie, RecommendationReason)>,
 }
 
-impl TypedTool for RecommendMovies {
+impl TypedTool for RecommendTitles {
     const NAME: &'static str = RECOMMEND;
     const DESCRIPTION: &'static str = "Suggest movies that the library lacks; give its reason only. For shows, \
                                        name some and check with search_media.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
-    const VIEWING_ARGUMENTS: &'static [&'static str] = &["in_library", "type"];
-    const TIMEOUT: Duration = LOOKUP_TIMEOUT;
+    const VIEWING_ARGUMENTS: &'static [&'static str] = &["in_library"];
+    const TIMEOUT: Duration = DISCOVERY_TOOL_TIMEOUT;
+
+    fn description(library: &ArrInstances) -> &'static str {
+        if library.discovery.is_empty() {
+            Self::DESCRIPTION
+        } else {
+            "Find movies and shows by what they are like; give its reason only."
+        }
+    }
+
+    fn hidden_arguments(library: &ArrInstances) -> &'static [&'static str] {
+        match (library.discovery.is_empty(), library.media_servers.is_empty()) {
+            (true, true) => DISCOVERY_ARGUMENTS_AND_TYPE,
+            (true, false) => DISCOVERY_ARGUMENTS,
+            (false, _) => &[],
+        }
+    }
 
     fn reads_viewing(&self) -> bool {
         self.in_library
     }
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let genre = self.genre.as_deref().filter(|genre| !genre.trim().is_empty());
+        let genre = stated(self.genre.as_ref());
         if self.in_library {
             let request = LibraryRequest { kind: self.kind, genre };
             return recommend_from_library(request, library, context).await;
         }
-        let like = self.like.as_deref().filter(|like| !like.trim().is_empty());
-        // All instances share one catalog, so only the first is queried.
-        let radarr = library.movies.get(..1).unwrap_or_default();
-        let (loaded, similar, popular, hits) = tokio::join!(
-            LoadedLibraries::load_libraries(library, Some(MediaKind::Movie), context.now),
-            query_all(radarr, INSTANCE_LOOKUP_TIMEOUT, |radarr| radarr
-                .fetch_suggestions(SuggestionSource::Similar)),
-            query_all(radarr, INSTANCE_LOOKUP_TIMEOUT, |radarr| radarr
-                .fetch_suggestions(SuggestionSource::Popular)),
-            query_all(radarr, INSTANCE_LOOKUP_TIMEOUT, |radarr| radarr
-                .lookup_movies(like.unwrap_or_default())),
-        );
-        let example = match like {
-            None => None,
-            Some(like) => {
-                Some(ExampleTitle::find_title(library, like, &loaded, hits.map(|(_, hits)| hits)).await?)
+        let criteria = Criteria::parse(&StatedCriteria {
+            kind: self.kind,
+            genre,
+            mood: stated(self.mood.as_ref()),
+            years: stated(self.years.as_ref()),
+            min_rating: self.min_rating,
+            max_minutes: self.max_minutes,
+        });
+        if library.discovery.is_empty() {
+            return self.recommend_without_source(criteria.ok(), library, context).await;
+        }
+        let call = DiscoveryCall {
+            selection: self.selection(),
+            criteria: criteria?,
+            provider: stated(self.provider.as_ref()),
+        };
+        match find_titles(&call, library, context).await? {
+            DiscoveryOutcome::Found(output) => Ok(output),
+            DiscoveryOutcome::NoSource => {
+                self.recommend_without_source(Some(call.criteria), library, context).await
             }
-        };
-        let movies = similar
-            .map(|(_, movies)| (RecommendationSource::Similar, movies))
-            .merge(popular.map(|(_, movies)| (RecommendationSource::Popular, movies)));
-        let responses =
-            InstanceResults { failures: dedup_failures(movies.failures, &loaded.failures), ..movies };
-        let (movies, failed) = responses.or_failure()?;
-        let movies = movies
-            .into_iter()
-            .flat_map(|(source, movies)| movies.into_iter().map(move |movie| (source, movie)));
-        let entries = loaded.cached_titles();
-        let genre_profile = GenreProfile::from_libraries(&entries);
-        let ranked =
-            genre_profile.rank_movies(movies.collect(), example.as_ref().map(|example| &example.liked));
-        let collection = example.map(|example| example.collection).unwrap_or_default();
-        let library_ids: BTreeSet<i64> =
-            entries.iter().flat_map(|titles| titles.titles()).map(|title| title.catalog).collect();
-        let is_new = |movie: &SuggestedMovie| {
-            !movie.in_library
-                && !movie.excluded
-                && !library_ids.contains(&movie.tmdb)
-                && genre.is_none_or(|genre| movie.genres.iter().any(|name| genre_matches(name, genre)))
-        };
-        let mut seen = BTreeSet::new();
-        let all = collection.into_iter().chain(ranked);
-        let recommended: Vec<_> = all.filter(|(movie, _)| is_new(movie) && seen.insert(movie.tmdb)).collect();
-        Ok(recommendations_result(&recommended, &failed).into())
+        }
     }
+}
+
+/// Returns a text argument, unless it is empty.
+fn stated(text: Option<&String>) -> Option<&str> {
+    text.map(|text| text.trim()).filter(|text| !text.is_empty())
+}
+
+impl RecommendTitles {
+    fn selection(&self) -> Selection<'_> {
+        match (stated(self.person.as_ref()), stated(self.like.as_ref()), self.trending) {
+            (Some(person), _, _) => Selection::Person(person),
+            (None, Some(like), _) => Selection::Like(like),
+            (None, None, true) => Selection::Trending,
+            (None, None, false) => Selection::Catalog,
+        }
+    }
+
+    /// Recommends what Radarr suggests, and says what cannot be answered without a source.
+    async fn recommend_without_source(
+        &self,
+        criteria: Option<Criteria>,
+        library: &ArrInstances,
+        context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let criteria = criteria.unwrap_or_default();
+        let labels: Vec<&str> = library.discovery.sources().iter().map(DiscoverySource::label).collect();
+        if let Some(subject) = self.unanswerable_subject(&criteria) {
+            return Err(needs_source(subject, &labels).into());
+        }
+        let genre = match stated(self.genre.as_ref()) {
+            Some(genre) => Some(genre),
+            None => criteria.genre_of_mood(MediaKind::Movie),
+        };
+        let selected = |movie: &SuggestedMovie| {
+            criteria.years.is_none_or(|years| years.contains(movie.year))
+                && criteria.min_rating.is_none_or(|min| movie.rating.is_some_and(|rating| rating >= min))
+        };
+        let like = stated(self.like.as_ref());
+        let mut result = recommend_movies(RadarrCriteria { genre, like }, selected, library, context).await?;
+        if self.has_discovery_argument() || !labels.is_empty() {
+            result.for_model["note"] = json!("from Radarr alone, which suggests movies; say so");
+            result.for_user =
+                format!("{} That is from Radarr alone, which suggests movies.", result.for_user);
+        }
+        Ok(result.into())
+    }
+
+    /// Returns what neither Radarr nor Sonarr can find titles by.
+    fn unanswerable_subject(&self, criteria: &Criteria) -> Option<&'static str> {
+        let has_no_genre = || criteria.mood.is_some() && criteria.genre_of_mood(MediaKind::Movie).is_none();
+        match () {
+            () if stated(self.person.as_ref()).is_some() => Some("by actor or director"),
+            () if stated(self.provider.as_ref()).is_some() => Some("by streaming service"),
+            () if self.max_minutes.is_some() => Some("by length"),
+            () if self.kind == Some(MediaKind::Series) => Some("for shows"),
+            () if has_no_genre() => Some("for that subject"),
+            () => None,
+        }
+    }
+
+    fn has_discovery_argument(&self) -> bool {
+        self.mood.is_some() || self.years.is_some() || self.trending || self.min_rating.is_some()
+    }
+}
+
+/// Builds the failure for a call that needs a source of titles. `labels` are the configured ones, which do not answer.
+fn needs_source(subject: &str, labels: &[&str]) -> CallFailure {
+    let (hint, sentence) = match labels {
+        [] => (
+            "needs Seerr or an account at TMDB, which are not set up: say so",
+            format!("I can't look {subject}: that needs Seerr or TMDB, which are not set up here."),
+        ),
+        labels => (
+            "the source of titles does not answer: say so",
+            format!("I can't look {subject} right now: {} does not answer.", labels.join(" or ")),
+        ),
+    };
+    CallFailure::new(FailureCode::NotKnown, json!({ "hint": hint }), Some(sentence))
+}
+
+/// Criteria of movies that Radarr suggests.
+#[derive(Debug, Clone, Copy)]
+struct RadarrCriteria<'a> {
+    genre: Option<&'a str>,
+    like: Option<&'a str>,
+}
+
+/// Recommends movies of Radarr's suggestions, ranked by the genres of the library.
+async fn recommend_movies(
+    RadarrCriteria { genre, like }: RadarrCriteria<'_>,
+    is_selected: impl Fn(&SuggestedMovie) -> bool,
+    library: &ArrInstances,
+    context: &ToolContext,
+) -> Result<CallResult, ToolError> {
+    // All instances share one catalog, so only the first is queried.
+    let radarr = library.movies.get(..1).unwrap_or_default();
+    let (loaded, similar, popular, hits) = tokio::join!(
+        LoadedLibraries::load_libraries(library, Some(MediaKind::Movie), context.now),
+        query_all(radarr, INSTANCE_LOOKUP_TIMEOUT, |radarr| radarr
+            .fetch_suggestions(SuggestionSource::Similar)),
+        query_all(radarr, INSTANCE_LOOKUP_TIMEOUT, |radarr| radarr
+            .fetch_suggestions(SuggestionSource::Popular)),
+        query_all(radarr, INSTANCE_LOOKUP_TIMEOUT, |radarr| radarr.lookup_movies(like.unwrap_or_default())),
+    );
+    let example = match like {
+        None => None,
+        Some(like) => {
+            Some(ExampleTitle::find_title(library, like, &loaded, hits.map(|(_, hits)| hits)).await?)
+        }
+    };
+    let movies = similar
+        .map(|(_, movies)| (RecommendationSource::Similar, movies))
+        .merge(popular.map(|(_, movies)| (RecommendationSource::Popular, movies)));
+    let responses = InstanceResults { failures: dedup_failures(movies.failures, &loaded.failures), ..movies };
+    let (movies, failed) = responses.or_failure()?;
+    let movies =
+        movies.into_iter().flat_map(|(source, movies)| movies.into_iter().map(move |movie| (source, movie)));
+    let entries = loaded.cached_titles();
+    let genre_profile = GenreProfile::from_libraries(&entries);
+    let ranked = genre_profile.rank_movies(movies.collect(), example.as_ref().map(|example| &example.liked));
+    let collection = example.map(|example| example.collection).unwrap_or_default();
+    let library_ids: BTreeSet<i64> =
+        entries.iter().flat_map(|titles| titles.titles()).map(|title| title.catalog).collect();
+    let is_new = |movie: &SuggestedMovie| {
+        !movie.in_library
+            && !movie.excluded
+            && !library_ids.contains(&movie.tmdb)
+            && genre.is_none_or(|genre| movie.genres.iter().any(|name| genre_matches(name, genre)))
+            && is_selected(movie)
+    };
+    let mut seen = BTreeSet::new();
+    let all = collection.into_iter().chain(ranked);
+    let recommended: Vec<_> = all.filter(|(movie, _)| is_new(movie) && seen.insert(movie.tmdb)).collect();
+    Ok(recommendations_result(&recommended, &failed))
 }
 
 impl ExampleTitle {

@@ -36,6 +36,7 @@ use crate::conversation::transcript::{
     CallId, CallResult, CallRow, CallState, MediaKind, MediaRef, ToolArguments, ToolCall, TurnId, UserRights,
     UserRole,
 };
+use crate::discovery::Discovery;
 use crate::http::HttpClient;
 use crate::media_servers::playability::MediaServers;
 
@@ -57,6 +58,7 @@ impl House {
             movies: vec![radarr_instance("radarr", &radarr)],
             series: vec![Instance::new("sonarr", false, sonarr_client(&sonarr))],
             media_servers: MediaServers::default(),
+            discovery: Discovery::default(),
         };
         Self { radarr, sonarr, library: Arc::new(library) }
     }

@@ -44,6 +44,17 @@ pub trait TypedTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
         EffectLevel::Write | EffectLevel::Destructive => WRITE_TIMEOUT,
     };
 
+    /// Returns the description for the model with these instances and sources.
+    fn description(_library: &ArrInstances) -> &'static str {
+        Self::DESCRIPTION
+    }
+
+    /// Returns the arguments that are not offered with these instances and sources. A call may have them nevertheless, and
+    /// its answer says what is missing.
+    fn hidden_arguments(_library: &ArrInstances) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Returns the values of the argument `instance`. The argument is omitted if there is only one.
     fn instance_names(library: &ArrInstances) -> Vec<&'static str> {
         library.selectable_names()
@@ -146,8 +157,12 @@ pub trait DeletionTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
 }
 
 pub fn adapt_tool<T: TypedTool>(library: &Arc<ArrInstances>) -> Arc<dyn Tool> {
-    let spec =
-        SpecParts { description: T::DESCRIPTION, effect_level: T::EFFECT_LEVEL, audience: T::AUDIENCE };
+    let spec = SpecParts {
+        description: T::description(library),
+        effect_level: T::EFFECT_LEVEL,
+        audience: T::AUDIENCE,
+        hidden: T::hidden_arguments(library),
+    };
     let omitted = if library.media_servers.is_empty() { T::VIEWING_ARGUMENTS } else { &[] };
     let schema = without_arguments(argument_schema::<T>(&T::instance_names(library)), omitted);
     Arc::new(ToolAdapter::<T>::new(T::NAME, spec, schema, library))
@@ -158,6 +173,7 @@ pub fn adapt_deletion<T: DeletionTool>(library: &Arc<ArrInstances>) -> Arc<dyn T
         description: T::DESCRIPTION,
         effect_level: EffectLevel::Destructive,
         audience: ToolAudience::CanDelete,
+        hidden: &[],
     };
     let schema = argument_schema::<T>(&T::instance_names(library));
     Arc::new(DeletionAdapter(ToolAdapter::<T>::new(T::NAME, spec, schema, library)))
@@ -167,6 +183,8 @@ pub fn adapt_deletion<T: DeletionTool>(library: &Arc<ArrInstances>) -> Arc<dyn T
 struct ToolAdapter<T> {
     spec: ToolSpec,
     schema: Value,
+    /// Schema without the arguments that are not offered.
+    visible_schema: Value,
     library: Arc<ArrInstances>,
     arguments: PhantomData<fn() -> T>,
 }
@@ -176,6 +194,8 @@ struct SpecParts {
     description: &'static str,
     effect_level: EffectLevel,
     audience: ToolAudience,
+    /// Arguments that are not offered.
+    hidden: &'static [&'static str],
 }
 
 struct DeletionAdapter<T>(ToolAdapter<T>);
@@ -183,22 +203,24 @@ struct DeletionAdapter<T>(ToolAdapter<T>);
 impl<T: DeserializeOwned + JsonSchema> ToolAdapter<T> {
     fn new(
         name: &'static str,
-        SpecParts { description, effect_level, audience }: SpecParts,
+        SpecParts { description, effect_level, audience, hidden }: SpecParts,
         schema: Value,
         library: &Arc<ArrInstances>,
     ) -> Self {
         let choices = OfferedChoices { instance: InstanceChoice::Offered, quality_names: Vec::new() };
-        let parameters = offered_schema(&schema, &choices).into();
+        let visible_schema = without_arguments(schema.clone(), hidden);
+        let parameters = offered_schema(&visible_schema, &choices).into();
         Self {
             spec: ToolSpec { name, description, effect_level, audience, parameters },
             schema,
+            visible_schema,
             library: library.clone(),
             arguments: PhantomData,
         }
     }
 
     fn offered_spec(&self, choices: &OfferedChoices) -> ToolSpec {
-        ToolSpec { parameters: offered_schema(&self.schema, choices).into(), ..self.spec.clone() }
+        ToolSpec { parameters: offered_schema(&self.visible_schema, choices).into(), ..self.spec.clone() }
     }
 
     fn parse(&self, arguments: &ToolArguments) -> Result<T, CallFailure> {

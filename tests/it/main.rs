@@ -30,6 +30,7 @@ mod crowd;
 mod dashboard;
 mod database_file;
 mod details;
+mod discovery;
 mod doctor;
 mod documents;
 mod eval;

@@ -374,6 +374,7 @@ impl World {
             movies: vec![Instance::new("radarr", false, radarr)],
             series: vec![Instance::new("sonarr", false, sonarr)],
             media_servers: self.media_servers(),
+            discovery: self.discovery(),
         }
     }
 }

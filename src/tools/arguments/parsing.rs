@@ -56,6 +56,7 @@ fn repair_value(schema: &Value, value: Value, field: &str) -> Result<Value, Call
         },
         "array" => return repair_list(schema, value, field),
         "integer" => repair_integer(&value).filter(|number| in_range(schema, *number)).map(Value::from),
+        "number" => repair_number(&value),
         "boolean" => repair_boolean(&value),
         _ => repair_text(schema, &value),
     };
@@ -121,6 +122,16 @@ fn repair_integer(value: &Value) -> Option<i64> {
         }),
         // Other text is rejected like a value of any other wrong type.
         Value::String(text) => text.trim().parse().ok(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn repair_number(value: &Value) -> Option<Value> {
+    match value {
+        Value::Number(_) => Some(value.clone()),
+        Value::String(text) => {
+            text.trim().parse().ok().and_then(serde_json::Number::from_f64).map(Value::Number)
+        }
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }

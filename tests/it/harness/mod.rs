@@ -42,6 +42,7 @@ use dialarr::conversation::routing::inbound_message::{MessageSource, ReceivedMes
 use dialarr::conversation::routing::senders::Senders;
 use dialarr::conversation::routing::verification::FieldAuthority;
 use dialarr::conversation::transcript::{Address, PhoneNumber, UserRights, UserRole, UserStatus};
+use dialarr::discovery::fake::FakeTmdb;
 use dialarr::engine;
 use dialarr::engine::HouseholdSettings;
 use dialarr::engine::approvals::user_access::BlockOutcome;
@@ -140,6 +141,10 @@ impl TestApp {
 
     pub(crate) fn radarr(&self) -> &FakeRadarr {
         &self.world.peers.radarr
+    }
+
+    pub(crate) fn tmdb(&self) -> &FakeTmdb {
+        self.world.peers.tmdb.as_ref().unwrap()
     }
 
     /// Returns the titles and people of the simulated Jellyfin.

@@ -7,6 +7,7 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::PhoneNumber;
+use dialarr::discovery::fake::FakeCatalog;
 use dialarr::doctor::phone::PublicAddress;
 use dialarr::engine::{CodeSource, HouseholdSettings};
 use dialarr::llm::Model;
@@ -39,6 +40,8 @@ pub(crate) struct Setup {
     pub(super) four_k: Option<FakeRadarr>,
     pub(super) has_sonarr: bool,
     pub(super) has_jellyfin: bool,
+    /// Catalog of a TMDB, if there is one.
+    pub(super) tmdb: Option<FakeCatalog>,
     /// Leaves out Sonarr, Radarr and the carrier.
     pub(super) is_unconfigured: bool,
     pub(super) alerts: Option<AlertSender>,
@@ -76,6 +79,7 @@ impl Default for Setup {
             four_k: None,
             has_sonarr: true,
             has_jellyfin: false,
+            tmdb: None,
             is_unconfigured: false,
             alerts: None,
             public_address: None,
@@ -127,6 +131,11 @@ impl Setup {
     /// Adds a Jellyfin without titles.
     pub(crate) fn jellyfin(self) -> Self {
         Self { has_jellyfin: true, ..self }
+    }
+
+    /// Adds a TMDB with this catalog.
+    pub(crate) fn tmdb(self, catalog: FakeCatalog) -> Self {
+        Self { tmdb: Some(catalog), ..self }
     }
 
     pub(crate) fn without_sonarr(self) -> Self {
@@ -186,6 +195,10 @@ impl Setup {
         let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock.clone()));
         let peers = SimulatedPeers::new(clock, radarr, sonarr, &self.public_url);
         let peers = if self.has_jellyfin { peers.with_jellyfin() } else { peers };
+        let peers = match &self.tmdb {
+            Some(catalog) => peers.with_tmdb(catalog.clone()),
+            None => peers,
+        };
         let world = World { setup: self, peers, folder: tempfile::tempdir().unwrap() };
         let app = world.run().await;
         let this = TestApp { app: Some(app), world };
