@@ -36,7 +36,7 @@ const REFERRING_WORDS: [&str; 8] = ["it", "its", "that", "this", "them", "they",
 fn is_sure_question(request: &Request, text: &str) -> bool {
     let text = normalize_title(text);
     let refers = text.split(' ').any(|word| REFERRING_WORDS.contains(&word));
-    request.only_reads() && !matches!(request, Request::Search(_) | Request::Recommend { .. }) && !refers
+    request.only_reads() && !matches!(request, Request::Search(_) | Request::Recommend(_)) && !refers
 }
 
 /// Returns whether the text repeats the removal that a prompt asks about, in words that do not count as a yes: "delete

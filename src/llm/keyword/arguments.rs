@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::found_title::{FoundTitle, json_object};
+use crate::conversation::grammar::requests::description::{Description, genre_of};
 use crate::conversation::grammar::requests::period::Period;
+use crate::conversation::grammar::requests::recommendation::Recommendation;
 use crate::conversation::grammar::requests::request::Request;
 use crate::conversation::grammar::requests::seasons::RequestedSeasons;
 use crate::conversation::grammar::requests::title_phrase::TitlePhrase;
@@ -25,7 +27,7 @@ pub(super) fn search_call(request: &Request, phrase: &TitlePhrase) -> Call {
 }
 
 /// Returns the call for a request that names no title.
-pub(super) fn call_without_title(request: &Request) -> Option<Call> {
+pub(super) fn call_without_title(request: &Request, description: DescriptionArguments) -> Option<Call> {
     Some(match request {
         Request::Status(None) => ("check_status", Map::new()),
         Request::Upcoming { title: None, period } => {
@@ -34,12 +36,8 @@ pub(super) fn call_without_title(request: &Request) -> Option<Call> {
         Request::Recent(period) => ("recently_added", json_object([("days", json!(period_days(*period)))])),
         Request::Space => ("server_status", Map::new()),
         Request::Missing(None) => ("find_in_library", json_object([("only", json!("missing"))])),
-        Request::Recommend { mood, kind, in_library } => {
-            let mut arguments = recommendation_arguments(mood.as_deref(), *kind);
-            if *in_library {
-                arguments.insert("in_library".to_owned(), json!(true));
-            }
-            ("recommend", arguments)
+        Request::Recommend(recommendation) => {
+            ("recommend", recommendation_arguments(recommendation, description))
         }
         Request::RecentlyWatched { by } => ("recently_watched", optional_argument("by", by.as_deref())),
         Request::WatchedTitles(titles) => ("find_in_library", titles.arguments()),
@@ -54,7 +52,7 @@ pub(super) fn call_without_title(request: &Request) -> Option<Call> {
 pub(super) fn viewing_argument(request: &Request) -> Option<(&'static str, &'static str)> {
     match request {
         Request::WatchedTitles(_) => Some(("find_in_library", "watched")),
-        Request::Recommend { in_library: true, .. } => Some(("recommend", "in_library")),
+        Request::Recommend(Recommendation { in_library: true, .. }) => Some(("recommend", "in_library")),
         _ => None,
     }
 }
@@ -72,36 +70,34 @@ fn period_days(period: Option<Period>) -> u32 {
     }
 }
 
-/// Genres of moods.
-const GENRES: [(&str, &str); 12] = [
-    ("funny", "comedy"),
-    ("hilarious", "comedy"),
-    ("light", "comedy"),
-    ("lighthearted", "comedy"),
-    ("scary", "horror"),
-    ("spooky", "horror"),
-    ("creepy", "horror"),
-    ("romantic", "romance"),
-    ("exciting", "action"),
-    ("tense", "thriller"),
-    ("sad", "drama"),
-    ("sci fi", "science fiction"),
-];
+/// Arguments of `recommend` for a description of what to watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DescriptionArguments {
+    /// Only the genre.
+    Genre,
+    /// The mood, the genre and the length.
+    Mood,
+}
 
-fn recommendation_arguments(mood: Option<&str>, kind: Option<MediaKind>) -> Map<String, Value> {
-    let mut arguments = Map::new();
-    if let Some(kind) = kind {
-        arguments.insert("type".to_owned(), json!(kind));
-    }
-    match mood.map(|mood| (mood, mood.strip_prefix("like "))) {
-        Some((_, Some(title))) => {
-            arguments.insert("like".to_owned(), json!(title));
-        }
-        Some((mood, None)) => {
-            let genre = GENRES.iter().find(|(word, _)| *word == mood).map_or(mood, |(_, genre)| genre);
-            arguments.insert("genre".to_owned(), json!(genre));
-        }
-        None => {}
+/// Length of a short movie, in minutes.
+const SHORT_MOVIE: u32 = 100;
+
+fn recommendation_arguments(
+    recommendation: &Recommendation,
+    description: DescriptionArguments,
+) -> Map<String, Value> {
+    let mut arguments = recommendation.filters();
+    let Some(text) = &recommendation.mood else { return arguments };
+    let is_plain = recommendation.in_library || description == DescriptionArguments::Genre;
+    let described = if is_plain {
+        Description { genre: Some(genre_of(text).to_owned()), ..Description::default() }
+    } else {
+        Description::from_text(text)
+    };
+    arguments.extend(described.mood.map(|mood| ("mood".to_owned(), json!(mood.name()))));
+    arguments.extend(described.genre.map(|genre| ("genre".to_owned(), json!(genre))));
+    if described.is_short && recommendation.kind != Some(MediaKind::Series) {
+        arguments.entry("max_minutes").or_insert_with(|| json!(SHORT_MOVIE));
     }
     arguments
 }

@@ -102,7 +102,7 @@ pub(super) fn not_offered_reply(tool: &str) -> &'static str {
 /// Returns the reply to a request that needs a media server, where there is none.
 pub(super) fn unknown_watching_reply(request: &Request) -> &'static str {
     match request {
-        Request::Recommend { .. } => "I can't suggest titles of the library here.",
+        Request::Recommend(_) => "I can't suggest titles of the library here.",
         _ => UNKNOWN_WATCHING_REPLY,
     }
 }

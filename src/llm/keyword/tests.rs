@@ -604,6 +604,38 @@ fn request_without_a_title_calls_its_tool() {
 }
 
 #[test]
+fn recommendation_has_a_mood_if_its_tool_takes_one() {
+    for (typed, arguments) in [
+        ("suggest a funny movie", json!({ "mood": "funny", "type": "movie" })),
+        ("something hilarious", json!({ "mood": "funny" })),
+        ("something scary", json!({ "mood": "scary" })),
+        ("a feel-good movie", json!({ "mood": "feel_good", "type": "movie" })),
+        ("uplifting movies", json!({ "mood": "feel_good", "type": "movie" })),
+        ("movies based on a true story", json!({ "mood": "true_story", "type": "movie" })),
+        ("a spooky christmas movie", json!({ "mood": "christmas", "genre": "horror", "type": "movie" })),
+        ("funny sci-fi shows", json!({ "mood": "funny", "genre": "science fiction", "type": "series" })),
+        ("got any good thrillers", json!({ "genre": "thriller" })),
+        ("something not scary", json!({ "genre": "not scary" })),
+        ("a short movie", json!({ "max_minutes": 100, "type": "movie" })),
+        ("something like severance but funny", json!({ "like": "severance", "mood": "funny" })),
+    ] {
+        let request = text(typed).with_argument("recommend", "mood");
+        check(request, &tool_call("recommend", arguments));
+    }
+}
+
+#[test]
+fn recommendation_without_moods_has_a_genre() {
+    for (typed, arguments) in [
+        ("scary movies with tom hanks", json!({ "genre": "horror", "person": "tom hanks", "type": "movie" })),
+        ("trending shows", json!({ "trending": true, "type": "series" })),
+        ("new on netflix", json!({ "provider": "netflix" })),
+    ] {
+        check(text(typed).with_tool("recommend"), &tool_call("recommend", arguments));
+    }
+}
+
+#[test]
 fn watching_is_asked_of_its_tools() {
     for (typed, tool, arguments) in [
         ("what was i watching", "recently_watched", json!({})),

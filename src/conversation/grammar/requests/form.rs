@@ -17,7 +17,6 @@ pub enum Form {
     Follow,
     Unfollow,
     Recommend,
-    RecommendLike,
     RecommendMovie,
     RecommendSeries,
     /// Recommendation of a title that the library has.
@@ -37,6 +36,8 @@ pub enum Form {
     Undo,
     /// What people have watched, and whose accounts are linked.
     Watching(WatchingForm),
+    /// Recommendation with filters.
+    Discovery(DiscoveryForm),
     /// Something else, although its words resemble a request.
     NoRequest,
 }
@@ -55,6 +56,21 @@ pub enum WatchingForm {
     NotSinceByAll,
     LinkAccount,
     UnlinkAccount,
+}
+
+/// Form of a request for something to watch, which determines what the text has to name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiscoveryForm {
+    /// At least one filter besides the theme.
+    Filtered,
+    /// A theme.
+    Themed,
+    /// A similar title.
+    Like,
+    /// Nothing: the text asks for what is popular.
+    Trending,
+    /// Nothing: the text asks for what the library lacks.
+    Missing,
 }
 
 /// Section of the table: a form and its patterns.

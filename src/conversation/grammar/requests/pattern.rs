@@ -4,9 +4,9 @@
 
 use std::ops::Range;
 
+use super::discovery_slots::DiscoverySlot;
 use super::moods::is_mood;
 use super::period::{Period, parse_period};
-use super::spelling::is_misspelled;
 use super::token::Token;
 use super::watching_slots::{is_person, parse_days, parse_kind};
 
@@ -28,6 +28,8 @@ pub enum Slot {
     Kind,
     /// Time without a play, such as "for a year".
     Days,
+    /// What people want to watch.
+    Discovery(DiscoverySlot),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,8 +66,6 @@ impl Match {
 
 /// Cost of a word in an open slot.
 const OPEN_WORD_COST: usize = 2;
-/// Cost of a misspelled word.
-const MISSPELLING_COST: usize = 3;
 
 impl Pattern {
     /// Compiles a pattern. `macros` are names and the patterns that they stand for.
@@ -169,10 +169,17 @@ impl Parser<'_> {
             "<kind>" => Node::Slot(Slot::Kind),
             "<days>" => Node::Slot(Slot::Days),
             "<numbers>" => Node::Slot(Slot::Numbers),
-            _ => match self.macros.iter().find(|(name, _)| word.strip_prefix('$') == Some(name)) {
-                Some((_, text)) => Node::Any(Parser { rest: text, macros: self.macros }.parse_alternatives()),
-                None => Node::Word(word),
+            _ => match DiscoverySlot::from_name(word) {
+                Some(slot) => Node::Slot(Slot::Discovery(slot)),
+                None => self.parse_macro(word),
             },
+        }
+    }
+
+    fn parse_macro(&self, word: &'static str) -> Node {
+        match self.macros.iter().find(|(name, _)| word.strip_prefix('$') == Some(name)) {
+            Some((_, text)) => Node::Any(Parser { rest: text, macros: self.macros }.parse_alternatives()),
+            None => Node::Word(word),
         }
     }
 }
@@ -208,7 +215,8 @@ impl Matcher<'_> {
         let after = Frame { nodes: rest, next: frame.next };
         match node {
             Node::Word(word) => {
-                if let Some(cost) = self.word_cost(position, word) {
+                let token = self.tokens.get(position);
+                if let Some(cost) = token.and_then(|token| token.spelling_cost(word)) {
                     self.cost += cost;
                     self.walk(&after, position + 1);
                     self.cost -= cost;
@@ -234,6 +242,7 @@ impl Matcher<'_> {
                 Slot::Kind => parse_kind(words).map(|_| 0),
                 Slot::Days => parse_days(words).map(|_| 0),
                 Slot::Numbers => super::numbers::parse_positions(words).map(|_| 0),
+                Slot::Discovery(slot) => slot.cost(words),
             };
             if let Some(cost) = cost {
                 self.captured.push((slot, position..end));
@@ -243,14 +252,6 @@ impl Matcher<'_> {
                 self.captured.pop();
             }
         }
-    }
-
-    fn word_cost(&self, position: usize, word: &'static str) -> Option<usize> {
-        let token = self.tokens.get(position).filter(|token| !token.is_quoted)?;
-        if token.word == word {
-            return Some(0);
-        }
-        (!token.is_known && is_misspelled(&token.word, word)).then_some(MISSPELLING_COST)
     }
 }
 

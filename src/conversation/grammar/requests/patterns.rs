@@ -1,15 +1,21 @@
 //! Table of the request patterns: one section for each form of a request.
 
 use super::form::Section;
-use super::pattern_tables::{about_program, about_titles, about_watching};
+use super::pattern_tables::{about_discovery, about_program, about_titles, about_watching};
 
 /// Returns all sections. Of two equally good matches, the first one counts.
 pub fn sections() -> impl Iterator<Item = &'static Section> {
-    about_titles::SECTIONS.iter().chain(about_watching::SECTIONS).chain(about_program::SECTIONS)
+    let all = about_titles::SECTIONS.iter().chain(about_watching::SECTIONS).chain(about_program::SECTIONS);
+    all.chain(about_discovery::SECTIONS)
 }
 
-/// Parts that several patterns share.
-pub const MACROS: &[(&str, &str)] = &[
+/// Returns the parts that several patterns share, each with its name.
+pub fn macros() -> Vec<(&'static str, &'static str)> {
+    [MACROS, about_discovery::MACROS].concat()
+}
+
+/// Parts that patterns of several tables share.
+const MACROS: &[(&str, &str)] = &[
     (
         "get",
         "add|ad|get|upload|obtain|load|load up|source|rip|download|grab|fetch|dowload|snag|queue|queue up|pick up|put on|throw on|stick on|track down|dig up|hunt down|acquire|snatch|pull|pull down|line up",

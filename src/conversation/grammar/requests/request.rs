@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::period::Period;
+use super::recommendation::Recommendation;
 use super::seasons::RequestedSeasons;
 use super::title_phrase::TitlePhrase;
 use super::watched_titles::WatchedTitles;
 use crate::conversation::notifications::quiet_hours::QuietHours;
-use crate::conversation::transcript::MediaKind;
 
 /// Request of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,12 +34,7 @@ pub enum Request {
     /// Notification when the title is ready, or the last mentioned one.
     Follow(Option<TitlePhrase>),
     Unfollow(TitlePhrase),
-    Recommend {
-        mood: Option<String>,
-        kind: Option<MediaKind>,
-        /// Only titles that the library has, and that the user has not watched.
-        in_library: bool,
-    },
+    Recommend(Recommendation),
     /// What a person has watched lately, and where they stopped; without a name, the user.
     RecentlyWatched {
         by: Option<String>,
@@ -82,7 +77,7 @@ impl Request {
             | Self::Recent(_)
             | Self::Space
             | Self::Missing(_)
-            | Self::Recommend { .. }
+            | Self::Recommend(_)
             | Self::RecentlyWatched { .. }
             | Self::WatchedTitles(_)
             | Self::Details(_)
@@ -143,7 +138,7 @@ impl Request {
             Self::Remove { titles, .. } => titles.first(),
             Self::Recent(_)
             | Self::Space
-            | Self::Recommend { .. }
+            | Self::Recommend(_)
             | Self::RecentlyWatched { .. }
             | Self::WatchedTitles(_)
             | Self::LinkAccount { .. }
@@ -185,13 +180,7 @@ impl Request {
             Self::RemovePronoun(_) => ("pronoun_remove", Map::new()),
             Self::Follow(phrase) => ("follow", title_arguments(phrase.as_ref())),
             Self::Unfollow(phrase) => ("unfollow", title_arguments(Some(phrase))),
-            Self::Recommend { mood, kind, in_library } => {
-                let mut arguments = Map::new();
-                insert(&mut arguments, "mood", mood.clone());
-                insert(&mut arguments, "type", *kind);
-                insert(&mut arguments, "in_library", in_library.then_some(true));
-                ("recommend", arguments)
-            }
+            Self::Recommend(recommendation) => ("recommend", recommendation.arguments()),
             Self::RecentlyWatched { by } => {
                 let mut arguments = Map::new();
                 insert(&mut arguments, "by", by.clone());

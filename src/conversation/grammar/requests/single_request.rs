@@ -2,11 +2,13 @@
 
 use std::sync::LazyLock;
 
+use super::discovery_request::build_discovery_request;
 use super::form::Form;
 use super::known_titles::is_known_title;
 use super::pattern::{Match, Pattern, Slot, Vocabulary};
-use super::patterns::{LEADING, MACROS, TRAILING, sections};
+use super::patterns::{LEADING, TRAILING, macros, sections};
 use super::quiet_phrase::parse_quiet_hours;
+use super::recommendation::Recommendation;
 use super::request::{QuietChoice, Request};
 use super::title_phrase::TitlePhrase;
 use super::token::{Token, join_raw, join_words};
@@ -58,7 +60,8 @@ struct Table {
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let compile = |text: &&'static str| Pattern::new(text, MACROS);
+    let macros = macros();
+    let compile = |text: &&'static str| Pattern::new(text, &macros);
     let patterns: Vec<(Form, Pattern)> = sections()
         .flat_map(|section| section.patterns.iter().map(|text| (section.form, compile(text))))
         .collect();
@@ -185,10 +188,6 @@ fn form_request(form: Form, found: &Match, words: &[Token]) -> Option<Request> {
         Form::Follow => Request::Follow(named_title()),
         Form::Unfollow => Request::Unfollow(title?),
         Form::Recommend => recommendation(text, None, RecommendationSource::Catalog),
-        Form::RecommendLike => {
-            let mood = Some(format!("like {}", join_raw(text?)));
-            Request::Recommend { mood, kind: None, in_library: false }
-        }
         Form::RecommendMovie => recommendation(text, Some(MediaKind::Movie), RecommendationSource::Catalog),
         Form::RecommendSeries => recommendation(text, Some(MediaKind::Series), RecommendationSource::Catalog),
         Form::RecommendFromLibrary => {
@@ -211,6 +210,7 @@ fn form_request(form: Form, found: &Match, words: &[Token]) -> Option<Request> {
         Form::Thanks => Request::Thanks,
         Form::Undo => Request::Undo,
         Form::Watching(form) => build_watching_request(form, found, words)?,
+        Form::Discovery(form) => build_discovery_request(form, found, words)?,
         Form::Remove | Form::RemoveKeepingFiles | Form::NoRequest => return None,
     })
 }
@@ -251,7 +251,8 @@ fn recommendation(text: Option<&[Token]>, kind: Option<MediaKind>, source: Recom
     let leading = words.iter().take_while(is_empty).count();
     let mood = join_words(&words[leading..]);
     let mood = (!mood.is_empty()).then_some(mood);
-    Request::Recommend { mood, kind, in_library: source == RecommendationSource::Library }
+    let in_library = source == RecommendationSource::Library;
+    Request::Recommend(Recommendation { mood, kind, in_library, ..Recommendation::default() })
 }
 
 /// Returns the tokens between courtesies, and whether there were some after them.

@@ -1,5 +1,6 @@
 //! Tokens of a message: its words as typed, with the normalized forms that patterns compare.
 
+use super::spelling::is_misspelled;
 use crate::conversation::text::normalization::normalize_title;
 
 /// Maximum number of tokens of a request; a longer message is prose.
@@ -75,7 +76,21 @@ fn find_quoted(text: &str) -> Option<(&str, &str, &str)> {
     Some((&text[..open], inner, &text[start + length + closing.len_utf8()..]))
 }
 
+/// Cost of a misspelled word.
+pub const MISSPELLING_COST: usize = 3;
+
 impl Token {
+    /// Returns the cost of reading the token as this word, if it is the word or a misspelling of it.
+    pub fn spelling_cost(&self, word: &str) -> Option<usize> {
+        if self.is_quoted {
+            return None;
+        }
+        if self.word == word {
+            return Some(0);
+        }
+        (!self.is_known && is_misspelled(&self.word, word)).then_some(MISSPELLING_COST)
+    }
+
     /// Creates the token of a text in quotes.
     pub fn quoted(text: &str) -> Self {
         let raw = text.to_owned();
@@ -169,6 +184,16 @@ pub fn join_words(tokens: &[Token]) -> String {
         .map(|token| if token.is_quoted { normalize_title(&token.raw) } else { token.word.clone() })
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// Returns the cost of reading the tokens as these words in single spaces.
+pub fn phrase_cost(tokens: &[Token], phrase: &str) -> Option<usize> {
+    let mut words = phrase.split(' ');
+    let mut cost = 0;
+    for token in tokens {
+        cost += token.spelling_cost(words.next()?)?;
+    }
+    words.next().is_none().then_some(cost)
 }
 
 #[cfg(test)]

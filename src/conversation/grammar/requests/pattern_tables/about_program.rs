@@ -176,15 +176,6 @@ pub const SECTIONS: &[Section] = &[
         ],
     },
     Section {
-        form: Form::RecommendLike,
-        patterns: &[
-            "[recommend|suggest|find|give|show|got|any|anything|something|what else is|are there] [me|us] [any|some|more|a] (movies|films|shows|something|anything|stuff|more|a movie|a show|a film|movie|show|film|one|else|series|smth) (like|similar to|along the lines of|in the style of) <text> [to watch]",
-            "(if i|i|we) (liked|loved|enjoyed|like|love|just watched|just saw|really liked|really loved) <text> what (should|could|else should|do|else) (i|we|you) (watch|see|recommend|suggest) [next]",
-            "(what|which) [movies|shows|films] (is|are) [there] (like|similar to) <text>",
-            "more like <text>",
-        ],
-    },
-    Section {
         form: Form::More,
         patterns: &[
             "more|next|more please|show more|more results|what else|any others|any more|keep going|next page|see more|the rest|go on|continue|others|next ones|show me the rest|the others|rest|next 5|next five|show rest",
