@@ -15,7 +15,7 @@ use super::response_cache::ResponseCache;
 use super::{DiscoverFilter, FoundTitle, Provider, SearchHits, TitleFacts, wire};
 use crate::conversation::transcript::MediaKind;
 use crate::http::HttpClient;
-use crate::seerr::Seerr;
+use crate::seerr::{Seerr, SeerrStatus};
 use crate::server_api::{ServerApi, ServerError, check_response};
 
 /// Source of titles. Clones share the responses in memory.
@@ -83,6 +83,11 @@ impl DiscoverySource {
         }
     }
 
+    /// Returns whether the source is a server of the household.
+    pub fn is_in_household(&self) -> bool {
+        self.dialect == Dialect::Seerr
+    }
+
     pub fn label(&self) -> &'static str {
         match self.dialect {
             Dialect::Seerr => "Seerr",
@@ -97,6 +102,14 @@ impl DiscoverySource {
             Dialect::Tmdb => "authentication",
         };
         self.api.get::<IgnoredAny>(path, &[]).await.map(drop)
+    }
+
+    /// Reads the state of a Seerr; `None` for another source.
+    pub async fn fetch_seerr_status(&self) -> Option<Result<SeerrStatus, ServerError>> {
+        match self.dialect {
+            Dialect::Seerr => Some(self.api.get("api/v1/status", &[]).await),
+            Dialect::Tmdb => None,
+        }
     }
 
     /// Finds titles and people by name.

@@ -11,7 +11,8 @@ use super::media_server::MediaConnection;
 use super::operator::operator_finding;
 use super::phone::PublicAddress;
 use super::{
-    Finding, LongRequest, alerts, clock, embeddings, library, media_server, model, own_phone, phone, telegram,
+    Finding, LongRequest, alerts, clock, discovery, embeddings, library, media_server, model, own_phone,
+    phone, telegram,
 };
 use crate::clock::Clock;
 use crate::config::{self, Config, SettingGroup};
@@ -41,6 +42,8 @@ pub(crate) enum ConnectionKind {
     Library(&'static str, &'static str),
     /// Media server or Tautulli, by its name such as `jellyfin` and its label.
     MediaServer(&'static str, &'static str),
+    /// Source of titles, by its name such as `tmdb` and its label.
+    Discovery(&'static str, &'static str),
     Model,
     Embeddings,
     /// Twilio account.
@@ -62,7 +65,7 @@ impl ConnectionKind {
     /// Returns the name of the connection in URLs and forms.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Self::Library(name, _) | Self::MediaServer(name, _) => name,
+            Self::Library(name, _) | Self::MediaServer(name, _) | Self::Discovery(name, _) => name,
             Self::Model => "model",
             Self::Embeddings => "embeddings",
             Self::Phone => "phone",
@@ -80,7 +83,7 @@ impl ConnectionKind {
 
     pub(crate) fn label(self) -> &'static str {
         match self {
-            Self::Library(_, label) | Self::MediaServer(_, label) => label,
+            Self::Library(_, label) | Self::MediaServer(_, label) | Self::Discovery(_, label) => label,
             Self::Model => "Model",
             Self::Embeddings => "Embeddings",
             Self::Phone => "Twilio",
@@ -101,6 +104,7 @@ impl ConnectionKind {
         match self {
             Self::Library(..) => Some(SettingGroup::Library),
             Self::MediaServer(..) => Some(SettingGroup::MediaServers),
+            Self::Discovery(..) => Some(SettingGroup::Discovery),
             Self::Model | Self::Embeddings => Some(SettingGroup::Model),
             Self::Phone | Self::OwnPhone | Self::Telegram => Some(SettingGroup::Texting),
             Self::Alerts(_) => Some(SettingGroup::Notifications),
@@ -210,7 +214,15 @@ impl ConnectionTester {
         let bot = self.0.parts.telegram.iter().map(|_| ConnectionKind::Telegram);
         let media_servers = media_server::connections(&self.0.parts.library.media_servers);
         let media_servers = media_servers.map(MediaConnection::kind);
-        libraries.chain(media_servers).chain(others).chain(own_phone).chain(bot).chain(targets).collect()
+        let sources = self.0.parts.library.discovery.sources().iter().map(discovery::kind);
+        libraries
+            .chain(media_servers)
+            .chain(sources)
+            .chain(others)
+            .chain(own_phone)
+            .chain(bot)
+            .chain(targets)
+            .collect()
     }
 
     /// Tests the connections of a group of settings briefly and concurrently, with one finding for each. The group about
@@ -270,6 +282,10 @@ impl ConnectionTester {
         if let Some(server) = servers.find(|server| server.kind() == connection) {
             return server.check().await;
         }
+        let mut sources = self.0.parts.library.discovery.sources().iter();
+        if let Some(source) = sources.find(|source| discovery::kind(source) == connection) {
+            return discovery::check_source(source).await;
+        }
         if connection == ConnectionKind::Embeddings {
             if self.0.parts.embedder.is_none() && extent == TestExtent::Brief {
                 return Vec::new();
@@ -291,6 +307,7 @@ impl ConnectionTester {
             (
                 ConnectionKind::Library(..)
                 | ConnectionKind::MediaServer(..)
+                | ConnectionKind::Discovery(..)
                 | ConnectionKind::Embeddings
                 | ConnectionKind::Database
                 | ConnectionKind::Disk

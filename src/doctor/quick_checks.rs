@@ -7,7 +7,9 @@ use futures_util::future::join_all;
 
 use super::connection_test::{ConnectionKind, ConnectionTester};
 use super::library::WebhookCheck;
-use super::{Finding, FindingGrade, configuration, library, media_server, model, own_phone, phone, telegram};
+use super::{
+    Finding, FindingGrade, configuration, discovery, library, media_server, model, own_phone, phone, telegram,
+};
 use crate::messaging::ChannelPort;
 use crate::setup::arr_instance::ConfiguredInstance;
 
@@ -36,12 +38,19 @@ impl ConnectionTester {
             let finding = outcome.unwrap_or_else(|_| no_response(server.kind().label()));
             (server.kind(), Some(finding))
         }));
+        // TMDB is not asked every minute: each question shows whether it answers.
+        let sources = parts.library.discovery.sources().iter().filter(|source| source.is_in_household());
+        let sources = join_all(sources.map(|source| async move {
+            let outcome = tokio::time::timeout(QUICK_TIMEOUT, discovery::check_access(source)).await;
+            let finding = outcome.unwrap_or_else(|_| no_response(source.label()));
+            (discovery::kind(source), Some(finding))
+        }));
         let public_address = async {
             let address = parts.public_address.as_ref()?;
             Some(phone::check_public_address(address).await)
         };
-        let (libraries, media_servers, public_address, model) =
-            tokio::join!(libraries, media_servers, public_address, parts.models.check_server());
+        let (libraries, media_servers, sources, public_address, model) =
+            tokio::join!(libraries, media_servers, sources, public_address, parts.models.check_server());
         let model = model.as_ref().map(model::last_request_finding);
         let carrier =
             parts.carrier.as_ref().map(|carrier| phone::last_request_finding(carrier.last_outcome()));
@@ -64,6 +73,7 @@ impl ConnectionTester {
             .into_iter()
             .chain(missing)
             .chain(media_servers)
+            .chain(sources)
             .chain(others)
             .chain(own_phone)
             .chain(bot)

@@ -37,6 +37,11 @@ impl OperatorDecisions {
         !self.live.current().library.media_servers.is_empty()
     }
 
+    /// Returns whether any source of titles is configured.
+    pub fn has_discovery(&self) -> bool {
+        !self.live.current().library.discovery.is_empty()
+    }
+
     /// Loads the accounts of the media servers.
     pub async fn load_viewer_accounts(&self) -> Result<ViewerAccountList, DbError> {
         let found = self.live.current().library.media_servers.fetch_users().await;
