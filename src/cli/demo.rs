@@ -1,4 +1,4 @@
-//! `dialarr demo`: Dialarr on loopback with simulated Sonarr, Radarr, Jellyfin and Twilio. Each typed line is delivered as a
+//! `dialarr demo`: Dialarr on loopback with simulated Sonarr, Radarr, Jellyfin, TMDB and Twilio. Each typed line is delivered as a
 //! signed webhook, and each reply is sent through the REST API of the simulated Twilio.
 
 use std::net::SocketAddr;
@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 
+use super::demo_catalog;
 use super::demo_conversation::{DemoCarrier, run_conversation, run_script};
 use super::demo_imports::DemoImports;
 use super::demo_output::DemoOutput;
@@ -49,7 +50,7 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
 
     let (radarr, sonarr) = create_demo_servers(Clock::System.now());
     let peers = SimulatedPeers::new(Clock::System, radarr, sonarr, &format!("http://{address}"));
-    let (peers, mirror) = demo_playback::create_jellyfin(peers);
+    let (peers, mirror) = demo_playback::create_jellyfin(demo_catalog::create_tmdb(peers));
     let mut settings = simulation::simulation_settings(TimeZone::system());
     settings.debounce = Duration::from_millis(300);
     // One person types all texts.
@@ -79,7 +80,9 @@ pub(super) async fn run_demo(demo: &DemoArguments) -> anyhow::Result<()> {
     };
     let replies = peers.twilio.subscribe();
     let channel = if demo.phone { "a phone" } else { "Twilio" };
-    eprintln!("Dialarr demo: simulated Sonarr, Radarr, Jellyfin and {channel}; nothing leaves this machine.");
+    eprintln!(
+        "Dialarr demo: simulated Sonarr, Radarr, Jellyfin, TMDB and {channel}; nothing leaves this machine."
+    );
     eprintln!("Webhooks at http://{address}; no model: a grammar reads the texts.");
     eprintln!("An added title is imported after 20 seconds.");
     if let Some(script) = &demo.script {

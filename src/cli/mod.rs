@@ -4,6 +4,7 @@ mod chat;
 mod config;
 mod console;
 mod demo;
+mod demo_catalog;
 mod demo_conversation;
 mod demo_imports;
 mod demo_output;

@@ -261,6 +261,11 @@ impl<D: Clone> FakeServer<D> {
         self.lock_state().library.clone()
     }
 
+    /// Returns all titles of the catalog, with those of the library.
+    pub fn catalog_titles(&self) -> Vec<FakeTitle<D>> {
+        self.lock_state().catalog.clone()
+    }
+
     /// Returns the number of write requests, including failed ones.
     pub fn post_count(&self) -> usize {
         self.guard.write_count()

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::Deserialize;
 
+use super::scenario_catalog::TmdbEntry;
 use super::scenario_jellyfin::JellyfinEntry;
 
 #[derive(Debug, Default, Deserialize)]
@@ -29,6 +30,8 @@ pub(super) struct LibraryEntry {
     pub(super) four_k: Option<Box<LibraryEntry>>,
     /// Media server that shows the files.
     pub(super) jellyfin: Option<JellyfinEntry>,
+    /// Source of titles.
+    pub(super) tmdb: Option<TmdbEntry>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -11,6 +11,7 @@ mod repetitions;
 mod report;
 mod run_stats;
 mod runner;
+mod scenario_catalog;
 mod scenario_file;
 mod scenario_jellyfin;
 mod scenario_room;

@@ -34,6 +34,10 @@ impl ScenarioServers {
         let FakeServers { radarr, sonarr } = build_fake_servers(library, clock);
         let four_k = library.four_k.as_ref().map(|library| build_fake_servers(library, clock));
         let peers = SimulatedPeers::new(clock.clone(), radarr, sonarr, "https://dialarr.invalid");
+        let peers = match &library.tmdb {
+            Some(tmdb) => tmdb.add_to(peers)?,
+            None => peers,
+        };
         let (peers, viewers) = match &library.jellyfin {
             Some(jellyfin) => jellyfin.add_to(peers)?,
             None => (peers, Vec::new()),
@@ -107,6 +111,10 @@ impl ScenarioServers {
                 let down = value.as_bool().with_context(|| format!("change {path:?}"))?;
                 let jellyfin = self.peers.jellyfin.as_ref();
                 jellyfin.map(|jellyfin| jellyfin.household.set_status(down.then_some(503)))
+            }
+            ["tmdb", "down"] => {
+                let down = value.as_bool().with_context(|| format!("change {path:?}"))?;
+                self.peers.tmdb.as_ref().map(|tmdb| tmdb.set_status(down.then_some(503)))
             }
             _ => None,
         };

@@ -107,6 +107,7 @@ fn unknown_path_is_an_error_and_missing_title_is_null() {
         ("radarr.down", json!("yes")),
         ("radarr.up", json!(true)),
         ("jellyfin.down", json!(true)),
+        ("tmdb.down", json!(true)),
     ] {
         assert!(servers.change_value(path, &value).is_err(), "{path}");
     }
