@@ -126,6 +126,18 @@ pub(crate) fn build_library(libraries: &config::Libraries, http: &HttpClient) ->
         ),
         media_servers: MediaServers::default(),
         discovery: Discovery::default(),
+        requests: None,
+    }
+}
+
+/// Builds the client of the Seerr where titles are requested; `None` if they are added to Sonarr and Radarr.
+pub(crate) fn build_requests(discovery: &config::Discovery, http: &HttpClient) -> Option<Seerr> {
+    match discovery.requests {
+        config::RequestBackend::Direct => None,
+        config::RequestBackend::Seerr => {
+            let server = discovery.seerr.as_ref()?;
+            Some(Seerr::new(http.clone(), server.url.clone(), &server.api_key))
+        }
     }
 }
 

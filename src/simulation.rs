@@ -45,6 +45,8 @@ use crate::messaging::twilio::signature::SignatureVerifier;
 use crate::messaging::twilio::{Twilio, TwilioReceiving};
 use crate::recovery_delays::RecoveryDelays;
 use crate::response_budget::ResponseBudget;
+use crate::seerr::Seerr;
+use crate::seerr::fake::FakeSeerr;
 use crate::tools::library::{ArrInstances, Instance};
 
 /// Dialarr's phone number in the simulation.
@@ -63,6 +65,8 @@ pub struct SimulatedPeers {
     /// Media server of the household; `None` if it has none.
     pub jellyfin: Option<FakeJellyfin>,
     pub tmdb: Option<FakeTmdb>,
+    /// Seerr where titles are requested; `None` if they are added to Sonarr and Radarr.
+    pub seerr: Option<FakeSeerr>,
     auth_token: SecretString,
     writes: Arc<Mutex<Vec<LibraryWrite>>>,
     /// Budget shared by the responses of both libraries.
@@ -97,7 +101,8 @@ impl SimulatedPeers {
         };
         let twilio = FakeTwilio::new(account, clock.clone());
         let (writes, responses) = (Arc::default(), ResponseBudget::default());
-        Self { clock, radarr, sonarr, twilio, jellyfin: None, tmdb: None, auth_token, writes, responses }
+        let (jellyfin, tmdb, seerr) = (None, None, None);
+        Self { clock, radarr, sonarr, twilio, jellyfin, tmdb, seerr, auth_token, writes, responses }
     }
 
     /// Adds a TMDB with this catalog.
@@ -111,6 +116,13 @@ impl SimulatedPeers {
     pub fn with_jellyfin(self) -> Self {
         let jellyfin = FakeJellyfin::new("0123456789abcdef0123456789abcdef", self.clock.clone());
         Self { jellyfin: Some(jellyfin), ..self }
+    }
+
+    /// Adds a Seerr with its owner alone, where titles are requested.
+    #[must_use]
+    pub fn with_seerr(self) -> Self {
+        let seerr = FakeSeerr::new("fedcba9876543210", self.clock.clone());
+        Self { seerr: Some(seerr), ..self }
     }
 
     /// Returns the blueprint of a program connected to these peers.
@@ -190,6 +202,7 @@ impl SimulatedPeers {
             series: vec![Instance::new("sonarr", false, sonarr)],
             media_servers: self.build_media_servers()?,
             discovery: self.build_discovery()?,
+            requests: self.build_requests()?,
         })
     }
 
@@ -198,6 +211,12 @@ impl SimulatedPeers {
         let http = HttpClient::in_process(fake.in_process());
         let source = DiscoverySource::tmdb(http, Url::parse("http://tmdb.invalid/3")?, &fake.token());
         Ok(Discovery::new(vec![source], "US".to_owned()))
+    }
+
+    fn build_requests(&self) -> Result<Option<Seerr>, url::ParseError> {
+        let Some(fake) = &self.seerr else { return Ok(None) };
+        let http = HttpClient::in_process(fake.in_process());
+        Ok(Some(Seerr::new(http, Url::parse("http://seerr.invalid")?, &fake.key())))
     }
 
     fn build_media_servers(&self) -> Result<MediaServers, url::ParseError> {

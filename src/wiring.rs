@@ -22,8 +22,8 @@ use crate::messaging::alert_sender::AlertSender;
 use crate::messaging::alert_targets::AlertTargets;
 use crate::messaging::channel_ports::ChannelPorts;
 use crate::outbound_clients::{
-    build_discovery, build_embedder, build_library, build_media_servers, build_model, build_smsgate,
-    build_telegram, build_twilio, reuse_instances,
+    build_discovery, build_embedder, build_library, build_media_servers, build_model, build_requests,
+    build_smsgate, build_telegram, build_twilio, reuse_instances,
 };
 use crate::store::database::db::Db;
 
@@ -80,6 +80,7 @@ pub(crate) fn build_blueprint(
         Some(earlier) => earlier.library.discovery.clone(),
         None => build_discovery(&config.discovery, &http)?,
     };
+    library.requests = build_requests(&config.discovery, &http);
     Ok(AppBlueprint {
         settings: build_settings(config)?,
         admin: config.people.admin.clone(),

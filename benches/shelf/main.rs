@@ -91,6 +91,7 @@ fn library(url: &str) -> Result<ArrInstances> {
         series: vec![Instance::new("sonarr", false, series)],
         media_servers: MediaServers::default(),
         discovery: Discovery::default(),
+        requests: None,
     })
 }
 

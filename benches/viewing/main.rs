@@ -160,6 +160,7 @@ async fn measure_library(
         series: vec![Instance::new("sonarr", false, series)],
         media_servers,
         discovery: Discovery::default(),
+        requests: None,
     };
     let context = context(accounts, now);
     let questions = [
@@ -217,6 +218,7 @@ fn context(accounts: &[ViewerAccount], now: Timestamp) -> ToolContext {
         title_requests: Vec::new(),
         facts: UserFacts::default(),
         viewers: Viewers::new(accounts[..1].to_vec(), WatchSharing::Off),
+        seerr_account: None,
         request_timing: RequestTiming::Now,
     }
 }

@@ -103,6 +103,13 @@ pub enum FailureCode {
     SonarrNotFound,
     SonarrError,
     SonarrUnreadable,
+    // Seerr.
+    /// The user is not linked to a user of the Seerr.
+    NotLinked,
+    SeerrUnreachable,
+    SeerrMisconfigured,
+    SeerrRefused,
+    SeerrError,
     // Execution of the call.
     Failed,
     TooSlow,
@@ -129,6 +136,9 @@ impl FailureCode {
                 | Self::SonarrUnreachable
                 | Self::SonarrMisconfigured
                 | Self::SonarrError
+                | Self::SeerrUnreachable
+                | Self::SeerrMisconfigured
+                | Self::SeerrError
         )
     }
 }

@@ -23,6 +23,7 @@ pub mod prompt;
 pub mod rate_limit;
 pub mod retry_policy;
 pub mod routing;
+pub mod seerr_requests;
 pub mod stream_events;
 pub mod text;
 pub mod title_requests;

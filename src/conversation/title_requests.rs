@@ -15,6 +15,15 @@ pub const FOLLOWING: &str = "following";
 /// Status of a tool result: the user will not be notified about the title.
 pub const NOT_FOLLOWING: &str = "not_following";
 
+/// Status of a tool result: the title is requested at a Seerr, which passes it on.
+pub const REQUESTED: &str = "requested";
+/// Status of a tool result: an admin has to approve the request at the Seerr.
+pub const AWAITING_DECISION: &str = "awaiting_decision";
+/// Status of a tool result: the title was requested at the Seerr before.
+pub const ALREADY_REQUESTED: &str = "already_requested";
+/// Status of a tool result: all seasons are there or requested at the Seerr.
+pub const NOTHING_NEW: &str = "nothing_new";
+
 /// Key of a tool result for the unmonitored seasons in the library; an empty list means the whole title.
 pub const NOT_MONITORED: &str = "not_looked_for";
 
@@ -293,13 +302,21 @@ pub fn format_outcome_unknown(title: &RequestedTitle) -> String {
     format!("I could not find out whether {name} was added: {service} could not be reached. Please check.")
 }
 
-/// Returns whether a successful write only scheduled an addition or a notification.
+/// Returns whether a successful write only scheduled an addition or a notification, or left the addition to a Seerr.
 pub fn is_deferred(result: &CallResult) -> bool {
-    result
-        .for_model
-        .get("status")
-        .and_then(|status| status.as_str())
-        .is_some_and(|status| matches!(status, QUEUED | FOLLOWING | NOT_FOLLOWING))
+    is_left_to_seerr(result)
+        || read_status(result).is_some_and(|status| matches!(status, QUEUED | FOLLOWING | NOT_FOLLOWING))
+}
+
+/// Returns whether a result is about a request at a Seerr, in words for the user.
+pub fn is_left_to_seerr(result: &CallResult) -> bool {
+    read_status(result).is_some_and(|status| {
+        matches!(status, REQUESTED | AWAITING_DECISION | ALREADY_REQUESTED | NOTHING_NEW)
+    })
+}
+
+fn read_status(result: &CallResult) -> Option<&str> {
+    result.for_model.get("status").and_then(|status| status.as_str())
 }
 
 /// Formats `Sam on Nov 3, you on Nov 5`, each user once; returns `None` if no requester is known.

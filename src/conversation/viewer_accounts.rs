@@ -1,10 +1,12 @@
-//! Users of media servers that are linked to people, and the texts about these links.
+//! Users of media servers, and of a Seerr, that are linked to people, and the texts about these links.
 
-/// Kind of a media server.
+/// Kind of a server on which people have accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MediaServerKind {
     Jellyfin,
     Plex,
+    /// Server where people ask for titles, and nobody watches them.
+    Seerr,
 }
 
 impl MediaServerKind {
@@ -13,6 +15,7 @@ impl MediaServerKind {
         match self {
             Self::Jellyfin => "jellyfin",
             Self::Plex => "plex",
+            Self::Seerr => "seerr",
         }
     }
 
@@ -21,15 +24,24 @@ impl MediaServerKind {
         match self {
             Self::Jellyfin => "Jellyfin",
             Self::Plex => "Plex",
+            Self::Seerr => "Seerr",
+        }
+    }
+
+    /// Returns whether people watch titles on the server.
+    pub fn is_media_server(self) -> bool {
+        match self {
+            Self::Jellyfin | Self::Plex => true,
+            Self::Seerr => false,
         }
     }
 
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Jellyfin, Self::Plex].into_iter().find(|kind| kind.name() == name)
+        [Self::Jellyfin, Self::Plex, Self::Seerr].into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// User of a media server that is, or may be, linked to a person.
+/// User of a server that is, or may be, linked to a person.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ViewerAccount {
     pub server: MediaServerKind,
@@ -37,6 +49,19 @@ pub struct ViewerAccount {
     pub id: String,
     /// Name of the user on the server when it was linked.
     pub name: String,
+}
+
+/// Accounts that a person unlinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccountScope {
+    MediaServers,
+    Seerr,
+}
+
+impl AccountScope {
+    pub fn includes(self, server: MediaServerKind) -> bool {
+        server.is_media_server() == (self == Self::MediaServers)
+    }
 }
 
 /// Who may know what a person has watched.
@@ -52,9 +77,12 @@ pub enum WatchSharing {
 /// Formats the message to the admins about a request for a link.
 pub fn format_link_request(requester: &str, account: &ViewerAccount, code: &str) -> String {
     let ViewerAccount { server, name, .. } = account;
+    let purpose = match server {
+        MediaServerKind::Jellyfin | MediaServerKind::Plex => "to ask me what this user has watched",
+        MediaServerKind::Seerr => "to ask for titles in the name of this user",
+    };
     format!(
-        "{requester} asks to be linked to the {} user {name}, to ask me what this user has watched. Reply APPROVE {code} or \
-         DENY {code}",
+        "{requester} asks to be linked to the {} user {name}, {purpose}. Reply APPROVE {code} or DENY {code}",
         server.label()
     )
 }
@@ -62,10 +90,13 @@ pub fn format_link_request(requester: &str, account: &ViewerAccount, code: &str)
 /// Formats the message to a person whose account was linked.
 pub fn format_linked(account: &ViewerAccount) -> String {
     let ViewerAccount { server, name, .. } = account;
-    format!(
-        "You are linked to the {} user {name}. Ask me what you were watching, or what you have not seen.",
-        server.label()
-    )
+    let use_of_link = match server {
+        MediaServerKind::Jellyfin | MediaServerKind::Plex => {
+            "Ask me what you were watching, or what you have not seen."
+        }
+        MediaServerKind::Seerr => "Titles that you ask me for are requested there.",
+    };
+    format!("You are linked to the {} user {name}. {use_of_link}", server.label())
 }
 
 /// Formats the message to a person whose request for a link was denied.
@@ -79,6 +110,15 @@ pub fn format_link_expired(account: &ViewerAccount) -> String {
     format!(
         "No admin answered your request for the {} user {name}, so it is not linked. You can ask again.",
         server.label()
+    )
+}
+
+/// Formats the message about a person who is linked to another user of the same Seerr.
+pub fn format_other_account(account: &ViewerAccount) -> String {
+    let label = account.server.label();
+    format!(
+        "Not linked to the {label} user {}: there is already a link to another {label} user.",
+        account.name
     )
 }
 

@@ -16,6 +16,7 @@ pub mod operator;
 mod parts;
 mod reply_address;
 mod routing;
+mod seerr;
 pub(crate) mod service_moves;
 mod settings;
 pub mod stream;
@@ -50,6 +51,7 @@ use operator::decisions::OperatorDecisions;
 use operator::library::LibraryActions;
 use operator::turns::TurnActions;
 use routing::turn_start::TurnStarter;
+use seerr::request_watcher::RequestWatcher;
 use stream::hub::Hub;
 use turns::log::turn_log::TurnLogs;
 use turns::turn_runner::TurnRunners;
@@ -72,6 +74,7 @@ pub struct Engine {
     pub notifier: Arc<Notifier>,
     pub reconciler: Arc<Reconciler>,
     pub season_checker: Arc<SeasonChecker>,
+    request_watcher: Arc<RequestWatcher>,
     pub expiry: Arc<DueExpiry>,
     pub gestures: Arc<GestureRecorder>,
     vote_closer: Arc<VoteCloser>,
@@ -91,7 +94,7 @@ impl Engine {
     pub(crate) fn new(parts: &EngineParts) -> Self {
         let lifecycle = EngineLifecycle::default();
         let (event_stored, addition_queued) = (WorkSignal::default(), WorkSignal::default());
-        let answer_stored = WorkSignal::default();
+        let (answer_stored, requests_changed) = (WorkSignal::default(), WorkSignal::default());
         let recall = Arc::new(AnswerRecall::new(parts));
         let logs = TurnLogs::new(parts, answer_stored.clone(), addition_queued.clone());
         let turns = TurnRunners::new(parts, logs, recall.clone());
@@ -103,13 +106,14 @@ impl Engine {
         let season_checker = Arc::new(SeasonChecker::new(parts));
         let reconciler = Reconciler::new(parts, event_stored.clone(), season_checker.clone());
         Self {
-            arr_events: Arc::new(ArrEventIntake::new(parts, event_stored.clone())),
+            arr_events: Arc::new(ArrEventIntake::new(parts, event_stored.clone(), requests_changed.clone())),
             additions: Arc::new(additions),
             indexer: Arc::new(indexer),
             recall,
             notifier: Arc::new(Notifier::new(parts, event_stored)),
             reconciler: Arc::new(reconciler),
             season_checker,
+            request_watcher: Arc::new(RequestWatcher::new(parts, requests_changed)),
             expiry: Arc::new(DueExpiry::new(parts)),
             gestures: Arc::new(GestureRecorder::new(parts)),
             vote_closer: Arc::new(VoteCloser::new(parts)),
@@ -159,6 +163,7 @@ impl Engine {
         self.additions.wake_worker();
         self.notifier.wake_worker();
         self.vote_closer.wake_worker();
+        self.request_watcher.wake_worker();
     }
 
     /// Starts no new turn, and waits until the running turns end or `timeout` has passed. Interrupted work continues
@@ -173,15 +178,15 @@ impl Engine {
         self.streams.close().await;
     }
 
-    /// Starts the notifier, the reconciler and the vote closer. They run until the engine drains.
+    /// Starts the notifier, the reconciler, the vote closer and the request watcher. They run until the engine drains.
     pub(crate) fn start_notifications(&self) {
         let (notifier, reconciler) = (self.notifier.clone(), self.reconciler.clone());
-        let vote_closer = self.vote_closer.clone();
+        let (vote_closer, request_watcher) = (self.vote_closer.clone(), self.request_watcher.clone());
         let lifecycle = self.lifecycle.clone();
         self.lifecycle.spawn(async move {
             let work = async {
                 lifecycle.wait_for_turns().await;
-                tokio::join!(notifier.run(), reconciler.run(), vote_closer.run());
+                tokio::join!(notifier.run(), reconciler.run(), vote_closer.run(), request_watcher.run());
             };
             tokio::select! {
                 () = work => {}

@@ -69,7 +69,8 @@ fn end_removal_requests(
             EndedApprovalSubject::Join
             | EndedApprovalSubject::UnreadableRemoval
             | EndedApprovalSubject::AccountLink(_)
-            | EndedApprovalSubject::UnreadableAccountLink => None,
+            | EndedApprovalSubject::UnreadableAccountLink
+            | EndedApprovalSubject::SeerrRequest => None,
         };
         let message = deletion_messages::format_removal_on_moved_server(item, server_label(instance));
         notify_user(conn, ended.user, (&format!("approval:{}:expired", ended.id), &message), settings, now)?;

@@ -1,10 +1,25 @@
 //! Client for Seerr, which knows the titles of TMDB and decides on requests for them. Jellyseerr and Overseerr answer
 //! the same requests.
 
+pub mod fake;
+mod issues;
+mod requests;
+#[cfg(test)]
+mod tests;
+mod users;
+mod wire;
+
 use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::Url;
+
+pub use issues::{IssueOutcome, IssuePlace, IssueType, NewSeerrIssue, SeerrIssue, SeerrMediaId};
+pub use requests::{
+    DecisionOutcome, NewSeerrRequest, RequestDecision, RequestOutcome, RequestRefusal, SeerrRequest,
+    SeerrRequestId, SeerrRequestStatus, SeerrTitle,
+};
+pub use users::{SeerrQuota, SeerrQuotas, SeerrUser, SeerrUserId};
 
 use crate::http::HttpClient;
 use crate::server_api::{ServerApi, ServerError};
@@ -38,6 +53,11 @@ impl Seerr {
     /// Returns the client of the API, whose paths begin with `api/v1`.
     pub(crate) fn api(&self) -> &ServerApi {
         &self.api
+    }
+
+    /// Returns the client of the API that acts for a user, with the rights and limits of this user.
+    fn api_for(&self, user: SeerrUserId) -> ServerApi {
+        self.api.with_header(HeaderName::from_static("x-api-user"), HeaderValue::from(user.0))
     }
 
     /// Reads the state of the server, with any key.

@@ -161,7 +161,7 @@ impl ServerError {
     }
 
     /// Returns whether the server may have done what it was asked to do, although its response did not say so.
-    pub(crate) fn may_have_happened(&self) -> bool {
+    pub fn may_have_happened(&self) -> bool {
         match self {
             Self::Unreachable(HttpError::NotSent(_)) => false,
             Self::Unreachable(HttpError::TimedOut(_) | HttpError::Broken(_)) => true,

@@ -21,6 +21,7 @@ pub use super::console_access::KeyScope;
 pub use super::conversation::conversations::EndReason;
 pub use super::conversation::reactions::ReactionAuthor;
 pub use super::conversation::record::steps::AttemptState;
+pub use super::library::seerr_requests::SeerrState;
 pub use super::library::title_requests::RequestState;
 pub use super::memory::facts::{FactState, StoredFactSource};
 use super::memory::groups::GroupId;
@@ -341,7 +342,7 @@ stored_enum!(impl FactKind {
 stored_enum!(impl FieldAuthority {
     Certain = "certain", Ambiguous = "ambiguous", Verified = "verified", Unverified = "unverified",
 });
-stored_enum!(impl MediaServerKind { Jellyfin = "jellyfin", Plex = "plex" });
+stored_enum!(impl MediaServerKind { Jellyfin = "jellyfin", Plex = "plex", Seerr = "seerr" });
 stored_enum!(impl MessageSource {
     Webhook = "webhook", Fallback = "fallback", Poll = "poll", Recovery = "recovery", Local = "local",
 });

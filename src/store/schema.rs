@@ -102,6 +102,8 @@ diesel::table! {
         settled_by -> Nullable<BigInt>,
         account_id -> Nullable<Text>,
         account_name -> Nullable<Text>,
+        title -> Nullable<Text>,
+        passed_on_at -> Nullable<Timestamp>,
     }
 }
 
@@ -487,6 +489,8 @@ diesel::table! {
         next_try_at -> Nullable<Timestamp>,
         created_at -> Timestamp,
         settled_at -> Nullable<Timestamp>,
+        seerr_request -> Nullable<BigInt>,
+        seerr_state -> Nullable<SeerrState>,
     }
 }
 

@@ -35,6 +35,7 @@ s/^diesel::table! {$/&\n    use crate::store::column_types::*;\n/
 /^    requests (/,/^    }/ {
   s/ kind -> Text/ kind -> MediaKind/
   s/ state -> Text/ state -> RequestState/
+  s/ seerr_state -> Nullable<Text>/ seerr_state -> Nullable<SeerrState>/
 }
 /^    additions (/,/^    }/ s/ kind -> Text/ kind -> QuotaKind/
 /^    alerts (/,/^    }/ {

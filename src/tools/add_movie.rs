@@ -13,6 +13,7 @@ use super::formatting::{clean_title, format_media_title};
 use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, Instance};
 use super::preference::preferred_instance;
+use super::seerr::movies::{self, MovieChoices};
 use super::typed_tool::TypedTool;
 use super::{
     CallReferences, RecoveryOutcome, RequestTiming, ToolContext, ToolEffect, ToolError, ToolOutput,
@@ -20,11 +21,12 @@ use super::{
 };
 use crate::arr::radarr::Radarr;
 use crate::arr::{AdditionOutcome, Availability, Movie, NewMovie, QualityProfile};
-use crate::conversation::people::facts::UserFacts;
+use crate::conversation::people::facts::{UserFacts, is_four_k};
 use crate::conversation::title_requests::{Coverage, NOT_MONITORED, RequestedTitle};
 use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolAudience, UserRights,
 };
+use crate::seerr::Seerr;
 
 /// Tool that adds a movie and searches for it.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -43,6 +45,13 @@ pub struct AddMovie {
 impl AddMovie {
     fn instance<'a>(&self, library: &'a ArrInstances) -> Result<&'a Instance<Radarr>, CallFailure> {
         choose_radarr(library, self.instance.as_deref(), self.quality.as_deref())
+    }
+
+    /// Returns the choices of the call that matter to a Seerr.
+    fn choices(&self, instance: &Instance<Radarr>) -> MovieChoices {
+        let is_4k = instance.four_k || self.quality.as_deref().is_some_and(is_four_k);
+        let names_quality = self.quality.as_deref().is_some_and(|quality| !is_four_k(quality));
+        MovieChoices { is_4k, names_others: names_quality || self.folder.is_some() }
     }
 }
 
@@ -67,19 +76,27 @@ impl TypedTool for AddMovie {
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         let instance = self.instance(library)?;
-        Ok(CallReferences { refs: vec![MediaRef::Tmdb(self.tmdb)], four_k: instance.four_k })
+        let four_k = instance.four_k || library.requests.is_some() && self.choices(instance).is_4k;
+        Ok(CallReferences { refs: vec![MediaRef::Tmdb(self.tmdb)], four_k })
     }
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        add_to_radarr(self.instance(library)?, self, context).await
+        match &library.requests {
+            Some(seerr) => request_at_seerr(seerr, self.instance(library)?, self, context).await,
+            None => add_to_radarr(self.instance(library)?, self, context).await,
+        }
     }
 
     async fn recover(
         &self,
         library: &ArrInstances,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
-        Ok(check_addition(self.instance(library)?, self.tmdb).await)
+        let instance = self.instance(library)?;
+        match &library.requests {
+            Some(seerr) => Ok(recover_at_seerr(seerr, instance, self, context).await),
+            None => Ok(check_addition(instance, self.tmdb).await),
+        }
     }
 
     fn preferred_instance(
@@ -111,13 +128,7 @@ async fn add_to_radarr(
     if let Some(movie) = existing {
         return Ok(existing_output(instance, &movie, context));
     }
-    let hits = radarr
-        .lookup_movies(&format!("tmdb:{}", args.tmdb))
-        .await
-        .map_err(|error| instance.request_error(&error))?;
-    let Some(hit) = hits.into_iter().find(|hit| hit.tmdb == args.tmdb) else {
-        return Err(unknown_catalog_id(MediaKind::Movie, args.tmdb).into());
-    };
+    let hit = look_up_movie(instance, args.tmdb).await?;
     approval::check_quota(context, ONE_MOVIE)?;
     let choices = (args.quality.as_deref(), args.folder.as_deref());
     let (profile, folder) =
@@ -141,6 +152,43 @@ async fn add_to_radarr(
             "{}: tmdb {} is missing after it was added",
             instance.name, args.tmdb
         ))),
+    }
+}
+
+async fn look_up_movie(instance: &Instance<Radarr>, tmdb: i64) -> Result<Movie, ToolError> {
+    let hits = instance.client.lookup_movies(&format!("tmdb:{tmdb}")).await;
+    let hits = hits.map_err(|error| instance.request_error(&error))?;
+    let hit = hits.into_iter().find(|hit| hit.tmdb == tmdb);
+    hit.ok_or_else(|| unknown_catalog_id(MediaKind::Movie, tmdb).into())
+}
+
+/// Requests a movie at a Seerr, unless the library has it.
+async fn request_at_seerr(
+    seerr: &Seerr,
+    instance: &Instance<Radarr>,
+    args: &AddMovie,
+    context: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let existing = instance.client.fetch_movie_by_tmdb(args.tmdb).await;
+    if let Some(movie) = existing.map_err(|error| instance.request_error(&error))? {
+        return Ok(existing_output(instance, &movie, context));
+    }
+    let movie = look_up_movie(instance, args.tmdb).await?;
+    movies::request_movie(seerr, (instance, &movie), args.choices(instance), context).await
+}
+
+async fn recover_at_seerr(
+    seerr: &Seerr,
+    instance: &Instance<Radarr>,
+    args: &AddMovie,
+    context: &ToolContext,
+) -> RecoveryOutcome {
+    match look_up_movie(instance, args.tmdb).await {
+        Ok(movie) => movies::recover_movie(seerr, (instance, &movie), args.choices(instance), context).await,
+        Err(error) => {
+            tracing::warn!(instance = instance.name, tmdb = args.tmdb, %error, "failed to name a requested movie");
+            RecoveryOutcome::Unknown
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, Instance};
 use super::preference::preferred_instance;
 use super::seasons::{NamedSeasons, SPECIALS, SeasonSelector, choose_episodes, format_season_list};
+use super::seerr::seasons::{self, SeasonChoices};
 use super::typed_tool::TypedTool;
 use super::{
     CallReferences, RecoveryOutcome, ToolContext, ToolEffect, ToolError, ToolOutput, deletion_outcomes,
@@ -23,11 +24,12 @@ use super::{
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{AdditionOutcome, NewSeries, Series, WantedEpisodes};
-use crate::conversation::people::facts::UserFacts;
+use crate::conversation::people::facts::{UserFacts, is_four_k};
 use crate::conversation::title_requests::{Coverage, RequestedTitle};
 use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, QuotaUse, ToolAudience, UserRights,
 };
+use crate::seerr::Seerr;
 
 /// Tool that adds a series and searches for its requested seasons.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -51,6 +53,13 @@ pub struct AddSeries {
 impl AddSeries {
     fn instance<'a>(&self, library: &'a ArrInstances) -> Result<&'a Instance<Sonarr>, CallFailure> {
         choose_sonarr(library, self.instance.as_deref(), self.quality.as_deref())
+    }
+
+    /// Returns the choices of the call that matter to a Seerr.
+    fn choices(&self, instance: &Instance<Sonarr>) -> SeasonChoices {
+        let is_4k = instance.four_k || self.quality.as_deref().is_some_and(is_four_k);
+        let names_quality = self.quality.as_deref().is_some_and(|quality| !is_four_k(quality));
+        SeasonChoices { is_4k, names_others: names_quality || self.folder.is_some() }
     }
 
     pub(super) fn coverage(&self) -> Coverage {
@@ -85,11 +94,15 @@ impl TypedTool for AddSeries {
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         let instance = self.instance(library)?;
-        Ok(CallReferences { refs: vec![MediaRef::Tvdb(self.tvdb)], four_k: instance.four_k })
+        let four_k = instance.four_k || library.requests.is_some() && self.choices(instance).is_4k;
+        Ok(CallReferences { refs: vec![MediaRef::Tvdb(self.tvdb)], four_k })
     }
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        add_to_sonarr(self.instance(library)?, self, context).await
+        match &library.requests {
+            Some(seerr) => request_at_seerr(seerr, self.instance(library)?, self, context).await,
+            None => add_to_sonarr(self.instance(library)?, self, context).await,
+        }
     }
 
     async fn recover(
@@ -97,7 +110,11 @@ impl TypedTool for AddSeries {
         library: &ArrInstances,
         context: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
-        Ok(check_addition(self.instance(library)?, self, context).await)
+        let instance = self.instance(library)?;
+        match &library.requests {
+            Some(seerr) => recover_at_seerr(seerr, instance, self, context).await,
+            None => Ok(check_addition(instance, self, context).await),
+        }
     }
 
     fn preferred_instance(
@@ -131,15 +148,9 @@ async fn add_to_sonarr(
     let existing =
         sonarr.fetch_series_by_tvdb(args.tvdb).await.map_err(|error| instance.request_error(&error))?;
     if let Some(series) = existing {
-        return add_promised_seasons(instance, &series, args, context).await;
+        return add_promised_seasons(instance, &series, args, (context, None)).await;
     }
-    let hits = sonarr
-        .lookup_series(&format!("tvdb:{}", args.tvdb))
-        .await
-        .map_err(|error| instance.request_error(&error))?;
-    let Some(hit) = hits.into_iter().find(|hit| hit.tvdb == args.tvdb) else {
-        return Err(unknown_catalog_id(MediaKind::Series, args.tvdb).into());
-    };
+    let hit = look_up_series(instance, args.tvdb).await?;
     let wanted_episodes = choose_episodes(&hit, args.seasons.as_ref(), &context.turn_messages)?;
     approval::check_quota(context, quota_use(&wanted_episodes))?;
     let choices = (args.quality.as_deref(), args.folder.as_deref());
@@ -163,13 +174,57 @@ async fn add_to_sonarr(
             Ok(added_output(instance, &series, &wanted_episodes, context).await)
         }
         (Some(series), AdditionOutcome::AlreadyExists) => {
-            add_promised_seasons(instance, &series, args, context).await
+            add_promised_seasons(instance, &series, args, (context, None)).await
         }
         (None, AdditionOutcome::Added | AdditionOutcome::AlreadyExists) => Err(ToolError::Unknown(format!(
             "{}: tvdb {} is missing after it was added",
             instance.name, args.tvdb
         ))),
     }
+}
+
+async fn look_up_series(instance: &Instance<Sonarr>, tvdb: i64) -> Result<Series, ToolError> {
+    let hits = instance.client.lookup_series(&format!("tvdb:{tvdb}")).await;
+    let hits = hits.map_err(|error| instance.request_error(&error))?;
+    let hit = hits.into_iter().find(|hit| hit.tvdb == tvdb);
+    hit.ok_or_else(|| unknown_catalog_id(MediaKind::Series, tvdb).into())
+}
+
+/// Requests a series at a Seerr, unless the library has it.
+async fn request_at_seerr(
+    seerr: &Seerr,
+    instance: &Instance<Sonarr>,
+    args: &AddSeries,
+    context: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let existing = instance.client.fetch_series_by_tvdb(args.tvdb).await;
+    if let Some(series) = existing.map_err(|error| instance.request_error(&error))? {
+        return add_promised_seasons(instance, &series, args, (context, Some(seerr))).await;
+    }
+    let series = look_up_series(instance, args.tvdb).await?;
+    let wanted = choose_episodes(&series, args.seasons.as_ref(), &context.turn_messages)?;
+    let request = (&wanted, args.choices(instance));
+    seasons::request_new_series(seerr, (instance, &series), request, context).await
+}
+
+/// Determines the outcome of a request whose answer was lost. If the library has the series by now, the call runs again
+/// and requests nothing.
+async fn recover_at_seerr(
+    seerr: &Seerr,
+    instance: &Instance<Sonarr>,
+    args: &AddSeries,
+    context: &ToolContext,
+) -> Result<RecoveryOutcome, ToolError> {
+    let series = match look_up_series(instance, args.tvdb).await {
+        Ok(series) => series,
+        Err(error) => {
+            tracing::warn!(instance = instance.name, tvdb = args.tvdb, %error, "failed to name a requested series");
+            return Ok(RecoveryOutcome::Unknown);
+        }
+    };
+    let wanted = choose_episodes(&series, args.seasons.as_ref(), &context.turn_messages)?;
+    let request = (&wanted, args.choices(instance));
+    seasons::recover_new_series(seerr, (instance, &series), request, context).await
 }
 
 /// Returns the quota usage of the requested episodes. Specials are free.

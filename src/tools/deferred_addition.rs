@@ -12,16 +12,25 @@ use crate::conversation::transcript::{
     CallFailure, CallResult, MediaKind, QuotaKind, QuotaUse, ToolArguments,
 };
 
+/// Keeper of the quota to which an addition counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuotaKeeper {
+    Household,
+    Seerr,
+}
+
 /// Queues an addition for a retry instead of reporting its failure. The addition must not have had any effect.
 pub fn queue_for_retry(
     failure: &CallFailure,
-    requested: RequestedTitle,
-    arguments: &ToolArguments,
+    (requested, arguments): (RequestedTitle, &ToolArguments),
+    quota: QuotaKeeper,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    match context.request_timing {
-        RequestTiming::Now => check_quota(context, total_waiting_amount(&requested, context))?,
-        RequestTiming::Earlier => {}
+    match (context.request_timing, quota) {
+        (RequestTiming::Now, QuotaKeeper::Household) => {
+            check_quota(context, total_waiting_amount(&requested, context))?;
+        }
+        (RequestTiming::Now, QuotaKeeper::Seerr) | (RequestTiming::Earlier, _) => {}
     }
     let reason = failure.for_user.as_deref().unwrap_or("That did not work right now.");
     let id_field = match requested.kind {

@@ -14,6 +14,7 @@ use crate::arr::Series;
 use crate::arr::sonarr::Sonarr;
 use crate::conversation::title_requests::{NOT_MONITORED, RequestedTitle};
 use crate::conversation::transcript::CallResult;
+use crate::seerr::Seerr;
 
 /// Returns the result for a series that is already in the library. The retry of an earlier request adds the seasons
 /// that are neither on disk nor monitored, because the series may have been added without them.
@@ -21,11 +22,11 @@ pub(super) async fn add_promised_seasons(
     instance: &Instance<Sonarr>,
     series: &Series,
     args: &AddSeries,
-    context: &ToolContext,
+    (context, requests): (&ToolContext, Option<&Seerr>),
 ) -> Result<ToolOutput, ToolError> {
     match (context.request_timing, series.id, promised_seasons(instance, series, args)) {
         (RequestTiming::Earlier, Some(id), Some(seasons)) => {
-            get_more::add_seasons(instance, id, &seasons, context).await
+            get_more::add_seasons(instance, id, &seasons, (context, requests)).await
         }
         (RequestTiming::Earlier | RequestTiming::Now, _, _) => {
             Ok(existing_output(instance, series, args, context).await)

@@ -19,6 +19,7 @@ use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind, Media
 use crate::discovery::Discovery;
 use crate::http::HttpError;
 use crate::media_servers::playability::MediaServers;
+use crate::seerr::Seerr;
 use crate::telemetry;
 
 /// Time limit of a read from one instance. It is shorter than that of a tool, so that the responses of the other
@@ -36,6 +37,8 @@ pub struct ArrInstances {
     pub media_servers: MediaServers,
     /// Sources in which titles are found that no instance suggests.
     pub discovery: Discovery,
+    /// Seerr where titles are requested; `None` if they are added to the instances.
+    pub requests: Option<Seerr>,
 }
 
 #[derive(Debug, Clone)]

@@ -39,6 +39,7 @@ mod requesters;
 pub mod search_media;
 mod season_files;
 mod seasons;
+mod seerr;
 pub mod send_poster;
 pub mod server_status;
 pub mod start_vote;
@@ -69,7 +70,8 @@ use crate::conversation::transcript::{
     CallFailure, CallResult, MediaKind, MediaRef, QuotaUse, ToolArguments, ToolSpec, UserRights,
 };
 use crate::conversation::turn::model_action::ModelAction;
-use crate::conversation::viewer_accounts::ViewerAccount;
+use crate::conversation::viewer_accounts::{AccountScope, ViewerAccount};
+use crate::seerr::SeerrRequestId;
 use approval::ApprovedCall;
 use arguments::schema::OfferedChoices;
 use viewing::Viewers;
@@ -183,7 +185,7 @@ pub enum ToolEffect {
     Count(QuotaUse),
     /// Asks the admins to delete this item.
     AskAdmins(Box<DeletionTarget>),
-    /// Records that the user requested this title, which is in the library. The coverage states whether the request
+    /// Records that the user requested this title, which is in the library or requested at a Seerr. The coverage states whether the request
     /// covers the whole title or its named seasons.
     Request(RequestedTitle, Coverage),
     /// Records that the user requested the title and is notified when it is ready.
@@ -192,6 +194,8 @@ pub enum ToolEffect {
     Notify(RequestedTitle),
     /// Records that the user does not want to be notified about the title.
     Unfollow(RequestedTitle),
+    /// Records the request at a Seerr for the title that the call requested, so that the user is told its outcome.
+    TrackRequest { id: SeerrRequestId, is_pending: bool },
     /// Queues the call for a later retry with these arguments, because no part of it has happened.
     Queue(RequestedTitle, ToolArguments),
     /// Stores a fact about the user.
@@ -202,8 +206,8 @@ pub enum ToolEffect {
     MentionViewing,
     /// Asks the admins to link this account to the user.
     RequestAccountLink(ViewerAccount),
-    /// Removes the links of the user's accounts.
-    UnlinkAccounts,
+    /// Removes the links of the user's accounts in this scope.
+    UnlinkAccounts(AccountScope),
 }
 
 /// Ids and restricted features that a call uses.
@@ -245,6 +249,8 @@ pub struct ToolContext {
     pub facts: UserFacts,
     /// People whose watching the answer may mention; empty for a call that does not read it.
     pub viewers: Viewers,
+    /// User of the Seerr in whose name titles are requested; loaded only for writes, if requests go there.
+    pub seerr_account: Option<ViewerAccount>,
     pub request_timing: RequestTiming,
 }
 

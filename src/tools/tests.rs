@@ -59,6 +59,7 @@ impl House {
             series: vec![Instance::new("sonarr", false, sonarr_client(&sonarr))],
             media_servers: MediaServers::default(),
             discovery: Discovery::default(),
+            requests: None,
         };
         Self { radarr, sonarr, library: Arc::new(library) }
     }
@@ -189,6 +190,7 @@ fn context() -> ToolContext {
         title_requests: Vec::new(),
         facts: UserFacts::default(),
         viewers: Viewers::default(),
+        seerr_account: None,
         request_timing: RequestTiming::Now,
     }
 }

@@ -15,7 +15,7 @@ use super::arguments::parsing::parse_arguments;
 use super::arguments::schema::{
     InstanceChoice, OfferedChoices, argument_schema, offered_schema, without_arguments,
 };
-use super::deferred_addition::queue_for_retry;
+use super::deferred_addition::{QuotaKeeper, queue_for_retry};
 use super::deletion_outcomes::{frozen_item, not_done};
 use super::library::ArrInstances;
 use super::preference::with_preferred_instance;
@@ -39,6 +39,8 @@ pub trait TypedTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     const AUDIENCE: ToolAudience;
     /// Arguments about what people have watched, which are offered only with a media server.
     const VIEWING_ARGUMENTS: &'static [&'static str] = &[];
+    /// Arguments about a Seerr, which are offered only if titles are requested there.
+    const SEERR_ARGUMENTS: &'static [&'static str] = &[];
     const TIMEOUT: Duration = match Self::EFFECT_LEVEL {
         EffectLevel::Read => READ_TIMEOUT,
         EffectLevel::Write | EffectLevel::Destructive => WRITE_TIMEOUT,
@@ -163,8 +165,10 @@ pub fn adapt_tool<T: TypedTool>(library: &Arc<ArrInstances>) -> Arc<dyn Tool> {
         audience: T::AUDIENCE,
         hidden: T::hidden_arguments(library),
     };
-    let omitted = if library.media_servers.is_empty() { T::VIEWING_ARGUMENTS } else { &[] };
-    let schema = without_arguments(argument_schema::<T>(&T::instance_names(library)), omitted);
+    let viewing = if library.media_servers.is_empty() { T::VIEWING_ARGUMENTS } else { &[] };
+    let seerr = if library.requests.is_none() { T::SEERR_ARGUMENTS } else { &[] };
+    let omitted = [viewing, seerr].concat();
+    let schema = without_arguments(argument_schema::<T>(&T::instance_names(library)), &omitted);
     Arc::new(ToolAdapter::<T>::new(T::NAME, spec, schema, library))
 }
 
@@ -261,14 +265,19 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
         let tool = self.parse(arguments)?;
         match (tool.run(&self.library, context).await, tool.deferrable_request(&self.library)) {
             (Err(ToolError::CallFailed(failure)), Some(request)) if failure.code.may_succeed_later() => {
-                queue_for_retry(&failure, request, arguments, context)
+                let quota = match &self.library.requests {
+                    Some(_) => QuotaKeeper::Seerr,
+                    None => QuotaKeeper::Household,
+                };
+                queue_for_retry(&failure, (request, arguments), quota, context)
             }
             (outcome, _) => outcome,
         }
     }
 
     fn reads_viewing(&self, arguments: &ToolArguments) -> bool {
-        !self.library.media_servers.is_empty() && self.parse(arguments).is_ok_and(|tool| tool.reads_viewing())
+        let has_accounts = !self.library.media_servers.is_empty() || self.library.requests.is_some();
+        has_accounts && self.parse(arguments).is_ok_and(|tool| tool.reads_viewing())
     }
 
     fn apply_preferences(

@@ -109,7 +109,7 @@ fn basic_password(headers: &HeaderMap) -> Option<Vec<u8>> {
 }
 
 /// Compares hashes in constant time, so that the duration reveals neither a character nor the length of the secret.
-fn matches_secret(presented: &[u8], secret: &SecretString) -> bool {
+pub(super) fn matches_secret(presented: &[u8], secret: &SecretString) -> bool {
     let [presented, expected] = [presented, secret.expose_secret().as_bytes()].map(Sha256::digest);
     bool::from(presented.as_slice().ct_eq(expected.as_slice()))
 }

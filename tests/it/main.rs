@@ -82,6 +82,8 @@ mod scopes;
 mod scriptless;
 mod seasons;
 mod secrets;
+mod seerr;
+mod seerr_states;
 mod settings_page;
 mod setup;
 mod setup_assistant;

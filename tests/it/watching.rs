@@ -365,12 +365,12 @@ async fn operator_links_accounts_on_a_page_of_names() {
     let page = browser.get("/viewer-accounts").await;
     page.assert_shows(200, "bobby");
     let page = browser.presses(&page, "Link", &[]).await;
-    page.assert_shows(200, "Linked. This person can now ask what they have watched.");
+    page.assert_shows(200, "Linked.");
     page.assert_shows(200, "linked to Ann");
     let page = browser.presses(&page, "Unlink", &[]).await;
     page.assert_shows(200, "Unlinked.");
     home.app.jellyfin().set_status(Some(503));
-    browser.get("/viewer-accounts").await.assert_shows(200, "A media server does not respond.");
+    browser.get("/viewer-accounts").await.assert_shows(200, "A server does not respond.");
 }
 
 #[tokio::test]

@@ -375,6 +375,7 @@ impl World {
             series: vec![Instance::new("sonarr", false, sonarr)],
             media_servers: self.media_servers(),
             discovery: self.discovery(),
+            requests: None,
         }
     }
 }

@@ -66,6 +66,8 @@ pub struct SeriesDetails {
     /// Series type: `standard`, `daily` or `anime`.
     pub series_type: &'static str,
     pub specials_monitored: bool,
+    /// Id at TMDB, which Sonarr knows for most series.
+    pub tmdb: Option<i64>,
     /// True if future seasons will be monitored.
     pub new_seasons: bool,
     /// Seasons whose last episode the catalog marks as a finale.
@@ -113,6 +115,7 @@ pub fn series(title: &str) -> FakeSeries {
         ended: false,
         series_type: "standard",
         specials_monitored: false,
+        tmdb: None,
         new_seasons: true,
         finales: Vec::new(),
         episodes: Vec::new(),
@@ -254,6 +257,12 @@ impl FakeMovie {
 }
 
 impl FakeSeries {
+    /// Sets the id at TMDB.
+    pub fn tmdb(mut self, id: i64) -> Self {
+        self.details.tmdb = Some(id);
+        self
+    }
+
     pub fn tvdb(mut self, id: i64) -> Self {
         self.catalog_id = id;
         self

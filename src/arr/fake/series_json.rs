@@ -223,6 +223,7 @@ fn common_series_json(series: &FakeSeries) -> Value {
         "title": series.title,
         "sortTitle": series.title.to_lowercase(),
         "tvdbId": series.catalog_id,
+        "tmdbId": series.details.tmdb,
         "titleSlug": series.catalog_id.to_string(),
         "year": series.year,
         "overview": series.overview,

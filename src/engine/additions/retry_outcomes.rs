@@ -105,6 +105,7 @@ impl RetryRecorder {
         let title = requested_title(&effects).unwrap_or(&group.merged.title).clone();
         let was_added = effects.iter().any(|effect| matches!(effect, ToolEffect::Count(_)));
         let sentence = match was_added {
+            _ if request_messages::is_left_to_seerr(&result) => result.for_user.clone(),
             true => request_messages::format_added(&title),
             false => request_messages::format_not_monitored(&title, &result)
                 .unwrap_or_else(|| request_messages::format_already_there(&title)),
@@ -219,11 +220,14 @@ fn requested_title(effects: &[ToolEffect]) -> Option<&RequestedTitle> {
     effects.iter().find_map(|effect| match effect {
         ToolEffect::Request(title, _) => Some(title),
         ToolEffect::Act(_) | ToolEffect::Count(_) | ToolEffect::AskAdmins(_) => None,
+        ToolEffect::TrackRequest { .. } => None,
         ToolEffect::Follow(_) | ToolEffect::Notify(_) | ToolEffect::Unfollow(_) | ToolEffect::Queue(..) => {
             None
         }
         ToolEffect::Remember(_) | ToolEffect::Forget(..) => None,
-        ToolEffect::MentionViewing | ToolEffect::RequestAccountLink(_) | ToolEffect::UnlinkAccounts => None,
+        ToolEffect::MentionViewing | ToolEffect::RequestAccountLink(_) | ToolEffect::UnlinkAccounts(_) => {
+            None
+        }
     })
 }
 

@@ -73,6 +73,10 @@ pub(crate) fn decide_link(
                 LinkAccountOutcome::Linked | LinkAccountOutcome::Known => {
                     (viewer_accounts::format_linked(account), format!("{name} is linked now."))
                 }
+                LinkAccountOutcome::OtherAccount => {
+                    let other = viewer_accounts::format_other_account(account);
+                    (other.clone(), other)
+                }
                 LinkAccountOutcome::OtherUser(_) => {
                     let taken = viewer_accounts::format_link_taken(account);
                     (taken.clone(), taken)

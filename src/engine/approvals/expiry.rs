@@ -95,7 +95,9 @@ pub(crate) fn notify_expired_requests(
 ) -> QueryResult<()> {
     for approval in expired {
         let message = match &approval.subject {
-            EndedApprovalSubject::Join | EndedApprovalSubject::UnreadableAccountLink => continue,
+            EndedApprovalSubject::Join
+            | EndedApprovalSubject::UnreadableAccountLink
+            | EndedApprovalSubject::SeerrRequest => continue,
             EndedApprovalSubject::Removal(item) => deletion_messages::format_removal_expired(Some(item)),
             EndedApprovalSubject::UnreadableRemoval => deletion_messages::format_removal_expired(None),
             EndedApprovalSubject::AccountLink(account) => viewer_accounts::format_link_expired(account),

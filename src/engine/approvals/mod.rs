@@ -4,4 +4,5 @@ pub(super) mod account_links;
 pub mod expiry;
 pub(super) mod removal_requests;
 pub(super) mod room_access;
+pub(crate) mod seerr_requests;
 pub mod user_access;

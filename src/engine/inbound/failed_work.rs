@@ -67,7 +67,8 @@ fn report_removal_request(
     let message = match &request.subject {
         EndedApprovalSubject::Join
         | EndedApprovalSubject::AccountLink(_)
-        | EndedApprovalSubject::UnreadableAccountLink => return Ok(()),
+        | EndedApprovalSubject::UnreadableAccountLink
+        | EndedApprovalSubject::SeerrRequest => return Ok(()),
         EndedApprovalSubject::Removal(item) => deletion_messages::format_removal_outcome(item, outcome),
         EndedApprovalSubject::UnreadableRemoval => deletion_messages::format_untitled_removal(outcome),
     };

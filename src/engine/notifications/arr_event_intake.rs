@@ -18,12 +18,13 @@ pub struct ArrEventIntake {
     clock: Clock,
     live: LiveParts,
     event_stored: WorkSignal,
+    requests_changed: WorkSignal,
 }
 
 impl ArrEventIntake {
-    pub(crate) fn new(parts: &EngineParts, event_stored: WorkSignal) -> Self {
+    pub(crate) fn new(parts: &EngineParts, event_stored: WorkSignal, requests_changed: WorkSignal) -> Self {
         let EngineParts { db, clock, live, .. } = parts.clone();
-        Self { db, clock, live, event_stored }
+        Self { db, clock, live, event_stored, requests_changed }
     }
 
     /// Returns the configured instance with this name, which may send events.
@@ -31,6 +32,11 @@ impl ArrEventIntake {
         let library = &self.live.current().library;
         let mut names = library.movie_names().into_iter().chain(library.series_names());
         names.find(|known| *known == name)
+    }
+
+    /// Lets the requests at a Seerr be read at once, after it reported a change.
+    pub fn note_seerr_change(&self) {
+        self.requests_changed.notify();
     }
 
     /// Stores the arr events of an instance. Returns as soon as the events are on disk.

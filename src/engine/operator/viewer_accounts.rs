@@ -1,22 +1,27 @@
-//! Decisions of the operator about the accounts of people at media servers.
+//! Decisions of the operator about the accounts of people at media servers and at a Seerr.
 
 use super::decisions::OperatorDecisions;
 use crate::conversation::transcript::{User, UserId, UserStatus};
 use crate::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
 use crate::media_servers::watched_titles::FoundUsers;
+use crate::seerr::SeerrUser;
 use crate::store::audit::Actor;
 use crate::store::database::db::DbError;
 use crate::store::people::viewer_accounts::{self, LinkAccountOutcome, LinkedAccount, UnlinkAccountOutcome};
 use crate::store::people::{user_admin, users};
+use crate::telemetry;
 use crate::tools::formatting::clean_title;
+use crate::tools::viewing::link_account::list_seerr_users;
 
-/// Accounts of the media servers, and the people to whom they can be linked.
+/// Accounts of the media servers and of the Seerr, and the people to whom they can be linked.
 #[derive(Debug)]
 pub struct ViewerAccountList {
     pub found: FoundUsers,
     pub linked: Vec<LinkedAccount>,
     /// Active users, by name.
     pub users: Vec<User>,
+    /// Ids of users of the Seerr who have the linked account of a person at a media server.
+    pub same_people: Vec<(String, UserId)>,
 }
 
 /// Outcome of linking an account that a media server lists.
@@ -24,17 +29,20 @@ pub struct ViewerAccountList {
 pub enum LinkListedOutcome {
     Linked,
     AlreadyLinked,
+    /// The person is linked to another user of the Seerr.
+    OtherAccount,
     /// The server lists no such account.
     UnknownAccount,
-    /// A media server does not respond.
+    /// A server does not respond.
     Unreachable,
     UnknownUser,
 }
 
 impl OperatorDecisions {
-    /// Returns whether any media server is configured.
-    pub fn has_media_servers(&self) -> bool {
-        !self.live.current().library.media_servers.is_empty()
+    /// Returns whether any server with accounts is configured.
+    pub fn has_account_servers(&self) -> bool {
+        let library = &self.live.current().library;
+        !library.media_servers.is_empty() || library.requests.is_some()
     }
 
     /// Returns whether any source of titles is configured.
@@ -42,9 +50,27 @@ impl OperatorDecisions {
         !self.live.current().library.discovery.is_empty()
     }
 
-    /// Loads the accounts of the media servers.
+    /// Reads the accounts of the media servers and of the Seerr, and the users of the Seerr with more details.
+    async fn fetch_accounts(&self) -> (FoundUsers, Vec<SeerrUser>) {
+        let library = self.live.current().library.clone();
+        let mut found = library.media_servers.fetch_users().await;
+        let Some(seerr) = &library.requests else { return (found, Vec::new()) };
+        match seerr.fetch_users().await {
+            Ok(users) => {
+                found.users.extend(list_seerr_users(&users));
+                (found, users)
+            }
+            Err(error) => {
+                tracing::warn!(error = telemetry::error_chain(&error), "failed to read the users of Seerr");
+                found.is_incomplete = true;
+                (found, Vec::new())
+            }
+        }
+    }
+
+    /// Loads the accounts of the media servers and of the Seerr.
     pub async fn load_viewer_accounts(&self) -> Result<ViewerAccountList, DbError> {
-        let found = self.live.current().library.media_servers.fetch_users().await;
+        let (found, seerr_users) = self.fetch_accounts().await;
         let load = |conn: &mut _| {
             let mut users = users::load_known_users(conn)?;
             users.retain(|user| user.status == UserStatus::Active && !user.test);
@@ -52,7 +78,8 @@ impl OperatorDecisions {
             Ok((viewer_accounts::load_linked_accounts(conn)?, users))
         };
         let (linked, users) = self.db.read(load).await?;
-        Ok(ViewerAccountList { found, linked, users })
+        let same_people = find_same_people(&seerr_users, &linked);
+        Ok(ViewerAccountList { found, linked, users, same_people })
     }
 
     /// Links an account to a user. The name of the account is read from its server.
@@ -62,7 +89,7 @@ impl OperatorDecisions {
         server: MediaServerKind,
         id: &str,
     ) -> Result<LinkListedOutcome, DbError> {
-        let found = self.live.current().library.media_servers.fetch_users().await;
+        let (found, _) = self.fetch_accounts().await;
         let listed = found.users.iter().find(|found| found.server == server && found.user.id.as_str() == id);
         let Some(listed) = listed else {
             return Ok(match found.is_incomplete {
@@ -78,6 +105,7 @@ impl OperatorDecisions {
             }
             Ok(match viewer_accounts::link_account(conn, user, &account, Actor::Console, now)? {
                 LinkAccountOutcome::Linked => LinkListedOutcome::Linked,
+                LinkAccountOutcome::OtherAccount => LinkListedOutcome::OtherAccount,
                 LinkAccountOutcome::Known | LinkAccountOutcome::OtherUser(_) => {
                     LinkListedOutcome::AlreadyLinked
                 }
@@ -98,4 +126,21 @@ impl OperatorDecisions {
         };
         self.db.write(unlink).await
     }
+}
+
+/// Finds the person of each user of the Seerr by the linked accounts at the media servers.
+fn find_same_people(users: &[SeerrUser], linked: &[LinkedAccount]) -> Vec<(String, UserId)> {
+    let owner = |server: MediaServerKind, id: &Option<String>| {
+        let id = id.as_ref()?;
+        let is_same = |account: &ViewerAccount| {
+            account.server == server && account.id.replace('-', "").eq_ignore_ascii_case(id)
+        };
+        linked.iter().find(|linked| is_same(&linked.account)).map(|linked| linked.user)
+    };
+    let person = |user: &SeerrUser| {
+        let found = owner(MediaServerKind::Jellyfin, &user.jellyfin_id)
+            .or_else(|| owner(MediaServerKind::Plex, &user.plex_id));
+        found.map(|person| (user.id.0.to_string(), person))
+    };
+    users.iter().filter_map(person).collect()
 }

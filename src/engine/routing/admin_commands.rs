@@ -16,11 +16,13 @@ use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::route;
+use crate::conversation::seerr_requests::format_offer;
 use crate::conversation::transcript::{Responder, User, UserId, UserRole, UserStatus};
 use crate::conversation::viewer_accounts::{self, ViewerAccount};
 use crate::engine::approvals::account_links::{self, LinkDecision};
 use crate::engine::approvals::expiry;
 use crate::engine::approvals::removal_requests::{self, Denial};
+use crate::engine::approvals::seerr_requests;
 use crate::engine::approvals::user_access::{self, BlockOutcome};
 use crate::engine::reply_address::ReplyAddress;
 use crate::store::QueryResult;
@@ -122,10 +124,17 @@ impl TurnStart<'_> {
                 (ApprovalKind::LinkAccount(account), AdminDecision::Deny) => {
                     self.decide_link(admin, (&approval, account), LinkDecision::Deny)?
                 }
-                (ApprovalKind::Join, AdminDecision::Deny)
-                | (ApprovalKind::Delete(_) | ApprovalKind::LinkAccount(_), AdminDecision::Block) => {
-                    self.format_approval_request(&approval)?
+                (ApprovalKind::SeerrRequest(_), AdminDecision::Approve) => {
+                    self.decide_seerr_request(admin, &approval, ApprovalOutcome::Approved)?
                 }
+                (ApprovalKind::SeerrRequest(_), AdminDecision::Deny) => {
+                    self.decide_seerr_request(admin, &approval, ApprovalOutcome::Denied)?
+                }
+                (ApprovalKind::Join, AdminDecision::Deny)
+                | (
+                    ApprovalKind::Delete(_) | ApprovalKind::LinkAccount(_) | ApprovalKind::SeerrRequest(_),
+                    AdminDecision::Block,
+                ) => self.format_approval_request(&approval)?,
             },
         };
         self.answer_and_drop_prompt(admin, context, events, &text)
@@ -138,6 +147,16 @@ impl TurnStart<'_> {
         decision: LinkDecision,
     ) -> QueryResult<String> {
         account_links::decide_link(self.conn, request, (admin.id, decision), &self.settings.senders, self.now)
+    }
+
+    fn decide_seerr_request(
+        &mut self,
+        admin: &User,
+        request: &Approval,
+        outcome: ApprovalOutcome,
+    ) -> QueryResult<String> {
+        let reply = seerr_requests::decide_request(self.conn, request, (admin.id, outcome), self.now)?;
+        Ok(reply.to_owned())
     }
 
     fn format_approval_outcome(
@@ -175,6 +194,7 @@ impl TurnStart<'_> {
             ApprovalKind::LinkAccount(account) => {
                 viewer_accounts::format_link_request(&naming::display_name(&requester), account, code)
             }
+            ApprovalKind::SeerrRequest(offer) => format_offer(offer, code),
         })
     }
 

@@ -122,8 +122,8 @@ impl ToolCallRunner {
         let row = call.row;
         let intent = (call.effect_level != EffectLevel::Read)
             .then(|| audit_entry(context, "write", row, change_record::intent_detail(call)));
-        let scope =
-            RecordScope { level: call.effect_level, reads_viewing: tool.reads_viewing(&call.arguments) };
+        let reads_viewing = tool.reads_viewing(&call.arguments);
+        let scope = RecordScope { reads_viewing, ..RecordScope::from(call.effect_level) };
         let records = self.tools.records_query(context, scope);
         let Some(records) = log.start_call(row, intent, records).await? else {
             return Ok(TurnProgress::Reload);

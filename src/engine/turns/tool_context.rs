@@ -30,11 +30,13 @@ pub(crate) struct RecordScope {
     pub(super) level: EffectLevel,
     /// The call reads what people have watched.
     pub(super) reads_viewing: bool,
+    /// The call may request titles at a Seerr.
+    pub(super) requests_titles: bool,
 }
 
 impl From<EffectLevel> for RecordScope {
     fn from(level: EffectLevel) -> Self {
-        Self { level, reads_viewing: false }
+        Self { level, reads_viewing: false, requests_titles: false }
     }
 }
 
@@ -42,6 +44,7 @@ impl From<EffectLevel> for RecordScope {
 pub(crate) struct ToolRecords {
     title_requests: Vec<TitleRequest>,
     viewers: Viewers,
+    seerr_account: Option<ViewerAccount>,
     user: UserRecords,
 }
 
@@ -58,6 +61,10 @@ impl ToolRecords {
             true => load_viewers(conn, user, settings.watch_sharing)?,
             false => Viewers::default(),
         };
+        let seerr_account = match scope.requests_titles {
+            true => viewer_accounts::load_seerr_account(conn, user.id)?,
+            false => None,
+        };
         let title_requests = load_title_requests(conn, user)?;
         let quotas = settings.quotas;
         let user = match scope.level {
@@ -66,7 +73,7 @@ impl ToolRecords {
             }
             EffectLevel::Read => UserRecords::default(),
         };
-        Ok(Self { title_requests, viewers, user })
+        Ok(Self { title_requests, viewers, seerr_account, user })
     }
 
     /// Builds the context of a tool from its records.
@@ -94,6 +101,7 @@ impl ToolRecords {
                 Audience::Room => self.title_requests.into_iter().filter(is_own_and_waiting).collect(),
             },
             facts: context.facts.clone(),
+            seerr_account: self.seerr_account,
             viewers: if is_written_by_user(context) { self.viewers } else { self.viewers.hidden() },
             request_timing: RequestTiming::Now,
         }
@@ -146,12 +154,14 @@ pub(crate) fn load_title_requests(conn: &mut Conn, user: &User) -> QueryResult<V
 fn load_viewers(conn: &mut Conn, user: &User, sharing: WatchSharing) -> QueryResult<Viewers> {
     let (own, others): (Vec<LinkedAccount>, Vec<LinkedAccount>) =
         viewer_accounts::load_linked_accounts(conn)?.into_iter().partition(|linked| linked.user == user.id);
-    let mut viewers = Viewers::new(own.into_iter().map(|linked| linked.account).collect(), sharing);
+    let own = own.into_iter().map(|linked| linked.account);
+    let mut viewers = Viewers::new(own.filter(is_viewer).collect(), sharing);
     if sharing == WatchSharing::Household && !others.is_empty() {
         for other in users::load_known_users(conn)?.iter().filter(|other| other.status == UserStatus::Active)
         {
             let accounts = others.iter().filter(|linked| linked.user == other.id);
-            let accounts: Vec<ViewerAccount> = accounts.map(|linked| linked.account.clone()).collect();
+            let accounts = accounts.map(|linked| linked.account.clone());
+            let accounts: Vec<ViewerAccount> = accounts.filter(is_viewer).collect();
             if !accounts.is_empty() {
                 viewers.others.push(Viewer { name: naming::display_name(other), accounts });
             }
@@ -162,10 +172,15 @@ fn load_viewers(conn: &mut Conn, user: &User, sharing: WatchSharing) -> QueryRes
     viewers.requested = requested
         .filter_map(|open| match open.kind {
             ApprovalKind::LinkAccount(account) => Some(account),
-            ApprovalKind::Join | ApprovalKind::Delete(_) => None,
+            ApprovalKind::Join | ApprovalKind::Delete(_) | ApprovalKind::SeerrRequest(_) => None,
         })
         .collect();
     Ok(viewers)
+}
+
+/// Returns whether titles are watched with the account.
+fn is_viewer(account: &ViewerAccount) -> bool {
+    account.server.is_media_server()
 }
 
 /// Records that belong to the user alone.
@@ -204,7 +219,7 @@ impl UserRecords {
             approvals::load_open_approvals_about(conn, user.id)?.into_iter().filter_map(|open| {
                 match open.kind {
                     ApprovalKind::Delete(item) => Some(*item),
-                    ApprovalKind::Join | ApprovalKind::LinkAccount(_) => None,
+                    ApprovalKind::Join | ApprovalKind::LinkAccount(_) | ApprovalKind::SeerrRequest(_) => None,
                 }
             });
         Ok(Self {

@@ -20,6 +20,7 @@ use crate::store::confirmation::approvals::{self, ApprovalKind, NewApproval};
 use crate::store::conversation::reactions;
 use crate::store::library::follows::{self, FollowReason, FollowedTitle};
 use crate::store::library::quotas;
+use crate::store::library::seerr_requests;
 use crate::store::library::title_requests::{self, NewDeferredAddition};
 use crate::store::memory::facts::{self, FactOutcome, FactSelector, FactSource};
 use crate::store::people::viewer_accounts;
@@ -60,6 +61,9 @@ pub(crate) fn apply_tool_effect(
         ToolEffect::Request(title, coverage) => {
             title_requests::record_title_request(conn, source.user.id, source.call, (title, *coverage), now)
         }
+        ToolEffect::TrackRequest { id, is_pending } => {
+            seerr_requests::track_request(conn, source.call, id.0, *is_pending)
+        }
         ToolEffect::Follow(title) => follow_title(conn, source.user.id, title, FollowReason::Request, now),
         ToolEffect::Notify(title) => {
             follow_title(conn, source.user.id, title, FollowReason::Notification, now)
@@ -78,9 +82,9 @@ pub(crate) fn apply_tool_effect(
         ToolEffect::RequestAccountLink(account) => {
             account_links::request_link(conn, (&source.user, source.call), account, settings, now)
         }
-        ToolEffect::UnlinkAccounts => {
-            viewer_accounts::unlink_all_accounts(conn, source.user.id, Actor::User(source.user.id), now)
-                .map(drop)
+        ToolEffect::UnlinkAccounts(scope) => {
+            let user = source.user.id;
+            viewer_accounts::unlink_accounts(conn, (user, *scope), Actor::User(user), now).map(drop)
         }
         ToolEffect::Forget(kind, key) => {
             facts::forget_fact(conn, source.user.id, FactSelector::Key(*kind, key), now).map(drop)

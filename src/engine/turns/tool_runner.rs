@@ -84,6 +84,8 @@ impl ToolRunner {
     ) -> impl Fn(&mut Conn) -> QueryResult<ToolRecords> + Send + 'static {
         let (now, settings, user) = (self.clock.now(), self.newest_settings(), context.user.clone());
         let last_message = context.events.last().map(|event| (event.id, event.room));
+        let requests_titles = scope.level == EffectLevel::Write && self.parts.library.requests.is_some();
+        let scope = RecordScope { requests_titles, ..scope };
         move |conn| ToolRecords::load_records(conn, &user, last_message, (scope, &settings), now)
     }
 

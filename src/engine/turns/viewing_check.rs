@@ -84,7 +84,10 @@ impl ToolRunner {
                 let user = users::load_user(conn, linked.user)?;
                 Ok((linked.account.id, naming::display_name(&user)))
             };
-            accounts.map(owner).collect::<QueryResult<Vec<_>>>()
+            accounts
+                .filter(|linked| linked.account.server.is_media_server())
+                .map(owner)
+                .collect::<QueryResult<Vec<_>>>()
         };
         self.read_records(load).await
     }

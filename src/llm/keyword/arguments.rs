@@ -9,7 +9,7 @@ use crate::conversation::grammar::requests::recommendation::Recommendation;
 use crate::conversation::grammar::requests::request::Request;
 use crate::conversation::grammar::requests::seasons::RequestedSeasons;
 use crate::conversation::grammar::requests::title_phrase::TitlePhrase;
-use crate::conversation::transcript::MediaKind;
+use crate::conversation::transcript::{MediaKind, ToolSpec};
 
 type Call = (&'static str, Map<String, Value>);
 
@@ -27,7 +27,7 @@ pub(super) fn search_call(request: &Request, phrase: &TitlePhrase) -> Call {
 }
 
 /// Returns the call for a request that names no title.
-pub(super) fn call_without_title(request: &Request, description: DescriptionArguments) -> Option<Call> {
+pub(super) fn call_without_title(request: &Request, tools: &[ToolSpec]) -> Option<Call> {
     Some(match request {
         Request::Status(None) => ("check_status", Map::new()),
         Request::Upcoming { title: None, period } => {
@@ -36,13 +36,15 @@ pub(super) fn call_without_title(request: &Request, description: DescriptionArgu
         Request::Recent(period) => ("recently_added", json_object([("days", json!(period_days(*period)))])),
         Request::Space => ("server_status", Map::new()),
         Request::Missing(None) => ("find_in_library", json_object([("only", json!("missing"))])),
-        Request::Recommend(recommendation) => {
-            ("recommend", recommendation_arguments(recommendation, description))
-        }
+        Request::Recommend(recommendation) => ("recommend", recommendation_arguments(recommendation, tools)),
         Request::RecentlyWatched { by } => ("recently_watched", optional_argument("by", by.as_deref())),
         Request::WatchedTitles(titles) => ("find_in_library", titles.arguments()),
-        Request::LinkAccount { name } => ("link_account", optional_argument("name", name.as_deref())),
-        Request::UnlinkAccount => ("link_account", json_object([("unlink", json!(true))])),
+        Request::LinkAccount { name, is_seerr } => {
+            ("link_account", with_seerr(optional_argument("name", name.as_deref()), *is_seerr))
+        }
+        Request::UnlinkAccount { is_seerr } => {
+            ("link_account", with_seerr(json_object([("unlink", json!(true))]), *is_seerr))
+        }
         Request::Forget(what) => ("forget", json_object([("what", json!(what))])),
         _ => return None,
     })
@@ -57,8 +59,23 @@ pub(super) fn viewing_argument(request: &Request) -> Option<(&'static str, &'sta
     }
 }
 
+/// Returns whether a tool of this name is offered with the argument.
+pub(super) fn offers_argument(tools: &[ToolSpec], name: &str, argument: &str) -> bool {
+    let tool = tools.iter().find(|tool| tool.name == name);
+    let schema = tool.and_then(|tool| serde_json::from_str::<Value>(tool.parameters.text()).ok());
+    schema.is_some_and(|schema| schema["properties"].get(argument).is_some())
+}
+
 fn optional_argument(name: &str, value: Option<&str>) -> Map<String, Value> {
     value.map(|value| (name.to_owned(), json!(value))).into_iter().collect()
+}
+
+/// Adds that a call is about the user's account at a Seerr.
+fn with_seerr(mut arguments: Map<String, Value>, is_seerr: bool) -> Map<String, Value> {
+    if is_seerr {
+        arguments.insert("seerr".to_owned(), json!(true));
+    }
+    arguments
 }
 
 fn period_days(period: Option<Period>) -> u32 {
@@ -70,26 +87,13 @@ fn period_days(period: Option<Period>) -> u32 {
     }
 }
 
-/// Arguments of `recommend` for a description of what to watch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DescriptionArguments {
-    /// Only the genre.
-    Genre,
-    /// The mood, the genre and the length.
-    Mood,
-}
-
 /// Length of a short movie, in minutes.
 const SHORT_MOVIE: u32 = 100;
 
-fn recommendation_arguments(
-    recommendation: &Recommendation,
-    description: DescriptionArguments,
-) -> Map<String, Value> {
+fn recommendation_arguments(recommendation: &Recommendation, tools: &[ToolSpec]) -> Map<String, Value> {
     let mut arguments = recommendation.filters();
     let Some(text) = &recommendation.mood else { return arguments };
-    let is_plain = recommendation.in_library || description == DescriptionArguments::Genre;
-    let described = if is_plain {
+    let described = if recommendation.in_library || !offers_argument(tools, "recommend", "mood") {
         Description { genre: Some(genre_of(text).to_owned()), ..Description::default() }
     } else {
         Description::from_text(text)

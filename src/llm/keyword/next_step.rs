@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::KeywordResponder;
-use super::arguments::{self, DescriptionArguments};
+use super::arguments::{self, offers_argument};
 use super::found_title::{
     FoundTitle, MAX_LIST_LENGTH, TitleChoice, choose_title, format_title_list, json_object, parse_titles,
 };
@@ -151,7 +151,7 @@ impl KeywordTurn<'_> {
             _ if self.lacks_argument(request) => {
                 KeywordStep::Reply(replies::unknown_watching_reply(request).to_owned())
             }
-            _ => match (request.title(), self.call_without_title(request)) {
+            _ => match (request.title(), arguments::call_without_title(request, &self.request.tools)) {
                 (Some(phrase), _) if phrase.reference.is_some() => self.follow_reference(request),
                 (Some(phrase), _) => self.find_and_act(request, phrase),
                 (None, Some((name, arguments))) => self.call_and_reply(name, arguments),
@@ -464,22 +464,7 @@ impl KeywordTurn<'_> {
     /// Returns whether the request needs an argument that its tool has only with a media server. The tool would ignore it.
     fn lacks_argument(&self, request: &Request) -> bool {
         let argument = arguments::viewing_argument(request);
-        argument.is_some_and(|(name, argument)| !self.offers_argument(name, argument))
-    }
-
-    fn call_without_title(&self, request: &Request) -> Option<(&'static str, Map<String, Value>)> {
-        let takes_mood = || self.offers_argument("recommend", "mood");
-        let description = match request {
-            Request::Recommend(_) if takes_mood() => DescriptionArguments::Mood,
-            _ => DescriptionArguments::Genre,
-        };
-        arguments::call_without_title(request, description)
-    }
-
-    fn offers_argument(&self, name: &str, argument: &str) -> bool {
-        let tool = self.request.tools.iter().find(|tool| tool.name == name);
-        let schema = tool.and_then(|tool| serde_json::from_str::<Value>(tool.parameters.text()).ok());
-        schema.is_some_and(|schema| schema["properties"].get(argument).is_some())
+        argument.is_some_and(|(name, argument)| !offers_argument(&self.request.tools, name, argument))
     }
 
     fn offers_tool(&self, name: &str) -> bool {

@@ -94,7 +94,7 @@ pub(super) fn not_offered_reply(tool: &str) -> &'static str {
         "remove_media" => "You can't delete titles here. Please ask an admin.",
         "add_movie" | "add_series" | "get_more" => "You can't add titles here. Please ask an admin.",
         "recently_watched" => UNKNOWN_WATCHING_REPLY,
-        "link_account" => "I can't link accounts of a media server here.",
+        "link_account" => "I can't link accounts here.",
         _ => "That isn't possible here right now.",
     }
 }

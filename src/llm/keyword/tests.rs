@@ -656,6 +656,8 @@ fn watching_is_asked_of_its_tools() {
         ("link jellyfin sam", "link_account", json!({ "name": "sam" })),
         ("link jellyfin", "link_account", json!({})),
         ("unlink jellyfin", "link_account", json!({ "unlink": true })),
+        ("link seerr sam", "link_account", json!({ "name": "sam", "seerr": true })),
+        ("unlink seerr", "link_account", json!({ "unlink": true, "seerr": true })),
     ] {
         check(text(typed).with_media_server(), &tool_call(tool, arguments));
     }
@@ -684,7 +686,7 @@ fn watching_is_unknown_without_a_media_server() {
     let recommendation = text("suggest a movie we have").with_tool("recommend");
     check(recommendation, &reply("I can't suggest titles of the library here."));
     for typed in ["link jellyfin sam", "link plex", "unlink plex"] {
-        check(text(typed), &reply("I can't link accounts of a media server here."));
+        check(text(typed), &reply("I can't link accounts here."));
     }
 }
 

@@ -1,11 +1,12 @@
 //! Approvals that wait for the decision of an admin: join requests of newcomers, removal requests of members, and
-//! requests for the link of an account at a media server. Each approval is decided once, by its code.
+//! requests for the link of an account, and requests for titles at a Seerr. Each approval is decided once, by its code.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget};
 use crate::conversation::people::admin_commands::ApprovalCode;
+use crate::conversation::seerr_requests::SeerrOffer;
 use crate::conversation::transcript::{CallRow, MediaKind, UserId};
 use crate::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
 use crate::store::Conn;
@@ -22,6 +23,14 @@ const MAX_MISSES: i64 = 3;
 /// Condition of an open approval.
 pub(in crate::store) const OPEN: LiteralSql = LiteralSql("approvals.state = 'open'");
 
+/// Condition of requests at a Seerr that were offered to the admins, matched by a partial index.
+const OFFERED: LiteralSql = LiteralSql("approvals.kind = 'seerr' AND approvals.state <> 'replaced'");
+/// Condition of decisions that were not passed on to a Seerr, matched by a partial index.
+const TO_PASS_ON: LiteralSql = LiteralSql(
+    "approvals.kind = 'seerr' AND approvals.passed_on_at IS NULL AND (approvals.state = 'approved' OR \
+     approvals.state = 'denied')",
+);
+
 /// Subject of an approval.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ApprovalKind {
@@ -30,6 +39,8 @@ pub enum ApprovalKind {
     Delete(Box<DeletionTarget>),
     /// Link of this account to the user.
     LinkAccount(ViewerAccount),
+    /// Request for a title at a Seerr.
+    SeerrRequest(SeerrOffer),
 }
 
 impl ApprovalKind {
@@ -75,6 +86,7 @@ stored_enum! {
         Join = "join",
         Delete = "delete",
         LinkAccount = "account",
+        SeerrRequest = "seerr",
     }
 }
 
@@ -144,6 +156,7 @@ struct ApprovalRow {
     settled_by: Option<UserId>,
     account_id: Option<String>,
     account_name: Option<String>,
+    title: Option<String>,
 }
 
 impl ApprovalRow {
@@ -163,6 +176,12 @@ impl ApprovalRow {
                     fingerprint,
                 }))
             }
+            StoredApprovalKind::SeerrRequest => ApprovalKind::SeerrRequest(SeerrOffer {
+                request: self.item_id.ok_or_else(unreadable)?,
+                requester_id: self.account_id.ok_or_else(unreadable)?,
+                requester: self.account_name.ok_or_else(unreadable)?,
+                title: self.title.ok_or_else(unreadable)?,
+            }),
             StoredApprovalKind::LinkAccount => {
                 let server = self.instance.as_deref().and_then(MediaServerKind::from_name);
                 ApprovalKind::LinkAccount(ViewerAccount {
@@ -203,6 +222,7 @@ pub enum EndedApprovalSubject {
     UnreadableRemoval,
     AccountLink(ViewerAccount),
     UnreadableAccountLink,
+    SeerrRequest,
 }
 
 impl ApprovalRow {
@@ -213,6 +233,9 @@ impl ApprovalRow {
             (Some(ApprovalKind::Delete(item)), _) => EndedApprovalSubject::Removal(item),
             (Some(ApprovalKind::LinkAccount(account)), _) => EndedApprovalSubject::AccountLink(account),
             (Some(ApprovalKind::Join), _) | (None, StoredApprovalKind::Join) => EndedApprovalSubject::Join,
+            (Some(ApprovalKind::SeerrRequest(_)), _) | (None, StoredApprovalKind::SeerrRequest) => {
+                EndedApprovalSubject::SeerrRequest
+            }
             (None, StoredApprovalKind::Delete) => EndedApprovalSubject::UnreadableRemoval,
             (None, StoredApprovalKind::LinkAccount) => EndedApprovalSubject::UnreadableAccountLink,
         };
@@ -237,12 +260,19 @@ pub fn request_approval(
     now: Timestamp,
 ) -> QueryResult<Approval> {
     let code = draw_free_code(conn, draw_code, now)?;
-    let (kind, item, account) = match new.kind {
-        ApprovalKind::Join => (StoredApprovalKind::Join, None, None),
-        ApprovalKind::Delete(item) => (StoredApprovalKind::Delete, Some(item), None),
-        ApprovalKind::LinkAccount(account) => (StoredApprovalKind::LinkAccount, None, Some(account)),
+    let (kind, item, account, offer) = match new.kind {
+        ApprovalKind::Join => (StoredApprovalKind::Join, None, None, None),
+        ApprovalKind::Delete(item) => (StoredApprovalKind::Delete, Some(item), None, None),
+        ApprovalKind::LinkAccount(account) => (StoredApprovalKind::LinkAccount, None, Some(account), None),
+        ApprovalKind::SeerrRequest(offer) => (StoredApprovalKind::SeerrRequest, None, None, Some(offer)),
     };
-    let server = account.map(|account| account.server.name());
+    let server = match (account, offer) {
+        (Some(account), _) => Some(account.server.name()),
+        (None, Some(_)) => Some(MediaServerKind::Seerr.name()),
+        (None, None) => None,
+    };
+    let account_id = account.map(|account| &account.id).or(offer.map(|offer| &offer.requester_id));
+    let account_name = account.map(|account| &account.name).or(offer.map(|offer| &offer.requester));
     let fingerprint = item.map(|item| fingerprint_json(&item.fingerprint)).transpose()?;
     diesel::insert_into(approvals::table)
         .values((
@@ -252,10 +282,10 @@ pub fn request_approval(
             approvals::tool_call_id.eq(new.call),
             approvals::instance.eq(item.map(|item| item.instance.as_str()).or(server)),
             approvals::item_kind.eq(item.map(|item| item.kind)),
-            approvals::item_id.eq(item.map(|item| item.id)),
+            approvals::item_id.eq(item.map(|item| item.id).or(offer.map(|offer| offer.request))),
             approvals::fingerprint.eq(fingerprint),
-            approvals::account_id.eq(account.map(|account| &account.id)),
-            approvals::account_name.eq(account.map(|account| &account.name)),
+            (approvals::account_id.eq(account_id), approvals::account_name.eq(account_name)),
+            approvals::title.eq(offer.map(|offer| &offer.title)),
             approvals::state.eq(ApprovalState::Open),
             approvals::created_at.eq(ms(now)),
             approvals::expires_at.eq(ms(now + CODE_LIFETIME)),
@@ -352,6 +382,74 @@ pub fn settle_approval(
         ))
         .execute(conn)?;
     Ok(if settled == 1 { SettleApprovalOutcome::Settled } else { SettleApprovalOutcome::AlreadySettled })
+}
+
+/// Decision of an admin on a request at a Seerr.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeerrDecision {
+    pub approval: i64,
+    pub offer: SeerrOffer,
+    pub admin: UserId,
+    pub is_approved: bool,
+    pub decided_at: Timestamp,
+}
+
+/// Outcome of recording that a decision was passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PassOnOutcome {
+    Recorded,
+    AlreadyRecorded,
+}
+
+/// Returns which of these requests at a Seerr were offered to the admins.
+pub fn load_offered_requests(conn: &mut Conn, requests: &[i64]) -> QueryResult<Vec<i64>> {
+    let offered: Vec<Option<i64>> = approvals::table
+        .filter(OFFERED.and(approvals::item_id.eq_any(requests)))
+        .select(approvals::item_id)
+        .load(conn)?;
+    Ok(offered.into_iter().flatten().collect())
+}
+
+/// Loads the ids of the open offers, each with the id of its request at the Seerr.
+pub fn load_open_offers(conn: &mut Conn) -> QueryResult<Vec<(i64, i64)>> {
+    let open = load_open_approvals(conn)?.into_iter();
+    Ok(open
+        .filter_map(|approval| match approval.kind {
+            ApprovalKind::SeerrRequest(offer) => Some((approval.id, offer.request)),
+            ApprovalKind::Join | ApprovalKind::Delete(_) | ApprovalKind::LinkAccount(_) => None,
+        })
+        .collect())
+}
+
+/// Loads the decisions that were not passed on to the Seerr yet, oldest first.
+pub fn load_decisions_to_pass_on(conn: &mut Conn) -> QueryResult<Vec<SeerrDecision>> {
+    let rows: Vec<ApprovalRow> = approvals::table
+        .filter(TO_PASS_ON)
+        .order(approvals::id)
+        .select(ApprovalRow::as_select())
+        .load(conn)?;
+    let into_decision = |row: ApprovalRow| -> QueryResult<Option<SeerrDecision>> {
+        let Approval { id, kind, outcome, settled_at, settled_by, .. } = row.into_approval()?;
+        Ok(match (kind, settled_at, settled_by) {
+            (ApprovalKind::SeerrRequest(offer), Some(decided_at), Some(admin)) => Some(SeerrDecision {
+                approval: id,
+                offer,
+                admin,
+                is_approved: outcome == Some(ApprovalOutcome::Approved),
+                decided_at,
+            }),
+            _ => None,
+        })
+    };
+    let decisions = rows.into_iter().map(|row| none_if_unreadable(into_decision(row)));
+    Ok(decisions.collect::<QueryResult<Vec<_>>>()?.into_iter().flatten().flatten().collect())
+}
+
+/// Records that a decision was passed on, or that nothing more is done about it.
+pub fn record_passed_on(conn: &mut Conn, approval: i64, now: Timestamp) -> QueryResult<PassOnOutcome> {
+    let waiting = approvals::table.find(approval).filter(approvals::passed_on_at.is_null());
+    let updated = diesel::update(waiting).set(approvals::passed_on_at.eq(ms(now))).execute(conn)?;
+    Ok(if updated == 1 { PassOnOutcome::Recorded } else { PassOnOutcome::AlreadyRecorded })
 }
 
 /// Links an approved removal request to the call that executes it.

@@ -22,6 +22,8 @@ const ROOMS_MIGRATION: &str = "20261204000000";
 const VOTES_MIGRATION: &str = "20261205000000";
 const PLACED_REACTIONS_MIGRATION: &str = "20261206000000";
 const VIEWER_ACCOUNTS_MIGRATION: &str = "20261207000000";
+const SEERR_REQUESTS_MIGRATION: &str = "20261208010000";
+const SEERR_ACCOUNTS_MIGRATION: &str = "20261208000000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
@@ -446,6 +448,52 @@ fn down_migrations_of_votes_and_reactions_keep_the_messages() {
     assert_eq!(load_lines(&mut conn, rows), "out Which one?");
     conn.run_pending_migrations(MIGRATIONS).unwrap();
     conn.batch_execute(placed).unwrap();
+}
+
+#[test]
+fn down_migration_of_seerr_requests_keeps_the_titles_and_drops_the_offers() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    let offer = "INSERT INTO approvals (id, kind, user_id, code, state, created_at, expires_at, instance, item_id, \
+                 account_id, account_name, title) VALUES (71, 'seerr', 3, '1235', 'open', 1, 9, 'seerr', 4, '3', 'Sam', \
+                 'Dune')";
+    conn.batch_execute(offer).unwrap();
+    conn.batch_execute(
+        "UPDATE requests SET seerr_request = 4, seerr_state = 'pending';
+         UPDATE outbox SET dedupe_key = 'approval:71:user:1' WHERE id = 6",
+    )
+    .unwrap();
+    let titles = "SELECT title AS line FROM requests";
+    let before = load_lines(&mut conn, titles);
+    revert_down_to(&mut conn, SEERR_REQUESTS_MIGRATION);
+    assert_eq!(load_lines(&mut conn, titles), before);
+    assert_eq!(load_lines(&mut conn, "SELECT 'approval ' || id AS line FROM approvals"), "approval 7");
+    let texts = "SELECT id || ' ' || state AS line FROM outbox WHERE id IN (6, 7)";
+    assert_eq!(load_lines(&mut conn, texts), "6 suppressed\n7 queued");
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    conn.batch_execute(offer).unwrap();
+}
+
+#[test]
+fn down_migration_of_seerr_accounts_drops_their_links_alone() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    let request = "INSERT INTO approvals (id, kind, user_id, code, state, created_at, expires_at, instance, account_id, \
+                   account_name) VALUES (70, 'account', 3, '1234', 'open', 1, 9, 'seerr', '3', 'Sam')";
+    conn.batch_execute(request).unwrap();
+    conn.batch_execute(
+        "INSERT INTO viewer_accounts VALUES ('jellyfin', 'a', 'Sam', 3, 1), ('seerr', '3', 'Sam', 3, 1);
+         UPDATE outbox SET dedupe_key = 'approval:70:user:1' WHERE id = 6",
+    )
+    .unwrap();
+    revert_down_to(&mut conn, SEERR_ACCOUNTS_MIGRATION);
+    assert_eq!(load_lines(&mut conn, "SELECT server AS line FROM viewer_accounts"), "jellyfin");
+    assert_eq!(load_lines(&mut conn, "SELECT 'approval ' || id AS line FROM approvals"), "approval 7");
+    let texts = "SELECT id || ' ' || state AS line FROM outbox WHERE id IN (6, 7)";
+    assert_eq!(load_lines(&mut conn, texts), "6 suppressed\n7 queued");
+    assert!(conn.batch_execute("INSERT INTO viewer_accounts VALUES ('seerr', '4', 'Kim', 3, 1)").is_err());
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    conn.batch_execute(request).unwrap();
 }
 
 #[test]

@@ -4,4 +4,5 @@ pub mod arr_events;
 pub mod follows;
 pub mod quotas;
 pub mod request_groups;
+pub mod seerr_requests;
 pub mod title_requests;

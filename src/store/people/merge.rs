@@ -221,6 +221,8 @@ const MOVE_STATEMENTS: &[&str] = &[
     "UPDATE user_addresses SET preferred_from = NULL WHERE user_id = ?1 AND ?2 > 0",
     "UPDATE user_addresses SET user_id = ?2 WHERE user_id = ?1",
     "DELETE FROM link_codes WHERE user_id = ?1 AND ?2 > 0",
+    "DELETE FROM viewer_accounts WHERE user_id = ?1 AND server = 'seerr' AND EXISTS \
+     (SELECT 1 FROM viewer_accounts WHERE user_id = ?2 AND server = 'seerr')",
     "UPDATE viewer_accounts SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE conversations SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE turns SET user_id = ?2 WHERE user_id = ?1",

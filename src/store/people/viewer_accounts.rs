@@ -1,11 +1,11 @@
-//! Users of media servers that are linked to people.
+//! Users of media servers, and of a Seerr, that are linked to people.
 
 use diesel::prelude::*;
 use jiff::Timestamp;
 use serde_json::json;
 
 use crate::conversation::transcript::UserId;
-use crate::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
+use crate::conversation::viewer_accounts::{AccountScope, MediaServerKind, ViewerAccount};
 use crate::store::Conn;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::codec::ms;
@@ -53,6 +53,17 @@ pub fn load_accounts(conn: &mut Conn, user: UserId) -> QueryResult<Vec<ViewerAcc
     Ok(rows.into_iter().map(|row| LinkedAccount::from(row).account).collect())
 }
 
+/// Loads the account of a user at a Seerr, in whose name titles are requested.
+pub fn load_seerr_account(conn: &mut Conn, user: UserId) -> QueryResult<Option<ViewerAccount>> {
+    let accounts = load_accounts(conn, user)?;
+    Ok(accounts.into_iter().find(|account| account.server == MediaServerKind::Seerr))
+}
+
+/// Finds the user to whom an account is linked.
+pub fn find_owner(conn: &mut Conn, server: MediaServerKind, id: &str) -> QueryResult<Option<UserId>> {
+    viewer_accounts::table.find((server, id)).select(viewer_accounts::user_id).first(conn).optional()
+}
+
 /// Outcome of linking an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkAccountOutcome {
@@ -61,6 +72,8 @@ pub enum LinkAccountOutcome {
     Known,
     /// The account belongs to this other user.
     OtherUser(UserId),
+    /// The user is linked to another account at the Seerr, which must be unlinked first.
+    OtherAccount,
 }
 
 /// Links an account to a user. It must be unlinked from another user first.
@@ -71,15 +84,13 @@ pub fn link_account(
     actor: Actor,
     now: Timestamp,
 ) -> QueryResult<LinkAccountOutcome> {
-    let owner: Option<UserId> = viewer_accounts::table
-        .find((account.server, &account.id))
-        .select(viewer_accounts::user_id)
-        .first(conn)
-        .optional()?;
-    match owner {
+    match find_owner(conn, account.server, &account.id)? {
         Some(owner) if owner == user => return Ok(LinkAccountOutcome::Known),
         Some(owner) => return Ok(LinkAccountOutcome::OtherUser(owner)),
         None => {}
+    }
+    if account.server == MediaServerKind::Seerr && load_seerr_account(conn, user)?.is_some() {
+        return Ok(LinkAccountOutcome::OtherAccount);
     }
     diesel::insert_into(viewer_accounts::table)
         .values((
@@ -124,15 +135,18 @@ pub(in crate::store) fn delete_accounts(conn: &mut Conn, user: UserId) -> QueryR
     diesel::delete(viewer_accounts::table.filter(viewer_accounts::user_id.eq(user))).execute(conn).map(drop)
 }
 
-/// Unlinks all accounts of a user, who asked for it.
-pub fn unlink_all_accounts(
+/// Unlinks the accounts of a user in a scope, who asked for it.
+pub fn unlink_accounts(
     conn: &mut Conn,
-    user: UserId,
+    (user, scope): (UserId, AccountScope),
     actor: Actor,
     now: Timestamp,
 ) -> QueryResult<UnlinkAccountOutcome> {
     let mut outcome = UnlinkAccountOutcome::Unknown;
     for ViewerAccount { server, id, .. } in load_accounts(conn, user)? {
+        if !scope.includes(server) {
+            continue;
+        }
         outcome = unlink_account(conn, user, (server, &id), actor, now)?;
     }
     Ok(outcome)
@@ -180,6 +194,24 @@ mod tests {
         assert_eq!(link(&mut conn, bob, "a"), LinkAccountOutcome::OtherUser(ann));
         assert_eq!(load_accounts(&mut conn, ann).unwrap(), [account("a"), account("tv")]);
         assert_eq!(load_accounts(&mut conn, bob).unwrap(), []);
+    }
+
+    #[test]
+    fn person_has_one_account_at_a_seerr_which_is_unlinked_alone() {
+        let mut conn = scratch();
+        let ann = create_user(&mut conn, "+15550100001");
+        let at_seerr = |id: &str| ViewerAccount { server: MediaServerKind::Seerr, ..account(id) };
+        let link = |conn: &mut Conn, account: &ViewerAccount| {
+            link_account(conn, ann, account, Actor::Console, NOW).unwrap()
+        };
+        link(&mut conn, &account("a"));
+        assert_eq!(link(&mut conn, &at_seerr("3")), LinkAccountOutcome::Linked);
+        assert_eq!(link(&mut conn, &at_seerr("4")), LinkAccountOutcome::OtherAccount);
+        assert_eq!(load_seerr_account(&mut conn, ann).unwrap(), Some(at_seerr("3")));
+        unlink_accounts(&mut conn, (ann, AccountScope::MediaServers), Actor::Console, NOW).unwrap();
+        assert_eq!(load_accounts(&mut conn, ann).unwrap(), [at_seerr("3")]);
+        unlink_accounts(&mut conn, (ann, AccountScope::Seerr), Actor::Console, NOW).unwrap();
+        assert_eq!(load_accounts(&mut conn, ann).unwrap(), []);
     }
 
     #[test]

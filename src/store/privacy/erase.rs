@@ -88,10 +88,10 @@ pub fn erase_user_content(conn: &mut Conn, user: UserId, now: Timestamp) -> Quer
     diesel::delete(follows::table.filter(follows::user_id.eq(user))).execute(conn).map(drop)
 }
 
-/// Withdraws the open requests of a user for links of accounts.
+/// Withdraws the open requests of a user for links of accounts, and for titles at a Seerr.
 fn withdraw_link_requests(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     for open in stored_approvals::load_open_approvals_about(conn, user)? {
-        if matches!(open.kind, ApprovalKind::LinkAccount(_)) {
+        if matches!(open.kind, ApprovalKind::LinkAccount(_) | ApprovalKind::SeerrRequest(_)) {
             stored_approvals::settle_approval(conn, open.id, ApprovalOutcome::Withdrawn, None, now)?;
         }
     }
@@ -162,6 +162,11 @@ pub(super) fn erase_approval_titles(conn: &mut Conn, scope: ErasureScope) -> Que
     let has_account = approvals::state.ne(ApprovalState::Open).and(approvals::account_id.is_not_null());
     diesel::update(approvals::table.filter(in_scope.and(has_account)))
         .set((approvals::account_id.eq(""), approvals::account_name.eq("")))
+        .execute(conn)?;
+    let in_scope = approvals::id.eq_any(select_ids!(approvals, scope));
+    let has_title = approvals::state.ne(ApprovalState::Open).and(approvals::title.is_not_null());
+    diesel::update(approvals::table.filter(in_scope.and(has_title)))
+        .set(approvals::title.eq("a title"))
         .execute(conn)
         .map(drop)
 }

@@ -93,6 +93,7 @@ pub(super) struct ExportApprovalRow {
     item: Option<StoredJson>,
     account_id: Option<String>,
     account_name: Option<String>,
+    title: Option<String>,
     created_at: Timestamp,
     expires_at: Timestamp,
     settled_at: Option<Timestamp>,

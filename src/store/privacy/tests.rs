@@ -44,13 +44,15 @@ use crate::store::{Conn, scratch};
 
 const SAM: &str = "+15550100077";
 const ANN: &str = "+15550100002";
-const ALL_TEXT_COLUMNS: [&str; 29] = [
+const ALL_TEXT_COLUMNS: [&str; 31] = [
     "agent_responses.keywords",
     "agent_responses.response_text",
     "agent_responses.summary",
     "agent_responses.topics",
     "agent_responses.trigger_text",
+    "approvals.account_name",
     "approvals.fingerprint",
+    "approvals.title",
     "audit_log.detail",
     "blocks.content",
     "conversations.name",
@@ -317,6 +319,10 @@ fn insert_rows_outside_turns(conn: &mut Conn, user: UserId) {
          SELECT 'delete', user_id, '4821', 'radarr', 'movie', 1, '{\"title\":\"Walrus\",\"year\":2021,\"path\":
            \"/walrus\",\"size_bytes\":1,\"seasons\":null}', 'denied', received_at, received_at, received_at
          FROM inbound_events LIMIT 1;
+         INSERT INTO approvals (kind, user_id, code, instance, item_id, account_id, account_name, title, state,
+           created_at, expires_at, settled_at, passed_on_at)
+         SELECT 'seerr', user_id, '4823', 'seerr', 4, '3', 'Walrus', 'Walrus', 'approved', received_at, received_at,
+           received_at, received_at FROM inbound_events LIMIT 1;
          INSERT INTO approvals (kind, user_id, code, state, created_at, expires_at)
          SELECT 'join', user_id, '4822', 'open', received_at, received_at FROM inbound_events LIMIT 1;
          INSERT INTO requests (user_id, instance, kind, catalog_id, title, year, state, arguments, created_at,

@@ -16,11 +16,13 @@ use crate::arr::sonarr::Sonarr;
 use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, MediaKind, ToolAudience, UserRights,
 };
+use crate::seerr::Seerr;
 use crate::tools::addition::count_seasons;
 use crate::tools::arguments::parsing::bad_argument;
 use crate::tools::formatting::format_media_title;
 use crate::tools::instance_ref::InstanceRef;
 use crate::tools::library::{ArrInstances, Instance};
+use crate::tools::seerr::ask_by_request;
 use crate::tools::typed_tool::TypedTool;
 use crate::tools::{CallReferences, RecoveryOutcome, ToolContext, ToolError, ToolOutput, deletion_outcomes};
 
@@ -68,8 +70,12 @@ impl TypedTool for ChangeMedia {
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
-            InstanceRef::Movies(instance) => change_movie(instance, self, context).await,
-            InstanceRef::Series(instance) => change_series(instance, self, context).await,
+            InstanceRef::Movies(instance) => {
+                change_movie(instance, self, (context, library.requests.as_ref())).await
+            }
+            InstanceRef::Series(instance) => {
+                change_series(instance, self, (context, library.requests.as_ref())).await
+            }
         }
     }
 
@@ -103,7 +109,7 @@ impl TypedTool for ChangeMedia {
 async fn change_series(
     instance: &Instance<Sonarr>,
     args: &ChangeMedia,
-    context: &ToolContext,
+    (context, requests): (&ToolContext, Option<&Seerr>),
 ) -> Result<ToolOutput, ToolError> {
     let snapshot = fetch_shown_series(instance, args.id).await?;
     let goal = goal_from_args(instance, &snapshot, args, context.now).await?;
@@ -111,6 +117,9 @@ async fn change_series(
         return Ok(series_result(instance, &snapshot, (&goal, args), "unchanged").into());
     }
     let gained_seasons = goal.count_gained_seasons(&snapshot);
+    if requests.is_some() && gained_seasons > 0 {
+        return Err(ask_by_request().into());
+    }
     let count = (gained_seasons > 0).then(|| count_seasons(gained_seasons));
     let changed = goal.write(instance, &snapshot, count, context).await?;
     Ok(output_with_count(series_result(instance, &changed, (&goal, args), "changed"), count))

@@ -18,12 +18,14 @@ use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::conversation::title_requests::{Coverage, RequestedTitle};
 use crate::conversation::transcript::{CallFailure, EffectLevel, MediaKind, ToolAudience};
+use crate::seerr::Seerr;
 use crate::tools::add_series::record_series_request;
 use crate::tools::addition::count_seasons;
 use crate::tools::follow_title::requested_series;
 use crate::tools::instance_ref::InstanceRef;
 use crate::tools::library::{ArrInstances, Instance};
 use crate::tools::seasons::MAX_UNREQUESTED_SEASONS;
+use crate::tools::seerr::seasons::{recover_part, request_part};
 use crate::tools::typed_tool::TypedTool;
 use crate::tools::{
     CallReferences, RecoveryOutcome, ToolContext, ToolEffect, ToolError, ToolOutput, deletion_outcomes,
@@ -55,8 +57,11 @@ impl TypedTool for GetMore {
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
-            InstanceRef::Movies(instance) => movie_search::search_again(instance, self.id, context).await,
+            InstanceRef::Movies(instance) => {
+                movie_search::search_again(instance, self.id, (context, library.requests.as_ref())).await
+            }
             InstanceRef::Series(instance) => {
+                let context = (context, library.requests.as_ref());
                 get_more_episodes(instance, self.id, &self.seasons, context).await
             }
         }
@@ -68,8 +73,12 @@ impl TypedTool for GetMore {
         context: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
         match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
-            InstanceRef::Movies(instance) => movie_search::recover_search(instance, self.id, context).await,
-            InstanceRef::Series(instance) => recover_get_more(instance, self, context).await,
+            InstanceRef::Movies(instance) => {
+                movie_search::recover_search(instance, self.id, (context, library.requests.as_ref())).await
+            }
+            InstanceRef::Series(instance) => {
+                recover_get_more(instance, self, (context, library.requests.as_ref())).await
+            }
         }
     }
 
@@ -83,7 +92,7 @@ pub(in crate::tools) async fn add_seasons(
     instance: &Instance<Sonarr>,
     id: i64,
     numbers: &[u32],
-    context: &ToolContext,
+    context: (&ToolContext, Option<&Seerr>),
 ) -> Result<ToolOutput, ToolError> {
     let seasons: Vec<String> = numbers.iter().map(u32::to_string).collect();
     get_more_episodes(instance, id, &seasons, context).await
@@ -93,7 +102,7 @@ async fn get_more_episodes(
     instance: &Instance<Sonarr>,
     id: i64,
     seasons: &[String],
-    context: &ToolContext,
+    (context, requests): (&ToolContext, Option<&Seerr>),
 ) -> Result<ToolOutput, ToolError> {
     let snapshot = fetch_shown_series(instance, id).await?;
     let Some(part) = selectors::parse_part(&snapshot, seasons)? else {
@@ -103,6 +112,10 @@ async fn get_more_episodes(
     let is_reached = goal.is_reached(&snapshot);
     if is_complete(&snapshot, &part, context.now) && part != SeriesPart::Future {
         return Ok(existing_result(instance, &snapshot, &part).into());
+    }
+    if let (Some(seerr), false) = (requests, is_reached) {
+        let gained: Vec<u32> = snapshot.gained_seasons(&goal.flags).into_iter().collect();
+        return request_part(seerr, (instance, &snapshot), (&part, &gained), context).await;
     }
     let count = (!is_reached).then(|| count_seasons(goal.count_gained_seasons(&snapshot)));
     let changed = goal.write(instance, &snapshot, count, context).await?;
@@ -121,7 +134,7 @@ async fn get_more_episodes(
 async fn recover_get_more(
     instance: &Instance<Sonarr>,
     args: &GetMore,
-    context: &ToolContext,
+    (context, requests): (&ToolContext, Option<&Seerr>),
 ) -> Result<RecoveryOutcome, ToolError> {
     let snapshot = match SeriesSnapshot::fetch_by_id(&instance.client, args.id).await {
         Ok(Some(snapshot)) => snapshot,
@@ -141,6 +154,10 @@ async fn recover_get_more(
         });
     };
     let goal = SeriesGoal::from_change(&snapshot, MonitoringChange::Monitor(part.clone()), context.now);
+    if let Some(seerr) = requests {
+        // If the Seerr has no such request, the call only started a search, or nothing.
+        return Ok(recover_part(seerr, (instance, &snapshot), &part, context).await);
+    }
     if !goal.is_reached(&snapshot) {
         return Ok(RecoveryOutcome::NotDone);
     }

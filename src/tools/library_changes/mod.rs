@@ -4,7 +4,7 @@
 pub mod change_media;
 pub mod get_more;
 mod get_more_results;
-mod monitoring;
+pub(super) mod monitoring;
 mod movie_change;
 mod movie_search;
 mod read_back;

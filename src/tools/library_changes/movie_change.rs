@@ -10,10 +10,12 @@ use crate::arr::changes::MovieChange;
 use crate::arr::radarr::Radarr;
 use crate::arr::{Movie, QualityProfile};
 use crate::conversation::transcript::CallResult;
+use crate::seerr::Seerr;
 use crate::tools::addition::ONE_MOVIE;
 use crate::tools::formatting::format_media_title;
 use crate::tools::instance_ref::InstanceRef;
 use crate::tools::library::Instance;
+use crate::tools::seerr::ask_by_request;
 use crate::tools::{ToolContext, ToolError, ToolOutput, approval};
 
 /// Desired state of a movie.
@@ -45,7 +47,7 @@ impl MovieGoal {
 pub(super) async fn change_movie(
     instance: &Instance<Radarr>,
     args: &ChangeMedia,
-    context: &ToolContext,
+    (context, requests): (&ToolContext, Option<&Seerr>),
 ) -> Result<ToolOutput, ToolError> {
     let goal = MovieGoal::from_args(instance, args).await?;
     let movie = fetch_shown_movie(instance, args.id).await?;
@@ -55,6 +57,9 @@ pub(super) async fn change_movie(
     }
     goal.profile.iter().try_for_each(|profile| approval::check_profile_right(profile, context.rights))?;
     let count = (change.monitored == Some(true) && !movie.has_file).then_some(ONE_MOVIE);
+    if requests.is_some() && count.is_some() {
+        return Err(ask_by_request().into());
+    }
     count.iter().try_for_each(|count| approval::check_quota(context, *count))?;
     let is_reached = |changed: &Movie| goal.needed_change(changed) == MovieChange::default();
     let changed = write_movie(instance, args.id, change, is_reached).await?;

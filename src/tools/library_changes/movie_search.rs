@@ -9,11 +9,13 @@ use crate::arr::Movie;
 use crate::arr::changes::MovieChange;
 use crate::arr::radarr::Radarr;
 use crate::conversation::transcript::CallResult;
+use crate::seerr::Seerr;
 use crate::tools::add_movie::record_movie_request;
 use crate::tools::addition::ONE_MOVIE;
 use crate::tools::approval;
 use crate::tools::formatting::{clean_title, format_media_title};
 use crate::tools::library::{Instance, unknown_title};
+use crate::tools::seerr::movies::{MovieChoices, recover_movie, request_movie};
 use crate::tools::{RecoveryOutcome, ToolContext, ToolError, ToolOutput};
 
 /// A search younger than this is assumed to be that of the interrupted call, so it is not repeated.
@@ -24,10 +26,13 @@ const MONITOR_CHANGE: MovieChange = MovieChange { monitored: Some(true), profile
 pub async fn search_again(
     instance: &Instance<Radarr>,
     id: i64,
-    context: &ToolContext,
+    (context, requests): (&ToolContext, Option<&Seerr>),
 ) -> Result<ToolOutput, ToolError> {
     let mut movie = fetch_shown_movie(instance, id).await?;
     let count = (!movie.monitored && !movie.has_file).then_some(ONE_MOVIE);
+    if let (Some(seerr), Some(_)) = (requests, count) {
+        return request_movie(seerr, (instance, &movie), choices(instance), context).await;
+    }
     if let Some(count) = count {
         approval::check_quota(context, count)?;
         movie = write_movie(instance, id, MONITOR_CHANGE, |after| after.monitored).await?;
@@ -49,9 +54,12 @@ pub async fn search_again(
 pub async fn recover_search(
     instance: &Instance<Radarr>,
     id: i64,
-    context: &ToolContext,
+    (context, requests): (&ToolContext, Option<&Seerr>),
 ) -> Result<RecoveryOutcome, ToolError> {
     Ok(match instance.client.fetch_movie(id).await {
+        Ok(Some(movie)) if let (Some(seerr), false) = (requests, movie.monitored || movie.has_file) => {
+            recover_movie(seerr, (instance, &movie), choices(instance), context).await
+        }
         Ok(Some(movie)) if searched_recently(&movie, context.now) => {
             RecoveryOutcome::Done(search_result(instance, &movie, SearchStatus::Started).into())
         }
@@ -61,6 +69,10 @@ pub async fn recover_search(
             RecoveryOutcome::Unknown
         }
     })
+}
+
+fn choices(instance: &Instance<Radarr>) -> MovieChoices {
+    MovieChoices { is_4k: instance.four_k, names_others: false }
 }
 
 fn searched_recently(movie: &Movie, now: Timestamp) -> bool {

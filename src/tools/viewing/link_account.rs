@@ -1,4 +1,4 @@
-//! Tool that asks the admins to link the user's account at a media server, or removes the user's links.
+//! Tool that asks the admins to link the user's account at a media server or at a Seerr, or removes the user's links.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,8 +7,11 @@ use serde_json::json;
 use crate::conversation::people::naming;
 use crate::conversation::text::title::quote_text;
 use crate::conversation::transcript::{CallFailure, CallResult, EffectLevel, FailureCode, ToolAudience};
-use crate::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
+use crate::conversation::viewer_accounts::{AccountScope, MediaServerKind, ViewerAccount};
 use crate::media_servers::watched_titles::{FoundUser, FoundUsers};
+use crate::media_servers::{ServerUser, ServerUserId};
+use crate::seerr::{Seerr, SeerrUser};
+use crate::telemetry;
 use crate::tools::formatting::clean_title;
 use crate::tools::library::ArrInstances;
 use crate::tools::typed_tool::TypedTool;
@@ -17,7 +20,7 @@ use crate::tools::{ToolContext, ToolEffect, ToolError, ToolOutput};
 /// Maximum number of open requests of a user.
 const MAX_OPEN_REQUESTS: usize = 2;
 
-/// Tool that links the user's account at a media server.
+/// Tool that links the user's account at a media server or at a Seerr.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkAccount {
@@ -27,6 +30,16 @@ pub struct LinkAccount {
     /// Remove the user's links instead.
     #[serde(default)]
     unlink: bool,
+    /// On Seerr.
+    #[serde(default)]
+    seerr: bool,
+}
+
+impl LinkAccount {
+    fn scope(&self, library: &ArrInstances) -> AccountScope {
+        let is_seerr = library.requests.is_some() && (self.seerr || library.media_servers.is_empty());
+        if is_seerr { AccountScope::Seerr } else { AccountScope::MediaServers }
+    }
 }
 
 impl TypedTool for LinkAccount {
@@ -35,9 +48,10 @@ impl TypedTool for LinkAccount {
         is known.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Write;
     const AUDIENCE: ToolAudience = ToolAudience::PrivateChat;
+    const SEERR_ARGUMENTS: &'static [&'static str] = &["seerr"];
 
     fn is_supported(library: &ArrInstances) -> bool {
-        !library.media_servers.is_empty()
+        !library.media_servers.is_empty() || library.requests.is_some()
     }
 
     fn reads_viewing(&self) -> bool {
@@ -48,10 +62,14 @@ impl TypedTool for LinkAccount {
         if context.viewers.is_hidden {
             return Err(not_asked_by_user().into());
         }
+        let scope = self.scope(library);
         if self.unlink {
-            return Ok(unlink(context));
+            return Ok(unlink(scope, context));
         }
-        let label = library.media_servers.labels().join(" or ");
+        let label = match scope {
+            AccountScope::MediaServers => library.media_servers.labels().join(" or "),
+            AccountScope::Seerr => MediaServerKind::Seerr.label().to_owned(),
+        };
         let name = self.name.trim();
         if name.is_empty() {
             return Err(which_name(&label).into());
@@ -59,18 +77,50 @@ impl TypedTool for LinkAccount {
         if context.admins == 0 {
             return Err(no_admin().into());
         }
-        let found = library.media_servers.fetch_users().await;
+        let found = match (&library.requests, scope) {
+            (Some(seerr), AccountScope::Seerr) => fetch_seerr_users(seerr).await,
+            (_, AccountScope::Seerr | AccountScope::MediaServers) => {
+                library.media_servers.fetch_users().await
+            }
+        };
         let account = find_account(&found, name, &label)?;
         Ok(request_link(account, context)?)
     }
 }
 
-fn unlink(context: &ToolContext) -> ToolOutput {
-    if context.viewers.own.is_empty() {
+/// Lists the users of a Seerr as those of the media servers.
+pub fn list_seerr_users(users: &[SeerrUser]) -> Vec<FoundUser> {
+    let found = |user: &SeerrUser| {
+        let id = ServerUserId::new(&user.id.0.to_string());
+        FoundUser { server: MediaServerKind::Seerr, user: ServerUser { id, name: user.name.clone() } }
+    };
+    users.iter().map(found).collect()
+}
+
+async fn fetch_seerr_users(seerr: &Seerr) -> FoundUsers {
+    match seerr.fetch_users().await {
+        Ok(users) => FoundUsers { users: list_seerr_users(&users), is_incomplete: false },
+        Err(error) => {
+            tracing::warn!(error = telemetry::error_chain(&error), "failed to read the users of Seerr");
+            FoundUsers { users: Vec::new(), is_incomplete: true }
+        }
+    }
+}
+
+fn unlink(scope: AccountScope, context: &ToolContext) -> ToolOutput {
+    let (is_linked, sentence) = match scope {
+        AccountScope::MediaServers => {
+            (!context.viewers.own.is_empty(), "You are not linked any more. I no longer see what you watch.")
+        }
+        AccountScope::Seerr => (
+            context.seerr_account.is_some(),
+            "You are not linked to Seerr any more. I can't ask there for titles for you.",
+        ),
+    };
+    if !is_linked {
         return link_result("unchanged", "You are not linked to any account.").into();
     }
-    let result = link_result("unlinked", "You are not linked any more. I no longer see what you watch.");
-    ToolOutput::with_effect(result, ToolEffect::UnlinkAccounts)
+    ToolOutput::with_effect(link_result("unlinked", sentence), ToolEffect::UnlinkAccounts(scope))
 }
 
 /// Finds the account with a name. Names of other accounts are not listed.
@@ -85,7 +135,7 @@ fn find_account(found: &FoundUsers, name: &str, label: &str) -> Result<ViewerAcc
         }),
         ([], true) => Err(CallFailure::new(
             FailureCode::Failed,
-            json!({ "hint": "the media server does not respond: they can ask again later" }),
+            json!({ "hint": "the server does not respond: they can ask again later" }),
             Some(format!("I can't reach {label} right now. Please ask again later.")),
         )),
         ([], false) => Err(CallFailure::new(
@@ -108,7 +158,7 @@ fn request_link(account: ViewerAccount, context: &ToolContext) -> Result<ToolOut
     let viewers = &context.viewers;
     let is_same = |known: &&ViewerAccount| (known.server, &known.id) == (account.server, &account.id);
     let name = format_account(account.server, &account.name);
-    if viewers.own.iter().any(|known| is_same(&known)) {
+    if viewers.own.iter().chain(&context.seerr_account).any(|known| is_same(&known)) {
         return Ok(link_result("unchanged", &format!("You are already linked to {name}.")).into());
     }
     if viewers.taken.iter().any(|known| is_same(&known)) {
@@ -119,6 +169,16 @@ fn request_link(account: ViewerAccount, context: &ToolContext) -> Result<ToolOut
                 "The {} user {} belongs to somebody else I know.",
                 account.server.label(),
                 account.name
+            )),
+        ));
+    }
+    if let (MediaServerKind::Seerr, Some(own)) = (account.server, &context.seerr_account) {
+        return Err(CallFailure::new(
+            FailureCode::NotPermitted,
+            json!({ "hint": "they are linked to another user of Seerr and can unlink that first" }),
+            Some(format!(
+                "You are linked to the Seerr user {} already. Text UNLINK SEERR first to change it.",
+                own.name
             )),
         ));
     }

@@ -72,10 +72,11 @@ flash_messages! {
     NoInvitations, Warning, "no-invitations", "Not invited: links need a Telegram bot.";
     HasAdmin, Warning, "has-admin", "There is an admin already, who can approve others.";
     AddressLinked, Success, "linked", "Linked. Texts from it count as theirs.";
-    AccountLinked, Success, "account-linked", "Linked. This person can now ask what they have watched.";
+    AccountLinked, Success, "account-linked", "Linked.";
     AccountUnlinked, Success, "account-unlinked", "Unlinked.";
+    OtherAccount, Warning, "other-account", "Not linked: this person has another Seerr account. Unlink it first.";
     AccountTaken, Warning, "account-taken", "Not linked: this account is linked already. Unlink it first.";
-    MediaServerUnreachable, Warning, "media-away", "Not linked: the media server does not respond.";
+    MediaServerUnreachable, Warning, "media-away", "Not linked: a server does not respond.";
     AddressUnlinked, Success, "unlinked", "Unlinked. A text from it makes its sender a newcomer.";
     InvalidAddress, Warning, "bad-address", "Not linked: a number starts with + and a country code, such as +15550100123.";
     TooManyAddresses, Warning, "too-many-addresses", "Not linked: a user can have at most 8 phones and accounts.";

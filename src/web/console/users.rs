@@ -41,7 +41,7 @@ struct UsersPage {
     created: CreatedAccess,
     /// True if people can be invited by a link.
     can_invite: bool,
-    has_media_servers: bool,
+    has_account_servers: bool,
 }
 
 /// Access that the operator has just created, and which only this page shows.
@@ -183,7 +183,7 @@ async fn render_users(
         lacks_admin: !has_admin,
         created,
         can_invite: console.engine.decisions.can_invite(),
-        has_media_servers: console.engine.decisions.has_media_servers(),
+        has_account_servers: console.engine.decisions.has_account_servers(),
         users: summaries.rows.iter().map(row).collect(),
         rooms: rooms.iter().map(RoomLine::from_room).collect(),
         older: summaries.older.map(|before| format!("/users?before={before}")),

@@ -1,4 +1,4 @@
-//! Page of the accounts at media servers, which links them to people. It shows nothing of what they watch.
+//! Page of the accounts at media servers and at a Seerr, which links them to people. It shows nothing of what they watch.
 
 use askama::Template;
 use axum::extract::State;
@@ -29,12 +29,12 @@ struct AccountsPage {
     layout: PageLayout,
     accounts: Vec<AccountLine>,
     people: Vec<PersonOption>,
-    /// True if a media server does not respond.
+    /// True if a server does not respond.
     is_incomplete: bool,
     is_shared: bool,
 }
 
-/// Account of a media server.
+/// Account of a server.
 struct AccountLine {
     server: &'static str,
     server_label: &'static str,
@@ -42,7 +42,7 @@ struct AccountLine {
     name: String,
     /// Person to whom the account is linked.
     person: Option<PersonOption>,
-    /// Id of the person with the same name, whom the form suggests.
+    /// Id of the person with the same account at a media server, or with the same name, whom the form suggests.
     suggested: Option<i64>,
 }
 
@@ -99,6 +99,11 @@ impl AccountsPage {
                 list.linked.iter().find(|linked| is_same(&linked.account)).map(|linked| linked.user.0);
             let with_name =
                 |person: &&PersonOption| person.name.to_lowercase() == account.name.to_lowercase();
+            let same_person = list
+                .same_people
+                .iter()
+                .find(|(id, _)| account.server == MediaServerKind::Seerr && *id == account.id);
+            let suggested = same_person.map(|(_, user)| user.0);
             AccountLine {
                 server: account.server.name(),
                 server_label: account.server.label(),
@@ -106,7 +111,7 @@ impl AccountsPage {
                     let known = people.iter().find(|person| person.id == id).cloned();
                     known.unwrap_or_else(|| PersonOption { id, name: "a blocked user".to_owned() })
                 }),
-                suggested: people.iter().find(with_name).map(|person| person.id),
+                suggested: suggested.or_else(|| people.iter().find(with_name).map(|person| person.id)),
                 id: account.id,
                 name: account.name,
             }
@@ -132,6 +137,7 @@ pub(in crate::web) async fn link_account(
     let flash = match decisions.link_viewer_account(UserId(form.user), server, &form.account).await? {
         LinkListedOutcome::Linked => FlashMessage::AccountLinked,
         LinkListedOutcome::AlreadyLinked => FlashMessage::AccountTaken,
+        LinkListedOutcome::OtherAccount => FlashMessage::OtherAccount,
         LinkListedOutcome::Unreachable => FlashMessage::MediaServerUnreachable,
         LinkListedOutcome::UnknownAccount | LinkListedOutcome::UnknownUser => {
             return Err(PageError::NotFound);

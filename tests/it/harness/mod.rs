@@ -14,6 +14,7 @@ pub(crate) mod program;
 pub(crate) mod reports;
 pub(crate) mod room;
 pub(crate) mod seen;
+pub(crate) mod seerr;
 pub(crate) mod served;
 pub(crate) mod settings;
 mod setup;
@@ -53,6 +54,7 @@ use dialarr::messaging::twilio::fake::{FakeTwilio, InboundForm};
 use dialarr::messaging::twilio::signature::SignatureVerifier;
 use dialarr::messaging::twilio::{Twilio, TwilioReceiving};
 use dialarr::response_budget::ResponseBudget;
+use dialarr::seerr::fake::FakeSeerr;
 use dialarr::settings::LiveSettings;
 use dialarr::simulation::SimulatedPeers;
 use dialarr::store::audit::Actor;
@@ -150,6 +152,10 @@ impl TestApp {
     /// Returns the titles and people of the simulated Jellyfin.
     pub(crate) fn jellyfin(&self) -> &FakeHousehold {
         &self.world.peers.jellyfin.as_ref().unwrap().household
+    }
+
+    pub(crate) fn seerr(&self) -> &FakeSeerr {
+        self.world.peers.seerr.as_ref().unwrap()
     }
 
     pub(crate) fn sonarr(&self) -> &FakeSonarr {

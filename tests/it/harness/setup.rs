@@ -42,6 +42,7 @@ pub(crate) struct Setup {
     pub(super) has_jellyfin: bool,
     /// Catalog of a TMDB, if there is one.
     pub(super) tmdb: Option<FakeCatalog>,
+    pub(super) has_seerr: bool,
     /// Leaves out Sonarr, Radarr and the carrier.
     pub(super) is_unconfigured: bool,
     pub(super) alerts: Option<AlertSender>,
@@ -80,6 +81,7 @@ impl Default for Setup {
             has_sonarr: true,
             has_jellyfin: false,
             tmdb: None,
+            has_seerr: false,
             is_unconfigured: false,
             alerts: None,
             public_address: None,
@@ -136,6 +138,11 @@ impl Setup {
     /// Adds a TMDB with this catalog.
     pub(crate) fn tmdb(self, catalog: FakeCatalog) -> Self {
         Self { tmdb: Some(catalog), ..self }
+    }
+
+    /// Adds a Seerr, where titles are requested.
+    pub(crate) fn seerr(self) -> Self {
+        Self { has_seerr: true, ..self }
     }
 
     pub(crate) fn without_sonarr(self) -> Self {
@@ -199,6 +206,7 @@ impl Setup {
             Some(catalog) => peers.with_tmdb(catalog.clone()),
             None => peers,
         };
+        let peers = if self.has_seerr { peers.with_seerr() } else { peers };
         let world = World { setup: self, peers, folder: tempfile::tempdir().unwrap() };
         let app = world.run().await;
         let this = TestApp { app: Some(app), world };

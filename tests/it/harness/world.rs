@@ -27,6 +27,7 @@ use dialarr::llm::scripted::{ScriptedModel, ScriptedReply};
 use dialarr::messaging::twilio::Twilio;
 use dialarr::messaging::twilio::fake::{FakeTwilio, InboundForm};
 use dialarr::response_budget::ResponseBudget;
+use dialarr::seerr::fake::FakeSeerr;
 use dialarr::simulation::{self, SimulatedPeers};
 use dialarr::store::audit::Actor;
 use dialarr::store::database::db::Db;
@@ -110,6 +111,17 @@ impl World {
     pub(crate) async fn start() -> Self {
         let script = Arc::new(ScriptedModel::new(Vec::new()));
         Self::build(script.clone(), script, TriageLevel::Heuristic).await
+    }
+
+    /// Starts a program that requests titles at a Seerr.
+    pub(crate) async fn start_with_seerr() -> Self {
+        let script = Arc::new(ScriptedModel::new(Vec::new()));
+        let mut world = Self::down(script.clone(), script, TriageLevel::Heuristic, "2026-11-20T21:04:00Z");
+        world.peers = world.peers.with_seerr();
+        world.start_again().await;
+        world.register_ann().await;
+        world.pass(1).await;
+        world
     }
 
     pub(crate) async fn start_with(model: Arc<dyn Model>) -> Self {
@@ -384,6 +396,10 @@ impl World {
 
     pub(crate) fn radarr(&self) -> &FakeRadarr {
         &self.peers.radarr
+    }
+
+    pub(crate) fn seerr(&self) -> &FakeSeerr {
+        self.peers.seerr.as_ref().unwrap()
     }
 
     pub(crate) fn sonarr(&self) -> &FakeSonarr {

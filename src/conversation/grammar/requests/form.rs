@@ -56,6 +56,9 @@ pub enum WatchingForm {
     NotSinceByAll,
     LinkAccount,
     UnlinkAccount,
+    /// Link of the user to their account at a Seerr.
+    LinkSeerr,
+    UnlinkSeerr,
 }
 
 /// Form of a request for something to watch, which determines what the text has to name.

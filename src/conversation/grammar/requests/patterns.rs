@@ -77,6 +77,7 @@ const MACROS: &[(&str, &str)] = &[
     ),
     ("titles", "<kind>|stuff|things|titles"),
     ("lately", "lately|recently|<period>"),
+    ("seerr", "seerr|overseerr|jellyseerr"),
     ("mediaserver", "jellyfin|plex|the media server|emby"),
     ("havent", "havent|havnt|have not|have never|havent yet|never"),
     (

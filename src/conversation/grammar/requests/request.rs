@@ -40,11 +40,14 @@ pub enum Request {
         by: Option<String>,
     },
     WatchedTitles(WatchedTitles),
-    /// Link of the user to their account at a media server.
+    /// Link of the user to their account at a media server or at a Seerr.
     LinkAccount {
         name: Option<String>,
+        is_seerr: bool,
     },
-    UnlinkAccount,
+    UnlinkAccount {
+        is_seerr: bool,
+    },
     Details(TitlePhrase),
     More,
     Pick(Vec<u8>),
@@ -94,7 +97,7 @@ impl Request {
             | Self::Forget(_)
             | Self::Quiet(_)
             | Self::LinkAccount { .. }
-            | Self::UnlinkAccount
+            | Self::UnlinkAccount { .. }
             | Self::Greeting
             | Self::Thanks
             | Self::Undo => false,
@@ -112,7 +115,7 @@ impl Request {
             | Self::Forget(_)
             | Self::Quiet(_)
             | Self::LinkAccount { .. }
-            | Self::UnlinkAccount
+            | Self::UnlinkAccount { .. }
             | Self::Undo => true,
             Self::RemovePronoun(_) | Self::Greeting | Self::Thanks => false,
             reads => !reads.only_reads(),
@@ -142,7 +145,7 @@ impl Request {
             | Self::RecentlyWatched { .. }
             | Self::WatchedTitles(_)
             | Self::LinkAccount { .. }
-            | Self::UnlinkAccount
+            | Self::UnlinkAccount { .. }
             | Self::More
             | Self::Pick(_)
             | Self::ShowPreferences
@@ -187,12 +190,17 @@ impl Request {
                 ("recently_watched", arguments)
             }
             Self::WatchedTitles(titles) => ("watched_titles", titles.arguments()),
-            Self::LinkAccount { name } => {
+            Self::LinkAccount { name, is_seerr } => {
                 let mut arguments = Map::new();
                 insert(&mut arguments, "name", name.clone());
+                insert(&mut arguments, "seerr", is_seerr.then_some(true));
                 ("link_account", arguments)
             }
-            Self::UnlinkAccount => ("unlink_account", Map::new()),
+            Self::UnlinkAccount { is_seerr } => {
+                let mut arguments = Map::new();
+                insert(&mut arguments, "seerr", is_seerr.then_some(true));
+                ("unlink_account", arguments)
+            }
             Self::Details(phrase) => ("details", title_arguments(Some(phrase))),
             Self::More => ("more", Map::new()),
             Self::Pick(numbers) => ("pick", object("numbers", json!(numbers))),

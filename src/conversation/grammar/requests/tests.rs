@@ -329,6 +329,9 @@ fn account_of_a_media_server_is_linked_by_its_name() {
     ] {
         check("link_account", &arguments, &texts);
     }
+    let at_seerr = json!({ "name": "sam", "seerr": true });
+    check("link_account", &at_seerr, &["link seerr sam", "my overseerr username is sam"]);
+    check("unlink_account", &json!({ "seerr": true }), &["unlink seerr", "disconnect me from jellyseerr"]);
     check("unlink_account", &json!({}), &["unlink jellyfin", "unlink plex", "Unlink my Jellyfin."]);
     check("have", &json!({ "title": "i am legend" }), &["i am legend on plex"]);
     for text in ["im watching heat on plex", "i am at home on plex", "link my phone", "unlink my phone"] {

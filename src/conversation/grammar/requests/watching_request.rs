@@ -13,8 +13,10 @@ pub fn build_watching_request(form: WatchingForm, found: &Match, words: &[Token]
     let person = found.slot(Slot::Person, words).map(|name| join_raw(name).to_lowercase());
     let state = match form {
         WatchingForm::Recent => return Some(Request::RecentlyWatched { by: person }),
-        WatchingForm::LinkAccount => return account_request(found, words),
-        WatchingForm::UnlinkAccount => return Some(Request::UnlinkAccount),
+        WatchingForm::LinkAccount => return account_request(found, words, false),
+        WatchingForm::LinkSeerr => return account_request(found, words, true),
+        WatchingForm::UnlinkAccount => return Some(Request::UnlinkAccount { is_seerr: false }),
+        WatchingForm::UnlinkSeerr => return Some(Request::UnlinkAccount { is_seerr: true }),
         WatchingForm::Unwatched | WatchingForm::UnwatchedByAll => WatchedState::Unwatched,
         WatchingForm::Started => WatchedState::Started,
         WatchingForm::Watched => WatchedState::Watched,
@@ -32,8 +34,8 @@ pub fn build_watching_request(form: WatchingForm, found: &Match, words: &[Token]
 }
 
 /// Builds the request to link an account. "I am legend on plex" names a title.
-fn account_request(found: &Match, words: &[Token]) -> Option<Request> {
+fn account_request(found: &Match, words: &[Token], is_seerr: bool) -> Option<Request> {
     let names_title = (1..words.len()).any(|end| is_known_title(&join_raw(&words[..end])));
     let name = found.slot(Slot::Text, words).or_else(|| found.slot(Slot::Person, words)).map(join_raw);
-    (!names_title).then_some(Request::LinkAccount { name })
+    (!names_title).then_some(Request::LinkAccount { name, is_seerr })
 }

@@ -142,4 +142,19 @@ pub const SECTIONS: &[Section] = &[
             "(unlink|disconnect) [me|my|our] [account|user] [from|on|at] $mediaserver [account|user|username] [again|from me]",
         ],
     },
+    Section {
+        form: Form::Watching(WatchingForm::LinkSeerr),
+        patterns: &[
+            "(link|connect) [me|my|us] [account|user] [to|on|at|with] $seerr [account|user|username] [to|with|as|is|name|username|user|account]",
+            "(link|connect) [me|my] [account|user] [to|on|at|with] $seerr [account|user|username] [to|with|as|is|name|username|user|account] <text>",
+            "link [me|my] [account|user] [to|as|is] <text> (on|at|in) $seerr",
+            "my $seerr (name|account|user|username|login|user name) is <text>",
+        ],
+    },
+    Section {
+        form: Form::Watching(WatchingForm::UnlinkSeerr),
+        patterns: &[
+            "(unlink|disconnect) [me|my|our] [account|user] [from|on|at] $seerr [account|user|username] [again|from me]",
+        ],
+    },
 ];
