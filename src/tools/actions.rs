@@ -15,7 +15,6 @@ use crate::conversation::turn::model_action::{Emoji, ModelAction, REACT};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReactToMessage {
-    /// Emoji.
     emoji: String,
 }
 

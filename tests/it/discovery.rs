@@ -209,7 +209,7 @@ async fn arguments_of_discovery_are_offered_only_with_a_source() {
         assert!(offered(&request).contains(&"recommend"));
         let tool = request.tools.iter().find(|tool| tool.name == "recommend").unwrap();
         assert_eq!(tool.parameters.text().contains("person"), is_offered);
-        assert!(request.byte_size() < 8_400, "{}", request.byte_size());
+        assert!(request.byte_size() < 8_192, "{}", request.byte_size());
     }
 }
 

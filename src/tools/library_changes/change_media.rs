@@ -46,7 +46,6 @@ pub struct ChangeMedia {
     only_future: bool,
     /// New profile.
     pub(super) quality: Option<String>,
-    /// It is anime.
     anime: Option<bool>,
     /// Also seasons announced later.
     new_seasons: Option<bool>,
