@@ -1,29 +1,14 @@
 //! Both sources give the same answers about the same catalog.
 
-use bytes::Bytes;
-use http::{Request, Response};
 use jiff::{SignedDuration, Timestamp};
 
-use super::fake::{CatalogDialect, FakeCatalog, FakeEntry, FakeTmdb};
+use super::fake::{FakeCatalog, FakeEntry, FakeTmdb};
 use super::*;
 use crate::http::HttpClient;
 use crate::seerr::Seerr;
 use crate::server_api::ServerError;
-use crate::server_api::fake::{self, FakeEndpoint, Query, empty_response, json_response};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
-
-/// Part of a simulated Seerr that answers about titles.
-#[derive(Clone)]
-struct SeerrTitles(FakeCatalog);
-
-impl FakeEndpoint for SeerrTitles {
-    async fn respond(&self, request: Request<Bytes>) -> Response<Bytes> {
-        let path = request.uri().path().strip_prefix("/api/v1").unwrap_or_default();
-        let answer = self.0.answer(path, &Query::from_uri(request.uri()), CatalogDialect::Seerr);
-        answer.map_or_else(|| empty_response(404), |answer| json_response(&answer))
-    }
-}
 
 fn catalog() -> FakeCatalog {
     let catalog = FakeCatalog::default();
@@ -44,7 +29,7 @@ fn tmdb(fake: &FakeTmdb) -> DiscoverySource {
 /// Returns both sources with one catalog.
 fn sources() -> [DiscoverySource; 2] {
     let catalog = catalog();
-    let seerr = HttpClient::in_process(fake::in_process(&SeerrTitles(catalog.clone())));
+    let seerr = HttpClient::in_process(catalog.seerr_titles());
     let seerr = Seerr::new(seerr, "http://seerr.invalid".parse().unwrap(), &"key".to_owned().into());
     [DiscoverySource::seerr(&seerr), tmdb(&FakeTmdb::new("token", catalog))]
 }
@@ -106,7 +91,7 @@ async fn filters_and_facts_are_the_same_at_both_sources() {
 async fn request_at_seerr_is_known_from_its_lists() {
     let catalog = catalog();
     catalog.set_seerr_status((MediaKind::Movie, 949), 2);
-    let http = HttpClient::in_process(fake::in_process(&SeerrTitles(catalog)));
+    let http = HttpClient::in_process(catalog.seerr_titles());
     let seerr = Seerr::new(http, "http://seerr.invalid".parse().unwrap(), &"key".to_owned().into());
     let titles = DiscoverySource::seerr(&seerr).fetch_trending(NOW).await.unwrap();
     let states: Vec<RequestState> = titles.iter().map(|title| title.request).collect();

@@ -12,6 +12,7 @@ mod embeddings;
 mod media_servers;
 mod model_conversation;
 mod prism;
+mod seerr;
 mod smsgate;
 mod stubllm;
 mod tautulli;

@@ -2,6 +2,7 @@
 
 mod answers;
 mod filter;
+mod seerr_titles;
 mod tmdb;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -24,6 +24,17 @@ pub struct FakeSeerr {
     key: String,
     clock: Clock,
     state: Arc<Mutex<SeerrState>>,
+    titles: Option<TitleAnswers>,
+}
+
+/// Server that answers the questions about titles.
+#[derive(Clone)]
+struct TitleAnswers(InProcess);
+
+impl std::fmt::Debug for TitleAnswers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TitleAnswers")
+    }
 }
 
 /// Fault of the next write, which is carried out or not.
@@ -42,7 +53,13 @@ impl FakeSeerr {
     pub fn new(key: &str, clock: Clock) -> Self {
         let mut state = SeerrState::default();
         state.add_user("Owner", Permission::ADMIN);
-        Self { key: key.to_owned(), clock, state: Arc::new(Mutex::new(state)) }
+        Self { key: key.to_owned(), clock, state: Arc::new(Mutex::new(state)), titles: None }
+    }
+
+    /// Lets another server answer the questions about titles. Without one, no title is found.
+    #[must_use]
+    pub fn with_titles(self, titles: InProcess) -> Self {
+        Self { titles: Some(TitleAnswers(titles)), ..self }
     }
 
     pub fn key(&self) -> SecretString {
@@ -157,19 +174,16 @@ impl FakeSeerr {
             return empty_response(status);
         }
         let response = responder::respond(&mut self.lock_state(), request, (&self.key, self.clock.now()));
-        let response = response.unwrap_or_else(|| self.respond_about_catalog(request));
+        let response = match (response, &self.titles) {
+            (Some(response), _) => response,
+            (None, Some(TitleAnswers(titles))) => titles(request.clone()).await,
+            (None, None) => empty_response(404),
+        };
         match fault {
             Some(WriteFault::LostAnswer) => empty_response(504),
             Some(WriteFault::NoAnswer) => std::future::pending().await,
             Some(WriteFault::Failed(_)) | None => response,
         }
-    }
-
-    /// HOOK FOR DISCOVERY: answers all other GET paths (`/search`, `/discover/*`, `/movie/*`, `/tv/*`, `/person/*`,
-    /// `/watchproviders/*`), whose callers are signed in. This server knows no catalog.
-    #[expect(clippy::unused_self, reason = "a catalog that answers belongs to the server")]
-    fn respond_about_catalog(&self, _request: &Request<Bytes>) -> Response<Bytes> {
-        empty_response(404)
     }
 }
 
