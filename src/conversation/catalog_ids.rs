@@ -11,12 +11,19 @@ pub struct CatalogIds {
     pub imdb: Option<i64>,
 }
 
-/// Id of a title at one catalog. Ids of movies and of shows overlap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CatalogId {
-    Tmdb(MediaKind, i64),
-    Tvdb(MediaKind, i64),
-    Imdb(i64),
+/// Id of a title at one catalog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CatalogId {
+    pub number: i64,
+    pub catalog: Catalog,
+}
+
+/// Catalog of titles. Ids of movies and of shows overlap, except at IMDb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Catalog {
+    Tmdb(MediaKind),
+    Tvdb(MediaKind),
+    Imdb,
 }
 
 impl CatalogIds {
@@ -42,13 +49,18 @@ impl CatalogIds {
 
     /// Returns the ids, in the order of their reliability for titles of this kind.
     pub fn ids(&self, kind: MediaKind) -> impl Iterator<Item = CatalogId> + use<> {
-        let tmdb = self.tmdb.map(|id| CatalogId::Tmdb(kind, id));
-        let tvdb = self.tvdb.map(|id| CatalogId::Tvdb(kind, id));
-        let (first, second) = match kind {
-            MediaKind::Movie => (tmdb, tvdb),
-            MediaKind::Series => (tvdb, tmdb),
-        };
-        [first, second, self.imdb.map(CatalogId::Imdb)].into_iter().flatten()
+        self.by_catalog(kind).into_iter().flatten()
+    }
+
+    /// Returns the id at each catalog, in the order of their reliability for titles of this kind.
+    pub fn by_catalog(&self, kind: MediaKind) -> [Option<CatalogId>; 3] {
+        let tmdb = self.tmdb.map(|number| CatalogId { number, catalog: Catalog::Tmdb(kind) });
+        let tvdb = self.tvdb.map(|number| CatalogId { number, catalog: Catalog::Tvdb(kind) });
+        let imdb = self.imdb.map(|number| CatalogId { number, catalog: Catalog::Imdb });
+        match kind {
+            MediaKind::Movie => [tmdb, tvdb, imdb],
+            MediaKind::Series => [tvdb, tmdb, imdb],
+        }
     }
 }
 
@@ -77,8 +89,8 @@ mod tests {
     #[test]
     fn most_reliable_id_of_the_kind_comes_first() {
         let ids = CatalogIds { tmdb: Some(1), tvdb: Some(2), imdb: Some(3) };
-        let first = |kind| ids.ids(kind).next();
-        assert_eq!(first(MediaKind::Movie), Some(CatalogId::Tmdb(MediaKind::Movie, 1)));
-        assert_eq!(first(MediaKind::Series), Some(CatalogId::Tvdb(MediaKind::Series, 2)));
+        let numbers = |kind| ids.ids(kind).map(|id| id.number).collect::<Vec<_>>();
+        assert_eq!(numbers(MediaKind::Movie), [1, 2, 3]);
+        assert_eq!(numbers(MediaKind::Series), [2, 1, 3]);
     }
 }

@@ -371,10 +371,10 @@ impl ConnectedServer {
         now: Timestamp,
     ) -> Result<PlayablePart, ServerError> {
         let index = self.load_titles(now).await?;
-        let mut copies = index.find(title.kind, &title.ids);
+        let copies = index.find(title.kind, &title.ids);
         let mut playable = PlayablePart::default();
         if title.part == TitlePart::Whole {
-            playable.is_whole = copies.any(|copy| copy.is_playable);
+            playable.is_whole = copies.iter().any(|copy| copy.is_playable);
             return Ok(playable);
         }
         for copy in copies {
@@ -413,7 +413,7 @@ impl ConnectedServer {
             let same_year = title.year == 0 || other.year == 0 || other.year.abs_diff(title.year) <= 1;
             other.kind == title.asked.kind && same_year && title_key(&other.title) == title_key(title.name)
         };
-        let is_there = index.find(title.asked.kind, &title.asked.ids).next().is_some();
+        let is_there = !index.find(title.asked.kind, &title.asked.ids).is_empty();
         if !is_there && index.titles().iter().any(has_same_name) {
             return Ok(MissingCause::WrongMatch);
         }

@@ -9,7 +9,7 @@ use crate::conversation::transcript::MediaKind;
 pub struct TitleIndex {
     /// Titles, sorted by item id.
     titles: Vec<ServerTitle>,
-    /// Positions of the titles, sorted by catalog id.
+    /// Positions of the titles, sorted by the numbers of their catalog ids.
     by_id: Vec<(CatalogId, u32)>,
 }
 
@@ -30,7 +30,7 @@ impl TitleIndex {
         for (position, title) in (0..).zip(&titles) {
             by_id.extend(title.ids.ids(title.kind).map(|id| (id, position)));
         }
-        by_id.sort_unstable();
+        by_id.sort_unstable_by_key(|(id, position)| (id.number, *position));
         by_id.shrink_to_fit();
         Self { titles, by_id }
     }
@@ -45,16 +45,27 @@ impl TitleIndex {
     }
 
     /// Returns the entries of one title: those with any of its ids, the most reliable id first.
-    pub fn find(&self, kind: MediaKind, ids: &CatalogIds) -> impl Iterator<Item = &ServerTitle> {
-        let ids = *ids;
-        let with_id = move |(rank, id)| {
-            let has_earlier_id = move |title: &ServerTitle| {
-                ids.ids(kind).take(rank).any(|earlier| title.ids.ids(kind).any(|own| own == earlier))
-            };
-            let titles = self.positions(id).filter_map(|position| self.titles.get(position as usize));
-            titles.filter(move |title| title.kind == kind && !has_earlier_id(title))
-        };
-        ids.ids(kind).enumerate().flat_map(with_id)
+    pub fn find(&self, kind: MediaKind, ids: &CatalogIds) -> Vec<&ServerTitle> {
+        let mut found = Vec::new();
+        self.visit(kind, ids, |title| found.push(title));
+        found
+    }
+
+    /// Calls a function with the entries of one title, as [`TitleIndex::find`] returns them. It allocates nothing, for
+    /// questions about all titles of a library.
+    pub fn visit<'a>(&'a self, kind: MediaKind, ids: &CatalogIds, mut visit: impl FnMut(&'a ServerTitle)) {
+        let ids = ids.by_catalog(kind);
+        for (rank, id) in ids.iter().enumerate() {
+            let Some(id) = *id else { continue };
+            for title in self.with_id(id) {
+                let own_ids = title.ids.by_catalog(kind);
+                let mut earlier = ids[..rank].iter().zip(&own_ids);
+                let has_earlier_id = earlier.any(|(id, own)| id.is_some() && id == own);
+                if title.kind == kind && !has_earlier_id {
+                    visit(title);
+                }
+            }
+        }
     }
 
     pub fn find_item(&self, item: &ItemId) -> Option<&ServerTitle> {
@@ -62,9 +73,12 @@ impl TitleIndex {
         self.titles.get(position)
     }
 
-    fn positions(&self, id: CatalogId) -> impl Iterator<Item = u32> {
-        let start = self.by_id.partition_point(|(known, _)| *known < id);
-        self.by_id[start..].iter().take_while(move |(known, _)| *known == id).map(|(_, position)| *position)
+    fn with_id(&self, id: CatalogId) -> impl Iterator<Item = &ServerTitle> {
+        // Numbers are compared faster than ids, and few catalogs have the same number.
+        let start = self.by_id.partition_point(|(known, _)| known.number < id.number);
+        let same_number = self.by_id[start..].iter().take_while(move |(known, _)| known.number == id.number);
+        let with_id = same_number.filter(move |(known, _)| *known == id);
+        with_id.filter_map(|(_, position)| self.titles.get(*position as usize))
     }
 }
 
@@ -77,8 +91,8 @@ mod tests {
         ServerTitle { item, kind, ids, title: "Heat".into(), year: 1995, is_playable: true }
     }
 
-    fn items<'a>(found: impl Iterator<Item = &'a ServerTitle>) -> Vec<String> {
-        found.map(|title| title.item.as_str().to_owned()).collect()
+    fn items(found: Vec<&ServerTitle>) -> Vec<&str> {
+        found.into_iter().map(|title| title.item.as_str()).collect()
     }
 
     fn tmdb(id: i64) -> CatalogIds {

@@ -36,21 +36,25 @@ struct AccountStates {
 impl WatchedTitles {
     /// Returns how far the person has watched a title.
     pub fn state(&self, kind: MediaKind, ids: &CatalogIds) -> WatchState {
-        self.states(kind, ids).reduce(WatchState::combine).unwrap_or(WatchState::Unknown)
+        let mut combined: Option<WatchState> = None;
+        self.visit_states(kind, ids, |state| {
+            combined = Some(combined.map_or(state, |earlier| earlier.combine(state)));
+        });
+        combined.unwrap_or(WatchState::Unknown)
     }
 
-    /// Returns the states of a title in its copies and for the accounts of the person.
-    pub fn states(&self, kind: MediaKind, ids: &CatalogIds) -> impl Iterator<Item = WatchState> {
-        let known = self.accounts.iter().flat_map(move |account| account.states_of(kind, ids));
-        known.chain(self.is_incomplete.then_some(WatchState::Unknown))
+    /// Calls a function with the states of a title in its copies and for the accounts of the person.
+    pub fn visit_states(&self, kind: MediaKind, ids: &CatalogIds, mut visit: impl FnMut(WatchState)) {
+        for account in &self.accounts {
+            account.index.visit(kind, ids, |title| visit(account.state_of(&title.item)));
+        }
+        if self.is_incomplete {
+            visit(WatchState::Unknown);
+        }
     }
 }
 
 impl AccountStates {
-    fn states_of(&self, kind: MediaKind, ids: &CatalogIds) -> impl Iterator<Item = WatchState> {
-        self.index.find(kind, ids).map(|title| self.state_of(&title.item))
-    }
-
     fn state_of(&self, item: &ItemId) -> WatchState {
         self.states.known.get(item).copied().unwrap_or(self.states.others)
     }

@@ -87,22 +87,29 @@ impl WatchSelection {
 
     /// Returns whether it is certain that none of the people has played a title since a time.
     fn was_not_played_since(&self, since: Timestamp, (kind, ids): (MediaKind, &CatalogIds)) -> bool {
-        let is_certain = |state: WatchState| match state {
-            // Marked as played by hand, at an unknown time.
-            WatchState::Finished { at: None } | WatchState::Started { at: None, .. } => false,
-            WatchState::Unknown => false,
-            state => state.last_play().is_none_or(|at| at < since),
-        };
-        self.states(kind, ids).all(is_certain)
+        let mut is_certain = true;
+        self.visit_states(kind, ids, |state| {
+            is_certain &= match state {
+                // Marked as played by hand, at an unknown time.
+                WatchState::Finished { at: None } | WatchState::Started { at: None, .. } => false,
+                WatchState::Unknown => false,
+                state => state.last_play().is_none_or(|at| at < since),
+            };
+        });
+        is_certain
     }
 
     /// Returns the time of the last play by any of the people, if it is known.
     pub fn last_play(&self, kind: MediaKind, ids: &CatalogIds) -> Option<Timestamp> {
-        self.states(kind, ids).filter_map(WatchState::last_play).max()
+        let mut newest = None;
+        self.visit_states(kind, ids, |state| newest = newest.max(state.last_play()));
+        newest
     }
 
-    fn states(&self, kind: MediaKind, ids: &CatalogIds) -> impl Iterator<Item = WatchState> {
-        self.viewers.iter().flat_map(move |viewer| viewer.watched.states(kind, ids))
+    fn visit_states(&self, kind: MediaKind, ids: &CatalogIds, mut visit: impl FnMut(WatchState)) {
+        for viewer in &self.viewers {
+            viewer.watched.visit_states(kind, ids, &mut visit);
+        }
     }
 
     /// Returns the state that answers whether any of the people has watched a title.
