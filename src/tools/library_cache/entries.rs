@@ -147,8 +147,11 @@ impl CachedTitles {
     }
 
     /// Returns the ids of the collections whose name equals a query: `alien` is a movie, `alien collection` stands for
-    /// all movies of the collection.
+    /// all movies of the collection. An empty query names none.
     pub fn collections_named(&self, query: &TitleQuery) -> BTreeSet<i64> {
+        if query.is_empty() {
+            return BTreeSet::new();
+        }
         let matches = self
             .collections
             .iter()
