@@ -34,6 +34,14 @@ pub(super) struct WatchCache {
     refresh: tokio::sync::Mutex<()>,
 }
 
+/// States of one user for a question.
+#[derive(Debug, Clone)]
+pub(super) struct LoadedStates {
+    pub(super) states: Arc<WatchStates>,
+    /// True if the server failed, so that nothing is known but what was finished earlier.
+    pub(super) is_incomplete: bool,
+}
+
 #[derive(Debug, Clone)]
 struct StoredStates {
     states: Arc<WatchStates>,
@@ -52,12 +60,17 @@ impl StoredStates {
         is_age_within(self.loaded_at, FULL_READ_INTERVAL, now)
     }
 
+    fn complete(self) -> LoadedStates {
+        LoadedStates { states: self.states, is_incomplete: false }
+    }
+
     /// Returns what remains certain if the server no longer answers: what was finished.
-    fn certain_states(&self) -> Arc<WatchStates> {
+    fn certain_states(&self) -> LoadedStates {
         let is_finished = |state: &WatchState| matches!(state, WatchState::Finished { .. });
         let known = self.states.known.iter().filter(|(_, state)| is_finished(state));
         let known = known.map(|(item, state)| (item.clone(), *state)).collect();
-        Arc::new(WatchStates { known, others: WatchState::Unknown })
+        let states = Arc::new(WatchStates { known, others: WatchState::Unknown });
+        LoadedStates { states, is_incomplete: true }
     }
 
     fn is_evidence(&self, now: Timestamp) -> bool {
@@ -72,14 +85,14 @@ impl WatchCache {
         server: &dyn MediaServer,
         (user, index): (&ServerUserId, &TitleIndex),
         now: Timestamp,
-    ) -> Result<Arc<WatchStates>, ServerError> {
+    ) -> Result<LoadedStates, ServerError> {
         if let Some(stored) = self.stored(user).filter(|stored| stored.is_fresh(now)) {
-            return Ok(stored.states);
+            return Ok(stored.complete());
         }
         let _refresh = self.refresh.lock().await;
         let stored = self.stored(user).filter(|stored| stored.is_evidence(now));
         if let Some(stored) = stored.as_ref().filter(|stored| stored.is_fresh(now)) {
-            return Ok(stored.states.clone());
+            return Ok(stored.clone().complete());
         }
         let updated = match stored.as_ref().filter(|stored| stored.can_be_updated(now)) {
             Some(stored) => update(server, (user, index), stored, now).await,
@@ -93,7 +106,7 @@ impl WatchCache {
         match (states, stored) {
             (Ok(states), _) => {
                 self.lock().insert(user.clone(), states.clone());
-                Ok(states.states)
+                Ok(states.complete())
             }
             (Err(error), Some(stored)) => {
                 let error = telemetry::error_chain(&error);

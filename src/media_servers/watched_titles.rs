@@ -8,9 +8,9 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 
 use super::playability::{ConnectedServer, MediaServers};
+use super::watch_cache::LoadedStates;
 use super::{
-    CatalogIds, ItemId, RecentPlay, ServerError, ServerUser, ServerUserId, TitleIndex, WatchState,
-    WatchStates,
+    CatalogIds, ItemId, ServerError, RecentPlay, ServerUser, ServerUserId, TitleIndex, WatchState,
 };
 use crate::conversation::transcript::MediaKind;
 use crate::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
@@ -30,7 +30,7 @@ pub struct WatchedTitles {
 #[derive(Debug, Clone)]
 struct AccountStates {
     index: Arc<TitleIndex>,
-    states: Arc<WatchStates>,
+    loaded: LoadedStates,
 }
 
 impl WatchedTitles {
@@ -56,7 +56,8 @@ impl WatchedTitles {
 
 impl AccountStates {
     fn state_of(&self, item: &ItemId) -> WatchState {
-        self.states.known.get(item).copied().unwrap_or(self.states.others)
+        let states = &self.loaded.states;
+        states.known.get(item).copied().unwrap_or(states.others)
     }
 }
 
@@ -103,7 +104,10 @@ impl MediaServers {
         let mut watched = WatchedTitles { accounts: Vec::new(), is_incomplete: asked.is_incomplete };
         for answer in answers {
             match answer {
-                Some(states) => watched.accounts.push(states),
+                Some(states) => {
+                    watched.is_incomplete |= states.loaded.is_incomplete;
+                    watched.accounts.push(states);
+                }
                 None => watched.is_incomplete = true,
             }
         }
@@ -208,8 +212,8 @@ impl ConnectedServer {
         let (connected, user, titles) = (self.clone(), user.clone(), index.clone());
         let load = async move { connected.watched.load(&*connected.server, (&user, &titles), now).await };
         let loaded = tokio::spawn(load).await;
-        let states = loaded.unwrap_or_else(|error| Err(ServerError::from_panic(error)))?;
-        Ok(AccountStates { index, states })
+        let loaded = loaded.unwrap_or_else(|error| Err(ServerError::from_panic(error)))?;
+        Ok(AccountStates { index, loaded })
     }
 
     async fn fetch_plays(

@@ -159,7 +159,7 @@ impl House {
     }
 }
 
-fn radarr_instance(name: &'static str, fake: &FakeRadarr) -> Instance<Radarr> {
+pub(super) fn radarr_instance(name: &'static str, fake: &FakeRadarr) -> Instance<Radarr> {
     let http = HttpClient::in_process(fake.in_process());
     let client = Radarr::new(http, "http://radarr.test".parse().unwrap(), fake.api_key().into());
     Instance::new(name, false, client)
@@ -174,7 +174,7 @@ fn now() -> Timestamp {
     NOW.parse().unwrap()
 }
 
-fn context() -> ToolContext {
+pub(super) fn context() -> ToolContext {
     let rights = UserRights { role: UserRole::Admin, add: true, delete: true, four_k: true };
     ToolContext {
         now: now(),
@@ -206,7 +206,7 @@ fn item(kind: MediaKind, id: i64) -> MediaRef {
 
 /// Checks the sentence for the user, or the error code of the failure and its sentence.
 #[track_caller]
-fn check(outcome: Result<impl Into<ToolOutput>, ToolError>, expected: &str) {
+pub(super) fn check(outcome: Result<impl Into<ToolOutput>, ToolError>, expected: &str) {
     let actual = match outcome {
         Ok(output) => output.into().result.for_user,
         Err(ToolError::CallFailed(failure)) => {

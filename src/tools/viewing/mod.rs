@@ -4,6 +4,8 @@
 pub mod link_account;
 pub mod recently_watched;
 pub mod selection;
+#[cfg(test)]
+mod tests;
 mod title_states;
 pub mod unseen;
 
