@@ -165,3 +165,166 @@ async fn update(
     }
     Ok(Some(StoredStates { states, loaded_at: stored.loaded_at, refreshed_at: now }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::http::HttpClient;
+    use crate::media_servers::CatalogIds;
+    use crate::media_servers::fake::FakeJellyfin;
+    use crate::media_servers::jellyfin::Jellyfin;
+
+    const START: Timestamp = Timestamp::constant(1_770_000_000, 0);
+    const MINUTE: SignedDuration = SignedDuration::from_mins(1);
+    const SECOND: SignedDuration = SignedDuration::from_secs(1);
+    const FINISHED_AT_START: WatchState = WatchState::Finished { at: Some(START) };
+
+    /// Person who has finished Heat, stopped in the middle of Alien, and not seen Dune.
+    struct World {
+        clock: Clock,
+        fake: FakeJellyfin,
+        client: Jellyfin,
+        cache: WatchCache,
+        person: u64,
+        heat: u64,
+        alien: u64,
+        dune: u64,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let clock = Clock::stopped_at(START);
+            let fake = FakeJellyfin::new("key", clock.clone());
+            let url = "http://jellyfin.invalid".parse().unwrap();
+            let client = Jellyfin::new(HttpClient::in_process(fake.in_process()), url, &fake.key());
+            let person = fake.household.add_user("Ann");
+            let [heat, alien, dune] = ["Heat", "Alien", "Dune"].map(|title| add_movie(&fake, title));
+            fake.household.watch(person, heat, 100);
+            fake.household.watch(person, alien, 41);
+            Self { clock, fake, client, cache: WatchCache::default(), person, heat, alien, dune }
+        }
+
+        async fn load(&self) -> Result<LoadedStates, ServerError> {
+            let index = TitleIndex::new(self.client.fetch_titles(0, None).await?.titles);
+            self.load_with(&index).await
+        }
+
+        async fn load_with(&self, index: &TitleIndex) -> Result<LoadedStates, ServerError> {
+            let user = ServerUserId::new(&FakeJellyfin::user_id(self.person));
+            self.cache.load(&self.client, (&user, index), self.clock.now()).await
+        }
+
+        async fn state(&self, title: u64) -> WatchState {
+            state_in(&self.load().await.unwrap(), title)
+        }
+
+        /// Records a play or a mark of a time at which an update does not look.
+        fn mark_as_played(&self, title: u64) {
+            let long_ago = START - SignedDuration::from_hours(100);
+            self.fake.household.watch_at((self.person, title), 100, long_ago);
+        }
+
+        fn pass(&self, duration: SignedDuration) {
+            self.clock.advance(duration.unsigned_abs());
+        }
+    }
+
+    fn add_movie(fake: &FakeJellyfin, title: &str) -> u64 {
+        fake.household.add_movie((title, 1995), CatalogIds::default(), SignedDuration::ZERO)
+    }
+
+    fn state_in(LoadedStates { states, .. }: &LoadedStates, title: u64) -> WatchState {
+        states.known.get(&ItemId::new(&format!("{title:032x}"))).copied().unwrap_or(states.others)
+    }
+
+    #[tokio::test]
+    async fn states_of_the_last_minute_are_read_once() {
+        let world = World::new();
+        assert_eq!(world.state(world.dune).await, WatchState::Never);
+        world.pass(MINUTE);
+        world.fake.household.watch(world.person, world.dune, 100);
+        assert_eq!(world.state(world.dune).await, WatchState::Never);
+        world.pass(SECOND);
+        assert_eq!(world.state(world.dune).await, WatchState::Finished { at: Some(START + MINUTE) });
+    }
+
+    #[tokio::test]
+    async fn states_are_read_in_full_every_hour() {
+        let world = World::new();
+        world.load().await.unwrap();
+        world.mark_as_played(world.dune);
+        world.pass(59 * MINUTE);
+        world.fake.household.watch(world.person, world.alien, 100);
+        let newest = WatchState::Finished { at: Some(START + 59 * MINUTE) };
+        assert_eq!(world.state(world.alien).await, newest);
+        assert_eq!(world.state(world.dune).await, WatchState::Never);
+        world.pass(MINUTE + SECOND);
+        assert!(matches!(world.state(world.dune).await, WatchState::Finished { .. }));
+    }
+
+    #[tokio::test]
+    async fn more_plays_than_an_update_reads_are_all_known() {
+        let world = World::new();
+        let movies: Vec<u64> =
+            (0..=MAX_UPDATE_PLAYS).map(|number| add_movie(&world.fake, &number.to_string())).collect();
+        world.load().await.unwrap();
+        world.pass(2 * MINUTE);
+        for movie in &movies {
+            world.fake.household.watch(world.person, *movie, 100);
+        }
+        let states = world.load().await.unwrap();
+        let finished = WatchState::Finished { at: Some(START + 2 * MINUTE) };
+        assert!(movies.iter().all(|movie| state_in(&states, *movie) == finished), "{states:?}");
+    }
+
+    #[tokio::test]
+    async fn only_finished_titles_are_certain_while_the_server_fails() {
+        let world = World::new();
+        let index = TitleIndex::new(world.client.fetch_titles(0, None).await.unwrap().titles);
+        let before = world.load_with(&index).await.unwrap();
+        assert!(matches!(state_in(&before, world.alien), WatchState::Started { .. }));
+        assert_eq!(state_in(&before, world.dune), WatchState::Never);
+        for (passed, status) in [(2 * MINUTE, 503), (2 * SignedDuration::from_hours(1), 401)] {
+            world.pass(passed);
+            world.fake.household.set_status(Some(status));
+            let states = world.load_with(&index).await.unwrap();
+            assert!(states.is_incomplete);
+            assert_eq!(state_in(&states, world.heat), FINISHED_AT_START);
+            assert_eq!(state_in(&states, world.alien), WatchState::Unknown);
+            assert_eq!(state_in(&states, world.dune), WatchState::Unknown);
+        }
+        world.fake.household.set_status(None);
+        let again = world.load_with(&index).await.unwrap();
+        assert_eq!((again.states, again.is_incomplete), (before.states, false));
+    }
+
+    #[tokio::test]
+    async fn states_expire_a_day_after_they_were_read_in_full() {
+        let world = World::new();
+        let index = TitleIndex::new(world.client.fetch_titles(0, None).await.unwrap().titles);
+        world.load_with(&index).await.unwrap();
+        // An update does not make the states younger.
+        world.pass(30 * MINUTE);
+        world.load_with(&index).await.unwrap();
+        world.fake.household.set_status(Some(503));
+        world.pass(MAX_AGE - 30 * MINUTE);
+        world.cache.drop_old(world.clock.now());
+        let states = world.load_with(&index).await.unwrap();
+        assert_eq!(state_in(&states, world.heat), FINISHED_AT_START);
+        world.pass(SECOND);
+        assert!(matches!(world.load_with(&index).await, Err(ServerError::Unavailable(503))));
+    }
+
+    #[tokio::test]
+    async fn old_states_are_dropped_from_memory() {
+        let world = World::new();
+        world.load().await.unwrap();
+        world.pass(MAX_AGE);
+        world.cache.drop_old(world.clock.now());
+        assert_eq!(world.cache.lock().len(), 1);
+        world.pass(SECOND);
+        world.cache.drop_old(world.clock.now());
+        assert_eq!(world.cache.lock().len(), 0);
+    }
+}
