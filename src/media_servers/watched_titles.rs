@@ -9,9 +9,7 @@ use jiff::Timestamp;
 
 use super::playability::{ConnectedServer, MediaServers};
 use super::watch_cache::LoadedStates;
-use super::{
-    CatalogIds, ItemId, ServerError, RecentPlay, ServerUser, ServerUserId, TitleIndex, WatchState,
-};
+use super::{CatalogIds, ItemId, RecentPlay, ServerError, ServerUser, ServerUserId, TitleIndex, WatchState};
 use crate::conversation::transcript::MediaKind;
 use crate::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
 

@@ -301,13 +301,22 @@ fn watching_of_a_title_is_in_its_details() {
             "did i finish heat?",
             "have we watched heat yet",
             "did alex see heat",
+            "did alex finish heat",
+            "has my wife finished heat yet",
             "who has seen heat",
             "when did i last watch heat",
             "how much of heat have i seen",
+            "continue watching heat",
+            "resume watching heat where i left off",
         ],
     );
     let shadows = json!({ "title": "what we do in the shadows" });
-    check("details", &shadows, &["have i seen what we do in the shadows"]);
+    check(
+        "details",
+        &shadows,
+        &["have i seen what we do in the shadows", "continue watching what we do in the shadows"],
+    );
+    check("status", &json!({ "title": "heat" }), &["did heat finish downloading", "has heat finished yet"]);
 }
 
 #[test]

@@ -102,11 +102,12 @@ pub const SECTIONS: &[Section] = &[
         form: Form::Details,
         patterns: &[
             "(did|have) (i|we) [already|ever] (watch|watched|see|seen|finish|finished|finish watching|finished watching) <title> [yet|already|before]",
-            "(did|has|have) <person> [already|ever] (watch|watched|see|seen|finish watching|finished watching) <title> [yet|already|before]",
+            "(did|has|have) <person> [already|ever] (watch|watched|see|seen|finish|finished|finish watching|finished watching) <title> [yet|already|before]",
             "who [here|all|else|has|of us] [already|has] (watched|seen|saw) <title> [yet|already|before]",
             "when did (i|we|<person>) [last] (watch|see|finish) <title>",
             "how much of <title> (have|did|has) (i|we|<person>) (seen|watched|watch|see) [already|yet]",
             "how far (am|was|were|are|did|have) (i|we) [get|gotten|got] [along] (in|into|through|with) <title>",
+            "(continue|resume|carry on|keep) watching <title> [[from] where (i|we) (left off|stopped|was|were)]",
             "where (did|do|was|were|am) (i|we) (stop|leave off|stopped|at|up to|pause) (in|with|on|of|watching) <title>",
             "(what|which) episode (am|was|were|are) (i|we) [on|at|up to] (of|in|with|for) <title>",
             "(what|which) episode of <title> (am|was|were|are|did) (i|we) [on|at|up to|watching|see|watch] [last]",
