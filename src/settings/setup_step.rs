@@ -13,6 +13,7 @@ pub enum SetupStep {
     You,
     Library,
     Media,
+    Discovery,
     Model,
     Texting,
     Webhooks,
@@ -32,11 +33,12 @@ struct StepParts {
 }
 
 impl SetupStep {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Password,
         Self::You,
         Self::Library,
         Self::Media,
+        Self::Discovery,
         Self::Model,
         Self::Texting,
         Self::Webhooks,
@@ -67,6 +69,9 @@ impl SetupStep {
             }
             Self::Media => {
                 step("media", "Media servers", MEDIA, MEDIA_KEYS, Some(SettingGroup::MediaServers))
+            }
+            Self::Discovery => {
+                step("discovery", "Discovery", DISCOVERY, DISCOVERY_KEYS, Some(SettingGroup::Discovery))
             }
             Self::Model => step("model", "Model", MODEL, &[variables::LLM_MODEL], Some(SettingGroup::Model)),
             Self::Texting => step(
@@ -138,6 +143,7 @@ impl SetupProgress<'_> {
             SetupStep::Password
             | SetupStep::Library
             | SetupStep::Media
+            | SetupStep::Discovery
             | SetupStep::Model
             | SetupStep::Texting
             | SetupStep::Finish => step.is_done(self.sources),
@@ -150,8 +156,9 @@ impl SetupProgress<'_> {
         if !self.is_done(SetupStep::Password) {
             return SetupStep::Password;
         }
-        // Most households have no media server that they want to set up here.
-        let is_open = |step: &SetupStep| *step != SetupStep::Media && !self.is_done(*step);
+        // Most households have no media server and no source of titles that they want to set up here.
+        let is_optional = |step: &SetupStep| matches!(step, SetupStep::Media | SetupStep::Discovery);
+        let is_open = |step: &SetupStep| !is_optional(step) && !self.is_done(*step);
         let first_open = || SetupStep::ALL.into_iter().find(is_open);
         requested.or_else(first_open).unwrap_or(SetupStep::Finish)
     }
@@ -197,6 +204,14 @@ const MEDIA: &[Variable] = &[
     variables::TAUTULLI_API_KEY,
 ];
 const MEDIA_KEYS: &[Variable] = &[variables::JELLYFIN_API_KEY, variables::PLEX_TOKEN];
+const DISCOVERY: &[Variable] = &[
+    variables::SEERR_URL,
+    variables::SEERR_API_KEY,
+    variables::REQUESTS,
+    variables::TMDB_TOKEN,
+    variables::WATCH_REGION,
+];
+const DISCOVERY_KEYS: &[Variable] = &[variables::SEERR_API_KEY, variables::TMDB_TOKEN];
 const MODEL: &[Variable] = &[
     variables::LLM_BASE_URL,
     variables::LLM_API_KEY,

@@ -46,7 +46,7 @@ impl Observed<'_> {
     async fn visit_everything(&mut self) {
         let document = self.browser.get("/api/v1/openapi.json").await.html;
         let mut paths = readable_paths(&serde_json::from_str(&document).unwrap());
-        let steps = ["you", "library", "model", "texting", "webhooks", "finish"];
+        let steps = ["you", "library", "media", "discovery", "model", "texting", "webhooks", "finish"];
         paths.extend(steps.map(|step| format!("/setup?step={step}")));
         for path in paths {
             let page = self.browser.get(&path).await;

@@ -6,6 +6,7 @@ use dialarr::conversation::transcript::PhoneNumber;
 use dialarr::media_servers::CatalogIds;
 use dialarr::media_servers::fake::FakeJellyfin;
 use dialarr::messaging::smsgate::fake::{FakePhone, FakePhoneAccount};
+use dialarr::seerr::fake::FakeSeerr;
 use dialarr::settings::LiveSettings;
 use dialarr::web::auth::LINK_PATH;
 use http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN};
@@ -43,7 +44,7 @@ async fn serve_radarr(radarr: &FakeRadarr) -> [(&'static str, String); 5] {
 
 async fn set_password(browser: &mut Browser<'_>) -> Page {
     let page = browser.get("/setup").await;
-    page.assert_shows(200, "Step 1 of 8: Password");
+    page.assert_shows(200, "Step 1 of 9: Password");
     browser.presses(&page, CONTINUE, &[("CONSOLE_PASSWORD", PASSWORD)]).await
 }
 
@@ -61,13 +62,14 @@ async fn assistant_configures_everything_step_by_step() {
     jellyfin.household.add_user("Grace");
     jellyfin.household.add_movie(("Heat", 1995), CatalogIds::default(), SignedDuration::ZERO);
     let jellyfin_url = serve(jellyfin.router()).await;
+    let seerr_url = serve(FakeSeerr::new("a-seerr-key", Clock::System).router()).await;
     let model_url = format!("{}/v1", serve(model(Answers::WithTheCall, 100_000)).await);
     with_settings(&[], async |app, settings| {
         app.demote_admins().await;
         let mut browser = app.browser().await;
         let page = set_password(&mut browser).await;
 
-        page.assert_shows(200, "Step 2 of 8: You");
+        page.assert_shows(200, "Step 2 of 9: You");
         page.assert_shows(200, "No phone number? Skip this step.");
         let finish = browser.get("/setup?step=finish").await;
         browser.presses(&finish, "Get a code", &[]).await.assert_shows(200, "Text LINK ");
@@ -76,13 +78,13 @@ async fn assistant_configures_everything_step_by_step() {
         page.assert_shows(200, "ok you: your number is +1 555 010 0321, and it is");
         let page = browser.presses(&page, CONTINUE, &[]).await;
 
-        page.assert_shows(200, "Step 3 of 8: Sonarr and Radarr");
+        page.assert_shows(200, "Step 3 of 9: Sonarr and Radarr");
         let entered = [("RADARR_URL", url.as_str()), ("RADARR_API_KEY", radarr.api_key())];
         let page = browser.presses(&page, TEST, &entered).await;
         page.assert_shows(200, "ok Radarr: reachable, version 6.3.0.10514; root folders accessible");
         let page = browser.presses(&page, CONTINUE, &[]).await;
 
-        page.assert_shows(200, "Step 4 of 8: Media servers");
+        page.assert_shows(200, "Step 4 of 9: Media servers");
         let entered = [("JELLYFIN_URL", jellyfin_url.as_str()), ("JELLYFIN_API_KEY", "a-jellyfin-key")];
         let page = browser.presses(&page, TEST, &entered).await;
         let expected = "ok Jellyfin: reachable, version 12.0.0; accounts: 1; libraries: Movies in /media/movies, Shows \
@@ -90,7 +92,13 @@ async fn assistant_configures_everything_step_by_step() {
         page.assert_shows(200, expected);
         let page = browser.presses(&page, CONTINUE, &[]).await;
 
-        page.assert_shows(200, "Step 5 of 8: Model");
+        page.assert_shows(200, "Step 5 of 9: Discovery");
+        let entered = [("SEERR_URL", seerr_url.as_str()), ("SEERR_API_KEY", "a-seerr-key")];
+        let page = browser.presses(&page, TEST, &entered).await;
+        page.assert_shows(200, "ok Seerr: reachable, accepts the key; version 3.1.0");
+        let page = browser.presses(&page, CONTINUE, &[]).await;
+
+        page.assert_shows(200, "Step 6 of 9: Model");
         let entered = [
             ("preset", "other"),
             ("LLM_BASE_URL", model_url.as_str()),
@@ -104,7 +112,7 @@ async fn assistant_configures_everything_step_by_step() {
         );
         let page = browser.presses(&page, CONTINUE, &[]).await;
 
-        page.assert_shows(200, "Step 6 of 8: Texting");
+        page.assert_shows(200, "Step 7 of 9: Texting");
         let page = browser.get("/setup?step=webhooks").await;
         assert!(page.html.contains("value=\"http://localhost:3000\""), "{}", page.html);
         let entered = [("NOTIFICATION_URL", "http://dialarr:3000")];
@@ -191,7 +199,7 @@ async fn assistant_sets_up_a_bot_and_links_the_first_admin() {
         page.assert_shows(200, "ok Telegram: the bot is @films_bot; messages are polled");
         assert!(!page.html.contains(BOT_TOKEN), "{}", page.html);
         let page = browser.presses(&page, CONTINUE, &[]).await;
-        page.assert_shows(200, "Step 7 of 8: Webhooks");
+        page.assert_shows(200, "Step 8 of 9: Webhooks");
         assert!(!page.text().contains("Twilio delivers"), "{}", page.text());
 
         let page = browser.get("/setup?step=finish").await;
@@ -290,7 +298,7 @@ async fn unfinished_setup_continues_after_signing_in_again() {
         let mut later = app.anonymous_browser();
         let entered = later.post("/sign-in", &[("password", PASSWORD)]).await;
         assert_eq!(entered.location.as_deref(), Some("/setup"));
-        later.get("/setup").await.assert_shows(200, "Step 2 of 8: You");
+        later.get("/setup").await.assert_shows(200, "Step 2 of 9: You");
         let link = app.sign_in_link().await;
         assert_eq!(use_link(&mut app.anonymous_browser(), &link).await.1.as_deref(), Some("/setup"));
     })
@@ -304,7 +312,7 @@ async fn password_ends_every_earlier_link_and_session() {
         let (mut owner, mut intruder) = (app.anonymous_browser(), app.browser().await);
         use_link(&mut owner, &first).await;
 
-        set_password(&mut owner).await.assert_shows(200, "Step 2 of 8: You");
+        set_password(&mut owner).await.assert_shows(200, "Step 2 of 9: You");
 
         assert_eq!(use_link(&mut app.anonymous_browser(), &first).await.0, 410);
         assert_eq!(use_link(&mut app.anonymous_browser(), &second).await.0, 410);
@@ -340,12 +348,12 @@ async fn second_browser_with_the_link_is_refused_during_the_first_step() {
         let (mut owner, mut intruder) = (app.anonymous_browser(), app.anonymous_browser());
         let token = intruder.get(&link).await.field("token").unwrap();
         assert_eq!(use_link(&mut owner, &link).await.0, 303);
-        owner.get("/setup").await.assert_shows(200, "Step 1 of 8: Password");
+        owner.get("/setup").await.assert_shows(200, "Step 1 of 9: Password");
 
         assert_eq!(intruder.post(LINK_PATH, &[("token", &token)]).await.status, 410);
         let refused = intruder.get("/setup").await.location;
         assert_eq!(refused.as_deref(), Some("/sign-in?next=%2Fsetup"));
-        set_password(&mut owner).await.assert_shows(200, "Step 2 of 8: You");
+        set_password(&mut owner).await.assert_shows(200, "Step 2 of 9: You");
     })
     .await;
 }
@@ -435,7 +443,7 @@ async fn first_step_is_not_left_without_a_password() {
     with_settings(&[], async |app, settings| {
         let mut browser = app.browser().await;
         let page = browser.get("/setup?step=library").await;
-        page.assert_shows(200, "Step 1 of 8: Password");
+        page.assert_shows(200, "Step 1 of 9: Password");
         let token = page.field("token").unwrap();
         let skipped =
             [("token", token.as_str()), ("step", "you"), ("version", "0"), ("ADMIN_PHONE", "+15550100321")];
@@ -497,7 +505,7 @@ async fn preset_sets_the_server_and_none_removes_the_model() {
         browser.presses(&page, CONTINUE, &[("CONSOLE_PASSWORD", PASSWORD)]).await;
         let page = browser.get("/setup?step=model").await;
         let entered = [("preset", "openrouter"), ("LLM_MODEL", "a-model"), ("LLM_API_KEY", "sk-hidden")];
-        browser.presses(&page, CONTINUE, &entered).await.assert_shows(200, "Step 6 of 8: Texting");
+        browser.presses(&page, CONTINUE, &entered).await.assert_shows(200, "Step 7 of 9: Texting");
         let page = browser.get("/setup?step=model").await;
         assert!(page.html.contains("value=\"openrouter\" selected"), "{}", page.html);
         assert!(!page.html.contains("sk-hidden"));
@@ -506,7 +514,7 @@ async fn preset_sets_the_server_and_none_removes_the_model() {
             Some("https://openrouter.ai/api/v1")
         );
         let page = browser.presses(&page, CONTINUE, &[("preset", "none")]).await;
-        page.assert_shows(200, "Step 6 of 8: Texting");
+        page.assert_shows(200, "Step 7 of 9: Texting");
         let sources = settings.load_sources().await.unwrap();
         assert_eq!(sources.stored().keys().collect::<Vec<_>>(), ["CONSOLE_PASSWORD"]);
         let page = browser.get("/setup?step=model").await;
@@ -533,7 +541,7 @@ async fn copied_example_configuration_leaves_every_step_open() {
         let mut browser = app.browser().await;
         let page = browser.get("/setup").await;
         let page = browser.presses(&page, CONTINUE, &[("CONSOLE_PASSWORD", PASSWORD)]).await;
-        page.assert_shows(200, "Step 2 of 8: You");
+        page.assert_shows(200, "Step 2 of 9: You");
         browser.presses(&page, CONTINUE, &[("name", "Grace"), ("ADMIN_PHONE", "+15550100321")]).await;
         assert_eq!(stored_text(settings, "ADMIN_PHONE").await.as_deref(), Some("+15550100321"));
     })

@@ -213,6 +213,7 @@ impl SetupPageRequest<'_> {
             | SetupStep::You
             | SetupStep::Library
             | SetupStep::Media
+            | SetupStep::Discovery
             | SetupStep::Model
             | SetupStep::Texting
             | SetupStep::Finish => {}
@@ -274,7 +275,11 @@ impl SetupPageRequest<'_> {
                 };
             }
             SetupStep::Finish => contact = Contact::load(self.console, sources, way).await,
-            SetupStep::Password | SetupStep::Library | SetupStep::Media | SetupStep::Texting => {}
+            SetupStep::Password
+            | SetupStep::Library
+            | SetupStep::Media
+            | SetupStep::Discovery
+            | SetupStep::Texting => {}
         }
         // The connections are checked only after their test.
         let failed_test = section.test.as_ref().map(TestReport::has_failure);
