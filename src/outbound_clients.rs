@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
-use url::Url;
 
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
@@ -159,15 +158,16 @@ pub(crate) fn build_media_servers(servers: &config::MediaServers, http: &HttpCli
 }
 
 /// Builds the sources of titles: Seerr, then TMDB.
-pub(crate) fn build_discovery(discovery: &config::Discovery, http: &HttpClient) -> anyhow::Result<Discovery> {
+pub(crate) fn build_discovery(discovery: &config::Discovery, http: &HttpClient) -> Discovery {
     let seerr = discovery
         .seerr
         .iter()
         .map(|server| DiscoverySource::seerr(&Seerr::new(http.clone(), server.url.clone(), &server.api_key)));
-    let tmdb_url: Url = config::variables::TMDB_URL.parse().context("parse the URL of TMDB")?;
-    let tmdb =
-        discovery.tmdb_token.iter().map(|token| DiscoverySource::tmdb(http.clone(), tmdb_url.clone(), token));
-    Ok(Discovery::new(seerr.chain(tmdb).collect(), discovery.region.clone()))
+    let tmdb = discovery
+        .tmdb
+        .iter()
+        .map(|server| DiscoverySource::tmdb(http.clone(), server.url.clone(), &server.api_key));
+    Discovery::new(seerr.chain(tmdb).collect(), discovery.region.clone())
 }
 
 /// Replaces the clients of unchanged instances by those of the `earlier` configuration, with their caches.

@@ -78,7 +78,7 @@ pub(crate) fn build_blueprint(
     };
     library.discovery = match earlier_if(|old, new| old.discovery == new.discovery) {
         Some(earlier) => earlier.library.discovery.clone(),
-        None => build_discovery(&config.discovery, &http)?,
+        None => build_discovery(&config.discovery, &http),
     };
     library.requests = build_requests(&config.discovery, &http);
     Ok(AppBlueprint {

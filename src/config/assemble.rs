@@ -13,7 +13,7 @@ use super::model_prices::{parse_money, read_prices};
 use super::reader::{VariableReader, VariableValue};
 use super::texting::{read_smsgate, read_telegram, read_twilio};
 use super::time_zone::parse_zone;
-use super::variables::{self, DEFAULT_LLM_BASE_URL, Variable};
+use super::variables::{self, DEFAULT_LLM_BASE_URL, DEFAULT_TMDB_API_URL, Variable};
 use super::{
     Bootstrap, Config, ConfigProblems, ConfigSources, ConfirmCode, Console, Conversation, Discovery,
     Embeddings, Libraries, Library, Limits, Llm, MediaServers, Notifications, People, RequestBackend,
@@ -302,9 +302,11 @@ fn read_discovery(reader: &mut VariableReader<'_>) -> Discovery {
         let is_code = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
         is_code.then(|| text.to_ascii_uppercase()).ok_or_else(|| "not two letters of a country".to_owned())
     };
+    let tmdb_url = reader.read_url(variables::TMDB_API_URL).or_default(DEFAULT_TMDB_API_URL);
+    let tmdb_token = reader.read_secret(variables::TMDB_TOKEN).into_option();
     Discovery {
         seerr,
-        tmdb_token: reader.read_secret(variables::TMDB_TOKEN).into_option(),
+        tmdb: tmdb_url.zip(tmdb_token).map(|(url, api_key)| Library { url, api_key }),
         region: reader.read_with(variables::WATCH_REGION, parse_region).unwrap_or("US".to_owned()),
         requests,
     }

@@ -170,9 +170,8 @@ impl PartialEq for Telegram {
 
 impl PartialEq for Discovery {
     fn eq(&self, other: &Self) -> bool {
-        let Self { seerr, tmdb_token, region, requests } = self;
-        (seerr, region, requests) == (&other.seerr, &other.region, &other.requests)
-            && is_same_option(tmdb_token.as_ref(), other.tmdb_token.as_ref())
+        let Self { seerr, tmdb, region, requests } = self;
+        (seerr, tmdb, region, requests) == (&other.seerr, &other.tmdb, &other.region, &other.requests)
     }
 }
 

@@ -186,8 +186,8 @@ pub struct MediaServers {
 #[derive(Debug, Clone)]
 pub struct Discovery {
     pub seerr: Option<Library>,
-    /// Read access token of TMDB.
-    pub tmdb_token: Option<SecretString>,
+    /// TMDB, with its read access token.
+    pub tmdb: Option<Library>,
     /// Code of the country whose streaming services are meant, such as `US`.
     pub region: String,
     pub requests: RequestBackend,

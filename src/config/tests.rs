@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use secrecy::ExposeSecret;
 
 use super::environment::read_from;
-use super::{Config, ConfigProblems, ConfigSources, ConfirmCode, TokenField};
+use super::{Config, ConfigProblems, ConfigSources, ConfirmCode, RequestBackend, TokenField};
 use crate::access_rules::{AllowedHosts, ConsolePassword, SignIn, TrustedProxies, parse_host, parse_network};
 use crate::conversation::model_cost::ModelPrices;
 use crate::conversation::notifications::quiet_hours::QuietHours;
@@ -239,6 +239,20 @@ fn tautulli_is_used_only_with_plex() {
     let servers =
         valid_config(&format!("{tautulli}\nPLEX_URL=http://plex:32400\nPLEX_TOKEN=token")).media_servers;
     assert!(servers.plex.is_some() && servers.tautulli.is_some());
+}
+
+#[test]
+fn sources_of_titles_are_read_with_their_defaults() {
+    check("REQUESTS=seerr", "SEERR_URL: needed with REQUESTS=seerr, e.g. SEERR_URL=http://seerr:5055");
+    check(
+        "SEERR_URL=http://seerr:5055",
+        "SEERR_API_KEY: needed with SEERR_URL, e.g. SEERR_API_KEY=0123456789abcdef",
+    );
+    check("WATCH_REGION=USA", "WATCH_REGION: not two letters of a country, e.g. WATCH_REGION=US");
+    let discovery = valid_config("TMDB_TOKEN=a-token\nWATCH_REGION=de").discovery;
+    let tmdb = discovery.tmdb.unwrap();
+    assert_eq!((tmdb.url.as_str(), discovery.region.as_str()), ("https://api.themoviedb.org/3", "DE"));
+    assert_eq!(discovery.requests, RequestBackend::Direct);
 }
 
 #[test]

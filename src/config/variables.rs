@@ -8,8 +8,8 @@ pub(super) const DEFAULT_TWILIO_API_URL: &str = "https://api.twilio.com";
 /// Default of `TELEGRAM_API_URL`.
 pub(super) const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
 /// Default of `LLM_BASE_URL`.
-/// Base URL of the API of TMDB.
-pub const TMDB_URL: &str = "https://api.themoviedb.org/3";
+/// Default of `TMDB_API_URL`.
+pub(super) const DEFAULT_TMDB_API_URL: &str = "https://api.themoviedb.org/3";
 pub(super) const DEFAULT_LLM_BASE_URL: &str = "https://api.openai.com/v1";
 /// API of Pushover.
 const PUSHOVER_API_URL: &str = "https://api.pushover.net";
@@ -262,8 +262,10 @@ variables! {
             "Seerr URL", "Base URL of Seerr, Jellyseerr or Overseerr, with a base path if it has one.";
         SEERR_API_KEY = "0123456789abcdef", secret_of(&["SEERR_URL"], None), Missing,
             "Seerr API key", "API key of Seerr, from Settings, General.";
-        TMDB_TOKEN = "eyJhbGciOiJIUzI1NiJ9.e30.abc", secret_of(&[], Some(TMDB_URL)), Missing,
+        TMDB_TOKEN = "eyJhbGciOiJIUzI1NiJ9.e30.abc", secret_of(&["TMDB_API_URL"], Some(DEFAULT_TMDB_API_URL)), Missing,
             "TMDB token", "Read access token of your own account at TMDB, from Settings, API. Not needed with Seerr.";
+        TMDB_API_URL = "https://api.themoviedb.org/3", PLAIN, Value("https://api.themoviedb.org/3"),
+            "TMDB API URL", "Base URL of the API of TMDB, which only tests and proxies change.";
         WATCH_REGION = "US", PLAIN, Value("US"),
             "Country", "Two letters of the country whose streaming services are meant.";
         REQUESTS = "seerr", PLAIN, Value("direct"),

@@ -114,7 +114,7 @@ pub(crate) async fn run_checks(config: &Config, long_request: LongRequest) -> an
     }));
     let media_servers = build_media_servers(&config.media_servers, &http);
     let media_checks = join_all(media_server::connections(&media_servers).map(MediaConnection::check));
-    let sources = build_discovery(&config.discovery, &http)?;
+    let sources = build_discovery(&config.discovery, &http);
     let source_checks = join_all(sources.sources().iter().map(discovery::check_source));
     let embedder = config.embeddings.as_ref().map(|model| build_embedder(model, &network)).transpose()?;
     let floor = config.embeddings.as_ref().map_or(DEFAULT_SIMILARITY_FLOOR, |embeddings| embeddings.floor);
