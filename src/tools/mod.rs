@@ -30,6 +30,7 @@ mod preference;
 pub mod quota_allowance;
 mod ranking;
 pub mod recommend;
+mod recovery;
 pub mod registry;
 pub mod remove_download;
 pub mod remove_media;
@@ -39,7 +40,7 @@ mod requesters;
 pub mod search_media;
 mod season_files;
 mod seasons;
-mod seerr;
+pub mod seerr;
 pub mod send_poster;
 pub mod server_status;
 pub mod start_vote;
@@ -57,6 +58,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+pub use recovery::{InterruptedRun, RecoveryOutcome};
 pub use tool_error::ToolError;
 
 use quota_allowance::QuotaAllowance;
@@ -270,22 +272,4 @@ impl ToolContext {
         };
         self.title_requests.iter().filter(|request| is_meant(&request.wanted)).collect()
     }
-}
-
-/// Run whose response was lost. Its outcome can be checked, but it cannot be run.
-#[derive(Debug, Clone, Copy)]
-pub enum InterruptedRun<'a> {
-    Call(&'a ToolArguments),
-    /// One item of a deletion.
-    Item(&'a DeletionTarget),
-}
-
-/// Outcome of an interrupted write or deletion.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RecoveryOutcome {
-    Done(ToolOutput),
-    /// The run had no effect, so that it can be repeated.
-    NotDone,
-    /// The outcome cannot be determined.
-    Unknown,
 }

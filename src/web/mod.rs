@@ -94,7 +94,7 @@ pub fn webhook_router(webhooks: WebhookState) -> Router {
     Router::new()
         .merge(channel_webhook::channel_routes())
         .route("/webhook/{library}", post(arr_webhook::receive_arr_event).put(arr_webhook::receive_arr_event))
-        .route(seerr_webhook::PATH, post(seerr_webhook::receive_hint))
+        .route("/webhooks/seerr", post(seerr_webhook::receive_hint))
         .route("/health", get(health::report_liveness))
         .route("/ready", get(health::report_readiness))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, REQUEST_TIMEOUT))

@@ -7,9 +7,6 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use super::WebhookState;
 use super::arr_webhook::matches_secret;
 
-/// Path of the webhook.
-pub(super) const PATH: &str = "/webhooks/seerr";
-
 /// Accepts a hint that presents the secret as its Authorization header, with or without the word `Bearer`.
 pub(super) async fn receive_hint(State(webhooks): State<WebhookState>, headers: HeaderMap) -> StatusCode {
     let settings = webhooks.settings.current();

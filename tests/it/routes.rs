@@ -52,7 +52,7 @@ const OPEN: [&str; 12] = [
 /// Forms that need no token, because there is no session yet.
 const UNSIGNED: [&str; 2] = ["POST /sign-in", "POST /sign-in/link"];
 /// Routes that are reachable from the internet.
-const WEBHOOKS: [&str; 10] = [
+const WEBHOOKS: [&str; 11] = [
     "GET /health",
     "GET /ready",
     "POST /webhook/smsgate",
@@ -62,6 +62,7 @@ const WEBHOOKS: [&str; 10] = [
     "POST /webhook/twilio",
     "POST /webhook/twilio/status",
     "POST /webhook/{library}",
+    "POST /webhooks/seerr",
     "PUT /webhook/{library}",
 ];
 /// Headers that instruct browsers, and headers that identify the server.
@@ -454,6 +455,8 @@ async fn stalled_webhook_body_times_out() {
         let expected = match route.path.as_str() {
             // An arr event has presented the secret by then.
             "/webhook/{library}" => (StatusCode::SERVICE_UNAVAILABLE, 14),
+            // It presents no secret, and its body is not read.
+            "/webhooks/seerr" => (StatusCode::UNAUTHORIZED, 0),
             // No bot is configured.
             "/webhook/telegram" | "/webhook/telegram/status" => (StatusCode::SERVICE_UNAVAILABLE, 0),
             _ => (StatusCode::REQUEST_TIMEOUT, 3),

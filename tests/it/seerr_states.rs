@@ -1,9 +1,14 @@
 //! States of requests at a Seerr: messages to the requesters, offers to the admins, and decisions by text.
 
 use bytes::Bytes;
+use dialarr::conversation::transcript::UserId;
+use dialarr::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
 use dialarr::seerr::fake::{Permission, WriteFault};
+use dialarr::store::audit::Actor;
+use dialarr::store::people::viewer_accounts;
 use http::Request;
 
+use crate::harness::model::{adds_movie, says};
 use crate::harness::reports::SECRET;
 use crate::harness::seerr::{DUNE, HEAT, Home, SEVERANCE, link};
 use crate::harness::{ANN, BOB};
@@ -97,6 +102,26 @@ async fn declined_request_is_told_once_and_no_longer_followed() {
     assert_eq!(told.iter().filter(|text| text.as_str() == declined).count(), 1);
     assert_eq!(house.home.world.follows().await, Vec::<String>::new());
     assert_eq!(house.home.world.requests().await, ["+15550100002 given_up radarr Dune (2021)"]);
+}
+
+#[tokio::test]
+async fn requests_page_shows_a_request_that_waits_at_seerr() {
+    let app = crate::harness::Setup::default().seerr().start().await;
+    app.radarr().add_to_catalog(dialarr::arr::fake::media_fixtures::movie("Dune").year(2021).tmdb(DUNE));
+    let owner = 1;
+    app.seerr().edit_user(owner, |user| user.permissions = Permission::REQUEST);
+    let now = app.now();
+    let link = move |conn: &mut _| {
+        let account =
+            ViewerAccount { server: MediaServerKind::Seerr, id: "1".to_owned(), name: "Ann".to_owned() };
+        viewer_accounts::link_account(conn, UserId(1), &account, Actor::Console, now).map(drop)
+    };
+    app.app().db.write(link).await.unwrap();
+    let [searches, adds] = adds_movie("dune", DUNE);
+    app.model_plays([searches, adds, says(""), says("")]);
+    app.sms("add dune").await;
+    let page = app.browser().await.get("/requests").await;
+    page.assert_shows(200, "an admin has to decide in Seerr");
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,14 +5,14 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::request_watcher::RequestWatcher;
 use crate::conversation::seerr_requests::{
-    SeerrOffer, format_decided_before, format_gone, format_not_passed_on, format_not_permitted,
+    format_decided_before, format_gone, format_not_passed_on, format_not_permitted,
 };
 use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::HouseholdSettings;
 use crate::seerr::{
     DecisionOutcome, RequestDecision, Seerr, SeerrRequestId, SeerrRequestStatus, SeerrUserId,
 };
-use crate::store::confirmation::approvals::{self, PassOnOutcome, SeerrDecision};
+use crate::store::confirmation::seerr_offers::{self, PassOnOutcome, SeerrDecision};
 use crate::store::people::{users, viewer_accounts};
 use crate::store::queue::outbox;
 use crate::store::{Conn, QueryResult};
@@ -24,8 +24,8 @@ const RETRY_PERIOD: SignedDuration = SignedDuration::from_hours(24);
 impl RequestWatcher {
     /// Passes all stored decisions on that were not passed on yet.
     pub(super) async fn pass_decisions_on(&self, seerr: &Seerr) -> anyhow::Result<()> {
-        for decision in self.db.read(approvals::load_decisions_to_pass_on).await? {
-            let (now, title) = (self.clock.now(), &decision.offer.title);
+        for decision in self.db.read(seerr_offers::load_decisions_to_pass_on).await? {
+            let (now, title) = (self.clock.now(), &decision.title);
             let message = match self.pass_decision_on(seerr, &decision).await? {
                 Some(message) => message,
                 None if now.duration_since(decision.decided_at) > RETRY_PERIOD => {
@@ -49,7 +49,7 @@ impl RequestWatcher {
         seerr: &Seerr,
         decision: &SeerrDecision,
     ) -> anyhow::Result<Option<Option<String>>> {
-        let SeerrOffer { request, title, .. } = &decision.offer;
+        let SeerrDecision { request, title, .. } = decision;
         let (id, admin) = (SeerrRequestId(*request), decision.admin);
         let account = self.db.read(move |conn| viewer_accounts::load_seerr_account(conn, admin)).await?;
         let Some(user) = account.and_then(|account| SeerrUserId::from_account(&account.id)) else {
@@ -91,7 +91,7 @@ fn end_decision(
     message: Option<&str>,
     (settings, now): (&HouseholdSettings, Timestamp),
 ) -> QueryResult<()> {
-    if approvals::record_passed_on(conn, decision.approval, now)? == PassOnOutcome::AlreadyRecorded {
+    if seerr_offers::record_passed_on(conn, decision.approval, now)? == PassOnOutcome::AlreadyRecorded {
         return Ok(());
     }
     let Some(message) = message else { return Ok(()) };

@@ -11,6 +11,7 @@ use crate::engine::reply_address;
 use crate::engine::settings::HouseholdSettings;
 use crate::seerr::{Seerr, SeerrRequest, SeerrRequestId, SeerrRequestStatus};
 use crate::store::confirmation::approvals::{self, ApprovalKind, ApprovalOutcome, NewApproval};
+use crate::store::confirmation::seerr_offers;
 use crate::store::people::{users, viewer_accounts};
 use crate::store::{Conn, QueryResult};
 use crate::tools::formatting::{clean_title, format_media_title};
@@ -33,7 +34,7 @@ impl RequestWatcher {
             return Ok(());
         }
         let ids: Vec<i64> = recent.iter().map(|request| request.id.0).collect();
-        let known = self.db.read(move |conn| approvals::load_offered_requests(conn, &ids)).await?;
+        let known = self.db.read(move |conn| seerr_offers::load_offered_requests(conn, &ids)).await?;
         // The oldest requests are offered first.
         let new = recent.iter().rev().filter(|request| !known.contains(&request.id.0));
         for request in new.take(MAX_OFFERS) {
@@ -53,7 +54,7 @@ impl RequestWatcher {
 
     /// Withdraws the codes of requests that do not wait any more.
     async fn withdraw_decided_offers(&self, seerr: &Seerr, waiting: &[SeerrRequest]) -> anyhow::Result<()> {
-        for (approval, request) in self.db.read(approvals::load_open_offers).await? {
+        for (approval, request) in self.db.read(seerr_offers::load_open_offers).await? {
             if waiting.iter().any(|waiting| waiting.id.0 == request) {
                 continue;
             }
@@ -115,7 +116,7 @@ fn offer_to_admins(
     settings: &HouseholdSettings,
     now: Timestamp,
 ) -> QueryResult<()> {
-    if !approvals::load_offered_requests(conn, &[offer.request])?.is_empty() {
+    if !seerr_offers::load_offered_requests(conn, &[offer.request])?.is_empty() {
         return Ok(());
     }
     let admins = users::load_admins(conn)?;

@@ -23,14 +23,6 @@ const MAX_MISSES: i64 = 3;
 /// Condition of an open approval.
 pub(in crate::store) const OPEN: LiteralSql = LiteralSql("approvals.state = 'open'");
 
-/// Condition of requests at a Seerr that were offered to the admins, matched by a partial index.
-const OFFERED: LiteralSql = LiteralSql("approvals.kind = 'seerr' AND approvals.state <> 'replaced'");
-/// Condition of decisions that were not passed on to a Seerr, matched by a partial index.
-const TO_PASS_ON: LiteralSql = LiteralSql(
-    "approvals.kind = 'seerr' AND approvals.passed_on_at IS NULL AND (approvals.state = 'approved' OR \
-     approvals.state = 'denied')",
-);
-
 /// Subject of an approval.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ApprovalKind {
@@ -266,11 +258,7 @@ pub fn request_approval(
         ApprovalKind::LinkAccount(account) => (StoredApprovalKind::LinkAccount, None, Some(account), None),
         ApprovalKind::SeerrRequest(offer) => (StoredApprovalKind::SeerrRequest, None, None, Some(offer)),
     };
-    let server = match (account, offer) {
-        (Some(account), _) => Some(account.server.name()),
-        (None, Some(_)) => Some(MediaServerKind::Seerr.name()),
-        (None, None) => None,
-    };
+    let server = account.map(|account| account.server).or(offer.map(|_| MediaServerKind::Seerr));
     let account_id = account.map(|account| &account.id).or(offer.map(|offer| &offer.requester_id));
     let account_name = account.map(|account| &account.name).or(offer.map(|offer| &offer.requester));
     let fingerprint = item.map(|item| fingerprint_json(&item.fingerprint)).transpose()?;
@@ -280,7 +268,8 @@ pub fn request_approval(
             approvals::user_id.eq(new.user),
             approvals::code.eq(code.as_str()),
             approvals::tool_call_id.eq(new.call),
-            approvals::instance.eq(item.map(|item| item.instance.as_str()).or(server)),
+            approvals::instance
+                .eq(item.map(|item| item.instance.as_str()).or(server.map(MediaServerKind::name))),
             approvals::item_kind.eq(item.map(|item| item.kind)),
             approvals::item_id.eq(item.map(|item| item.id).or(offer.map(|offer| offer.request))),
             approvals::fingerprint.eq(fingerprint),
@@ -384,74 +373,6 @@ pub fn settle_approval(
     Ok(if settled == 1 { SettleApprovalOutcome::Settled } else { SettleApprovalOutcome::AlreadySettled })
 }
 
-/// Decision of an admin on a request at a Seerr.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeerrDecision {
-    pub approval: i64,
-    pub offer: SeerrOffer,
-    pub admin: UserId,
-    pub is_approved: bool,
-    pub decided_at: Timestamp,
-}
-
-/// Outcome of recording that a decision was passed on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PassOnOutcome {
-    Recorded,
-    AlreadyRecorded,
-}
-
-/// Returns which of these requests at a Seerr were offered to the admins.
-pub fn load_offered_requests(conn: &mut Conn, requests: &[i64]) -> QueryResult<Vec<i64>> {
-    let offered: Vec<Option<i64>> = approvals::table
-        .filter(OFFERED.and(approvals::item_id.eq_any(requests)))
-        .select(approvals::item_id)
-        .load(conn)?;
-    Ok(offered.into_iter().flatten().collect())
-}
-
-/// Loads the ids of the open offers, each with the id of its request at the Seerr.
-pub fn load_open_offers(conn: &mut Conn) -> QueryResult<Vec<(i64, i64)>> {
-    let open = load_open_approvals(conn)?.into_iter();
-    Ok(open
-        .filter_map(|approval| match approval.kind {
-            ApprovalKind::SeerrRequest(offer) => Some((approval.id, offer.request)),
-            ApprovalKind::Join | ApprovalKind::Delete(_) | ApprovalKind::LinkAccount(_) => None,
-        })
-        .collect())
-}
-
-/// Loads the decisions that were not passed on to the Seerr yet, oldest first.
-pub fn load_decisions_to_pass_on(conn: &mut Conn) -> QueryResult<Vec<SeerrDecision>> {
-    let rows: Vec<ApprovalRow> = approvals::table
-        .filter(TO_PASS_ON)
-        .order(approvals::id)
-        .select(ApprovalRow::as_select())
-        .load(conn)?;
-    let into_decision = |row: ApprovalRow| -> QueryResult<Option<SeerrDecision>> {
-        let Approval { id, kind, outcome, settled_at, settled_by, .. } = row.into_approval()?;
-        Ok(match (kind, settled_at, settled_by) {
-            (ApprovalKind::SeerrRequest(offer), Some(decided_at), Some(admin)) => Some(SeerrDecision {
-                approval: id,
-                offer,
-                admin,
-                is_approved: outcome == Some(ApprovalOutcome::Approved),
-                decided_at,
-            }),
-            _ => None,
-        })
-    };
-    let decisions = rows.into_iter().map(|row| none_if_unreadable(into_decision(row)));
-    Ok(decisions.collect::<QueryResult<Vec<_>>>()?.into_iter().flatten().flatten().collect())
-}
-
-/// Records that a decision was passed on, or that nothing more is done about it.
-pub fn record_passed_on(conn: &mut Conn, approval: i64, now: Timestamp) -> QueryResult<PassOnOutcome> {
-    let waiting = approvals::table.find(approval).filter(approvals::passed_on_at.is_null());
-    let updated = diesel::update(waiting).set(approvals::passed_on_at.eq(ms(now))).execute(conn)?;
-    Ok(if updated == 1 { PassOnOutcome::Recorded } else { PassOnOutcome::AlreadyRecorded })
-}
-
 /// Links an approved removal request to the call that executes it.
 pub fn link_executing_call(conn: &mut Conn, id: i64, call: CallRow) -> QueryResult<()> {
     diesel::update(approvals::table.find(id)).set(approvals::run_call_id.eq(call)).execute(conn).map(drop)
@@ -495,15 +416,6 @@ pub fn load_open_approvals_about(conn: &mut Conn, user: UserId) -> QueryResult<V
 /// Loads the ids of all approvals about a user, open or not.
 pub fn load_approval_ids_about(conn: &mut Conn, user: UserId) -> QueryResult<Vec<i64>> {
     approvals::table.filter(approvals::user_id.eq(user)).select(approvals::id).load(conn)
-}
-
-/// Returns the number of join requests of this user that were sent to the admins.
-pub fn count_join_requests(conn: &mut Conn, user: UserId) -> QueryResult<i64> {
-    approvals::table
-        .filter(approvals::user_id.eq(user).and(approvals::kind.eq(StoredApprovalKind::Join)))
-        .filter(approvals::state.ne(ApprovalState::Replaced))
-        .count()
-        .get_result(conn)
 }
 
 /// Returns whether too many wrong codes have disabled the code of an open approval.

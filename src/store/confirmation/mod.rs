@@ -7,3 +7,4 @@ pub mod ended_prompt;
 pub mod pending_action;
 pub mod pending_lookup;
 mod prompt_message;
+pub mod seerr_offers;

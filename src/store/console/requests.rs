@@ -8,6 +8,7 @@ use super::{ResultPage, query_limit};
 use crate::conversation::title_requests::RequestedTitle;
 use crate::conversation::transcript::{MediaKind, UserId};
 use crate::store::codec::{convert_integer, from_json};
+use crate::store::library::seerr_requests::SeerrState;
 use crate::store::library::title_requests::RequestState;
 use crate::store::schema::requests;
 use crate::store::{Conn, QueryResult, skip_unreadable};
@@ -34,6 +35,8 @@ pub struct RequestSummary {
     pub requested_at: Timestamp,
     /// Time of the next attempt to add the title.
     pub next_try_at: Option<Timestamp>,
+    /// State of the request at the Seerr, if the title was requested there.
+    pub seerr_state: Option<SeerrState>,
 }
 
 #[derive(Queryable, Selectable)]
@@ -50,6 +53,7 @@ struct RequestRow {
     state: RequestState,
     created_at: Timestamp,
     next_try_at: Option<Timestamp>,
+    seerr_state: Option<SeerrState>,
 }
 
 /// Loads the requests below `before`, newest first. A request that cannot be read is left out.
@@ -95,6 +99,7 @@ impl RequestRow {
             state: self.state,
             requested_at: self.created_at,
             next_try_at: self.next_try_at,
+            seerr_state: self.seerr_state,
         })
     }
 }

@@ -11,9 +11,11 @@ use crate::conversation::people::onboarding::{DISMISS_AFTER, Newcomer, WaitingRo
 use crate::conversation::transcript::{UserId, UserStatus};
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms};
-use crate::store::confirmation::approvals::{self, ApprovalKind};
+use crate::store::confirmation::approvals::{
+    self as stored_approvals, ApprovalKind, ApprovalState, StoredApprovalKind,
+};
 use crate::store::database::literal_sql::LiteralSql;
-use crate::store::schema::users;
+use crate::store::schema::{approvals, users};
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 const WAITING: LiteralSql = LiteralSql("users.waiting_since IS NOT NULL");
@@ -29,6 +31,15 @@ struct NewcomerRow {
     answered_at: Option<Timestamp>,
 }
 
+/// Returns the number of join requests of this user that were sent to the admins.
+fn count_join_requests(conn: &mut Conn, user: UserId) -> QueryResult<i64> {
+    approvals::table
+        .filter(approvals::user_id.eq(user).and(approvals::kind.eq(StoredApprovalKind::Join)))
+        .filter(approvals::state.ne(ApprovalState::Replaced))
+        .count()
+        .get_result(conn)
+}
+
 pub fn load_newcomer(conn: &mut Conn, id: UserId) -> QueryResult<Newcomer> {
     let row: NewcomerRow = users::table.find(id).select(NewcomerRow::as_select()).first(conn)?;
     Ok(Newcomer {
@@ -36,8 +47,8 @@ pub fn load_newcomer(conn: &mut Conn, id: UserId) -> QueryResult<Newcomer> {
         name_requests: convert_integer(row.name_asks)?,
         has_slot: row.waiting_since.is_some(),
         answered_at: row.answered_at,
-        admin_requests: approvals::count_join_requests(conn, id)?,
-        admin_request_is_open: approvals::load_open_approvals_about(conn, id)?
+        admin_requests: count_join_requests(conn, id)?,
+        admin_request_is_open: stored_approvals::load_open_approvals_about(conn, id)?
             .iter()
             .any(|open| open.kind == ApprovalKind::Join),
     })
@@ -143,7 +154,7 @@ pub fn dismiss_idle_newcomers(conn: &mut Conn, now: Timestamp) -> QueryResult<()
         .select(users::id)
         .load(conn)?;
     for id in idle {
-        if approvals::load_open_approvals_about(conn, id)?.is_empty() {
+        if stored_approvals::load_open_approvals_about(conn, id)?.is_empty() {
             diesel::update(users::table.find(id))
                 .set((users::waiting_since.eq(None::<Timestamp>), users::updated_at.eq(ms(now))))
                 .execute(conn)?;

@@ -14,6 +14,7 @@ use crate::conversation::text::title::clean_line;
 use crate::conversation::transcript::MediaKind;
 use crate::engine::operator::library::DeclineOutcome;
 use crate::store::console::requests::{self, RequestFilter, RequestSummary};
+use crate::store::library::seerr_requests::SeerrState;
 use crate::store::library::title_requests::RequestState;
 use crate::tools::library_cache::overview::{RequestIndex, RequestProgress};
 use crate::web::auth::Caller;
@@ -109,7 +110,10 @@ impl TitleRequestJson {
             RequestState::Queued => (RequestStateJson::Waiting, None, None),
             RequestState::Adding => (RequestStateJson::Adding, None, None),
             RequestState::GivenUp => (RequestStateJson::NotAdded, None, None),
-            RequestState::Added => progress_json(index.find_progress(&summary.title)),
+            RequestState::Added => match (index.find_progress(&summary.title), summary.seerr_state) {
+                (RequestProgress::Removed, Some(state)) => (seerr_state_json(state), None, None),
+                (progress, _) => progress_json(progress),
+            },
         };
         Self {
             id: summary.id,
@@ -125,6 +129,16 @@ impl TitleRequestJson {
             reason,
             requested_at: format_iso(summary.requested_at),
         }
+    }
+}
+
+/// Returns the state of a title that was requested at a Seerr and is not in the library.
+fn seerr_state_json(state: SeerrState) -> RequestStateJson {
+    match state {
+        SeerrState::Pending | SeerrState::Approved => RequestStateJson::Waiting,
+        SeerrState::Failed => RequestStateJson::Failed,
+        SeerrState::Declined | SeerrState::Gone => RequestStateJson::NotAdded,
+        SeerrState::Completed => RequestStateJson::Deleted,
     }
 }
 

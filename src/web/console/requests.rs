@@ -20,6 +20,7 @@ use crate::store::audit::Actor;
 use crate::store::confirmation::approvals::{self, Approval, ApprovalKind};
 use crate::store::console::requests::{self, RequestFilter, RequestSummary};
 use crate::store::console::{NEWEST, ResultPage};
+use crate::store::library::seerr_requests::SeerrState;
 use crate::store::library::title_requests::RequestState;
 use crate::store::people::users;
 use crate::store::{Conn, QueryResult};
@@ -190,6 +191,9 @@ impl RequestLine {
                 (RequestProgress::Ready, Some(playback)) if !playback.is_playable() => {
                     ProgressLine::new("good", "On disk", "")
                 }
+                (RequestProgress::Removed, _) if let Some(state) = summary.seerr_state => {
+                    ProgressLine::from_seerr_state(state)
+                }
                 (progress, _) => ProgressLine::from_progress(progress),
             },
         };
@@ -211,6 +215,18 @@ impl RequestLine {
 impl ProgressLine {
     fn new(class: &'static str, label: &'static str, detail: &str) -> Self {
         Self { class, label, detail: detail.to_owned(), percent: None, can_search: false, can_cancel: false }
+    }
+
+    /// Describes a request at a Seerr, whose title is not in the library.
+    fn from_seerr_state(state: SeerrState) -> Self {
+        match state {
+            SeerrState::Pending => Self::new("warn", "Waiting", "an admin has to decide in Seerr"),
+            SeerrState::Approved => Self::new("", "Requested", "approved in Seerr, not in the library yet"),
+            SeerrState::Declined => Self::new("bad", "Declined", "declined in Seerr"),
+            SeerrState::Failed => Self::new("bad", "Failed", "Seerr could not pass it on"),
+            SeerrState::Gone => Self::new("", "Withdrawn", "the request is gone from Seerr"),
+            SeerrState::Completed => Self::from_progress(RequestProgress::Removed),
+        }
     }
 
     /// Adds the button that starts another search.
