@@ -21,6 +21,7 @@ use crate::tools::remove_media::RemoveMedia;
 use crate::tools::replace_copy::ReplaceCopy;
 use crate::tools::request_removal::RequestRemoval;
 use crate::tools::search_media::SearchMedia;
+use crate::tools::seerr::report_problem::ReportProblem;
 use crate::tools::send_poster::SendPoster;
 use crate::tools::server_status::ServerStatus;
 use crate::tools::start_vote::StartVote;
@@ -56,6 +57,7 @@ pub fn all_tools(library: &Arc<ArrInstances>, pictures: PicturePolicy) -> Vec<Ar
         adapt_tool::<StartVote>(library),
         adapt_tool::<RecentlyWatched>(library),
         adapt_tool::<LinkAccount>(library),
+        adapt_tool::<ReportProblem>(library),
     ];
     match pictures {
         PicturePolicy::Sent => tools.push(adapt_tool::<SendPoster>(library)),

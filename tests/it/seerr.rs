@@ -1,7 +1,7 @@
 //! Requests at a Seerr in place of additions: links of people, outcomes, lost answers and restarts.
 
 use dialarr::arr::fake::media_fixtures::{movie, series};
-use dialarr::conversation::transcript::PhoneNumber;
+use dialarr::conversation::transcript::{MediaKind, PhoneNumber};
 use dialarr::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
 use dialarr::media_servers::fake::FakeJellyfin;
 use dialarr::seerr::fake::{Permission, WriteFault};
@@ -9,7 +9,7 @@ use dialarr::store::audit::Actor;
 use dialarr::store::people::{users, viewer_accounts};
 use serde_json::{Value, json};
 
-use crate::harness::model::{adds_movie, calls, finds, says};
+use crate::harness::model::{adds_movie, calls, finds, offered, says};
 use crate::harness::seerr::{DUNE, HEAT, Home, SEVERANCE, TRUSTED};
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
@@ -173,6 +173,67 @@ async fn movie_in_4k_needs_our_right_and_is_requested_as_such() {
     home.world.model_plays([searches, add, says(""), says("")]);
     home.world.sms("add dune in 4k").await;
     assert_eq!(home.requests(), []);
+}
+
+/// Lets Ann report the audio of an episode of The Bear, and returns the last message to her.
+async fn reports_bad_audio(home: &Home) -> String {
+    let bear = series("The Bear").id(4).year(2022).tvdb(403_294).tmdb(136_315).seasons(1).size_gb(4.0);
+    home.world.sonarr().add(bear);
+    let report = json!({ "type": "series", "id": 4, "problem": "audio", "season": 1, "episode": 2,
+        "message": "no sound" });
+    home.world.model_plays([finds("bear"), calls("report_problem", report), says(""), says("")]);
+    home.world.sms("the audio of the bear s01e02 is broken").await.pop().unwrap_or_default()
+}
+
+const REPORTED: &str = "I reported the audio of The Bear (2022), S01E02 to the admins in Seerr.";
+
+#[tokio::test(start_paused = true)]
+async fn bad_audio_becomes_an_issue_with_season_and_episode() {
+    let home = Home::start(Permission::REQUEST | Permission::CREATE_ISSUES).await;
+    let media = home.world.seerr().add_media(MediaKind::Series, 136_315);
+    assert_eq!(reports_bad_audio(&home).await, REPORTED);
+    let issues = home.world.seerr().issues();
+    let [issue] = issues.as_slice() else { panic!("{issues:?}") };
+    assert_eq!((issue.user, issue.kind, issue.media), (home.sam, 2, media));
+    assert_eq!((issue.season, issue.episode, issue.message.as_str()), (1, 2, "no sound"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_answer_leads_to_no_second_issue() {
+    let home = Home::start(Permission::REQUEST | Permission::CREATE_ISSUES).await;
+    home.world.seerr().add_media(MediaKind::Series, 136_315);
+    home.world.seerr().fail_next_write(WriteFault::LostAnswer);
+    reports_bad_audio(&home).await;
+    home.world.pass(3 * MINUTE).await;
+    assert_eq!((home.last().as_str(), home.world.seerr().issues().len()), (REPORTED, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn problem_is_not_reported_without_a_link_or_the_right_in_seerr() {
+    let home = Home::unlinked(Permission::CREATE_ISSUES).await;
+    home.world.seerr().add_media(MediaKind::Series, 136_315);
+    assert_eq!(reports_bad_audio(&home).await, NOT_LINKED);
+    let home = Home::start(Permission::REQUEST).await;
+    let unknown = "Seerr does not know The Bear (2022) yet, so I can't report it.";
+    assert_eq!(reports_bad_audio(&home).await, unknown);
+    home.world.seerr().add_media(MediaKind::Series, 136_315);
+    let report = json!({ "type": "series", "id": 4, "problem": "audio" });
+    home.world.model_plays([finds("bear"), calls("report_problem", report), says(""), says("")]);
+    assert_eq!(
+        home.world.sms("the audio of the bear is broken").await.pop().unwrap(),
+        "You may not report problems in Seerr. An admin can change it there."
+    );
+    assert_eq!(home.world.seerr().issues(), []);
+}
+
+#[tokio::test]
+async fn problems_can_be_reported_only_with_seerr() {
+    for (setup, is_offered) in [(Setup::default(), false), (Setup::default().seerr(), true)] {
+        let app = setup.start().await;
+        app.model_plays([says("Hi.")]);
+        app.sms("how are you").await;
+        assert_eq!(offered(&app.last_request()).contains(&"report_problem"), is_offered);
+    }
 }
 
 /// Program with a Jellyfin and a Seerr, at which Bob is the user Bobby.

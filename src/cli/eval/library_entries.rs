@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::scenario_catalog::TmdbEntry;
 use super::scenario_jellyfin::JellyfinEntry;
+use super::scenario_seerr::SeerrEntry;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -32,6 +33,8 @@ pub(super) struct LibraryEntry {
     pub(super) jellyfin: Option<JellyfinEntry>,
     /// Source of titles.
     pub(super) tmdb: Option<TmdbEntry>,
+    /// Seerr at which titles are requested.
+    pub(super) seerr: Option<SeerrEntry>,
 }
 
 #[derive(Debug, Default, Deserialize)]

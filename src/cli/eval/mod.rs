@@ -15,6 +15,7 @@ mod scenario_catalog;
 mod scenario_file;
 mod scenario_jellyfin;
 mod scenario_room;
+mod scenario_seerr;
 mod scenario_servers;
 mod scenario_users;
 #[cfg(test)]

@@ -63,10 +63,10 @@ impl PlayEntry {
     }
 }
 
-/// Account of a Jellyfin that is linked to a user of the scenario.
+/// Account of a Jellyfin or a Seerr that is linked to a user of the scenario.
 pub(super) struct LinkedViewer {
-    user: String,
-    account: ViewerAccount,
+    pub(super) user: String,
+    pub(super) account: ViewerAccount,
 }
 
 impl JellyfinEntry {

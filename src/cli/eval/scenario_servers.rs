@@ -22,7 +22,7 @@ use crate::tools::library::{ArrInstances, Instance};
 pub(super) struct ScenarioServers {
     pub(super) peers: SimulatedPeers,
     four_k: Option<FakeServers>,
-    /// Accounts of the Jellyfin that are linked to users.
+    /// Accounts of the Jellyfin and of the Seerr that are linked to users.
     pub(super) viewers: Vec<LinkedViewer>,
 }
 
@@ -38,9 +38,17 @@ impl ScenarioServers {
             Some(tmdb) => tmdb.add_to(peers)?,
             None => peers,
         };
-        let (peers, viewers) = match &library.jellyfin {
+        let (peers, mut viewers) = match &library.jellyfin {
             Some(jellyfin) => jellyfin.add_to(peers)?,
             None => (peers, Vec::new()),
+        };
+        let peers = match &library.seerr {
+            Some(seerr) => {
+                let (peers, requesters) = seerr.add_to(peers)?;
+                viewers.extend(requesters);
+                peers
+            }
+            None => peers,
         };
         Ok(Self { peers, four_k, viewers })
     }

@@ -108,6 +108,23 @@ pub(super) fn unknown_series(name: &str) -> CallFailure {
     )
 }
 
+/// Failure for a title of which the Seerr has no record.
+pub(super) fn unknown_to_seerr(name: &str) -> CallFailure {
+    CallFailure::new(
+        FailureCode::NotFound,
+        json!({ "hint": "Seerr does not know this title yet, so nothing was reported" }),
+        Some(format!("Seerr does not know {name} yet, so I can't report it.")),
+    )
+}
+
+/// Failure of a user who may not report problems at the Seerr.
+pub(super) fn may_not_report() -> CallFailure {
+    not_permitted(
+        "their user on Seerr may not report problems",
+        "You may not report problems in Seerr. An admin can change it there.".to_owned(),
+    )
+}
+
 /// Failure for a change of the library that would get more of a title without a request.
 pub(in crate::tools) fn ask_by_request() -> CallFailure {
     not_permitted(

@@ -3,6 +3,7 @@
 
 mod failures;
 pub(in crate::tools) mod movies;
+pub mod report_problem;
 pub(in crate::tools) mod seasons;
 
 use serde_json::json;

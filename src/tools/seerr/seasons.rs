@@ -130,7 +130,7 @@ async fn build_addition(
 }
 
 /// Returns the TMDB id of a show, which Sonarr knows for most shows.
-async fn find_tmdb(caller: &SeerrCaller<'_>, series: &Series) -> Result<i64, ToolError> {
+pub(super) async fn find_tmdb(caller: &SeerrCaller<'_>, series: &Series) -> Result<i64, ToolError> {
     if let Some(tmdb) = series.tmdb.filter(|tmdb| *tmdb > 0) {
         return Ok(tmdb);
     }
