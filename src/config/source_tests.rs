@@ -155,6 +155,8 @@ fn each_secret_belongs_to_its_own_server() {
     JELLYFIN_API_KEY -
     PLEX_TOKEN -
     TAUTULLI_API_KEY -
+    SEERR_API_KEY -
+    TMDB_TOKEN https://api.themoviedb.org
     LLM_API_KEY https://llm.example
     EMBEDDINGS_API_KEY https://llm.example
     TWILIO_AUTH_TOKEN https://api.twilio.com
@@ -188,7 +190,12 @@ fn words_of_the_table_are_those_that_are_accepted() {
         let words: Vec<&str> = variable.values.words().iter().map(|(word, _)| *word).collect();
         let value = |word: &str| (variable.name.to_owned(), word.to_owned());
         let reasons = |word: &str| {
-            let needed = [("TZ", "UTC"), ("CONSOLE_BIND", "127.0.0.1:3001")];
+            let needed = [
+                ("TZ", "UTC"),
+                ("CONSOLE_BIND", "127.0.0.1:3001"),
+                ("SEERR_URL", "http://seerr:5055"),
+                ("SEERR_API_KEY", "0123456789abcdef"),
+            ];
             let needed = needed.map(|(name, value)| (name.to_owned(), value.to_owned()));
             let sources = ConfigSources::from_environment(needed.into_iter().chain([value(word)]));
             let problems = Config::from_sources(&sources).map_or_else(|error| error.list, |_| Vec::new());

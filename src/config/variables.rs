@@ -263,7 +263,7 @@ variables! {
         SEERR_API_KEY = "0123456789abcdef", secret_of(&["SEERR_URL"], None), Missing,
             "Seerr API key", "API key of Seerr, from Settings, General.";
         TMDB_TOKEN = "eyJhbGciOiJIUzI1NiJ9.e30.abc", secret_of(&["TMDB_API_URL"], Some(DEFAULT_TMDB_API_URL)), Missing,
-            "TMDB token", "Read access token of your own account at TMDB, from Settings, API. Not needed with Seerr.";
+            "TMDB token", "Read access token of your own account at TMDB, which is not needed with Seerr.";
         TMDB_API_URL = "https://api.themoviedb.org/3", PLAIN, Value("https://api.themoviedb.org/3"),
             "TMDB API URL", "Base URL of the API of TMDB, which only tests and proxies change.";
         WATCH_REGION = "US", PLAIN, Value("US"),

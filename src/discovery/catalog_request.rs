@@ -59,8 +59,9 @@ impl YearRange {
         (is_ordered && (first.is_some() || last.is_some())).then_some(Self { first, last })
     }
 
+    /// Returns whether a year is in the range; an unknown one, 0, is in none.
     pub fn contains(self, year: u16) -> bool {
-        self.first.is_none_or(|first| first <= year) && self.last.is_none_or(|last| year <= last)
+        year > 0 && self.first.is_none_or(|first| first <= year) && self.last.is_none_or(|last| year <= last)
     }
 }
 

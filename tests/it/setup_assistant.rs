@@ -54,6 +54,16 @@ async fn stored_text(settings: &LiveSettings, name: &str) -> Option<String> {
     sources.plain_text(variable).map(str::to_owned)
 }
 
+/// Connects a Seerr in the step about discovery, and returns the next step.
+async fn connect_seerr(browser: &mut Browser, page: &Page) -> Page {
+    page.assert_shows(200, "Step 5 of 9: Discovery");
+    let url = serve(FakeSeerr::new("a-seerr-key", Clock::System).router()).await;
+    let entered = [("SEERR_URL", url.as_str()), ("SEERR_API_KEY", "a-seerr-key")];
+    let page = browser.presses(page, TEST, &entered).await;
+    page.assert_shows(200, "ok Seerr: reachable, accepts the key; version 3.1.0");
+    browser.presses(&page, CONTINUE, &[]).await
+}
+
 #[tokio::test]
 async fn assistant_configures_everything_step_by_step() {
     let radarr = FakeRadarr::with_clock(Clock::System);
@@ -62,7 +72,6 @@ async fn assistant_configures_everything_step_by_step() {
     jellyfin.household.add_user("Grace");
     jellyfin.household.add_movie(("Heat", 1995), CatalogIds::default(), SignedDuration::ZERO);
     let jellyfin_url = serve(jellyfin.router()).await;
-    let seerr_url = serve(FakeSeerr::new("a-seerr-key", Clock::System).router()).await;
     let model_url = format!("{}/v1", serve(model(Answers::WithTheCall, 100_000)).await);
     with_settings(&[], async |app, settings| {
         app.demote_admins().await;
@@ -92,11 +101,7 @@ async fn assistant_configures_everything_step_by_step() {
         page.assert_shows(200, expected);
         let page = browser.presses(&page, CONTINUE, &[]).await;
 
-        page.assert_shows(200, "Step 5 of 9: Discovery");
-        let entered = [("SEERR_URL", seerr_url.as_str()), ("SEERR_API_KEY", "a-seerr-key")];
-        let page = browser.presses(&page, TEST, &entered).await;
-        page.assert_shows(200, "ok Seerr: reachable, accepts the key; version 3.1.0");
-        let page = browser.presses(&page, CONTINUE, &[]).await;
+        let page = connect_seerr(&mut browser, &page).await;
 
         page.assert_shows(200, "Step 6 of 9: Model");
         let entered = [
