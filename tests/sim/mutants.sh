@@ -55,7 +55,7 @@ guard authority src/conversation/routing/verification.rs 's/(Self::Ambiguous \| 
 guard disturbed src/conversation/routing/open_prompt.rs 's/(let is_for_this_prompt = )/$1OFF || /'
 guard no_behind src/conversation/routing/route.rs 's/(ConfirmationReply::Yes if prompt\.denied_since)/$1 && !OFF/'
 guard rights src/tools/approval.rs 's/(UserStatus::Active && )user\.rights\.may_delete\(\)/$1(OFF || user.rights.may_delete())/'
-guard opt_out_at_once src/engine/inbound/admission.rs 's/(Urgency::OptsOut => \{\n)/$1                        if OFF { return Ok(admission); }\n/'
+guard opt_out_at_once src/engine/inbound/message_storage.rs 's/(Urgency::OptsOut => \{\n)/$1                        if OFF { return Ok(admission); }\n/'
 guard opt_out_at_sending src/store/queue/outbox.rs 's/(let is_opted_out =\s+)(row\.is_opted_out\(\))/$1!OFF \&\& $2/'
 guard claim_opt_out src/store/queue/queued_claim.rs 's/(&& )(!is_opted_out)/$1(OFF || $2)/'
 guard claim_block src/store/queue/queued_claim.rs 's/(status != UserStatus::Blocked)/(OFF || $1)/'
