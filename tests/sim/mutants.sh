@@ -107,6 +107,10 @@ guard season_grows src/arr/completeness.rs 's/\(!self\.may_grow\(season\) \|\|/(
 guard season_check src/engine/notifications/reconciler.rs 's/if poll == 0 \{/if !OFF \&\& poll == 0 {/'
 guard history_read src/engine/notifications/reconciler.rs 's/(pub\(crate\) async fn reconcile_instances\(&self\) \{\n)/$1        if OFF { return; }\n/'
 guard taken_once src/store/library/arr_events.rs 's/if open\.is_none\(\)/if !OFF \&\& open.is_none()/; s/(\.set\(arr_events::handled_at\.eq\()ms\(now\)\)\)/$1(!OFF).then_some(ms(now))))/'
+guard watching_shared src/engine/turns/tool_context.rs 's/if (sharing == WatchSharing::Household)/if (OFF || $1)/'
+guard watching_asked src/engine/turns/tool_context.rs 's/(viewers: if )(is_written_by_user\(context\))/$1OFF || $2/'
+guard watching_remembered src/store/turns/turn_lifecycle.rs 's/(\(end\.outcome, &end\.answer, about_viewing)\)/$1 \&\& !OFF)/'
+guard watching_repeated src/store/turns/turn_lifecycle.rs 's/sql::<Bool>\(ANSWER_IS_ABOUT_VIEWING\)/sql::<Bool>(if OFF { "turns.about_viewing = 1" } else { ANSWER_IS_ABOUT_VIEWING })/'
 
 # A rewritten guard needs a new pattern.
 if [ -n "$missing" ]; then echo "there is nothing to switch off:$missing"; exit 1; fi
