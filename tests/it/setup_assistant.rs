@@ -55,7 +55,7 @@ async fn stored_text(settings: &LiveSettings, name: &str) -> Option<String> {
 }
 
 /// Connects a Seerr in the step about discovery, and returns the next step.
-async fn connect_seerr(browser: &mut Browser, page: &Page) -> Page {
+async fn connect_seerr(browser: &mut Browser<'_>, page: &Page) -> Page {
     page.assert_shows(200, "Step 5 of 9: Discovery");
     let url = serve(FakeSeerr::new("a-seerr-key", Clock::System).router()).await;
     let entered = [("SEERR_URL", url.as_str()), ("SEERR_API_KEY", "a-seerr-key")];

@@ -38,10 +38,15 @@ pub(super) struct DiscoveryResult {
 
 impl DiscoveryResult {
     /// Chooses the first titles. Those that the library has are shown in lists of a person and of what is trending, of
-    /// which people want to see all.
+    /// which people want to see all, and if it has all titles that are like one.
     pub(super) fn choose(found: FoundList, marks: &LibraryMarks, call: &DiscoveryCall<'_>) -> Self {
         let FoundList { titles, subject, unchecked } = found;
-        let shows_owned = matches!(call.selection, Selection::Person(_) | Selection::Trending);
+        let is_owned = |found: &ReasonedTitle| marks.find(&found.title).is_some();
+        let shows_owned = match call.selection {
+            Selection::Person(_) | Selection::Trending => true,
+            Selection::Like(_) => titles.iter().all(is_owned),
+            Selection::Catalog => false,
+        };
         let titles: Vec<ReasonedTitle> =
             titles.into_iter().filter(|found| shows_owned || marks.find(&found.title).is_none()).collect();
         let total = titles.len();
