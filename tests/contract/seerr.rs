@@ -122,8 +122,8 @@ async fn independent_client_reads_the_simulated_seerr() -> Result<()> {
     let url = format!("http://{}", listener.local_addr()?);
     let server = tokio::spawn(async move { axum::serve(listener, fake.router()).await });
     let mut command = Command::new(python);
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/.ci/contract/seerr.py");
-    command.args([script, &url, "a-key", &sam.to_string()]).stdout(Stdio::piped());
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/.ci/contract/seerr_client.py");
+    command.args([script, &url, "a-key", &sam.to_string()]).stdout(Stdio::piped()).stderr(Stdio::inherit());
     let output = tokio::task::spawn_blocking(move || command.output()).await??;
     server.abort();
     ensure!(output.status.success(), "the client failed");

@@ -1,6 +1,6 @@
 """Ask a simulated Seerr with an independent client, and print what it answers.
 
-usage: seerr.py URL KEY USER
+usage: seerr_client.py URL KEY USER
 """
 
 import json
@@ -15,7 +15,8 @@ def ask(url, key, user):
     trending = json.loads(seerr.SearchApi(owner).get_discover_trending_without_preload_content().data)
     movies = seerr.SearchApi(owner).get_discover_movies(genre="80", watch_providers="8", watch_region="US")
     person = seerr.PersonApi(owner).get_person_combined_credits(person_id=380)
-    show = seerr.TvApi(owner).get_tv_by_tv_id(tv_id=70523)
+    # Read as plain JSON, because the description nests the streaming services once too often.
+    show = json.loads(seerr.TvApi(owner).get_tv_by_tv_id_without_preload_content(tv_id=70523).data)
     users = seerr.UsersApi(owner).get_user(take=10, skip=0)
     person_client = seerr.ApiClient(seerr.Configuration(host=f"{url}/api/v1", api_key={"apiKey": key}))
     person_client.set_default_header("X-API-User", user)
@@ -29,8 +30,8 @@ def ask(url, key, user):
         "trending": [item.get("title") or item.get("name") for item in trending["results"]],
         "movies": [movie.title for movie in movies.results],
         "credits": sorted((entry.title or entry.name) for entry in person.cast),
-        "tvdb": show.external_ids.tvdb_id,
-        "users": sorted(entry.display_name for entry in users.results),
+        "tvdb": show["externalIds"]["tvdbId"],
+        "users": sorted(entry.additional_properties["displayName"] for entry in users.results),
         "asked": asked.status,
         "used": quota.movie.used,
         "decided": decided.status,
