@@ -49,6 +49,9 @@ async function setUp() {
   await page.getByRole("heading", { name: "Media servers" }).waitFor();
   await inspectAll(who, "media");
   await press(page, "Save and continue");
+  await page.getByRole("heading", { name: "Discovery" }).waitFor();
+  await inspectAll(who, "discovery");
+  await press(page, "Save and continue");
   await inspectAll(who, "model");
   await page.getByLabel("Provider", { exact: true }).selectOption("none");
   await press(page, "Save and continue");
