@@ -166,7 +166,7 @@ async fn fetch_matches(
     loaded: &LoadedLibraries<'_>,
     deadline: Instant,
 ) -> LibraryMatches {
-    let matches = query.select_titles(&loaded.cached_titles());
+    let matches = query.select_titles(&loaded.cached_titles(), page.saturating_mul(MAX_RESULTS));
     let library_of = |title: &TitleMatch<'_>| &loaded.libraries[title.library];
     let start = page.saturating_sub(1).saturating_mul(MAX_RESULTS).min(matches.len());
     let on_page = &matches[start..matches.len().min(start + MAX_RESULTS)];

@@ -283,7 +283,7 @@ impl ExampleTitle {
         hits: InstanceResults<Vec<Movie>>,
     ) -> Result<Self, CallFailure> {
         let query = LibraryQuery::by_title(TitleQuery::new(like));
-        let best_match = query.select_titles(&loaded.cached_titles()).into_iter().next();
+        let best_match = query.select_titles(&loaded.cached_titles(), 1).into_iter().next();
         if let Some(found) = best_match.filter(TitleMatch::matches_start) {
             let loaded_library = &loaded.libraries[found.library];
             let entries = &loaded_library.cached.entries;

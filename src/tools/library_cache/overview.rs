@@ -161,7 +161,7 @@ pub async fn load_title_page(library: &ArrInstances, query: OverviewQuery, now: 
         sort: Some(query.sort),
         ..LibraryQuery::by_title(TitleQuery::new(&query.text))
     };
-    let matches = criteria.select_titles(&cached);
+    let matches = criteria.select_titles(&cached, query.offset.saturating_add(query.limit));
     let overview = |found: &super::query::TitleMatch<'_>| title_overview(&loaded, found.library, found.entry);
     TitlePage {
         titles: matches.iter().skip(query.offset).take(query.limit).map(overview).collect(),

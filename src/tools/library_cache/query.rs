@@ -1,6 +1,6 @@
 //! Selection and order of the titles that match a query.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
@@ -112,8 +112,8 @@ impl LibraryQuery {
         query.is_empty() && sort.is_none() && !has_filter
     }
 
-    /// Returns the matching titles, in the order in which they are reported.
-    pub fn select_titles<'a>(&self, libraries: &[&'a CachedTitles]) -> Vec<TitleMatch<'a>> {
+    /// Returns the matching titles. The first ones, up to the number `shown`, are in the order in which they are reported.
+    pub fn select_titles<'a>(&self, libraries: &[&'a CachedTitles], shown: usize) -> Vec<TitleMatch<'a>> {
         let mut matches = Vec::new();
         let query_prefixes = self.query.word_prefixes();
         for (library, entries) in libraries.iter().enumerate() {
@@ -144,7 +144,7 @@ impl LibraryQuery {
                 position,
             }));
         }
-        self.sort_matches(&mut matches);
+        self.sort_matches(&mut matches, shown);
         matches
     }
 
@@ -225,40 +225,59 @@ impl LibraryQuery {
         self.watched.as_ref()?.last_play(entry.media_kind(), &entry.catalog_ids())
     }
 
-    fn sort_matches(&self, matches: &mut [TitleMatch<'_>]) {
+    fn sort_matches(&self, matches: &mut [TitleMatch<'_>], shown: usize) {
         let sort = match self.sort {
             None if self.query.is_empty() => SortOrder::Newest,
             None => {
                 // The first title of each library, then the second of each, and so on.
-                matches.sort_by_key(|title| (title.quality, title.position));
-                return;
+                let key = |title: &TitleMatch<'_>| (title.quality, title.position);
+                return sort_first(matches, shown, |a, b| key(a).cmp(&key(b)));
             }
             Some(sort) => sort,
         };
         match sort {
-            SortOrder::Newest => matches.sort_by_key(|title| Reverse(title.entry.added)),
+            SortOrder::Newest => sort_first(matches, shown, |a, b| b.entry.added.cmp(&a.entry.added)),
             // A title without a date is not known to be old, so it comes last.
             SortOrder::Oldest => {
-                matches.sort_by_key(|title| (title.entry.added.is_none(), title.entry.added))
+                let key = |title: &TitleMatch<'_>| (title.entry.added.is_none(), title.entry.added);
+                sort_first(matches, shown, |a, b| key(a).cmp(&key(b)));
             }
-            SortOrder::Biggest => matches.sort_by_key(|title| Reverse(title.entry.size_bytes)),
-            SortOrder::Title => {
-                matches.sort_by(|a, b| a.entry.normalized.sort_key().cmp(b.entry.normalized.sort_key()))
+            SortOrder::Biggest => {
+                sort_first(matches, shown, |a, b| b.entry.size_bytes.cmp(&a.entry.size_bytes))
             }
+            SortOrder::Title => sort_first(matches, shown, |a, b| {
+                a.entry.normalized.sort_key().cmp(b.entry.normalized.sort_key())
+            }),
             SortOrder::LastWatched => {
                 matches.sort_by_cached_key(|title| Reverse(self.last_play(title.entry)))
             }
-            SortOrder::Rating => matches.sort_by(|a, b| b.entry.rating.total_cmp(&a.entry.rating)),
+            SortOrder::Rating => sort_first(matches, shown, |a, b| b.entry.rating.total_cmp(&a.entry.rating)),
             // A title without a rating is not known to be bad, so it comes last.
-            SortOrder::Worst => matches.sort_by(|a, b| {
+            SortOrder::Worst => {
                 let rating = |title: &TitleMatch<'_>| match title.entry.rating {
                     0.0 => f32::INFINITY,
                     rating => rating,
                 };
-                rating(a).total_cmp(&rating(b))
-            }),
+                sort_first(matches, shown, |a, b| rating(a).total_cmp(&rating(b)));
+            }
         }
     }
+}
+
+/// Sorts the first matches, up to the number `shown`. Equal ones stay in their order.
+fn sort_first<'a>(
+    matches: &mut [TitleMatch<'a>],
+    shown: usize,
+    compare: impl Fn(&TitleMatch<'a>, &TitleMatch<'a>) -> Ordering,
+) {
+    let compare = |a: &TitleMatch<'a>, b: &TitleMatch<'a>| {
+        compare(a, b).then_with(|| (a.library, a.position).cmp(&(b.library, b.position)))
+    };
+    if shown < matches.len() {
+        matches.select_nth_unstable_by(shown, compare);
+    }
+    let first = shown.min(matches.len());
+    matches[..first].sort_unstable_by(compare);
 }
 
 #[cfg(test)]
@@ -369,8 +388,12 @@ mod tests {
         let episodes = EpisodeCounts { seasons: 1, on_disk: 4, all: 8, missing: 4 };
         let MovieBuilder(title) = movie("Alien: Earth", 2025).genre("Drama").added(4);
         series.push(LibraryTitle { detail: LibraryTitleDetails::Series(episodes), ..title });
-        let matches = query.select_titles(&[&movies, &series]);
-        assert_eq!(matches.iter().map(|title| title.entry.title.as_ref()).collect::<Vec<_>>(), expected);
+        for shown in [usize::MAX, expected.len(), 3, 2, 1, 0] {
+            let matches = query.select_titles(&[&movies, &series], shown);
+            let titles: Vec<&str> = matches.iter().map(|title| title.entry.title.as_ref()).collect();
+            let shown = shown.min(expected.len());
+            assert_eq!((titles.len(), &titles[..shown]), (expected.len(), &expected[..shown]));
+        }
     }
 
     #[test]
