@@ -158,7 +158,8 @@ fn movie(number: usize) -> Value {
         .collect();
     let on_disk = !number.is_multiple_of(10);
     json!({
-        "id": number + 1, "tmdbId": 100_000 + number, "title": title, "originalTitle": title,
+        "id": number + 1, "tmdbId": 100_000 + number, "imdbId": format!("tt{number:07}"),
+        "title": title, "originalTitle": title,
         "alternateTitles": others, "year": 1950 + number % 76, "monitored": !number.is_multiple_of(50),
         "hasFile": on_disk, "isAvailable": true, "qualityProfileId": number % 4 + 1,
         "sizeOnDisk": if on_disk { 4_000_000_000 + number as u64 * 100_000 } else { 0 },
@@ -178,7 +179,7 @@ fn show(number: usize) -> Value {
         })
         .collect();
     json!({
-        "id": number + 1, "tvdbId": 200_000 + number, "title": title,
+        "id": number + 1, "tvdbId": 200_000 + number, "imdbId": format!("tt{:07}", 500_000 + number), "title": title,
         "alternateTitles": [{ "title": format!("{title} UK"), "seasonNumber": -1 }],
         "year": 1980 + number % 46, "monitored": true, "qualityProfileId": number % 4 + 1,
         "genres": genres(number), "added": "2024-05-01T10:00:00Z", "ratings": { "votes": 900, "value": 7.5 },
