@@ -10,7 +10,7 @@ use http::{Method, Request, Response};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::Url;
-use url::form_urlencoded::byte_serialize;
+use url::form_urlencoded::{self, byte_serialize};
 
 use crate::http::{HttpClient, HttpError, ResponseBounds, is_web_page, redirect_message};
 
@@ -114,7 +114,7 @@ impl ServerApi {
         url.set_fragment(None);
         url.set_query(None);
         if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
+            url.set_query(Some(&encode_query(query)));
         }
         let mut request =
             Request::builder().method(method).uri(url.as_str()).header(ACCEPT, "application/json");
@@ -192,6 +192,12 @@ pub(crate) fn encode(text: &str) -> String {
     byte_serialize(text.as_bytes()).collect()
 }
 
+/// Encodes the parameters of a query. Seerr refuses a space that is encoded as `+`, and a plain `*`.
+fn encode_query(query: QueryParameters<'_>) -> String {
+    let encoded = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
+    encoded.replace('+', "%20").replace('*', "%2A")
+}
+
 /// Converts the status of an unsuccessful response into an error.
 pub(crate) fn check_response(response: &Response<Bytes>) -> Result<(), ServerError> {
     match response.status().as_u16() {
@@ -213,4 +219,18 @@ fn requested_pause(response: &Response<Bytes>) -> Duration {
     let value = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let seconds = value.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
     seconds.unwrap_or(DEFAULT_PAUSE).clamp(Duration::from_secs(1), MAX_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn query_is_encoded_without_reserved_characters() {
+        let query = [("query", "M*A*S*H 1+1=2 it's"), ("genre", "28,80")];
+        let encoded = encode_query(&query);
+        assert_eq!(encoded, "query=M%2AA%2AS%2AH%201%2B1%3D2%20it%27s&genre=28%2C80");
+        let decoded: Vec<_> = form_urlencoded::parse(encoded.as_bytes()).collect();
+        assert!(decoded.iter().map(|(name, value)| (&**name, &**value)).eq(query));
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::state::{FakeIssue, FakeSeerrRequest, FakeSeerrUser, Permission, SeerrState};
 use crate::conversation::transcript::MediaKind;
-use crate::server_api::fake::{Query, empty_response, json_response};
+use crate::server_api::fake::{Query, empty_response, has_reserved_characters, json_response};
 
 /// Answers a request. Returns `None` for a GET about the catalog.
 pub(super) fn respond(
@@ -21,6 +21,9 @@ pub(super) fn respond(
         return Some(json_response(&json!({ "version": "3.1.0", "restartRequired": false })));
     }
     let Some(user) = find_user(state, request, key) else { return Some(no_access()) };
+    if has_reserved_characters(request.uri()) {
+        return Some(message_response(400, "The query must be url encoded."));
+    }
     let query = Query::from_uri(request.uri());
     let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
     Some(match (request.method(), parts.as_slice()) {

@@ -51,6 +51,16 @@ pub(crate) async fn faulty_response(faults: FakeFaults) -> Option<Response<Bytes
     faults.status.map(empty_response)
 }
 
+/// Returns whether a value of the query has a reserved character that is not encoded, for which Seerr refuses a request.
+pub(crate) fn has_reserved_characters(uri: &Uri) -> bool {
+    let values = uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+    values.into_iter().any(|(_, value)| {
+        value.contains([
+            ':', '/', '?', '#', '[', ']', '@', '!', '$', '&', '\'', '(', ')', '*', '+', ',', ';', '=',
+        ])
+    })
+}
+
 /// Query parameters of a request.
 #[derive(Default)]
 pub(crate) struct Query(pub(crate) Vec<(String, String)>);
