@@ -13,7 +13,7 @@ use super::formatting::{clean_title, format_media_title};
 use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, Instance};
 use super::preference::preferred_instance;
-use super::seerr::movies::{self, MovieChoices};
+use super::seerr::{SeerrChoices, movies};
 use super::typed_tool::TypedTool;
 use super::{
     CallReferences, RecoveryOutcome, RequestTiming, ToolContext, ToolEffect, ToolError, ToolOutput,
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::arr::radarr::Radarr;
 use crate::arr::{AdditionOutcome, Availability, Movie, NewMovie, QualityProfile};
-use crate::conversation::people::facts::{UserFacts, is_four_k};
+use crate::conversation::people::facts::UserFacts;
 use crate::conversation::title_requests::{Coverage, NOT_MONITORED, RequestedTitle};
 use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolAudience, UserRights,
@@ -48,10 +48,8 @@ impl AddMovie {
     }
 
     /// Returns the choices of the call that matter to a Seerr.
-    fn choices(&self, instance: &Instance<Radarr>) -> MovieChoices {
-        let is_4k = instance.four_k || self.quality.as_deref().is_some_and(is_four_k);
-        let names_quality = self.quality.as_deref().is_some_and(|quality| !is_four_k(quality));
-        MovieChoices { is_4k, names_others: names_quality || self.folder.is_some() }
+    fn choices(&self, instance: &Instance<Radarr>) -> SeerrChoices {
+        SeerrChoices::from_arguments(instance.four_k, self.quality.as_deref(), self.folder.as_deref())
     }
 }
 
@@ -76,7 +74,7 @@ impl TypedTool for AddMovie {
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         let instance = self.instance(library)?;
-        let four_k = instance.four_k || library.requests.is_some() && self.choices(instance).is_4k;
+        let four_k = instance.four_k || library.requests.is_some() && self.choices(instance).is_4k();
         Ok(CallReferences { refs: vec![MediaRef::Tmdb(self.tmdb)], four_k })
     }
 

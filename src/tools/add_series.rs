@@ -16,7 +16,7 @@ use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, Instance};
 use super::preference::preferred_instance;
 use super::seasons::{NamedSeasons, SPECIALS, SeasonSelector, choose_episodes, format_season_list};
-use super::seerr::seasons::{self, SeasonChoices};
+use super::seerr::{SeerrChoices, seasons};
 use super::typed_tool::TypedTool;
 use super::{
     CallReferences, RecoveryOutcome, ToolContext, ToolEffect, ToolError, ToolOutput, deletion_outcomes,
@@ -24,7 +24,7 @@ use super::{
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{AdditionOutcome, NewSeries, Series, WantedEpisodes};
-use crate::conversation::people::facts::{UserFacts, is_four_k};
+use crate::conversation::people::facts::UserFacts;
 use crate::conversation::title_requests::{Coverage, RequestedTitle};
 use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, QuotaUse, ToolAudience, UserRights,
@@ -55,10 +55,8 @@ impl AddSeries {
     }
 
     /// Returns the choices of the call that matter to a Seerr.
-    fn choices(&self, instance: &Instance<Sonarr>) -> SeasonChoices {
-        let is_4k = instance.four_k || self.quality.as_deref().is_some_and(is_four_k);
-        let names_quality = self.quality.as_deref().is_some_and(|quality| !is_four_k(quality));
-        SeasonChoices { is_4k, names_others: names_quality || self.folder.is_some() }
+    fn choices(&self, instance: &Instance<Sonarr>) -> SeerrChoices {
+        SeerrChoices::from_arguments(instance.four_k, self.quality.as_deref(), self.folder.as_deref())
     }
 
     pub(super) fn coverage(&self) -> Coverage {
@@ -93,7 +91,7 @@ impl TypedTool for AddSeries {
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         let instance = self.instance(library)?;
-        let four_k = instance.four_k || library.requests.is_some() && self.choices(instance).is_4k;
+        let four_k = instance.four_k || library.requests.is_some() && self.choices(instance).is_4k();
         Ok(CallReferences { refs: vec![MediaRef::Tvdb(self.tvdb)], four_k })
     }
 

@@ -15,7 +15,8 @@ use crate::tools::addition::ONE_MOVIE;
 use crate::tools::approval;
 use crate::tools::formatting::{clean_title, format_media_title};
 use crate::tools::library::{Instance, unknown_title};
-use crate::tools::seerr::movies::{MovieChoices, recover_movie, request_movie};
+use crate::tools::seerr::SeerrChoices;
+use crate::tools::seerr::movies::{recover_movie, request_movie};
 use crate::tools::{RecoveryOutcome, ToolContext, ToolError, ToolOutput};
 
 /// A search younger than this is assumed to be that of the interrupted call, so it is not repeated.
@@ -31,7 +32,8 @@ pub async fn search_again(
     let mut movie = fetch_shown_movie(instance, id).await?;
     let count = (!movie.monitored && !movie.has_file).then_some(ONE_MOVIE);
     if let (Some(seerr), Some(_)) = (requests, count) {
-        return request_movie(seerr, (instance, &movie), choices(instance), context).await;
+        return request_movie(seerr, (instance, &movie), SeerrChoices::of_instance(instance.four_k), context)
+            .await;
     }
     if let Some(count) = count {
         approval::check_quota(context, count)?;
@@ -58,7 +60,8 @@ pub async fn recover_search(
 ) -> Result<RecoveryOutcome, ToolError> {
     Ok(match instance.client.fetch_movie(id).await {
         Ok(Some(movie)) if let (Some(seerr), false) = (requests, movie.monitored || movie.has_file) => {
-            recover_movie(seerr, (instance, &movie), choices(instance), context).await
+            recover_movie(seerr, (instance, &movie), SeerrChoices::of_instance(instance.four_k), context)
+                .await
         }
         Ok(Some(movie)) if searched_recently(&movie, context.now) => {
             RecoveryOutcome::Done(search_result(instance, &movie, SearchStatus::Started).into())
@@ -69,10 +72,6 @@ pub async fn recover_search(
             RecoveryOutcome::Unknown
         }
     })
-}
-
-fn choices(instance: &Instance<Radarr>) -> MovieChoices {
-    MovieChoices { is_4k: instance.four_k, names_others: false }
 }
 
 fn searched_recently(movie: &Movie, now: Timestamp) -> bool {

@@ -9,6 +9,7 @@ pub(in crate::tools) mod seasons;
 use serde_json::json;
 
 use super::{RecoveryOutcome, ToolContext, ToolEffect, ToolError, ToolOutput};
+use crate::conversation::people::facts::is_four_k;
 use crate::conversation::title_requests::{
     ALREADY_REQUESTED, AWAITING_DECISION, Coverage, NOTHING_NEW, REQUESTED, RequestedTitle, format_declined,
 };
@@ -26,6 +27,34 @@ pub(super) struct SeerrCaller<'a> {
     pub(super) seerr: &'a Seerr,
     pub(super) user: SeerrUserId,
     context: &'a ToolContext,
+}
+
+/// Choices of a call that matter to a Seerr.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SeerrChoices {
+    is_4k: bool,
+    /// The call names a quality or a folder, which the Seerr chooses.
+    names_others: bool,
+}
+
+impl SeerrChoices {
+    /// Returns the choices of a call that names only an instance.
+    pub(super) fn of_instance(is_4k: bool) -> Self {
+        Self { is_4k, names_others: false }
+    }
+
+    /// Returns the choices of a call for an instance, with the quality and the folder that it names.
+    pub(super) fn from_arguments(is_4k: bool, quality: Option<&str>, folder: Option<&str>) -> Self {
+        let asks_for_4k = quality.is_some_and(is_four_k);
+        Self {
+            is_4k: is_4k || asks_for_4k,
+            names_others: quality.is_some() && !asks_for_4k || folder.is_some(),
+        }
+    }
+
+    pub(super) fn is_4k(self) -> bool {
+        self.is_4k
+    }
 }
 
 /// Title to request, with the names for the user.

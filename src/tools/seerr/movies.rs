@@ -1,6 +1,6 @@
 //! Requests for movies at a Seerr.
 
-use super::{KnownTitle, SeerrAddition, SeerrCaller, seerr_title};
+use super::{KnownTitle, SeerrAddition, SeerrCaller, SeerrChoices, seerr_title};
 use crate::arr::Movie;
 use crate::arr::radarr::Radarr;
 use crate::conversation::transcript::MediaKind;
@@ -9,19 +9,11 @@ use crate::tools::follow_title::requested_movie;
 use crate::tools::library::Instance;
 use crate::tools::{RecoveryOutcome, ToolContext, ToolError, ToolOutput};
 
-/// Choices of a call that requests a movie.
-#[derive(Debug, Clone, Copy, Default)]
-pub(in crate::tools) struct MovieChoices {
-    pub(in crate::tools) is_4k: bool,
-    /// The call names a quality or a folder, which the Seerr chooses.
-    pub(in crate::tools) names_others: bool,
-}
-
 /// Requests a movie, which the library may have without looking for it.
 pub(in crate::tools) async fn request_movie(
     seerr: &Seerr,
     (instance, movie): (&Instance<Radarr>, &Movie),
-    choices: MovieChoices,
+    choices: SeerrChoices,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let caller = SeerrCaller::from_context(seerr, context)?;
@@ -32,7 +24,7 @@ pub(in crate::tools) async fn request_movie(
 pub(in crate::tools) async fn recover_movie(
     seerr: &Seerr,
     (instance, movie): (&Instance<Radarr>, &Movie),
-    choices: MovieChoices,
+    choices: SeerrChoices,
     context: &ToolContext,
 ) -> RecoveryOutcome {
     match SeerrCaller::from_context(seerr, context) {
@@ -42,7 +34,7 @@ pub(in crate::tools) async fn recover_movie(
     }
 }
 
-fn addition((instance, movie): (&Instance<Radarr>, &Movie), choices: MovieChoices) -> SeerrAddition {
+fn addition((instance, movie): (&Instance<Radarr>, &Movie), choices: SeerrChoices) -> SeerrAddition {
     SeerrAddition {
         new: NewSeerrRequest {
             title: seerr_title(MediaKind::Movie, movie.tmdb),

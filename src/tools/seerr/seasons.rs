@@ -1,6 +1,6 @@
 //! Requests for seasons of a show at a Seerr.
 
-use super::{KnownTitle, SeerrAddition, SeerrCaller, failures, request_failure, seerr_title};
+use super::{KnownTitle, SeerrAddition, SeerrCaller, SeerrChoices, failures, request_failure, seerr_title};
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Series, WantedEpisodes};
 use crate::conversation::title_requests::RequestedTitle;
@@ -13,19 +13,11 @@ use crate::tools::library_changes::monitoring::{SeriesPart, SeriesSnapshot};
 use crate::tools::seasons::{MAX_UNREQUESTED_SEASONS, requests_many_seasons, which_seasons};
 use crate::tools::{RecoveryOutcome, ToolContext, ToolError, ToolOutput};
 
-/// Choices of a call that requests seasons.
-#[derive(Debug, Clone, Copy, Default)]
-pub(in crate::tools) struct SeasonChoices {
-    pub(in crate::tools) is_4k: bool,
-    /// The call names a quality or a folder, which the Seerr chooses.
-    pub(in crate::tools) names_others: bool,
-}
-
 /// Requests seasons of a show that is not in the library.
 pub(in crate::tools) async fn request_new_series(
     seerr: &Seerr,
     (instance, series): (&Instance<Sonarr>, &Series),
-    (wanted, choices): (&WantedEpisodes, SeasonChoices),
+    (wanted, choices): (&WantedEpisodes, SeerrChoices),
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let caller = SeerrCaller::from_context(seerr, context)?;
@@ -38,7 +30,7 @@ pub(in crate::tools) async fn request_new_series(
 pub(in crate::tools) async fn recover_new_series(
     seerr: &Seerr,
     (instance, series): (&Instance<Sonarr>, &Series),
-    (wanted, choices): (&WantedEpisodes, SeasonChoices),
+    (wanted, choices): (&WantedEpisodes, SeerrChoices),
     context: &ToolContext,
 ) -> Result<RecoveryOutcome, ToolError> {
     // Without a link, the user's requests cannot be read.
@@ -63,7 +55,7 @@ pub(in crate::tools) async fn request_part(
         return Err(which_seasons(&snapshot.series).into());
     }
     let seasons = part_seasons(part, gained)?;
-    let choices = SeasonChoices { is_4k: instance.four_k, names_others: false };
+    let choices = SeerrChoices::of_instance(instance.four_k);
     let addition = build_addition(&caller, (instance, &snapshot.series), Some(seasons), choices).await?;
     caller.request_title(&addition, KnownTitle::InLibrary).await
 }
@@ -77,7 +69,7 @@ pub(in crate::tools) async fn recover_part(
 ) -> RecoveryOutcome {
     let Ok(caller) = SeerrCaller::from_context(seerr, context) else { return RecoveryOutcome::Unknown };
     let Ok(seasons) = part_seasons(part, &[]) else { return RecoveryOutcome::NotDone };
-    let choices = SeasonChoices { is_4k: instance.four_k, names_others: false };
+    let choices = SeerrChoices::of_instance(instance.four_k);
     match build_addition(&caller, (instance, &snapshot.series), Some(seasons), choices).await {
         Ok(addition) => caller.recover_request(&addition).await,
         Err(_) => RecoveryOutcome::Unknown,
@@ -111,7 +103,7 @@ async fn build_addition(
     caller: &SeerrCaller<'_>,
     (instance, series): (&Instance<Sonarr>, &Series),
     seasons: Option<Vec<u32>>,
-    choices: SeasonChoices,
+    choices: SeerrChoices,
 ) -> Result<SeerrAddition, ToolError> {
     let is_requested = |number: u32| seasons.as_ref().is_none_or(|seasons| seasons.contains(&number));
     let is_whole = series.seasons.iter().all(|season| is_requested(season.number));
