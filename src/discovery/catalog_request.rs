@@ -74,20 +74,20 @@ pub(super) struct RequestParts {
 
 impl CatalogRequest<'_> {
     pub(super) fn seerr_parts(self) -> RequestParts {
+        // Lists of movies have another word than one movie.
+        let noun = |kind| if kind == MediaKind::Movie { "movies" } else { "tv" };
         let (path, query) = match self {
             Self::Search(text) => ("search".to_owned(), vec![("query", text.to_owned())]),
+            Self::Trending => ("discover/trending".to_owned(), Vec::new()),
+            Self::Discover(kind, filter) => {
+                (format!("discover/{}", noun(kind)), filter.parameters(kind, &SEERR_NAMES))
+            }
+            Self::Providers(kind, region) => {
+                (format!("watchproviders/{}", noun(kind)), vec![("watchRegion", region.to_owned())])
+            }
             Self::Credits(person) => (format!("person/{person}/combined_credits"), Vec::new()),
             Self::Recommendations(kind, tmdb) => {
                 (format!("{}/{tmdb}/recommendations", word(kind)), Vec::new())
-            }
-            Self::Trending => ("discover/trending".to_owned(), Vec::new()),
-            Self::Discover(kind, filter) => {
-                let noun = if kind == MediaKind::Movie { "movies" } else { "tv" };
-                (format!("discover/{noun}"), filter.parameters(kind, &SEERR_NAMES))
-            }
-            Self::Providers(kind, region) => {
-                let noun = if kind == MediaKind::Movie { "movies" } else { "tv" };
-                (format!("watchproviders/{noun}"), vec![("watchRegion", region.to_owned())])
             }
             Self::Facts(kind, tmdb) => (format!("{}/{tmdb}", word(kind)), Vec::new()),
         };
@@ -95,23 +95,23 @@ impl CatalogRequest<'_> {
     }
 
     pub(super) fn tmdb_parts(self) -> RequestParts {
+        let without_adult = ("include_adult", "false".to_owned());
         let (path, query) = match self {
             Self::Search(text) => {
-                let query = vec![("query", text.to_owned()), ("include_adult", "false".to_owned())];
-                ("search/multi".to_owned(), query)
-            }
-            Self::Credits(person) => (format!("person/{person}/combined_credits"), Vec::new()),
-            Self::Recommendations(kind, tmdb) => {
-                (format!("{}/{tmdb}/recommendations", word(kind)), Vec::new())
+                ("search/multi".to_owned(), vec![("query", text.to_owned()), without_adult])
             }
             Self::Trending => ("trending/all/week".to_owned(), Vec::new()),
             Self::Discover(kind, filter) => {
                 let mut query = filter.parameters(kind, &TMDB_NAMES);
-                query.push(("include_adult", "false".to_owned()));
+                query.push(without_adult);
                 (format!("discover/{}", word(kind)), query)
             }
             Self::Providers(kind, region) => {
                 (format!("watch/providers/{}", word(kind)), vec![("watch_region", region.to_owned())])
+            }
+            Self::Credits(person) => (format!("person/{person}/combined_credits"), Vec::new()),
+            Self::Recommendations(kind, tmdb) => {
+                (format!("{}/{tmdb}/recommendations", word(kind)), Vec::new())
             }
             Self::Facts(kind, tmdb) => {
                 let parts = "external_ids,watch/providers".to_owned();

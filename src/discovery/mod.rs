@@ -67,6 +67,15 @@ pub struct FoundPerson {
     pub name: String,
 }
 
+/// Titles of a person, each once.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PersonCredits {
+    /// Titles in which the person acted.
+    pub acted: Vec<FoundTitle>,
+    /// Other titles, which the person directed or created.
+    pub directed: Vec<FoundTitle>,
+}
+
 /// Results of a search by name, best first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SearchHits {

@@ -12,7 +12,7 @@ use url::Url;
 
 use super::catalog_request::{CatalogRequest, RequestParts};
 use super::response_cache::ResponseCache;
-use super::{DiscoverFilter, FoundTitle, Provider, SearchHits, TitleFacts, wire};
+use super::{DiscoverFilter, FoundTitle, PersonCredits, Provider, SearchHits, TitleFacts, wire};
 use crate::conversation::transcript::MediaKind;
 use crate::http::HttpClient;
 use crate::seerr::{Seerr, SeerrStatus};
@@ -21,16 +21,15 @@ use crate::server_api::{ServerApi, ServerError, check_response};
 /// Source of titles. Clones share the responses in memory.
 #[derive(Clone)]
 pub struct DiscoverySource {
-    api: ServerApi,
-    dialect: Dialect,
+    origin: SourceOrigin,
     shared: Arc<SourceState>,
 }
 
-/// Paths and names of parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Dialect {
-    Seerr,
-    Tmdb,
+/// Server of a source, which determines the paths and the names of parameters.
+#[derive(Debug, Clone)]
+enum SourceOrigin {
+    Seerr(Seerr),
+    Tmdb(ServerApi),
 }
 
 #[derive(Default)]
@@ -51,17 +50,14 @@ pub enum DiscoveryError {
 
 impl std::fmt::Debug for DiscoverySource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DiscoverySource")
-            .field("api", &self.api)
-            .field("dialect", &self.dialect)
-            .finish_non_exhaustive()
+        f.debug_struct("DiscoverySource").field("origin", &self.origin).finish_non_exhaustive()
     }
 }
 
 impl DiscoverySource {
     /// Creates the source of a Seerr, which is read as its owner.
     pub fn seerr(seerr: &Seerr) -> Self {
-        Self { api: seerr.api().clone(), dialect: Dialect::Seerr, shared: Arc::default() }
+        Self { origin: SourceOrigin::Seerr(seerr.clone()), shared: Arc::default() }
     }
 
     /// Creates the source of TMDB with a read access token, which is sent in a header.
@@ -72,43 +68,42 @@ impl DiscoverySource {
             (AUTHORIZATION, value)
         });
         let api = ServerApi::new(http, base, header.into_iter().collect());
-        Self { api, dialect: Dialect::Tmdb, shared: Arc::default() }
+        Self { origin: SourceOrigin::Tmdb(api), shared: Arc::default() }
     }
 
     /// Returns the name of the source in URLs, such as `tmdb`.
     pub fn name(&self) -> &'static str {
-        match self.dialect {
-            Dialect::Seerr => "seerr",
-            Dialect::Tmdb => "tmdb",
+        match self.origin {
+            SourceOrigin::Seerr(_) => "seerr",
+            SourceOrigin::Tmdb(_) => "tmdb",
         }
     }
 
     /// Returns whether the source is a server of the household.
     pub fn is_in_household(&self) -> bool {
-        self.dialect == Dialect::Seerr
+        matches!(self.origin, SourceOrigin::Seerr(_))
     }
 
     pub fn label(&self) -> &'static str {
-        match self.dialect {
-            Dialect::Seerr => "Seerr",
-            Dialect::Tmdb => "TMDB",
+        match self.origin {
+            SourceOrigin::Seerr(_) => "Seerr",
+            SourceOrigin::Tmdb(_) => "TMDB",
         }
     }
 
     /// Checks that the source accepts the key.
     pub async fn check_key(&self) -> Result<(), ServerError> {
-        let path = match self.dialect {
-            Dialect::Seerr => "api/v1/auth/me",
-            Dialect::Tmdb => "authentication",
-        };
-        self.api.get::<IgnoredAny>(path, &[]).await.map(drop)
+        match &self.origin {
+            SourceOrigin::Seerr(seerr) => seerr.check_key().await,
+            SourceOrigin::Tmdb(api) => api.get::<IgnoredAny>("authentication", &[]).await.map(drop),
+        }
     }
 
     /// Reads the state of a Seerr; `None` for another source.
     pub async fn fetch_seerr_status(&self) -> Option<Result<SeerrStatus, ServerError>> {
-        match self.dialect {
-            Dialect::Seerr => Some(self.api.get("api/v1/status", &[]).await),
-            Dialect::Tmdb => None,
+        match &self.origin {
+            SourceOrigin::Seerr(seerr) => Some(seerr.fetch_status().await),
+            SourceOrigin::Tmdb(_) => None,
         }
     }
 
@@ -118,12 +113,8 @@ impl DiscoverySource {
     }
 
     /// Reads the titles in which a person acted or that the person directed.
-    pub async fn fetch_credits(
-        &self,
-        person: i64,
-        now: Timestamp,
-    ) -> Result<Vec<FoundTitle>, DiscoveryError> {
-        Ok(self.fetch::<wire::Credits>(CatalogRequest::Credits(person), now).await?.into_titles())
+    pub async fn fetch_credits(&self, person: i64, now: Timestamp) -> Result<PersonCredits, DiscoveryError> {
+        Ok(self.fetch::<wire::Credits>(CatalogRequest::Credits(person), now).await?.into_credits())
     }
 
     /// Reads the titles that are recommended to people who like a title.
@@ -180,14 +171,14 @@ impl DiscoverySource {
         request: CatalogRequest<'_>,
         now: Timestamp,
     ) -> Result<T, DiscoveryError> {
-        let parts = match self.dialect {
-            Dialect::Seerr => request.seerr_parts(),
-            Dialect::Tmdb => request.tmdb_parts(),
+        let (api, parts) = match &self.origin {
+            SourceOrigin::Seerr(seerr) => (seerr.api(), request.seerr_parts()),
+            SourceOrigin::Tmdb(api) => (api, request.tmdb_parts()),
         };
         let key = format!("{parts:?}");
         let (body, is_new) = match self.shared.responses.get(&key, now) {
             Some(body) => (body, false),
-            None => (self.fetch_body(&parts, now).await?, true),
+            None => (self.fetch_body(api, &parts, now).await?, true),
         };
         let response = serde_json::from_slice(&body).map_err(ServerError::Unreadable)?;
         if is_new {
@@ -196,11 +187,16 @@ impl DiscoverySource {
         Ok(response)
     }
 
-    async fn fetch_body(&self, parts: &RequestParts, now: Timestamp) -> Result<Bytes, ServerError> {
+    async fn fetch_body(
+        &self,
+        api: &ServerApi,
+        parts: &RequestParts,
+        now: Timestamp,
+    ) -> Result<Bytes, ServerError> {
         self.check_pause(now)?;
         let query: Vec<(&str, &str)> =
             parts.query.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let response = self.api.fetch_response(Method::GET, &parts.path, &query, None).await?;
+        let response = api.fetch_response(Method::GET, &parts.path, &query, None).await?;
         if let Err(error) = check_response(&response) {
             if let ServerError::RateLimited(pause) = error {
                 let pause = SignedDuration::try_from(pause).unwrap_or(SignedDuration::from_mins(1));

@@ -46,8 +46,8 @@ async fn people_and_titles_are_found_at_both_sources() {
         let hits = source.search("heat", NOW).await.unwrap();
         assert_eq!((names(&hits.titles), hits.titles[0].rating), (vec!["Heat 1995".to_owned()], Some(7.9)));
         assert_eq!(hits.titles[0].genres, [28, 80]);
-        assert_eq!(names(&source.fetch_credits(380, NOW).await.unwrap()), ["Heat 1995", "Dark 2017"]);
-        assert_eq!(names(&source.fetch_credits(578, NOW).await.unwrap()), ["Alien 1979"]);
+        assert_eq!(names(&source.fetch_credits(380, NOW).await.unwrap().acted), ["Heat 1995", "Dark 2017"]);
+        assert_eq!(names(&source.fetch_credits(578, NOW).await.unwrap().directed), ["Alien 1979"]);
         let alien = (MediaKind::Movie, 348);
         assert_eq!(names(&source.fetch_recommendations(alien, NOW).await.unwrap()), ["Heat 1995"]);
         assert_eq!(

@@ -1,9 +1,11 @@
 //! Responses of Seerr and of TMDB. Both have the same fields, at Seerr in camel case.
 
+use std::collections::{BTreeSet, HashMap};
+
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{FoundPerson, FoundTitle, Provider, RequestState, SearchHits, TitleFacts};
+use super::{FoundPerson, FoundTitle, PersonCredits, Provider, RequestState, SearchHits, TitleFacts};
 use crate::conversation::transcript::MediaKind;
 use crate::loose_json::null_as_default;
 
@@ -83,7 +85,7 @@ struct RegionProviders {
 #[derive(Debug, Default, Deserialize)]
 struct RegionMap {
     #[serde(default, deserialize_with = "null_as_default")]
-    results: std::collections::HashMap<String, Flatrate>,
+    results: HashMap<String, Flatrate>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -95,7 +97,7 @@ struct Flatrate {
 /// Title or person in a list.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Item {
+struct ListEntry {
     id: i64,
     #[serde(alias = "mediaType")]
     media_type: Option<String>,
@@ -130,15 +132,15 @@ struct MediaInfo {
 impl Page {
     /// Returns the titles of a list, whose kind is `listed` where an entry does not name its own.
     pub(super) fn into_titles(self, listed: Option<MediaKind>) -> Vec<FoundTitle> {
-        items(self.results).filter_map(|item| item.into_title(listed)).collect()
+        entries(self.results).filter_map(|entry| entry.into_title(listed)).collect()
     }
 
     pub(super) fn into_hits(self) -> SearchHits {
         let mut hits = SearchHits::default();
-        for item in items(self.results) {
-            match item.media_type.as_deref() {
-                Some("person") => hits.people.extend(item.into_person()),
-                _ => hits.titles.extend(item.into_title(None)),
+        for entry in entries(self.results) {
+            match entry.media_type.as_deref() {
+                Some("person") => hits.people.extend(entry.into_person()),
+                _ => hits.titles.extend(entry.into_title(None)),
             }
         }
         hits
@@ -146,14 +148,15 @@ impl Page {
 }
 
 impl Credits {
-    /// Returns the titles in which the person acted or that the person directed, each once.
-    pub(super) fn into_titles(self) -> Vec<FoundTitle> {
-        let directed = |item: &Item| item.job.as_deref().is_some_and(|job| CREATIVE_JOBS.contains(&job));
-        let all = items(self.cast).chain(items(self.crew).filter(directed));
-        let mut seen = std::collections::BTreeSet::new();
-        all.filter_map(|item| item.into_title(None))
-            .filter(|title| seen.insert((title.kind, title.tmdb)))
-            .collect()
+    pub(super) fn into_credits(self) -> PersonCredits {
+        let has_creative_job =
+            |entry: &ListEntry| entry.job.as_deref().is_some_and(|job| CREATIVE_JOBS.contains(&job));
+        let mut seen = BTreeSet::new();
+        let mut once = |title: &FoundTitle| seen.insert((title.kind, title.tmdb));
+        let acted = entries(self.cast).filter_map(|entry| entry.into_title(None)).filter(&mut once).collect();
+        let crew = entries(self.crew).filter(has_creative_job);
+        let directed = crew.filter_map(|entry| entry.into_title(None)).filter(&mut once).collect();
+        PersonCredits { acted, directed }
     }
 }
 
@@ -180,7 +183,7 @@ impl Details {
     }
 }
 
-impl Item {
+impl ListEntry {
     fn into_title(self, listed: Option<MediaKind>) -> Option<FoundTitle> {
         let kind = match self.media_type.as_deref() {
             Some("movie") => MediaKind::Movie,
@@ -220,6 +223,6 @@ impl Item {
 }
 
 /// Reads the entries of a list. One that cannot be read is skipped, because the others are still useful.
-fn items(entries: Vec<Value>) -> impl Iterator<Item = Item> {
-    entries.into_iter().filter_map(|entry| serde_json::from_value(entry).ok())
+fn entries(values: Vec<Value>) -> impl Iterator<Item = ListEntry> {
+    values.into_iter().filter_map(|value| serde_json::from_value(value).ok())
 }

@@ -164,8 +164,8 @@ impl RecommendTitles {
     ) -> Result<ToolOutput, ToolError> {
         let criteria = criteria.unwrap_or_default();
         let labels: Vec<&str> = library.discovery.sources().iter().map(DiscoverySource::label).collect();
-        if let Some(subject) = self.unanswerable_subject(&criteria) {
-            return Err(needs_source(subject, &labels).into());
+        if let Some(action) = self.unanswerable_action(&criteria) {
+            return Err(needs_source(action, &labels).into());
         }
         let genre = match stated(self.genre.as_ref()) {
             Some(genre) => Some(genre),
@@ -185,15 +185,15 @@ impl RecommendTitles {
         Ok(result.into())
     }
 
-    /// Returns what neither Radarr nor Sonarr can find titles by.
-    fn unanswerable_subject(&self, criteria: &Criteria) -> Option<&'static str> {
+    /// Returns the part of the call that neither Radarr nor Sonarr can answer.
+    fn unanswerable_action(&self, criteria: &Criteria) -> Option<&'static str> {
         let has_no_genre = || criteria.mood.is_some() && criteria.genre_of_mood(MediaKind::Movie).is_none();
         match () {
-            () if stated(self.person.as_ref()).is_some() => Some("by actor or director"),
-            () if stated(self.provider.as_ref()).is_some() => Some("by streaming service"),
-            () if self.max_minutes.is_some() => Some("by length"),
-            () if self.kind == Some(MediaKind::Series) => Some("for shows"),
-            () if has_no_genre() => Some("for that subject"),
+            () if stated(self.person.as_ref()).is_some() => Some("find titles by actor or director"),
+            () if stated(self.provider.as_ref()).is_some() => Some("find titles by streaming service"),
+            () if self.max_minutes.is_some() => Some("find titles by length"),
+            () if self.kind == Some(MediaKind::Series) => Some("recommend shows"),
+            () if has_no_genre() => Some("find titles about that"),
             () => None,
         }
     }
@@ -203,16 +203,17 @@ impl RecommendTitles {
     }
 }
 
-/// Builds the failure for a call that needs a source of titles. `labels` are the configured ones, which do not answer.
-fn needs_source(subject: &str, labels: &[&str]) -> CallFailure {
+/// Builds the failure for a call that needs a source of titles. `action` completes "I can't …". `labels` are those of the
+/// configured sources, which do not answer.
+fn needs_source(action: &str, labels: &[&str]) -> CallFailure {
     let (hint, sentence) = match labels {
         [] => (
             "needs Seerr or an account at TMDB, which are not set up: say so",
-            format!("I can't look {subject}: that needs Seerr or TMDB, which are not set up here."),
+            format!("I can't {action}: that needs Seerr or TMDB, which are not set up here."),
         ),
         labels => (
             "the source of titles does not answer: say so",
-            format!("I can't look {subject} right now: {} does not answer.", labels.join(" or ")),
+            format!("I can't {action} right now: {} does not answer.", labels.join(" or ")),
         ),
     };
     CallFailure::new(FailureCode::NotKnown, json!({ "hint": hint }), Some(sentence))

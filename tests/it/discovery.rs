@@ -94,7 +94,7 @@ async fn movies_of_a_person_are_found_within_years() {
 async fn movie_of_the_library_is_marked_among_those_of_its_director() {
     let app = household().await;
     let found = app.discovers(json!({ "person": "Villeneuve" })).await;
-    assert_eq!(found, "With Denis Villeneuve: Dune (2021) (you have it).");
+    assert_eq!(found, "By Denis Villeneuve: Dune (2021) (you have it).");
     let dune = &app.discovered()[0];
     assert_eq!((&dune["in_library"], &dune["on_disk"]), (&json!(true), &json!(true)));
     assert!(dune["id"].is_number(), "{dune}");
@@ -138,7 +138,7 @@ async fn titles_of_a_service_are_those_that_the_library_lacks() {
         "I know no streaming service named \"Walrus TV\" here."
     );
     let by_villeneuve = app.discovers(json!({ "person": "Villeneuve", "provider": "Netflix" })).await;
-    assert_eq!(by_villeneuve, "With Denis Villeneuve: Dune (2021) (you have it).");
+    assert_eq!(by_villeneuve, "By Denis Villeneuve: Dune (2021) (you have it).");
     let by_swinton = app.discovers(json!({ "person": "Tilda Swinton", "provider": "Netflix" })).await;
     assert_eq!(by_swinton, "I found nothing like that.");
 }
@@ -179,7 +179,7 @@ async fn unanswered_source_is_replaced_by_radarr_and_named() {
     );
     assert_eq!(
         app.discovers(json!({ "person": "Tilda Swinton" })).await,
-        "I can't look by actor or director right now: TMDB does not answer."
+        "I can't find titles by actor or director right now: TMDB does not answer."
     );
 }
 
@@ -189,7 +189,7 @@ async fn household_without_a_source_hears_what_is_missing() {
     app.radarr().add_popular(movie("Barbie").year(2023).tmdb(346_698).genres(&["Comedy"]).rating(7.0));
     assert_eq!(
         app.discovers(json!({ "person": "Tilda Swinton" })).await,
-        "I can't look by actor or director: that needs Seerr or TMDB, which are not set up here."
+        "I can't find titles by actor or director: that needs Seerr or TMDB, which are not set up here."
     );
     assert_eq!(
         app.discovers(json!({ "trending": true })).await,

@@ -4,48 +4,22 @@ use super::{CatalogDialect, FakeEntry};
 use crate::conversation::transcript::MediaKind;
 use crate::server_api::fake::Query;
 
-/// Parameters of a list, in the order genres, keywords, from, until, minimum rating, minimum of votes, maximum of
-/// minutes, minimum of minutes, provider.
-type Names = [&'static str; 9];
+/// Parameters of a list, in the order genres, keywords, minimum rating, minimum of votes, maximum of minutes, minimum of
+/// minutes, provider.
+type Names = [&'static str; 7];
 
-const SEERR_MOVIES: Names = [
+const SEERR: Names = [
     "genre",
     "keywords",
-    "primaryReleaseDateGte",
-    "primaryReleaseDateLte",
     "voteAverageGte",
     "voteCountGte",
     "withRuntimeLte",
     "withRuntimeGte",
     "watchProviders",
 ];
-const SEERR_SHOWS: Names = [
-    "genre",
-    "keywords",
-    "firstAirDateGte",
-    "firstAirDateLte",
-    "voteAverageGte",
-    "voteCountGte",
-    "withRuntimeLte",
-    "withRuntimeGte",
-    "watchProviders",
-];
-const TMDB_MOVIES: Names = [
+const TMDB: Names = [
     "with_genres",
     "with_keywords",
-    "primary_release_date.gte",
-    "primary_release_date.lte",
-    "vote_average.gte",
-    "vote_count.gte",
-    "with_runtime.lte",
-    "with_runtime.gte",
-    "with_watch_providers",
-];
-const TMDB_SHOWS: Names = [
-    "with_genres",
-    "with_keywords",
-    "first_air_date.gte",
-    "first_air_date.lte",
     "vote_average.gte",
     "vote_count.gte",
     "with_runtime.lte",
@@ -55,13 +29,16 @@ const TMDB_SHOWS: Names = [
 
 /// Returns whether a title matches the parameters of a list.
 pub(super) fn is_listed(entry: &FakeEntry, query: &Query, dialect: CatalogDialect) -> bool {
-    let [genres, keywords, from, until, rating, votes, max_minutes, min_minutes, provider] =
-        match (dialect, entry.kind) {
-            (CatalogDialect::Seerr, MediaKind::Movie) => SEERR_MOVIES,
-            (CatalogDialect::Seerr, MediaKind::Series) => SEERR_SHOWS,
-            (CatalogDialect::Tmdb, MediaKind::Movie) => TMDB_MOVIES,
-            (CatalogDialect::Tmdb, MediaKind::Series) => TMDB_SHOWS,
-        };
+    let [genres, keywords, rating, votes, max_minutes, min_minutes, provider] = match dialect {
+        CatalogDialect::Seerr => SEERR,
+        CatalogDialect::Tmdb => TMDB,
+    };
+    let [from, until] = match (dialect, entry.kind) {
+        (CatalogDialect::Seerr, MediaKind::Movie) => ["primaryReleaseDateGte", "primaryReleaseDateLte"],
+        (CatalogDialect::Seerr, MediaKind::Series) => ["firstAirDateGte", "firstAirDateLte"],
+        (CatalogDialect::Tmdb, MediaKind::Movie) => ["primary_release_date.gte", "primary_release_date.lte"],
+        (CatalogDialect::Tmdb, MediaKind::Series) => ["first_air_date.gte", "first_air_date.lte"],
+    };
     let date = format!("{:04}-06-01", entry.year);
     let number = |name| query.get(name).and_then(|value| value.parse::<f64>().ok());
     query.get(genres).is_none_or(|given| matches_ids(given, &entry.genres))

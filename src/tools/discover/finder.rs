@@ -1,5 +1,6 @@
 //! Search for titles at one source.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use futures_util::future::try_join_all;
@@ -12,8 +13,10 @@ use super::{
 };
 use crate::conversation::text::title::format_title;
 use crate::conversation::transcript::MediaKind;
-use crate::discovery::genres::genre_names;
-use crate::discovery::{DiscoverFilter, DiscoveryError, DiscoverySource, FoundTitle, Provider};
+use crate::discovery::genres::{Genre, genre_names};
+use crate::discovery::{
+    DiscoverFilter, DiscoveryError, DiscoverySource, FoundTitle, PersonCredits, Provider,
+};
 use crate::tools::formatting::{MAX_RESULTS, clean_title, normalize_name};
 use crate::tools::library::ArrInstances;
 use crate::tools::ranking::TitleQuery;
@@ -65,15 +68,23 @@ impl Finder<'_> {
     async fn find_by_person(&self, name: &str) -> Result<FoundList, FinderError> {
         let people = self.source.search(name, self.now).await?.people;
         let Some(person) = people.into_iter().next() else { return Err(unknown_person(name)) };
-        let mut titles = self.source.fetch_credits(person.id, self.now).await?;
-        let as_themselves = |title: &FoundTitle| {
-            title.kind == MediaKind::Series && TALK_AND_NEWS.iter().any(|id| title.genres.contains(id))
-        };
-        titles.retain(|title| !as_themselves(title) && self.call.criteria.matches(title));
-        titles.sort_by_key(|title| std::cmp::Reverse(title.votes));
+        let PersonCredits { acted, directed } = self.source.fetch_credits(person.id, self.now).await?;
         let name = clean_title(&person.name);
-        let subject = format!("With {name}");
-        Ok(self.listed(titles, subject, |_| format!("with {name}")))
+        let acted = acted.into_iter().map(|title| ReasonedTitle::new(title, format!("with {name}")));
+        let directed = directed.into_iter().map(|title| ReasonedTitle::new(title, format!("by {name}")));
+        let mut titles: Vec<ReasonedTitle> =
+            acted.chain(directed).filter(|found| self.is_wanted_credit(&found.title)).collect();
+        titles.sort_by_key(|found| Reverse(found.title.votes));
+        let has_acted = titles.iter().any(|found| found.reason.starts_with("with"));
+        let subject = if has_acted { format!("With {name}") } else { format!("By {name}") };
+        Ok(FoundList { titles, subject, unchecked: self.unchecked_mood() })
+    }
+
+    /// Returns whether a title matches, and is not a show in which people appear as themselves.
+    fn is_wanted_credit(&self, title: &FoundTitle) -> bool {
+        let as_themselves =
+            title.kind == MediaKind::Series && TALK_AND_NEWS.iter().any(|id| title.genres.contains(id));
+        !as_themselves && self.call.criteria.matches(title)
     }
 
     /// Finds titles that are recommended to people who like one. If too few of them have the genre or mood, titles with
@@ -85,7 +96,11 @@ impl Finder<'_> {
         let mut titles = self.source.fetch_recommendations((liked.kind, liked.tmdb), self.now).await?;
         titles.retain(|title| self.call.criteria.matches(title) && kinds.contains(&title.kind));
         let name = format_title(&liked.title, liked.year);
-        let mut list = self.listed(titles, format!("Like {name}"), |_| format!("recommended with {name}"));
+        let mut list = FoundList {
+            titles: with_reasons(titles, |_| format!("recommended with {name}")),
+            subject: format!("Like {name}"),
+            unchecked: self.unchecked_mood(),
+        };
         if list.titles.len() < MAX_RESULTS {
             let others = self.find_of_same_genre(&liked, kinds).await?;
             let known: BTreeSet<(MediaKind, i64)> =
@@ -105,7 +120,7 @@ impl Finder<'_> {
         kinds: &[MediaKind],
     ) -> Result<Vec<ReasonedTitle>, DiscoveryError> {
         let shared = genre_names(liked.kind, &liked.genres).next();
-        let Some(genre) = shared.and_then(crate::discovery::genres::Genre::parse) else {
+        let Some(genre) = shared.and_then(Genre::parse) else {
             return Ok(Vec::new());
         };
         let filter_for = |kind: MediaKind| {
@@ -124,7 +139,11 @@ impl Finder<'_> {
     async fn find_trending(&self) -> Result<FoundList, FinderError> {
         let mut titles = self.source.fetch_trending(self.now).await?;
         titles.retain(|title| self.call.criteria.matches(title));
-        Ok(self.listed(titles, "Trending this week".to_owned(), |_| "trending this week".to_owned()))
+        Ok(FoundList {
+            titles: with_reasons(titles, |_| "trending this week".to_owned()),
+            subject: "Trending this week".to_owned(),
+            unchecked: self.unchecked_mood(),
+        })
     }
 
     async fn find_in_catalog(
@@ -146,9 +165,7 @@ impl Finder<'_> {
             (None, "", None) => "popular".to_owned(),
             (None, words, _) => words.to_owned(),
         };
-        let mut list = self.listed(titles, subject, reason);
-        list.unchecked = None;
-        Ok(list)
+        Ok(FoundList { titles: with_reasons(titles, reason), subject, unchecked: None })
     }
 
     /// Reads the popular titles of each kind, and mixes them by popularity.
@@ -201,22 +218,18 @@ impl Finder<'_> {
         Ok(try_join_all(first).await?.into_iter().flatten().collect())
     }
 
-    fn listed(
-        &self,
-        titles: Vec<FoundTitle>,
-        subject: String,
-        reason: impl Fn(&FoundTitle) -> String,
-    ) -> FoundList {
-        let titles = titles
-            .into_iter()
-            .map(|title| {
-                let reason = reason(&title);
-                ReasonedTitle::new(title, reason)
-            })
-            .collect();
-        let by_keyword = self.call.criteria.mood.filter(|mood| !mood.keywords.is_empty());
-        FoundList { titles, subject, unchecked: by_keyword.map(|mood| mood.word) }
+    /// Returns the mood that lists do not show, because it is a keyword.
+    fn unchecked_mood(&self) -> Option<&'static str> {
+        self.call.criteria.mood.filter(|mood| !mood.keywords.is_empty()).map(|mood| mood.word)
     }
+}
+
+fn with_reasons(titles: Vec<FoundTitle>, reason: impl Fn(&FoundTitle) -> String) -> Vec<ReasonedTitle> {
+    let with_reason = |title| {
+        let reason = reason(&title);
+        ReasonedTitle::new(title, reason)
+    };
+    titles.into_iter().map(with_reason).collect()
 }
 
 /// Returns the service that people mean by a name: the same name, else the first whose name begins with it or is its

@@ -12,8 +12,8 @@ use super::{DiscoveryCall, FoundList, ReasonedTitle};
 use crate::conversation::transcript::{CallResult, MediaKind, MediaRef};
 use crate::discovery::RequestState;
 use crate::tools::formatting::{
-    MAX_RESULTS, append_failed_services, clean_text, clean_title, format_media_title, format_sentence_list,
-    list_first_results,
+    MAX_RESULTS, add_failed_services, append_failed_services, clean_text, clean_title, format_media_title,
+    format_sentence_list, list_first_results,
 };
 use crate::tools::library::ArrInstances;
 use crate::tools::library_cache::loaded_libraries::LoadedLibraries;
@@ -90,7 +90,7 @@ impl DiscoveryResult {
         }
         let failed: Vec<String> =
             loaded.failures.iter().filter_map(|failure| failure.for_user.clone()).collect();
-        crate::tools::formatting::add_failed_services(&mut for_model, &failed);
+        add_failed_services(&mut for_model, &failed);
         let names: Vec<String> = self.titles.iter().map(|found| format_found(found, marks)).collect();
         let sentence = match (names.is_empty(), self.subject.as_str()) {
             (true, _) => "I found nothing like that.".to_owned(),
