@@ -16,7 +16,7 @@ pub struct SeerrOffer {
 }
 
 /// Reply to an admin whose decision is passed on.
-pub const DECISION_NOTED: &str = "OK, I pass that on to Seerr.";
+pub const DECISION_NOTED: &str = "OK, I'll pass that on to Seerr.";
 /// Reply to an admin in whose name nothing can be decided.
 pub const ADMIN_NOT_LINKED: &str = "You are not linked to Seerr, so I can't decide there for you. Text LINK SEERR and your name there first.";
 

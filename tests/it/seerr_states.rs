@@ -16,7 +16,7 @@ use crate::harness::{ANN, BOB};
 const MINUTE: u64 = 60;
 const DECLINED: i64 = 3;
 const FAILED: i64 = 4;
-const NOTED: &str = "OK, I pass that on to Seerr.";
+const NOTED: &str = "OK, I'll pass that on to Seerr.";
 
 /// Program with a Seerr at which Ann may request, and Bob, an admin, may decide as Pat.
 struct House {

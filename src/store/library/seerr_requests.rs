@@ -42,7 +42,7 @@ pub struct OpenSeerrRequest {
 }
 
 /// Records the request at the Seerr of the title request that a call made. Earlier title requests with the same request
-/// there are no longer followed, so that the user is told of it once.
+/// there are closed, so that the user is told of it once.
 pub fn track_request(
     conn: &mut Conn,
     call: CallRow,
