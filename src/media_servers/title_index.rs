@@ -47,22 +47,22 @@ impl TitleIndex {
     /// Returns the entries of one title: those with any of its ids, the most reliable id first.
     pub fn find(&self, kind: MediaKind, ids: &CatalogIds) -> Vec<&ServerTitle> {
         let mut found = Vec::new();
-        self.visit(kind, ids, |title| found.push(title));
+        self.visit_positions(kind, ids, |position| found.extend(self.titles.get(position)));
         found
     }
 
-    /// Calls a function with the entries of one title, as [`TitleIndex::find`] returns them. It allocates nothing, for
-    /// questions about all titles of a library.
-    pub fn visit<'a>(&'a self, kind: MediaKind, ids: &CatalogIds, mut visit: impl FnMut(&'a ServerTitle)) {
+    /// Calls a function with the positions of the entries of one title, in the order of [`TitleIndex::find`]. It allocates
+    /// nothing, for questions about all titles of a library.
+    pub fn visit_positions(&self, kind: MediaKind, ids: &CatalogIds, mut visit: impl FnMut(usize)) {
         let ids = ids.by_catalog(kind);
         for (rank, id) in ids.iter().enumerate() {
             let Some(id) = *id else { continue };
-            for title in self.with_id(id) {
+            for (position, title) in self.with_id(id) {
                 let own_ids = title.ids.by_catalog(kind);
                 let mut earlier = ids[..rank].iter().zip(&own_ids);
                 let has_earlier_id = earlier.any(|(id, own)| id.is_some() && id == own);
                 if title.kind == kind && !has_earlier_id {
-                    visit(title);
+                    visit(position);
                 }
             }
         }
@@ -73,12 +73,15 @@ impl TitleIndex {
         self.titles.get(position)
     }
 
-    fn with_id(&self, id: CatalogId) -> impl Iterator<Item = &ServerTitle> {
+    fn with_id(&self, id: CatalogId) -> impl Iterator<Item = (usize, &ServerTitle)> {
         // Numbers are compared faster than ids, and few catalogs have the same number.
         let start = self.by_id.partition_point(|(known, _)| known.number < id.number);
         let same_number = self.by_id[start..].iter().take_while(move |(known, _)| known.number == id.number);
         let with_id = same_number.filter(move |(known, _)| *known == id);
-        with_id.filter_map(|(_, position)| self.titles.get(*position as usize))
+        with_id.filter_map(|(_, position)| {
+            let position = *position as usize;
+            self.titles.get(position).map(|title| (position, title))
+        })
     }
 }
 

@@ -7,9 +7,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::title_list::is_age_within;
 use super::{
-    ItemId, MediaServer, PlayProgress, RecentPlay, ServerError, ServerUserId, TitleIndex, WatchState,
-    WatchStates,
+    CatalogIds, ItemId, MediaServer, PlayProgress, RecentPlay, ServerError, ServerTitle, ServerUserId,
+    TitleIndex, WatchState, WatchStates,
 };
+use crate::conversation::transcript::MediaKind;
 use crate::telemetry;
 
 /// Age up to which the states answer a question without a request.
@@ -37,14 +38,42 @@ pub(super) struct WatchCache {
 /// States of one user for a question.
 #[derive(Debug, Clone)]
 pub(super) struct LoadedStates {
-    pub(super) states: Arc<WatchStates>,
+    titles: TitleStates,
     /// True if the server failed, so that nothing is known but what was finished earlier.
     pub(super) is_incomplete: bool,
+}
+
+/// States of the titles of an index, by their positions there, so that a question about all titles compares no ids of
+/// items.
+#[derive(Debug, Clone)]
+struct TitleStates {
+    index: Arc<TitleIndex>,
+    states: Arc<[WatchState]>,
+}
+
+impl TitleStates {
+    fn new(states: &WatchStates, index: &Arc<TitleIndex>) -> Self {
+        let state = |title: &ServerTitle| states.known.get(&title.item).copied().unwrap_or(states.others);
+        Self { index: index.clone(), states: index.titles().iter().map(state).collect() }
+    }
+}
+
+impl LoadedStates {
+    /// Calls a function with the states of the copies of a title.
+    pub(super) fn visit(&self, kind: MediaKind, ids: &CatalogIds, mut visit: impl FnMut(WatchState)) {
+        let TitleStates { index, states } = &self.titles;
+        index.visit_positions(kind, ids, |position| {
+            if let Some(state) = states.get(position) {
+                visit(*state);
+            }
+        });
+    }
 }
 
 #[derive(Debug, Clone)]
 struct StoredStates {
     states: Arc<WatchStates>,
+    titles: TitleStates,
     /// Start of the last full reading.
     loaded_at: Timestamp,
     /// Start of the last update.
@@ -60,17 +89,18 @@ impl StoredStates {
         is_age_within(self.loaded_at, FULL_READ_INTERVAL, now)
     }
 
-    fn complete(self) -> LoadedStates {
-        LoadedStates { states: self.states, is_incomplete: false }
-    }
-
     /// Returns what remains certain if the server no longer answers: what was finished.
-    fn certain_states(&self) -> LoadedStates {
-        let is_finished = |state: &WatchState| matches!(state, WatchState::Finished { .. });
-        let known = self.states.known.iter().filter(|(_, state)| is_finished(state));
-        let known = known.map(|(item, state)| (item.clone(), *state)).collect();
-        let states = Arc::new(WatchStates { known, others: WatchState::Unknown });
-        LoadedStates { states, is_incomplete: true }
+    fn certain_states(&self, index: &Arc<TitleIndex>) -> LoadedStates {
+        let TitleStates { index, states } = TitleStates::new(&self.states, index);
+        let only_finished = |state: &WatchState| match state {
+            WatchState::Finished { .. } => *state,
+            WatchState::Started { .. }
+            | WatchState::Never
+            | WatchState::NoFinishedPlay
+            | WatchState::Unknown => WatchState::Unknown,
+        };
+        let states = states.iter().map(only_finished).collect();
+        LoadedStates { titles: TitleStates { index, states }, is_incomplete: true }
     }
 
     fn is_evidence(&self, now: Timestamp) -> bool {
@@ -83,16 +113,16 @@ impl WatchCache {
     pub(super) async fn load(
         &self,
         server: &dyn MediaServer,
-        (user, index): (&ServerUserId, &TitleIndex),
+        (user, index): (&ServerUserId, &Arc<TitleIndex>),
         now: Timestamp,
     ) -> Result<LoadedStates, ServerError> {
         if let Some(stored) = self.stored(user).filter(|stored| stored.is_fresh(now)) {
-            return Ok(stored.complete());
+            return Ok(self.complete_states(user, stored, index));
         }
         let _refresh = self.refresh.lock().await;
         let stored = self.stored(user).filter(|stored| stored.is_evidence(now));
         if let Some(stored) = stored.as_ref().filter(|stored| stored.is_fresh(now)) {
-            return Ok(stored.clone().complete());
+            return Ok(self.complete_states(user, stored.clone(), index));
         }
         let updated = match stored.as_ref().filter(|stored| stored.can_be_updated(now)) {
             Some(stored) => update(server, (user, index), stored, now).await,
@@ -100,21 +130,41 @@ impl WatchCache {
         };
         let states = match updated {
             Ok(Some(states)) => Ok(states),
-            Ok(None) => load_all(server, user, now).await,
+            Ok(None) => load_all(server, (user, index), now).await,
             Err(error) => Err(error),
         };
         match (states, stored) {
             (Ok(states), _) => {
                 self.lock().insert(user.clone(), states.clone());
-                Ok(states.complete())
+                Ok(LoadedStates { titles: states.titles, is_incomplete: false })
             }
             (Err(error), Some(stored)) => {
                 let error = telemetry::error_chain(&error);
                 tracing::warn!(server = server.label(), error, "failed to read what a user has watched");
-                Ok(stored.certain_states())
+                Ok(stored.certain_states(index))
             }
             (Err(error), None) => Err(error),
         }
+    }
+
+    /// Returns stored states, which are matched with a newer list of titles first.
+    fn complete_states(
+        &self,
+        user: &ServerUserId,
+        mut stored: StoredStates,
+        index: &Arc<TitleIndex>,
+    ) -> LoadedStates {
+        if !Arc::ptr_eq(&stored.titles.index, index) {
+            stored.titles = TitleStates::new(&stored.states, index);
+            let mut all = self.lock();
+            // Another caller may have stored newer states meanwhile.
+            if let Some(current) =
+                all.get_mut(user).filter(|current| Arc::ptr_eq(&current.states, &stored.states))
+            {
+                current.titles = stored.titles.clone();
+            }
+        }
+        LoadedStates { titles: stored.titles, is_incomplete: false }
     }
 
     /// Forgets the states that are too old to be evidence.
@@ -133,18 +183,19 @@ impl WatchCache {
 
 async fn load_all(
     server: &dyn MediaServer,
-    user: &ServerUserId,
+    (user, index): (&ServerUserId, &Arc<TitleIndex>),
     now: Timestamp,
 ) -> Result<StoredStates, ServerError> {
     let states = Arc::new(server.fetch_watch_states(user).await?);
-    Ok(StoredStates { states, loaded_at: now, refreshed_at: now })
+    let titles = TitleStates::new(&states, index);
+    Ok(StoredStates { states, titles, loaded_at: now, refreshed_at: now })
 }
 
 /// Reads the states of the titles that were played since the last refresh, and of those that were not finished, whose time
 /// may be that of their start. Returns `None` if these are too many.
 async fn update(
     server: &dyn MediaServer,
-    (user, index): (&ServerUserId, &TitleIndex),
+    (user, index): (&ServerUserId, &Arc<TitleIndex>),
     stored: &StoredStates,
     now: Timestamp,
 ) -> Result<Option<StoredStates>, ServerError> {
@@ -163,7 +214,8 @@ async fn update(
         let state = server.fetch_watch_state(user, title).await?;
         Arc::make_mut(&mut states).known.insert(title.item.clone(), state);
     }
-    Ok(Some(StoredStates { states, loaded_at: stored.loaded_at, refreshed_at: now }))
+    let titles = TitleStates::new(&states, index);
+    Ok(Some(StoredStates { states, titles, loaded_at: stored.loaded_at, refreshed_at: now }))
 }
 
 #[cfg(test)]
@@ -171,7 +223,6 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::http::HttpClient;
-    use crate::media_servers::CatalogIds;
     use crate::media_servers::fake::FakeJellyfin;
     use crate::media_servers::jellyfin::Jellyfin;
 
@@ -206,11 +257,14 @@ mod tests {
         }
 
         async fn load(&self) -> Result<LoadedStates, ServerError> {
-            let index = TitleIndex::new(self.client.fetch_titles(0, None).await?.titles);
-            self.load_with(&index).await
+            self.load_with(&self.index().await?).await
         }
 
-        async fn load_with(&self, index: &TitleIndex) -> Result<LoadedStates, ServerError> {
+        async fn index(&self) -> Result<Arc<TitleIndex>, ServerError> {
+            Ok(Arc::new(TitleIndex::new(self.client.fetch_titles(0, None).await?.titles)))
+        }
+
+        async fn load_with(&self, index: &Arc<TitleIndex>) -> Result<LoadedStates, ServerError> {
             let user = ServerUserId::new(&FakeJellyfin::user_id(self.person));
             self.cache.load(&self.client, (&user, index), self.clock.now()).await
         }
@@ -234,8 +288,10 @@ mod tests {
         fake.household.add_movie((title, 1995), CatalogIds::default(), SignedDuration::ZERO)
     }
 
-    fn state_in(LoadedStates { states, .. }: &LoadedStates, title: u64) -> WatchState {
-        states.known.get(&ItemId::new(&format!("{title:032x}"))).copied().unwrap_or(states.others)
+    fn state_in(loaded: &LoadedStates, title: u64) -> WatchState {
+        let TitleStates { index, states } = &loaded.titles;
+        let item = ItemId::new(&format!("{title:032x}"));
+        states[index.titles().iter().position(|title| title.item == item).unwrap()]
     }
 
     #[tokio::test]
@@ -247,6 +303,15 @@ mod tests {
         assert_eq!(world.state(world.dune).await, WatchState::Never);
         world.pass(SECOND);
         assert_eq!(world.state(world.dune).await, WatchState::Finished { at: Some(START + MINUTE) });
+    }
+
+    #[tokio::test]
+    async fn states_of_the_last_minute_hold_for_a_title_that_was_added_since() {
+        let world = World::new();
+        assert_eq!(world.state(world.heat).await, FINISHED_AT_START);
+        let arrival = add_movie(&world.fake, "Arrival");
+        assert_eq!(world.state(arrival).await, WatchState::Never);
+        assert_eq!(world.state(world.heat).await, FINISHED_AT_START);
     }
 
     #[tokio::test]
@@ -281,7 +346,7 @@ mod tests {
     #[tokio::test]
     async fn only_finished_titles_are_certain_while_the_server_fails() {
         let world = World::new();
-        let index = TitleIndex::new(world.client.fetch_titles(0, None).await.unwrap().titles);
+        let index = world.index().await.unwrap();
         let before = world.load_with(&index).await.unwrap();
         assert!(matches!(state_in(&before, world.alien), WatchState::Started { .. }));
         assert_eq!(state_in(&before, world.dune), WatchState::Never);
@@ -296,13 +361,13 @@ mod tests {
         }
         world.fake.household.set_status(None);
         let again = world.load_with(&index).await.unwrap();
-        assert_eq!((again.states, again.is_incomplete), (before.states, false));
+        assert_eq!((&again.titles.states, again.is_incomplete), (&before.titles.states, false));
     }
 
     #[tokio::test]
     async fn states_expire_a_day_after_they_were_read_in_full() {
         let world = World::new();
-        let index = TitleIndex::new(world.client.fetch_titles(0, None).await.unwrap().titles);
+        let index = world.index().await.unwrap();
         world.load_with(&index).await.unwrap();
         // An update does not make the states younger.
         world.pass(30 * MINUTE);

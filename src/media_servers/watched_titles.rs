@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::playability::{ConnectedServer, MediaServers};
 use super::watch_cache::LoadedStates;
-use super::{CatalogIds, ItemId, RecentPlay, ServerError, ServerUser, ServerUserId, TitleIndex, WatchState};
+use super::{CatalogIds, RecentPlay, ServerError, ServerUser, ServerUserId, WatchState};
 use crate::conversation::transcript::MediaKind;
 use crate::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
 
@@ -19,16 +19,9 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(6);
 /// What one person has watched. A title that no server shows is unknown.
 #[derive(Debug, Clone, Default)]
 pub struct WatchedTitles {
-    accounts: Vec<AccountStates>,
+    accounts: Vec<LoadedStates>,
     /// True if a server did not answer, or is not configured any more.
     pub is_incomplete: bool,
-}
-
-/// States of one account, with the titles of its server.
-#[derive(Debug, Clone)]
-struct AccountStates {
-    index: Arc<TitleIndex>,
-    loaded: LoadedStates,
 }
 
 impl WatchedTitles {
@@ -44,18 +37,11 @@ impl WatchedTitles {
     /// Calls a function with the states of a title in its copies and for the accounts of the person.
     pub fn visit_states(&self, kind: MediaKind, ids: &CatalogIds, mut visit: impl FnMut(WatchState)) {
         for account in &self.accounts {
-            account.index.visit(kind, ids, |title| visit(account.state_of(&title.item)));
+            account.visit(kind, ids, &mut visit);
         }
         if self.is_incomplete {
             visit(WatchState::Unknown);
         }
-    }
-}
-
-impl AccountStates {
-    fn state_of(&self, item: &ItemId) -> WatchState {
-        let states = &self.loaded.states;
-        states.known.get(item).copied().unwrap_or(states.others)
     }
 }
 
@@ -91,6 +77,16 @@ pub struct FoundUsers {
     pub is_incomplete: bool,
 }
 
+impl FoundUsers {
+    /// Returns whether the user of an account is gone. It is not if a server did not answer.
+    pub fn lacks(&self, account: &ViewerAccount) -> bool {
+        let is_same = |found: &FoundUser| {
+            (found.server, found.user.id.as_str()) == (account.server, account.id.as_str())
+        };
+        !self.is_incomplete && !self.users.iter().any(is_same)
+    }
+}
+
 impl MediaServers {
     /// Loads what a person with these accounts has watched.
     pub async fn load_watched(&self, accounts: &[ViewerAccount], now: Timestamp) -> WatchedTitles {
@@ -103,7 +99,7 @@ impl MediaServers {
         for answer in answers {
             match answer {
                 Some(states) => {
-                    watched.is_incomplete |= states.loaded.is_incomplete;
+                    watched.is_incomplete |= states.is_incomplete;
                     watched.accounts.push(states);
                 }
                 None => watched.is_incomplete = true,
@@ -205,13 +201,11 @@ impl ConnectedServer {
         self: &Arc<Self>,
         user: &ServerUserId,
         now: Timestamp,
-    ) -> Result<AccountStates, ServerError> {
+    ) -> Result<LoadedStates, ServerError> {
         let index = self.load_titles(now).await?;
-        let (connected, user, titles) = (self.clone(), user.clone(), index.clone());
-        let load = async move { connected.watched.load(&*connected.server, (&user, &titles), now).await };
-        let loaded = tokio::spawn(load).await;
-        let loaded = loaded.unwrap_or_else(|error| Err(ServerError::from_panic(error)))?;
-        Ok(AccountStates { index, loaded })
+        let (connected, user) = (self.clone(), user.clone());
+        let load = async move { connected.watched.load(&*connected.server, (&user, &index), now).await };
+        tokio::spawn(load).await.unwrap_or_else(|error| Err(ServerError::from_panic(error)))
     }
 
     async fn fetch_plays(
