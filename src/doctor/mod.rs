@@ -9,6 +9,7 @@ mod discovery;
 mod embeddings;
 pub(crate) mod host;
 mod library;
+mod links;
 mod media_server;
 pub(crate) mod model;
 mod operator;
@@ -27,7 +28,7 @@ use crate::http::{HttpClient, build_network_client};
 use crate::llm::embeddings::DEFAULT_SIMILARITY_FLOOR;
 use crate::messaging::alert_sender::AlertSender;
 use crate::outbound_clients::{
-    build_discovery, build_embedder, build_media_servers, build_smsgate, build_telegram,
+    build_discovery, build_embedder, build_media_servers, build_requests, build_smsgate, build_telegram,
 };
 use crate::setup::arr_instance::configured_instances;
 use crate::setup::connect::WebhookTarget;
@@ -116,15 +117,18 @@ pub(crate) async fn run_checks(config: &Config, long_request: LongRequest) -> an
     let media_checks = join_all(media_server::connections(&media_servers).map(MediaConnection::check));
     let sources = build_discovery(&config.discovery, &http);
     let source_checks = join_all(sources.sources().iter().map(discovery::check_source));
+    let requests = build_requests(&config.discovery, &http);
+    let link_check = links::check_links(&config.database, &media_servers, requests.as_ref());
     let embedder = config.embeddings.as_ref().map(|model| build_embedder(model, &network)).transpose()?;
     let floor = config.embeddings.as_ref().map_or(DEFAULT_SIMILARITY_FLOOR, |embeddings| embeddings.floor);
     let alert_sender = AlertSender::new(config.alerts.clone(), http.clone());
-    let (service, clock, libraries, media_servers, sources, phone, model, embeddings, alerts) = tokio::join!(
+    let (service, clock, libraries, media_servers, sources, links, phone, model, embeddings, alerts) = tokio::join!(
         service::check_service(config.listen),
         clock::check_clock(config, &http),
         libraries,
         media_checks,
         source_checks,
+        link_check,
         check_phones(config, &http),
         model::check_model(config, &network, long_request),
         embeddings::check_embeddings(embedder.as_deref(), floor),
@@ -140,6 +144,7 @@ pub(crate) async fn run_checks(config: &Config, long_request: LongRequest) -> an
     findings.extend(libraries.into_iter().flatten());
     findings.extend(media_servers.into_iter().flatten());
     findings.extend(sources.into_iter().flatten());
+    findings.extend(links);
     findings.extend(phone);
     findings.extend(model.findings);
     findings.extend(embeddings);

@@ -106,6 +106,10 @@ impl FakeHousehold {
         id
     }
 
+    pub fn remove_user(&self, id: u64) {
+        self.lock_state().users.retain(|user| user.id != id);
+    }
+
     /// Adds a movie that the server shows after a delay, and returns its id.
     pub fn add_movie(&self, (title, year): (&str, u16), ids: CatalogIds, delay: SignedDuration) -> u64 {
         self.add_title(MediaKind::Movie, (title, year), ids, delay)

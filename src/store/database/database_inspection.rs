@@ -6,8 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 
 pub use super::migration::SchemaState;
 use super::migration::load_schema_state;
+use crate::conversation::transcript::{User, UserStatus};
+use crate::conversation::viewer_accounts::ViewerAccount;
 use crate::store::codec::ms;
 use crate::store::memory::stats::{StoredAnswerStats, load_answer_stats};
+use crate::store::people::{users, viewer_accounts};
 use crate::store::queue::inbound_messages::PENDING;
 use crate::store::queue::outbox::OPEN;
 use crate::store::schema::{inbound_events, outbox};
@@ -39,6 +42,15 @@ pub struct DatabaseContents {
     pub memory: StoredAnswerStats,
 }
 
+/// Person with the accounts at media servers and in Seerr that are linked to them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonWithAccounts {
+    pub name: Option<String>,
+    /// The person may ask for titles.
+    pub may_add: bool,
+    pub accounts: Vec<ViewerAccount>,
+}
+
 /// Counts of overdue work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverdueWork {
@@ -58,10 +70,7 @@ struct QuickCheckRow {
 }
 
 pub fn inspect_database(path: &str, now: Timestamp) -> Result<DatabaseInspection, InspectionError> {
-    let mut conn = Conn::establish(path)?;
-    for pragma in ["PRAGMA busy_timeout=5000", "PRAGMA query_only=ON"] {
-        diesel::sql_query(pragma).execute(&mut conn)?;
-    }
+    let mut conn = open_for_reading(path)?;
     let tables = load_schema_state(&mut conn)?;
     let results: Vec<QuickCheckRow> = diesel::sql_query("PRAGMA quick_check(1)").load(&mut conn)?;
     let damage = results.into_iter().map(|row| row.quick_check).find(|result| result != "ok");
@@ -75,6 +84,29 @@ pub fn inspect_database(path: &str, now: Timestamp) -> Result<DatabaseInspection
         }
     };
     Ok(DatabaseInspection { tables, damage, contents })
+}
+
+fn open_for_reading(path: &str) -> Result<Conn, InspectionError> {
+    let mut conn = Conn::establish(path)?;
+    for pragma in ["PRAGMA busy_timeout=5000", "PRAGMA query_only=ON"] {
+        diesel::sql_query(pragma).execute(&mut conn)?;
+    }
+    Ok(conn)
+}
+
+/// Loads the active people with their linked accounts. Without the current schema there are none.
+pub fn load_people_with_accounts(path: &str) -> Result<Vec<PersonWithAccounts>, InspectionError> {
+    let mut conn = open_for_reading(path)?;
+    if !has_current_tables(&mut conn)? {
+        return Ok(Vec::new());
+    }
+    let people = users::load_known_users(&mut conn)?;
+    let active = people.into_iter().filter(|user| user.status == UserStatus::Active && !user.test);
+    let to_person = |user: User| {
+        let accounts = viewer_accounts::load_accounts(&mut conn, user.id)?;
+        Ok(PersonWithAccounts { name: user.name, may_add: user.rights.may_add(), accounts })
+    };
+    active.map(to_person).collect()
 }
 
 /// Returns whether the tables are at the schema version of this program.

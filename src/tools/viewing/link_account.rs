@@ -97,7 +97,8 @@ pub fn list_seerr_users(users: &[SeerrUser]) -> Vec<FoundUser> {
     users.iter().map(found).collect()
 }
 
-async fn fetch_seerr_users(seerr: &Seerr) -> FoundUsers {
+/// Reads the users of a Seerr as those of the media servers.
+pub(crate) async fn fetch_seerr_users(seerr: &Seerr) -> FoundUsers {
     match seerr.fetch_users().await {
         Ok(users) => FoundUsers { users: list_seerr_users(&users), is_incomplete: false },
         Err(error) => {
