@@ -244,6 +244,26 @@ mod tests {
     }
 
     #[test]
+    fn changed_seerr_replaces_the_source_and_the_client_of_requests() {
+        let seerr = |host: &str| {
+            let server = format!("SEERR_URL=http://{host}.invalid\nSEERR_API_KEY=0123456789abcdef");
+            config(&format!("LLM_MODEL=one\nREQUESTS=seerr\n{server}"))
+        };
+        let (old, new) = (seerr("first"), seerr("second"));
+        assert_eq!(old.changed_sections(&new), [ConfigSection::Discovery]);
+        let earlier = build_blueprint(&old, None).unwrap();
+
+        let later = build_blueprint(&new, Some(&earlier)).unwrap();
+
+        let hosts = |blueprint: &AppBlueprint| {
+            let parts = (&blueprint.library.discovery, blueprint.library.requests.as_ref().unwrap());
+            let shown = format!("{parts:?}");
+            ["first.invalid", "second.invalid"].map(|host| shown.matches(host).count() > 1)
+        };
+        assert_eq!([hosts(&earlier), hosts(&later)], [[true, false], [false, true]]);
+    }
+
+    #[test]
     fn changed_library_replaces_only_its_own_client() {
         let (old, new) = (
             config("LLM_MODEL=one"),

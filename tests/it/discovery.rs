@@ -214,6 +214,18 @@ async fn arguments_of_discovery_are_offered_only_with_a_source() {
 }
 
 #[tokio::test]
+async fn ping_with_every_server_is_below_9_kb() {
+    let app = Setup::default().tmdb(catalog()).jellyfin().seerr().start().await;
+    app.model_plays([says("pong")]);
+    app.sms("ping").await;
+    let request = app.last_request();
+    for tool in ["recently_watched", "report_problem", "link_account"] {
+        assert!(offered(&request).contains(&tool), "{:?}", offered(&request));
+    }
+    assert!(request.byte_size() < 9_216, "{}", request.byte_size());
+}
+
+#[tokio::test]
 async fn source_that_limits_requests_is_left_alone_for_that_time() {
     let app = household().await;
     app.tmdb().limit_requests(Some(120));

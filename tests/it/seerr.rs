@@ -1,7 +1,7 @@
 //! Requests at a Seerr in place of additions: links of people, outcomes, lost answers and restarts.
 
 use dialarr::arr::fake::media_fixtures::{movie, series};
-use dialarr::conversation::transcript::{MediaKind, PhoneNumber};
+use dialarr::conversation::transcript::{MediaKind, PhoneNumber, UserRights, UserRole};
 use dialarr::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
 use dialarr::media_servers::fake::FakeJellyfin;
 use dialarr::seerr::fake::{Permission, WriteFault};
@@ -168,11 +168,24 @@ async fn request_that_fails_at_seerr_is_made_later_with_one_message() {
 #[tokio::test(start_paused = true)]
 async fn movie_in_4k_needs_our_right_and_is_requested_as_such() {
     let home = Home::start(TRUSTED | Permission::REQUEST_4K).await;
-    let add = calls("add_movie", json!({ "tmdb": DUNE, "quality": "4K" }));
-    let searches = calls("search_media", json!({ "query": "dune" }));
-    home.world.model_plays([searches, add, says(""), says("")]);
-    home.world.sms("add dune in 4k").await;
+    let asks = async || {
+        let add = calls("add_movie", json!({ "tmdb": DUNE, "quality": "4K" }));
+        let searches = calls("search_media", json!({ "query": "dune" }));
+        home.world.model_plays([searches, add, says(""), says("")]);
+        home.world.sms("add dune in 4k").await.pop().unwrap()
+    };
+    asks().await;
     assert_eq!(home.requests(), []);
+    let (ann, now) = (PhoneNumber::parse(ANN).unwrap(), home.world.now());
+    let rights = UserRights { role: UserRole::Member, add: true, delete: false, four_k: true };
+    let permit = move |conn: &mut _| {
+        let user = users::find_user_by_phone(conn, &ann)?.unwrap();
+        users::set_rights(conn, user.id, rights, now)
+    };
+    home.world.write_database(permit).await;
+    assert_eq!(asks().await, ON_THE_WAY);
+    assert_eq!(home.requests(), [(home.sam, DUNE)]);
+    assert!(home.world.seerr().requests()[0].is_4k);
 }
 
 /// Lets Ann report the audio of an episode of The Bear, and returns the last message to her.
