@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dialarr::clock::Clock;
-use dialarr::discovery::Discovery;
 use dialarr::http::HttpClient;
 use dialarr::media_servers::MediaServer;
 use dialarr::media_servers::fake::{FakeJellyfin, LibraryMirror};
@@ -52,11 +51,6 @@ impl HouseJellyfin {
 }
 
 impl World {
-    /// Returns the sources of titles.
-    pub(crate) fn discovery(&self) -> Discovery {
-        Discovery::default()
-    }
-
     /// Returns the client of the media server, behind a faulty network.
     pub(crate) fn media_servers(&self) -> MediaServers {
         let (Some(home), Some(storm)) = (&self.jellyfin, self.plan.jellyfin) else {

@@ -16,6 +16,7 @@ mod expected_events;
 mod forgeries;
 mod house_bot;
 mod house_jellyfin;
+mod house_seerr;
 mod house_viewers;
 mod network_faults;
 mod numbered_port;

@@ -26,6 +26,8 @@ pub(crate) struct Seen {
     /// Method and path, as in `POST /api/v3/movie`.
     pub what: String,
     pub body: String,
+    /// Value of the header that names the user at a Seerr.
+    pub user: Option<i64>,
     /// Time when the request was carried out, and its result; `None` if it never was.
     pub done: Option<(Timestamp, u16, String)>,
     /// Time when the response was returned unchanged; `None` if none was.
@@ -147,12 +149,14 @@ impl NetworkFaults {
 
     fn note(&self, request: &Request<Bytes>) -> usize {
         let path = request.uri().path_and_query().map_or("", http::uri::PathAndQuery::as_str);
+        let user = request.headers().get("x-api-user");
         let mut seen = self.seen.lock().unwrap();
         seen.push(Seen {
             peer: self.name,
             asked_at: self.true_clock.now(),
             what: format!("{} {path}", request.method()),
             body: String::from_utf8_lossy(request.body()).into_owned(),
+            user: user.and_then(|value| value.to_str().ok()?.parse().ok()),
             done: None,
             answered_at: None,
             told_at: None,

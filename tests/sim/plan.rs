@@ -38,6 +38,10 @@ pub(crate) struct Plan {
     pub phone: Option<PhonePlan>,
     /// Percentage of failed requests to the media server; `None` without one.
     pub jellyfin: Option<u64>,
+    /// Percentage of failed requests to the Seerr where titles are requested; `None` without one.
+    pub seerr: Option<u64>,
+    /// Percentage of failed requests to TMDB; `None` without an account there.
+    pub tmdb: Option<u64>,
     /// Bot at Telegram; `Some` in the schedules in which it is the only carrier.
     pub bot: Option<BotPlan>,
     /// Makes every step take little time, so that a schedule has few moments.
@@ -141,6 +145,8 @@ impl Plan {
             answers,
             phone,
             jellyfin: None,
+            seerr: None,
+            tmdb: None,
             bot,
             brisk,
             acts,
@@ -200,6 +206,9 @@ impl Plan {
         let is_kept = crate::has_failed_before(seed) || (seed < 60 && plan.bot.is_some());
         if seed % 3 == 1 && !is_kept {
             plan.jellyfin = Some(Rng::of(seed, "jellyfin").one_of(&storms));
+        }
+        if !is_kept {
+            plan.add_catalogs();
         }
         plan.add_viewing_questions();
         plan

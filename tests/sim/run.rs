@@ -67,6 +67,7 @@ async fn play(plan: &Plan, database: &Path) -> Verdict {
     let world = World::new(plan, database.to_owned());
     people::react(&world, plan);
     world.run_jellyfin();
+    world.run_seerr();
     let app = world.start().await;
     world.introduce_people(&app).await;
     let expected_events = ExpectedEvents::begin(&app.db).await;
@@ -312,6 +313,7 @@ fn restless(world: &World, records: &Records) -> Vec<String> {
     );
     restless.extend(phone_people::unfinished(world, records));
     restless.extend(bot_people::unfinished(world, records));
+    restless.extend(checker::unfinished_requests(world, records));
     let open = records.events.iter().filter(|event| matches!(word(event, "state"), "pending" | "processing"));
     restless.extend(open.map(|event| format!("event {event}")));
     let live = records.turns.iter().filter(|turn| turn["finished_at"].is_null());

@@ -159,6 +159,7 @@ fn reply(request: &ModelRequest) -> ModelResponse {
         (Some(("find", title)), 0) => calls(vec![("search_media", json!({ "query": title }))]),
         (Some(("add", title)), 1) | (Some(("want", title)), 0) => calls(vec![add(title)]),
         (Some(("delete", titles)), done) => delete(titles, &results, done, may_only_ask(request)),
+        (Some(("recommend", what)), 0) => calls(vec![("recommend", criteria(what))]),
         (Some(("what", "was i watching")), 0) => calls(vec![("recently_watched", json!({}))]),
         (Some(("what", "was that again")), 0) => says(&repeat_answer(request)),
         (Some(("what", question)), 0) if question.starts_with("did ") => {
@@ -203,7 +204,9 @@ fn describe_watching(results: &[Value]) -> String {
 }
 
 fn is_request(line: &str) -> bool {
-    ["add ", "find ", "want ", "delete ", "what ", "details "].iter().any(|verb| line.starts_with(verb))
+    ["add ", "find ", "want ", "delete ", "what ", "details ", "recommend "]
+        .iter()
+        .any(|verb| line.starts_with(verb))
 }
 
 fn add(title: &str) -> (&'static str, Value) {
@@ -218,6 +221,14 @@ fn add(title: &str) -> (&'static str, Value) {
         "Brazil" => tmdb(BRAZIL),
         "Dark" => ("add_series", json!({ "tvdb": 334_824, "seasons": "all" })),
         _ => ("add_series", json!({ "tvdb": 371_980, "seasons": "all" })),
+    }
+}
+
+fn criteria(what: &str) -> Value {
+    match what.split_once(' ') {
+        Some(("like", title)) => json!({ "like": title }),
+        Some(("by", person)) => json!({ "person": person }),
+        _ => json!({ "trending": true }),
     }
 }
 

@@ -15,6 +15,7 @@ use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::{UserAddress, UserRights, UserRole, UserStatus};
+use dialarr::discovery::fake::FakeTmdb;
 use dialarr::engine::{CodeSource, HouseholdSettings};
 use dialarr::http::{HttpClient, InProcess};
 use dialarr::llm::Model;
@@ -33,6 +34,7 @@ use crate::carriers::WorldCarriers;
 use crate::disk_faults::DiskImage;
 use crate::house_bot;
 use crate::house_jellyfin::HouseJellyfin;
+use crate::house_seerr::{self, HouseSeerr};
 use crate::network_faults::{NetworkFaults, Seen};
 use crate::operator::WrittenText;
 use crate::plan::{ANN, BOB, BRAZIL, FAY, PEOPLE, Plan, SettingChange};
@@ -90,6 +92,9 @@ pub(crate) struct World {
     pub carriers: Arc<WorldCarriers>,
     /// Media server; `None` in most schedules.
     pub jellyfin: Option<Arc<HouseJellyfin>>,
+    /// Seerr, and TMDB; `None` in most schedules.
+    pub seerr: Option<Arc<HouseSeerr>>,
+    pub tmdb: Option<FakeTmdb>,
     pub model: Arc<SimulatedModel>,
     pub journal: Journal,
     /// Time that no step changes.
@@ -134,7 +139,10 @@ impl World {
         let mut settings = simulation::simulation_settings(TimeZone::UTC);
         settings.codes = CodeSource::Fixed(47);
         settings.debounce = Duration::from_millis(if plan.brisk { 0 } else { 1_200 });
+        let (seerr, tmdb) = house_seerr::create_catalogs(plan, &true_clock);
         Self {
+            seerr,
+            tmdb,
             jellyfin: plan.jellyfin.map(|_| Arc::new(HouseJellyfin::new(plan, clock.clone()))),
             carriers: Arc::new(WorldCarriers::new(plan, clock.clone(), true_clock.clone())),
             peers: SimulatedPeers::new(clock, radarr, sonarr, PUBLIC_URL),
@@ -304,6 +312,7 @@ impl World {
             self.give_rights(&app.db, phone, role, phone != BOB).await;
         }
         self.link_viewers(&app.db).await;
+        self.link_requesters(&app.db).await;
         if self.plan.bot.is_some() {
             bot_people::open_chats(self);
         }
@@ -375,7 +384,7 @@ impl World {
             series: vec![Instance::new("sonarr", false, sonarr)],
             media_servers: self.media_servers(),
             discovery: self.discovery(),
-            requests: None,
+            requests: self.requests(),
         }
     }
 }

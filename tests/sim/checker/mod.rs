@@ -7,6 +7,7 @@ mod household;
 mod notifications;
 mod phone;
 mod requests;
+mod seerr;
 mod texts;
 mod viewing;
 mod votes;
@@ -18,6 +19,7 @@ use serde_json::Value;
 use self::bot::BotEvidence;
 pub(crate) use self::bot::may_be_ignored;
 use self::phone::PhoneEvidence;
+pub(crate) use self::seerr::unfinished as unfinished_requests;
 use crate::network_faults::Seen;
 use crate::operator;
 use crate::plan::BRAZIL;
@@ -102,6 +104,7 @@ pub(crate) fn check(
     notifications::check(&mut evidence);
     votes::check(&mut evidence, world);
     viewing::check(&mut evidence, world);
+    seerr::check(&mut evidence, world);
     // A day of the program is not a day of the schedule if the clock was set.
     if timeline.steps() == 0 {
         guesses::check(&mut evidence);
@@ -114,6 +117,7 @@ pub(crate) fn check(
     bot::count(&evidence, world, &mut tally);
     votes::count(&evidence, world, &mut tally);
     viewing::count(records, world, &mut tally);
+    seerr::count(records, &seen, world, &mut tally);
     let mut broken = evidence.broken;
     broken.extend(operator::check(world, records));
     tally.0.push(("texts of the operator", world.written.lock().unwrap().len()));

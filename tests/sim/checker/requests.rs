@@ -35,7 +35,10 @@ pub(super) fn check(evidence: &mut Evidence<'_>) {
             continue;
         }
         let (id, user) = (number(asked, "id"), number(asked, "user_id"));
-        let key = format!("request:{id}:user:{user}");
+        let key = match word(asked, "seerr_state") {
+            "declined" => format!("seerr:{id}:declined:user:{user}"),
+            _ => format!("request:{id}:user:{user}"),
+        };
         let is_notified = records.outbox.iter().any(|text| word(text, "dedupe_key") == key);
         let has_left = by_id(&records.users, user).is_some_and(|user| word(user, "status") == "blocked")
             || records
