@@ -27,7 +27,7 @@ use dialarr::discovery::Discovery;
 use dialarr::http::HttpClient;
 use dialarr::media_servers::jellyfin::Jellyfin;
 use dialarr::media_servers::playability::{AskedTitle, MediaServers, TitlePart};
-use dialarr::media_servers::{CatalogIds, MediaServer, WatchState};
+use dialarr::media_servers::{CatalogIds, MediaServer, WatchEvidence, WatchState};
 use dialarr::tools::find_in_library::FindInLibrary;
 use dialarr::tools::library::{ArrInstances, Instance};
 use dialarr::tools::quota_allowance::QuotaAllowance;
@@ -106,7 +106,7 @@ async fn measure_index(servers: &MediaServers, begin: Timestamp) -> Result<Times
 async fn measure_watched(servers: &MediaServers, accounts: &[ViewerAccount], now: Timestamp) -> Result<()> {
     let started = Instant::now();
     let watched = servers.load_watched(accounts, now).await;
-    ensure!(!watched.is_incomplete, "not all of what people have watched was read");
+    ensure!(watched.evidence == WatchEvidence::Complete, "not all of what people have watched was read");
     println!(
         "first reading of what two people have watched, at the same time: {:.2?}; {} MiB resident, {} MiB at the peak",
         started.elapsed(),

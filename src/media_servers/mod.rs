@@ -24,7 +24,9 @@ use jiff::Timestamp;
 use self::tautulli::Tautulli;
 pub use title_index::TitleIndex;
 pub use title_list::TitleList;
-pub use watching::{PlayProgress, PlayingTitle, RecentPlay, ServerUser, ServerUserId, WatchState};
+pub use watching::{
+    PlayProgress, PlayingTitle, RecentPlay, ServerUser, ServerUserId, WatchEvidence, WatchState,
+};
 
 pub use crate::conversation::catalog_ids::{CatalogId, CatalogIds};
 use crate::conversation::transcript::MediaKind;

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::title_list::is_age_within;
 use super::{
     CatalogIds, ItemId, MediaServer, PlayProgress, RecentPlay, ServerError, ServerTitle, ServerUserId,
-    TitleIndex, WatchState, WatchStates,
+    TitleIndex, WatchEvidence, WatchState, WatchStates,
 };
 use crate::conversation::transcript::MediaKind;
 use crate::telemetry;
@@ -39,8 +39,8 @@ pub(super) struct WatchCache {
 #[derive(Debug, Clone)]
 pub(super) struct LoadedStates {
     titles: TitleStates,
-    /// True if the server failed, so that nothing is known but what was finished earlier.
-    pub(super) is_incomplete: bool,
+    /// [`WatchEvidence::NotAnswered`] if the server failed, so that nothing is known but what was finished earlier.
+    pub(super) evidence: WatchEvidence,
 }
 
 /// States of the titles of an index, by their positions there, so that a question about all titles compares no ids of
@@ -89,6 +89,17 @@ impl StoredStates {
         is_age_within(self.loaded_at, FULL_READ_INTERVAL, now)
     }
 
+    fn complete(self) -> LoadedStates {
+        let evidence = match self.states.others {
+            WatchState::Unknown => WatchEvidence::NotRecorded,
+            WatchState::Finished { .. }
+            | WatchState::Started { .. }
+            | WatchState::Never
+            | WatchState::NoFinishedPlay => WatchEvidence::Complete,
+        };
+        LoadedStates { titles: self.titles, evidence }
+    }
+
     /// Returns what remains certain if the server no longer answers: what was finished.
     fn certain_states(&self, index: &Arc<TitleIndex>) -> LoadedStates {
         let TitleStates { index, states } = TitleStates::new(&self.states, index);
@@ -100,7 +111,7 @@ impl StoredStates {
             | WatchState::Unknown => WatchState::Unknown,
         };
         let states = states.iter().map(only_finished).collect();
-        LoadedStates { titles: TitleStates { index, states }, is_incomplete: true }
+        LoadedStates { titles: TitleStates { index, states }, evidence: WatchEvidence::NotAnswered }
     }
 
     fn is_evidence(&self, now: Timestamp) -> bool {
@@ -136,7 +147,7 @@ impl WatchCache {
         match (states, stored) {
             (Ok(states), _) => {
                 self.lock().insert(user.clone(), states.clone());
-                Ok(LoadedStates { titles: states.titles, is_incomplete: false })
+                Ok(states.complete())
             }
             (Err(error), Some(stored)) => {
                 let error = telemetry::error_chain(&error);
@@ -164,7 +175,7 @@ impl WatchCache {
                 current.titles = stored.titles.clone();
             }
         }
-        LoadedStates { titles: stored.titles, is_incomplete: false }
+        stored.complete()
     }
 
     /// Forgets the states that are too old to be evidence.
@@ -354,14 +365,14 @@ mod tests {
             world.pass(passed);
             world.fake.household.set_status(Some(status));
             let states = world.load_with(&index).await.unwrap();
-            assert!(states.is_incomplete);
+            assert_eq!(states.evidence, WatchEvidence::NotAnswered);
             assert_eq!(state_in(&states, world.heat), FINISHED_AT_START);
             assert_eq!(state_in(&states, world.alien), WatchState::Unknown);
             assert_eq!(state_in(&states, world.dune), WatchState::Unknown);
         }
         world.fake.household.set_status(None);
         let again = world.load_with(&index).await.unwrap();
-        assert_eq!((&again.titles.states, again.is_incomplete), (&before.titles.states, false));
+        assert_eq!((&again.titles.states, again.evidence), (&before.titles.states, WatchEvidence::Complete));
     }
 
     #[tokio::test]

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::playability::{ConnectedServer, MediaServers};
 use super::watch_cache::LoadedStates;
-use super::{CatalogIds, RecentPlay, ServerError, ServerUser, ServerUserId, WatchState};
+use super::{CatalogIds, RecentPlay, ServerError, ServerUser, ServerUserId, WatchEvidence, WatchState};
 use crate::conversation::transcript::MediaKind;
 use crate::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
 
@@ -20,8 +20,7 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(6);
 #[derive(Debug, Clone, Default)]
 pub struct WatchedTitles {
     accounts: Vec<LoadedStates>,
-    /// True if a server did not answer, or is not configured any more.
-    pub is_incomplete: bool,
+    pub evidence: WatchEvidence,
 }
 
 impl WatchedTitles {
@@ -39,7 +38,7 @@ impl WatchedTitles {
         for account in &self.accounts {
             account.visit(kind, ids, &mut visit);
         }
-        if self.is_incomplete {
+        if self.evidence == WatchEvidence::NotAnswered {
             visit(WatchState::Unknown);
         }
     }
@@ -95,14 +94,18 @@ impl MediaServers {
             connected.within_timeout(connected.load_states(&user, now)).await
         };
         let answers = join_all(asked.found.into_iter().map(load)).await;
-        let mut watched = WatchedTitles { accounts: Vec::new(), is_incomplete: asked.is_incomplete };
+        let evidence = match asked.is_incomplete {
+            true => WatchEvidence::NotAnswered,
+            false => WatchEvidence::Complete,
+        };
+        let mut watched = WatchedTitles { accounts: Vec::new(), evidence };
         for answer in answers {
             match answer {
                 Some(states) => {
-                    watched.is_incomplete |= states.is_incomplete;
+                    watched.evidence = watched.evidence.max(states.evidence);
                     watched.accounts.push(states);
                 }
-                None => watched.is_incomplete = true,
+                None => watched.evidence = WatchEvidence::NotAnswered,
             }
         }
         watched

@@ -59,6 +59,17 @@ pub enum WatchState {
     Unknown,
 }
 
+/// Completeness of what is known of the watching of a person; a worse one is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum WatchEvidence {
+    #[default]
+    Complete,
+    /// A server does not record all plays of the person.
+    NotRecorded,
+    /// A server did not answer, or is not configured any more.
+    NotAnswered,
+}
+
 impl WatchState {
     /// Combines the states of one title in two copies, or for two accounts of one person. The stronger evidence counts.
     pub fn combine(self, other: Self) -> Self {

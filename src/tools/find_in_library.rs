@@ -23,6 +23,7 @@ use super::library_cache::query::{
 use super::ranking::TitleQuery;
 use super::requesters::add_requesters_to_list;
 use super::typed_tool::TypedTool;
+use super::viewing::describe_gap;
 use super::viewing::selection::{WatchCriteria, WatchFilter, WatchSelection};
 use super::{LOOKUP_TIMEOUT, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::arr::library_title::EpisodeCounts;
@@ -32,6 +33,7 @@ use crate::conversation::text::title::quote_text;
 use crate::conversation::transcript::{
     CallFailure, CallResult, EffectLevel, MediaKind, MediaRef, ToolAudience,
 };
+use crate::media_servers::WatchEvidence;
 
 /// Time limit of a query. It is shorter than that of the tool, so that the failure of an instance is reported.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(9);
@@ -253,13 +255,17 @@ fn matches_result(
         matches.titles.iter().map(|title| (title.for_model.clone(), title.for_user.clone())).unzip();
     let remaining = total.saturating_sub((matches.page - 1) * MAX_RESULTS + titles.len());
     let unknown_genre = query.unknown_genre(&loaded.cached_titles());
+    let evidence = query.watched.as_ref().map_or(WatchEvidence::Complete, WatchSelection::evidence);
     let sentence = match (titles.is_empty(), unknown_genre) {
         (true, Some(genre)) => {
             format!("Nothing in the library is of the genre {}.", quote_text(genre))
         }
         (true, _) if !failed.is_empty() => "I could not check the whole library.".to_owned(),
-        (true, _) if query.watched.as_ref().is_some_and(WatchSelection::is_incomplete) => {
+        (true, _) if evidence == WatchEvidence::NotAnswered => {
             "I can't see right now what was watched. Please ask again later.".to_owned()
+        }
+        (true, _) if evidence == WatchEvidence::NotRecorded => {
+            "I can't tell: not everything that was watched is recorded.".to_owned()
         }
         (true, _) if query_text.trim().is_empty() => "No title in the library matches.".to_owned(),
         (true, _) => format!("Nothing in the library matches {}.", quote_text(query_text)),
@@ -276,8 +282,8 @@ fn matches_result(
     if query.spelling == QuerySpelling::Similar && total > 0 {
         for_model["note"] = json!("nothing of this name; these resemble it");
     }
-    if query.watched.as_ref().is_some_and(WatchSelection::is_incomplete) {
-        for_model["incomplete"] = json!("a media server did not respond, so titles may be missing");
+    if let Some(gap) = describe_gap(evidence) {
+        for_model["incomplete"] = json!(format!("{gap}, so titles may be missing"));
     }
     if unknown_genre.is_some() {
         for_model["genres"] = json!(loaded.genre_names());

@@ -21,6 +21,7 @@ use crate::conversation::routing::rooms::Audience;
 use crate::conversation::text::title::quote_text;
 use crate::conversation::transcript::{CallFailure, FailureCode};
 use crate::conversation::viewer_accounts::{ViewerAccount, WatchSharing};
+use crate::media_servers::WatchEvidence;
 use crate::media_servers::playability::MediaServers;
 use crate::media_servers::watched_titles::WatchedTitles;
 
@@ -142,6 +143,15 @@ async fn load_titles(
         ViewerTitles { name: name.map(str::to_owned), watched }
     };
     join_all(viewers.iter().copied().map(load)).await
+}
+
+/// Describes to the model why what people have watched is not known completely.
+pub(super) fn describe_gap(evidence: WatchEvidence) -> Option<&'static str> {
+    match evidence {
+        WatchEvidence::Complete => None,
+        WatchEvidence::NotRecorded => Some("not all plays are recorded"),
+        WatchEvidence::NotAnswered => Some("a media server did not respond"),
+    }
 }
 
 fn not_linked(servers: &MediaServers) -> CallFailure {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{ViewerTitles, check_private, load_titles};
 use crate::conversation::catalog_ids::CatalogIds;
 use crate::conversation::transcript::{CallFailure, MediaKind};
-use crate::media_servers::WatchState;
+use crate::media_servers::{WatchEvidence, WatchState};
 use crate::tools::ToolContext;
 use crate::tools::library::ArrInstances;
 
@@ -69,9 +69,9 @@ impl WatchSelection {
         }
     }
 
-    /// Returns whether what people have watched is not known completely.
-    pub fn is_incomplete(&self) -> bool {
-        self.viewers.iter().any(|viewer| viewer.watched.is_incomplete)
+    /// Returns how completely it is known what people have watched.
+    pub fn evidence(&self) -> WatchEvidence {
+        self.viewers.iter().map(|viewer| viewer.watched.evidence).max().unwrap_or_default()
     }
 
     pub fn matches(&self, kind: MediaKind, ids: &CatalogIds) -> bool {

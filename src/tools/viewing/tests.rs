@@ -37,6 +37,7 @@ const TITLES: [(&str, i64, i64); 3] = [("Heat", 1, 949), ("Alien", 2, 348), ("Du
 struct World {
     clock: Clock,
     household: FakeHousehold,
+    ann: u64,
     library: ArrInstances,
     account: ViewerAccount,
 }
@@ -69,7 +70,8 @@ impl World {
             requests: None,
         };
         let (server, id) = (MediaServerKind::Plex, tautulli.user_id(ann));
-        Self { clock, household, library, account: ViewerAccount { server, id, name: "Ann".to_owned() } }
+        let account = ViewerAccount { server, id, name: "Ann".to_owned() };
+        Self { clock, household, ann, library, account }
     }
 
     /// Lets every request to Tautulli fail, but none to Plex.
@@ -138,6 +140,19 @@ async fn only_finished_titles_stay_known_while_tautulli_fails() {
     // Ann may have watched Heat again since then.
     world.clock.advance(Duration::from_hours(23));
     assert_eq!(world.answer::<FindInLibrary>(json!({ "not_watched_days": 1 })).await, UNKNOWN);
+}
+
+#[tokio::test]
+async fn person_without_records_is_told_that_nothing_is_known() {
+    let world = World::new();
+    world.household.set_recorded(world.ann, false);
+    assert_eq!(world.states().await, ["unknown"; 3]);
+    for filter in ["unwatched", "started", "watched"] {
+        let answer = world.answer::<FindInLibrary>(json!({ "watched": filter })).await;
+        assert_eq!(answer, "I can't tell: not everything that was watched is recorded.");
+    }
+    let recommended = world.answer::<RecommendTitles>(json!({ "in_library": true })).await;
+    assert_eq!(recommended, "I can't tell: not everything that you watch is recorded.");
 }
 
 #[tokio::test]

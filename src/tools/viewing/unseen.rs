@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::{ViewerTitles, load_titles};
+use super::{ViewerTitles, describe_gap, load_titles};
 use crate::conversation::routing::rooms::Audience;
 use crate::conversation::transcript::{CallResult, MediaKind, MediaRef};
-use crate::media_servers::WatchState;
+use crate::media_servers::{WatchEvidence, WatchState};
 use crate::tools::formatting::{
     MAX_RESULTS, add_failed_services, append_failed_services, clean_title, format_media_title,
     format_sentence_list, list_first_results,
@@ -138,8 +138,9 @@ fn unseen_result(
         (_, true) => "on disk, not watched by the user, ranked by the genres of what they watched",
         (_, false) => "on disk, not watched by the user, ranked by the genres of the library",
     });
-    if viewers.iter().any(|viewer| viewer.watched.is_incomplete) {
-        for_model["incomplete"] = json!("a media server did not respond");
+    let evidence = viewers.iter().map(|viewer| viewer.watched.evidence).max().unwrap_or_default();
+    if let Some(gap) = describe_gap(evidence) {
+        for_model["incomplete"] = json!(gap);
     }
     add_failed_services(&mut for_model, failed);
     let titles: Vec<String> = first
@@ -147,8 +148,11 @@ fn unseen_result(
         .map(|candidate| format_media_title(&candidate.entry.title, candidate.entry.year))
         .collect();
     let sentence = match (titles.is_empty(), viewers) {
-        (true, [ViewerTitles { watched, .. }]) if watched.is_incomplete => {
+        (true, _) if evidence == WatchEvidence::NotAnswered => {
             "I can't see right now what you have watched. Please ask again later.".to_owned()
+        }
+        (true, _) if evidence == WatchEvidence::NotRecorded => {
+            "I can't tell: not everything that you watch is recorded.".to_owned()
         }
         (true, _) => "Nothing of that kind is left in the library.".to_owned(),
         (false, []) => format!("In the library: {}.", format_sentence_list(&titles)),
