@@ -91,6 +91,21 @@ async fn decision_at_seerr_is_told_once_to_the_requester() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn state_in_quiet_hours_is_told_when_these_are_turned_off() {
+    let house = House::start().await;
+    house.home.asks_for_dune().await;
+    house.home.world.sms("quiet 21-7").await;
+    let request = house.home.world.seerr().requests()[0].id;
+    house.home.world.seerr().set_request_status(request, 2);
+    house.home.world.pass(5 * MINUTE).await;
+    let approved = "Your request for Dune (2021) was approved.";
+    assert!(!house.home.world.messages_to(ANN).contains(&approved.to_owned()));
+    house.home.world.sms("quiet off").await;
+    house.home.world.pass(MINUTE).await;
+    assert!(house.home.world.messages_to(ANN).contains(&approved.to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn declined_request_is_told_once_and_no_longer_followed() {
     let house = House::start().await;
     house.home.asks_for_dune().await;

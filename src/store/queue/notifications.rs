@@ -15,9 +15,9 @@ use crate::store::codec::{convert_integer, ms, unreadable_column};
 use crate::store::library::follows;
 use crate::store::schema::{notices, outbox as messages, users};
 
-/// Key prefixes of messages that respect quiet hours: notifications of titles and problems, outcomes of deferred additions,
-/// and votes in private chats.
-const QUIET_KEYS: [&str; 4] = ["ready:", "trouble:", "request:", "vote:"];
+/// Key prefixes of messages that respect quiet hours: notifications of titles and problems, outcomes of deferred additions
+/// and of requests in Seerr, and votes in private chats.
+const QUIET_KEYS: [&str; 6] = ["ready:", "delay:", "trouble:", "request:", "seerr:", "vote:"];
 
 /// Notification preference of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
