@@ -188,6 +188,24 @@ async fn movie_in_4k_needs_our_right_and_is_requested_as_such() {
     assert!(home.world.seerr().requests()[0].is_4k);
 }
 
+#[tokio::test(start_paused = true)]
+async fn show_that_seerr_does_not_know_is_given_up_after_a_restart() {
+    let mut home = Home::start(TRUSTED).await;
+    // Sonarr does not know the TMDB id of the show.
+    home.world.sonarr().add_to_catalog(series("Dark").year(2017).tvdb(334_824).seasons(3));
+    home.world.seerr().set_silent(true);
+    let adds = calls("add_series", json!({ "tvdb": 334_824, "seasons": [1] }));
+    home.world.model_plays([calls("search_media", json!({ "query": "dark" })), adds, says(""), says("")]);
+    home.world.texts("add dark season 1").await;
+    home.world.pass(5).await;
+    home.world.kill().await;
+    home.world.seerr().set_silent(false);
+    home.world.start_again().await;
+    home.world.pass(3 * MINUTE).await;
+    let last = home.last();
+    assert!(last.contains("Seerr does not know Dark (2017), so I can't ask for it."), "{last}");
+}
+
 /// Lets Ann report the audio of an episode of The Bear, and returns the last message to her.
 async fn reports_bad_audio(home: &Home) -> String {
     let bear = series("The Bear").id(4).year(2022).tvdb(403_294).tmdb(136_315).seasons(1).size_gb(4.0);

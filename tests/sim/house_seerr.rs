@@ -135,7 +135,7 @@ fn state_of(world: &World, request: &FakeSeerrRequest) -> (bool, bool) {
 
 /// Adds a title as a Seerr does.
 async fn add_title(world: &World, request: &FakeSeerrRequest) {
-    let common = json!({ "qualityProfileId": 1, "rootFolderPath": "/movies", "monitored": true });
+    let common = json!({ "qualityProfileId": 4, "rootFolderPath": "/movies", "monitored": true });
     let (server, path, key, ids): (InProcess, _, _, Value) = match request.kind {
         MediaKind::Movie => {
             let radarr = &world.peers.radarr;

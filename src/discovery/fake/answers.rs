@@ -55,6 +55,10 @@ impl CatalogState {
 
     /// Returns the titles and people whose names contain all words.
     fn search_page(&self, text: &str, dialect: CatalogDialect) -> Value {
+        if let Some(tvdb) = text.strip_prefix("tvdb:").filter(|_| dialect == CatalogDialect::Seerr) {
+            let is_meant = |entry: &FakeEntry| entry.tvdb.is_some_and(|id| id.to_string() == tvdb);
+            return page(self.titles_by_popularity(is_meant), dialect);
+        }
         let words: Vec<String> = text.to_lowercase().split_whitespace().map(str::to_owned).collect();
         let matches = |name: &str| {
             let name = name.to_lowercase();

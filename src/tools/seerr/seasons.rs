@@ -4,7 +4,7 @@ use super::{KnownTitle, SeerrAddition, SeerrCaller, SeerrChoices, failures, requ
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{Series, WantedEpisodes};
 use crate::conversation::title_requests::RequestedTitle;
-use crate::conversation::transcript::MediaKind;
+use crate::conversation::transcript::{FailureCode, MediaKind};
 use crate::seerr::{NewSeerrRequest, Seerr};
 use crate::tools::follow_title::requested_series;
 use crate::tools::formatting::format_media_title;
@@ -38,7 +38,7 @@ pub(in crate::tools) async fn recover_new_series(
     let seasons = wanted_seasons(wanted)?;
     match build_addition(&caller, (instance, series), seasons, choices).await {
         Ok(addition) => Ok(caller.recover_request(&addition).await),
-        Err(_) => Ok(RecoveryOutcome::Unknown),
+        Err(error) => Ok(outcome_without_id(&error)),
     }
 }
 
@@ -72,7 +72,16 @@ pub(in crate::tools) async fn recover_part(
     let choices = SeerrChoices::of_instance(instance.four_k);
     match build_addition(&caller, (instance, &snapshot.series), Some(seasons), choices).await {
         Ok(addition) => caller.recover_request(&addition).await,
-        Err(_) => RecoveryOutcome::Unknown,
+        Err(error) => outcome_without_id(&error),
+    }
+}
+
+/// Returns the outcome of a request for a show whose TMDB id was not found. A show that the Seerr does not know cannot have
+/// been requested there.
+fn outcome_without_id(error: &ToolError) -> RecoveryOutcome {
+    match error {
+        ToolError::CallFailed(failure) if failure.code == FailureCode::NotFound => RecoveryOutcome::NotDone,
+        _ => RecoveryOutcome::Unknown,
     }
 }
 
