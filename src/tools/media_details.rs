@@ -43,6 +43,10 @@ pub struct MediaDetails {
     instance: Option<String>,
     #[schemars(range(min = 0))]
     season: Option<u32>,
+    /// Person whose watching is asked about, in a question that the grammar has understood. A model gets the states of
+    /// everybody whom it may mention.
+    #[schemars(skip)]
+    watched_by: Option<String>,
 }
 
 impl TypedTool for MediaDetails {
@@ -65,12 +69,13 @@ impl TypedTool for MediaDetails {
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let instance = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;
+        let by = self.watched_by.as_deref();
         match (instance, self.season) {
             (InstanceRef::Movies(instance), _) => {
-                fetch_movie_details(library, instance, self.id, context).await
+                fetch_movie_details(library, (instance, self.id), by, context).await
             }
             (InstanceRef::Series(instance), None) => {
-                fetch_series_details(library, instance, self.id, context).await
+                fetch_series_details(library, (instance, self.id), by, context).await
             }
             (InstanceRef::Series(instance), Some(season)) => {
                 let details = fetch_season_details(library, instance, (self.id, season), context).await;
@@ -82,14 +87,14 @@ impl TypedTool for MediaDetails {
 
 async fn fetch_movie_details(
     library: &ArrInstances,
-    instance: &Instance<Radarr>,
-    id: i64,
+    (instance, id): (&Instance<Radarr>, i64),
+    by: Option<&str>,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let client = &instance.client;
     let fetch =
         async { tokio::try_join!(client.fetch_movie(id), client.fetch_history(id), client.fetch_profiles()) };
-    let (fetched, viewers) = tokio::join!(fetch, viewing::load_known(library, context));
+    let (fetched, viewers) = tokio::join!(fetch, viewing::load_known(by, library, context));
     let (movie, history, profiles) = fetched.map_err(|error| instance.request_error(&error))?;
     let Some(movie) = movie else { return Err(unknown_title(id).into()) };
     let quality = movie.file.as_ref().map(|file| file.quality.as_str()).filter(|quality| !quality.is_empty());
@@ -118,7 +123,7 @@ async fn fetch_movie_details(
         playback.add_to(&mut result, "It", context);
     }
     requesters::add_requesters(&mut result, &requested_movie(instance, &movie), context);
-    Ok(viewing::add_title_states(result, (MediaKind::Movie, movie.catalog_ids()), &viewers, context))
+    Ok(viewing::add_title_states(result, (MediaKind::Movie, movie.catalog_ids()), viewers, context))
 }
 
 fn format_movie(movie: &Movie, quality: Option<&str>, context: &ToolContext) -> String {
@@ -139,15 +144,15 @@ fn format_movie(movie: &Movie, quality: Option<&str>, context: &ToolContext) -> 
 
 async fn fetch_series_details(
     library: &ArrInstances,
-    instance: &Instance<Sonarr>,
-    id: i64,
+    (instance, id): (&Instance<Sonarr>, i64),
+    by: Option<&str>,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let client = &instance.client;
     let fetch = async {
         tokio::try_join!(client.fetch_series(id), client.fetch_history(id), client.fetch_profiles())
     };
-    let (fetched, viewers) = tokio::join!(fetch, viewing::load_known(library, context));
+    let (fetched, viewers) = tokio::join!(fetch, viewing::load_known(by, library, context));
     let (series, history, profiles) = fetched.map_err(|error| instance.request_error(&error))?;
     let Some(series) = series else { return Err(unknown_title(id).into()) };
     let format_season_line = |season: &Season| {
@@ -179,7 +184,7 @@ async fn fetch_series_details(
         );
     }
     requesters::add_requesters(&mut result, &requested_series(instance, &series), context);
-    Ok(viewing::add_title_states(result, (MediaKind::Series, series.catalog_ids()), &viewers, context))
+    Ok(viewing::add_title_states(result, (MediaKind::Series, series.catalog_ids()), viewers, context))
 }
 
 fn format_series(series: &Series, context: &ToolContext) -> String {

@@ -109,8 +109,11 @@ fn recommendation_arguments(recommendation: &Recommendation, tools: &[ToolSpec])
 /// Returns the call for a request about a title of the library.
 pub(super) fn title_call(request: &Request, title: &FoundTitle) -> Option<Call> {
     match request {
-        Request::Have(phrase) | Request::Details(phrase) => {
+        Request::Have(phrase) | Request::Details { title: phrase, .. } => {
             let mut arguments = title.library_reference()?;
+            if let Request::Details { viewer: Some(viewer), .. } = request {
+                arguments.insert("watched_by".to_owned(), json!(viewer));
+            }
             if let Some(season) = season_of(phrase).filter(|_| title.is_series()) {
                 arguments.insert("season".to_owned(), json!(season));
             }

@@ -186,7 +186,7 @@ impl KeywordTurn<'_> {
             return KeywordStep::Reply(result.reply_text(FAILED_REPLY));
         };
         match (request, choose_title(&found, phrase)) {
-            (Request::Details(_), TitleChoice::Nothing) => self.describe_from_catalog(phrase),
+            (Request::Details { .. }, TitleChoice::Nothing) => self.describe_from_catalog(phrase),
             (_, TitleChoice::Nothing) => {
                 KeywordStep::Reply(result.reply_text(replies::nothing_found_reply(request)))
             }

@@ -693,16 +693,17 @@ fn watching_is_unknown_without_a_media_server() {
 #[test]
 fn question_whether_a_title_was_watched_shows_its_details() {
     let heat = json!({ "type": "movie", "id": 3, "instance": "radarr" });
-    for typed in [
-        "did i watch heat",
-        "have i seen heat",
-        "did i finish heat",
-        "did alex finish heat",
-        "continue watching heat",
+    let about_alex = json!({ "type": "movie", "id": 3, "instance": "radarr", "watched_by": "alex" });
+    for (typed, details) in [
+        ("did i watch heat", &heat),
+        ("have i seen heat", &heat),
+        ("did i finish heat", &heat),
+        ("did alex finish heat", &about_alex),
+        ("continue watching heat", &heat),
     ] {
         check(text(typed), &tool_call("find_in_library", json!({ "query": "heat" })));
         let found = text(typed).with_library_search("heat", &library_heat()).with_tool("media_details");
-        check(found, &tool_call("media_details", heat.clone()));
+        check(found, &tool_call("media_details", details.clone()));
     }
 }
 

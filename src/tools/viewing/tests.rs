@@ -40,6 +40,7 @@ struct World {
     ann: u64,
     library: ArrInstances,
     account: ViewerAccount,
+    sharing: WatchSharing,
 }
 
 impl World {
@@ -71,7 +72,7 @@ impl World {
         };
         let (server, id) = (MediaServerKind::Plex, tautulli.user_id(ann));
         let account = ViewerAccount { server, id, name: "Ann".to_owned() };
-        Self { clock, household, ann, library, account }
+        Self { clock, household, ann, library, account, sharing: WatchSharing::Household }
     }
 
     /// Lets every request to Tautulli fail, but none to Plex.
@@ -80,7 +81,7 @@ impl World {
     }
 
     async fn run<T: TypedTool>(&self, audience: Audience, arguments: Value) -> Result<ToolOutput, ToolError> {
-        let viewers = Viewers::new(vec![self.account.clone()], WatchSharing::Household);
+        let viewers = Viewers::new(vec![self.account.clone()], self.sharing);
         let context = ToolContext { now: self.clock.now(), audience, viewers, ..context() };
         let tool: T = serde_json::from_value(arguments).unwrap();
         tool.run(&self.library, &context).await
@@ -153,6 +154,20 @@ async fn person_without_records_is_told_that_nothing_is_known() {
     }
     let recommended = world.answer::<RecommendTitles>(json!({ "in_library": true })).await;
     assert_eq!(recommended, "I can't tell: not everything that you watch is recorded.");
+}
+
+#[tokio::test]
+async fn question_about_another_person_is_not_answered_with_ones_own_state() {
+    let mut world = World::new();
+    let asked = json!({ "type": "movie", "id": 1, "watched_by": "bob" });
+    let answer = world.answer::<MediaDetails>(asked.clone()).await;
+    assert!(answer.ends_with("I don't know what \"bob\" has watched."), "{answer}");
+    world.sharing = WatchSharing::Off;
+    let answer = world.answer::<MediaDetails>(asked).await;
+    let refused = "I keep what people watch to myself. I can only tell you about your own.";
+    assert!(answer.ends_with(refused) && !answer.contains("You finished"), "{answer}");
+    let own = world.answer::<MediaDetails>(json!({ "type": "movie", "id": 1 })).await;
+    assert!(own.ends_with("You finished it on Mar 6, 2026."), "{own}");
 }
 
 #[tokio::test]

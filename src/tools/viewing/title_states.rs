@@ -3,35 +3,53 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{ViewerTitles, load_titles};
+use super::{ViewerTitles, check_private, load_titles};
 use crate::conversation::catalog_ids::CatalogIds;
 use crate::conversation::routing::rooms::Audience;
-use crate::conversation::transcript::{CallResult, MediaKind};
+use crate::conversation::transcript::{CallFailure, CallResult, MediaKind};
 use crate::media_servers::WatchState;
 use crate::tools::library::ArrInstances;
 use crate::tools::media_details::format_date;
 use crate::tools::{ToolContext, ToolEffect, ToolOutput};
 
-/// Loads what the people have watched whom an answer to the user may mention.
-pub(in crate::tools) async fn load_known(library: &ArrInstances, context: &ToolContext) -> Vec<ViewerTitles> {
-    match context.audience {
-        Audience::Author => load_titles(&context.viewers.known(), library, context).await,
-        Audience::Room => Vec::new(),
-    }
+/// Loads what the people have watched whom an answer to the user may mention, or what the person has whom the user names.
+pub(in crate::tools) async fn load_known(
+    by: Option<&str>,
+    library: &ArrInstances,
+    context: &ToolContext,
+) -> Result<Vec<ViewerTitles>, CallFailure> {
+    let viewers = match (by, context.audience) {
+        (None, Audience::Room) => return Ok(Vec::new()),
+        (Some(_), _) if library.media_servers.is_empty() => return Ok(Vec::new()),
+        (None, Audience::Author) => context.viewers.known(),
+        (Some(_), _) => {
+            check_private(context)?;
+            context.viewers.choose(by, library)?
+        }
+    };
+    Ok(load_titles(&viewers, library, context).await)
 }
 
 /// Adds what is known of the watching of a title to an answer about it.
 pub(in crate::tools) fn add_title_states(
     mut result: CallResult,
     (kind, ids): (MediaKind, CatalogIds),
-    viewers: &[ViewerTitles],
+    viewers: Result<Vec<ViewerTitles>, CallFailure>,
     context: &ToolContext,
 ) -> ToolOutput {
-    if viewers.is_empty() {
-        return result.into();
-    }
+    let viewers = match viewers {
+        Ok(viewers) if viewers.is_empty() => return result.into(),
+        Ok(viewers) => viewers,
+        Err(failure) => {
+            if let Some(sentence) = failure.for_user {
+                result.for_user = format!("{} {sentence}", result.for_user);
+            }
+            result.for_model["watched"] = failure.for_model;
+            return result.into();
+        }
+    };
     let mut states = Map::new();
-    for ViewerTitles { name, watched } in viewers {
+    for ViewerTitles { name, watched } in &viewers {
         let state = watched.state(kind, &ids);
         if let Some(sentence) = format_sentence(name.as_deref(), kind, state, context) {
             result.for_user = format!("{} {sentence}", result.for_user);

@@ -32,7 +32,10 @@ fn name_references(requests: &mut [Request]) {
         };
         let named = TitlePhrase { seasons: None, episode: None, ..named.clone() };
         match request {
-            Request::Add(title) | Request::Have(title) | Request::Details(title) | Request::Why(title)
+            Request::Add(title)
+            | Request::Have(title)
+            | Request::Details { title, .. }
+            | Request::Why(title)
                 if title.reference.is_some() =>
             {
                 *title = named;

@@ -48,7 +48,11 @@ pub enum Request {
     UnlinkAccount {
         is_seerr: bool,
     },
-    Details(TitlePhrase),
+    Details {
+        title: TitlePhrase,
+        /// Person whose watching of the title is asked about, if it is not the user.
+        viewer: Option<String>,
+    },
     More,
     Pick(Vec<u8>),
     ShowPreferences,
@@ -83,7 +87,7 @@ impl Request {
             | Self::Recommend(_)
             | Self::RecentlyWatched { .. }
             | Self::WatchedTitles(_)
-            | Self::Details(_)
+            | Self::Details { .. }
             | Self::More
             | Self::ShowPreferences
             | Self::Users
@@ -135,7 +139,7 @@ impl Request {
             | Self::Why(title)
             | Self::Unfollow(title)
             | Self::RemovePronoun(title)
-            | Self::Details(title) => Some(title),
+            | Self::Details { title, .. } => Some(title),
             Self::Status(title) | Self::Missing(title) | Self::Follow(title) => title.as_ref(),
             Self::Upcoming { title, .. } => title.as_ref(),
             Self::Remove { titles, .. } => titles.first(),
@@ -201,7 +205,11 @@ impl Request {
                 insert(&mut arguments, "seerr", is_seerr.then_some(true));
                 ("unlink_account", arguments)
             }
-            Self::Details(phrase) => ("details", title_arguments(Some(phrase))),
+            Self::Details { title, viewer } => {
+                let mut arguments = title_arguments(Some(title));
+                insert(&mut arguments, "viewer", viewer.clone());
+                ("details", arguments)
+            }
             Self::More => ("more", Map::new()),
             Self::Pick(numbers) => ("pick", object("numbers", json!(numbers))),
             Self::ShowPreferences => ("preferences_show", Map::new()),

@@ -194,7 +194,10 @@ fn form_request(form: Form, found: &Match, words: &[Token]) -> Option<Request> {
             let kind = found.slot(Slot::Kind, words).and_then(parse_kind);
             recommendation(text, kind, RecommendationSource::Library)
         }
-        Form::Details => Request::Details(title?),
+        Form::Details => {
+            let viewer = found.slot(Slot::Person, words).map(|name| join_raw(name).to_lowercase());
+            Request::Details { title: title?, viewer }
+        }
         Form::More => Request::More,
         Form::Pick => {
             Request::Pick(found.slot(Slot::Numbers, words).and_then(super::numbers::parse_positions)?)

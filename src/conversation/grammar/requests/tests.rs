@@ -300,9 +300,6 @@ fn watching_of_a_title_is_in_its_details() {
             "have i seen heat",
             "did i finish heat?",
             "have we watched heat yet",
-            "did alex see heat",
-            "did alex finish heat",
-            "has my wife finished heat yet",
             "who has seen heat",
             "when did i last watch heat",
             "how much of heat have i seen",
@@ -310,6 +307,17 @@ fn watching_of_a_title_is_in_its_details() {
             "resume watching heat where i left off",
         ],
     );
+    check(
+        "details",
+        &json!({ "title": "heat", "viewer": "alex" }),
+        &[
+            "did alex see heat",
+            "did alex finish heat",
+            "has Alex finished heat yet",
+            "when did alex last watch heat",
+        ],
+    );
+    check("details", &json!({ "title": "heat", "viewer": "my wife" }), &["has my wife finished heat yet"]);
     let shadows = json!({ "title": "what we do in the shadows" });
     check(
         "details",
