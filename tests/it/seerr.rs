@@ -2,7 +2,7 @@
 
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::conversation::transcript::{MediaKind, PhoneNumber, UserRights, UserRole};
-use dialarr::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
+use dialarr::conversation::viewer_accounts::{AccountScope, MediaServerKind, ViewerAccount};
 use dialarr::media_servers::fake::FakeJellyfin;
 use dialarr::seerr::fake::{Permission, WriteFault};
 use dialarr::store::audit::Actor;
@@ -10,7 +10,7 @@ use dialarr::store::people::{users, viewer_accounts};
 use serde_json::{Value, json};
 
 use crate::harness::model::{adds_movie, calls, finds, offered, says};
-use crate::harness::seerr::{DUNE, HEAT, Home, SEVERANCE, TRUSTED};
+use crate::harness::seerr::{DUNE, HEAT, Home, SEVERANCE, TRUSTED, link};
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 const MINUTE: u64 = 60;
@@ -186,6 +186,29 @@ async fn movie_in_4k_needs_our_right_and_is_requested_as_such() {
     assert_eq!(asks().await, ON_THE_WAY);
     assert_eq!(home.requests(), [(home.sam, DUNE)]);
     assert!(home.world.seerr().requests()[0].is_4k);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unlinked_person_is_told_so_after_a_restart() {
+    let mut home = Home::unlinked(TRUSTED).await;
+    let [searches, adds] = adds_movie("dune", DUNE);
+    home.world.model_plays([searches, adds, says(""), says("")]);
+    link(&home.world, ANN, home.sam).await;
+    home.world.seerr().set_silent(true);
+    home.world.texts("add dune").await;
+    home.world.pass(5).await;
+    home.world.kill().await;
+    home.world.seerr().set_silent(false);
+    home.world.start_again().await;
+    let scope = AccountScope::Seerr;
+    let now = home.world.now();
+    let unlink = move |conn: &mut _| {
+        let user = users::find_user_by_phone(conn, &PhoneNumber::parse(ANN).unwrap())?.unwrap();
+        viewer_accounts::unlink_accounts(conn, (user.id, scope), Actor::Console, now).map(drop)
+    };
+    home.world.write_database(unlink).await;
+    home.world.pass(3 * MINUTE).await;
+    assert_eq!((home.last().as_str(), home.requests()), (NOT_LINKED, vec![]));
 }
 
 #[tokio::test(start_paused = true)]

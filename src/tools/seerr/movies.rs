@@ -29,8 +29,8 @@ pub(in crate::tools) async fn recover_movie(
 ) -> RecoveryOutcome {
     match SeerrCaller::from_context(seerr, context) {
         Ok(caller) => caller.recover_request(&addition((instance, movie), choices)).await,
-        // The link was removed since, so the user's requests cannot be read.
-        Err(_) => RecoveryOutcome::Unknown,
+        // The repetition is refused, and says that there is no link.
+        Err(_) => RecoveryOutcome::NotDone,
     }
 }
 

@@ -116,7 +116,8 @@ impl TypedTool for ReportProblem {
     ) -> Result<RecoveryOutcome, ToolError> {
         let seerr = self.seerr(library)?;
         let Ok(caller) = SeerrCaller::from_context(seerr, context) else {
-            return Ok(RecoveryOutcome::Unknown);
+            // The repetition is refused, and says that there is no link.
+            return Ok(RecoveryOutcome::NotDone);
         };
         let found = async {
             let reported = self.fetch_title(library, &caller).await?;

@@ -33,8 +33,8 @@ pub(in crate::tools) async fn recover_new_series(
     (wanted, choices): (&WantedEpisodes, SeerrChoices),
     context: &ToolContext,
 ) -> Result<RecoveryOutcome, ToolError> {
-    // Without a link, the user's requests cannot be read.
-    let Ok(caller) = SeerrCaller::from_context(seerr, context) else { return Ok(RecoveryOutcome::Unknown) };
+    // Without a link, the repetition is refused, and says so.
+    let Ok(caller) = SeerrCaller::from_context(seerr, context) else { return Ok(RecoveryOutcome::NotDone) };
     let seasons = wanted_seasons(wanted)?;
     match build_addition(&caller, (instance, series), seasons, choices).await {
         Ok(addition) => Ok(caller.recover_request(&addition).await),
@@ -67,7 +67,7 @@ pub(in crate::tools) async fn recover_part(
     part: &SeriesPart,
     context: &ToolContext,
 ) -> RecoveryOutcome {
-    let Ok(caller) = SeerrCaller::from_context(seerr, context) else { return RecoveryOutcome::Unknown };
+    let Ok(caller) = SeerrCaller::from_context(seerr, context) else { return RecoveryOutcome::NotDone };
     let Ok(seasons) = part_seasons(part, &[]) else { return RecoveryOutcome::NotDone };
     let choices = SeerrChoices::of_instance(instance.four_k);
     match build_addition(&caller, (instance, &snapshot.series), Some(seasons), choices).await {

@@ -3,6 +3,7 @@
 //! request or a state that does not exist there.
 
 use dialarr::seerr::fake::FakeSeerrRequest;
+use jiff::SignedDuration;
 use serde_json::Value;
 
 use super::{Evidence, Tally, addition, asks_to_add, requests};
@@ -13,6 +14,8 @@ use crate::records::{Records, by_id, number, word};
 use crate::world::World;
 
 const CREATED: u16 = 201;
+/// Age up to which a request is offered to the admins, and some time in which it becomes too old.
+const OFFER_AGE: SignedDuration = SignedDuration::from_mins(24 * 60 + 2);
 
 /// Request for a title as the Seerr saw it.
 struct Post<'a> {
@@ -222,11 +225,12 @@ pub(crate) fn unfinished(world: &World, records: &Records) -> Vec<String> {
         let mut asked = records.approvals.iter().filter(|asked| word(asked, "kind") == "seerr");
         asked.any(|asked| number(asked, "item_id") == id)
     };
-    // Where the clock was set, a request may look too old.
-    let offers = has_admin && world.timeline.lock().unwrap().steps() == 0;
+    let is_recent = |request: &FakeSeerrRequest| world.now().duration_since(request.created_at) <= OFFER_AGE;
     let unoffered = requests
         .iter()
-        .filter(|request| offers && request.status == PENDING && !is_offered(request.id))
+        .filter(|request| {
+            has_admin && request.status == PENDING && is_recent(request) && !is_offered(request.id)
+        })
         .map(|request| format!("offer of {request:?}"));
     stale.chain(open).chain(unoffered).collect()
 }
