@@ -145,7 +145,7 @@ async fn add_to_sonarr(
     let existing =
         sonarr.fetch_series_by_tvdb(args.tvdb).await.map_err(|error| instance.request_error(&error))?;
     if let Some(series) = existing {
-        return add_promised_seasons(instance, &series, args, (context, None)).await;
+        return add_promised_seasons(instance, &series, args, context, None).await;
     }
     let hit = look_up_series(instance, args.tvdb).await?;
     let wanted_episodes = choose_episodes(&hit, args.seasons.as_ref(), &context.turn_messages)?;
@@ -171,7 +171,7 @@ async fn add_to_sonarr(
             Ok(added_output(instance, &series, &wanted_episodes, context).await)
         }
         (Some(series), AdditionOutcome::AlreadyExists) => {
-            add_promised_seasons(instance, &series, args, (context, None)).await
+            add_promised_seasons(instance, &series, args, context, None).await
         }
         (None, AdditionOutcome::Added | AdditionOutcome::AlreadyExists) => Err(ToolError::Unknown(format!(
             "{}: tvdb {} is missing after it was added",
@@ -196,7 +196,7 @@ async fn request_at_seerr(
 ) -> Result<ToolOutput, ToolError> {
     let existing = instance.client.fetch_series_by_tvdb(args.tvdb).await;
     if let Some(series) = existing.map_err(|error| instance.request_error(&error))? {
-        return add_promised_seasons(instance, &series, args, (context, Some(seerr))).await;
+        return add_promised_seasons(instance, &series, args, context, Some(seerr)).await;
     }
     let series = look_up_series(instance, args.tvdb).await?;
     let wanted = choose_episodes(&series, args.seasons.as_ref(), &context.turn_messages)?;

@@ -22,11 +22,12 @@ pub(super) async fn add_promised_seasons(
     instance: &Instance<Sonarr>,
     series: &Series,
     args: &AddSeries,
-    (context, requests): (&ToolContext, Option<&Seerr>),
+    context: &ToolContext,
+    requests: Option<&Seerr>,
 ) -> Result<ToolOutput, ToolError> {
     match (context.request_timing, series.id, promised_seasons(instance, series, args)) {
         (RequestTiming::Earlier, Some(id), Some(seasons)) => {
-            get_more::add_seasons(instance, id, &seasons, (context, requests)).await
+            get_more::add_seasons(instance, id, &seasons, context, requests).await
         }
         (RequestTiming::Earlier | RequestTiming::Now, _, _) => {
             Ok(existing_output(instance, series, args, context).await)

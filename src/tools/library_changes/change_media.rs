@@ -70,10 +70,10 @@ impl TypedTool for ChangeMedia {
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
             InstanceRef::Movies(instance) => {
-                change_movie(instance, self, (context, library.requests.as_ref())).await
+                change_movie(instance, self, context, library.requests.as_ref()).await
             }
             InstanceRef::Series(instance) => {
-                change_series(instance, self, (context, library.requests.as_ref())).await
+                change_series(instance, self, context, library.requests.as_ref()).await
             }
         }
     }
@@ -108,7 +108,8 @@ impl TypedTool for ChangeMedia {
 async fn change_series(
     instance: &Instance<Sonarr>,
     args: &ChangeMedia,
-    (context, requests): (&ToolContext, Option<&Seerr>),
+    context: &ToolContext,
+    requests: Option<&Seerr>,
 ) -> Result<ToolOutput, ToolError> {
     let snapshot = fetch_shown_series(instance, args.id).await?;
     let goal = goal_from_args(instance, &snapshot, args, context.now).await?;

@@ -58,11 +58,11 @@ impl TypedTool for GetMore {
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
             InstanceRef::Movies(instance) => {
-                movie_search::search_again(instance, self.id, (context, library.requests.as_ref())).await
+                movie_search::search_again(instance, self.id, context, library.requests.as_ref()).await
             }
             InstanceRef::Series(instance) => {
-                let context = (context, library.requests.as_ref());
-                get_more_episodes(instance, self.id, &self.seasons, context).await
+                let requests = library.requests.as_ref();
+                get_more_episodes(instance, self.id, &self.seasons, context, requests).await
             }
         }
     }
@@ -74,10 +74,10 @@ impl TypedTool for GetMore {
     ) -> Result<RecoveryOutcome, ToolError> {
         match InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())? {
             InstanceRef::Movies(instance) => {
-                movie_search::recover_search(instance, self.id, (context, library.requests.as_ref())).await
+                movie_search::recover_search(instance, self.id, context, library.requests.as_ref()).await
             }
             InstanceRef::Series(instance) => {
-                recover_get_more(instance, self, (context, library.requests.as_ref())).await
+                recover_get_more(instance, self, context, library.requests.as_ref()).await
             }
         }
     }
@@ -92,17 +92,19 @@ pub(in crate::tools) async fn add_seasons(
     instance: &Instance<Sonarr>,
     id: i64,
     numbers: &[u32],
-    context: (&ToolContext, Option<&Seerr>),
+    context: &ToolContext,
+    requests: Option<&Seerr>,
 ) -> Result<ToolOutput, ToolError> {
     let seasons: Vec<String> = numbers.iter().map(u32::to_string).collect();
-    get_more_episodes(instance, id, &seasons, context).await
+    get_more_episodes(instance, id, &seasons, context, requests).await
 }
 
 async fn get_more_episodes(
     instance: &Instance<Sonarr>,
     id: i64,
     seasons: &[String],
-    (context, requests): (&ToolContext, Option<&Seerr>),
+    context: &ToolContext,
+    requests: Option<&Seerr>,
 ) -> Result<ToolOutput, ToolError> {
     let snapshot = fetch_shown_series(instance, id).await?;
     let Some(part) = selectors::parse_part(&snapshot, seasons)? else {
@@ -134,7 +136,8 @@ async fn get_more_episodes(
 async fn recover_get_more(
     instance: &Instance<Sonarr>,
     args: &GetMore,
-    (context, requests): (&ToolContext, Option<&Seerr>),
+    context: &ToolContext,
+    requests: Option<&Seerr>,
 ) -> Result<RecoveryOutcome, ToolError> {
     let snapshot = match SeriesSnapshot::fetch_by_id(&instance.client, args.id).await {
         Ok(Some(snapshot)) => snapshot,

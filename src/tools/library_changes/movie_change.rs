@@ -47,7 +47,8 @@ impl MovieGoal {
 pub(super) async fn change_movie(
     instance: &Instance<Radarr>,
     args: &ChangeMedia,
-    (context, requests): (&ToolContext, Option<&Seerr>),
+    context: &ToolContext,
+    requests: Option<&Seerr>,
 ) -> Result<ToolOutput, ToolError> {
     let goal = MovieGoal::from_args(instance, args).await?;
     let movie = fetch_shown_movie(instance, args.id).await?;

@@ -27,7 +27,8 @@ const MONITOR_CHANGE: MovieChange = MovieChange { monitored: Some(true), profile
 pub async fn search_again(
     instance: &Instance<Radarr>,
     id: i64,
-    (context, requests): (&ToolContext, Option<&Seerr>),
+    context: &ToolContext,
+    requests: Option<&Seerr>,
 ) -> Result<ToolOutput, ToolError> {
     let mut movie = fetch_shown_movie(instance, id).await?;
     let count = (!movie.monitored && !movie.has_file).then_some(ONE_MOVIE);
@@ -56,7 +57,8 @@ pub async fn search_again(
 pub async fn recover_search(
     instance: &Instance<Radarr>,
     id: i64,
-    (context, requests): (&ToolContext, Option<&Seerr>),
+    context: &ToolContext,
+    requests: Option<&Seerr>,
 ) -> Result<RecoveryOutcome, ToolError> {
     Ok(match instance.client.fetch_movie(id).await {
         Ok(Some(movie)) if let (Some(seerr), false) = (requests, movie.monitored || movie.has_file) => {
