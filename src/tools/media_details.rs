@@ -45,7 +45,6 @@ pub struct MediaDetails {
     season: Option<u32>,
     /// Person whose watching is asked about, in a question that the grammar has understood. A model gets the states of
     /// everybody whom it may mention.
-    #[schemars(skip)]
     watched_by: Option<String>,
 }
 
@@ -57,6 +56,10 @@ impl TypedTool for MediaDetails {
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
     /// Time for the library, and for the media servers after it.
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;
+
+    fn hidden_arguments(_library: &ArrInstances) -> &'static [&'static str] {
+        &["watched_by"]
+    }
 
     fn check(&self, library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         let instance = InstanceRef::find_by_name(library, self.kind, self.instance.as_deref())?;

@@ -319,6 +319,19 @@ async fn shared_watching_is_told_by_name() {
 }
 
 #[tokio::test]
+async fn question_about_another_person_needs_no_model_and_respects_privacy() {
+    for (setup, expected) in [
+        (Setup::default(), "I keep what people watch to myself. I can only tell you about your own."),
+        (sharing(), "Bob stopped at 41% on Nov 20, 2026."),
+    ] {
+        let mut home = Home::linked(setup).await;
+        home.app.reconfigure(Setup::keyword_responder).await;
+        let answer = home.app.sms("did bob finish heat").await;
+        assert!(answer.contains(expected) && !answer.contains("You "), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn viewer_of_a_title_to_delete_is_named_if_sharing_allows() {
     for (setup, who) in [(sharing(), "Bob is"), (Setup::default(), "Someone is")] {
         let home = Home::linked(setup).await;
