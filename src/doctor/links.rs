@@ -22,10 +22,9 @@ pub(super) async fn check_links(
     servers: &MediaServers,
     requests: Option<&Seerr>,
 ) -> Vec<Finding> {
-    // Without a usable database there are no links, and another check reports it.
-    let Some(people) = database.to_str().and_then(|path| load_people_with_accounts(path).ok()) else {
-        return Vec::new();
-    };
+    // Without a usable database there are no links, and another check reports it. A connection would create the file.
+    let path = database.to_str().filter(|_| database.exists());
+    let Some(people) = path.and_then(|path| load_people_with_accounts(path).ok()) else { return Vec::new() };
     let (viewers, requesters) = tokio::join!(servers.fetch_users(), async {
         match requests {
             Some(seerr) => fetch_seerr_users(seerr).await,
@@ -165,6 +164,14 @@ mod tests {
                 BOB_IS_NOT_LINKED
             ]
         );
+    }
+
+    #[tokio::test]
+    async fn missing_database_is_not_created() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("test.db");
+        let findings = check_links(&missing, &MediaServers::default(), None).await;
+        assert_eq!((findings, missing.exists()), (Vec::new(), false));
     }
 
     #[tokio::test]

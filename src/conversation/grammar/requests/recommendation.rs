@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::years::YearRange;
+use super::years::NamedYears;
 use crate::conversation::transcript::MediaKind;
 
 /// Request for something to watch. Each field narrows the titles.
@@ -17,7 +17,7 @@ pub struct Recommendation {
     pub in_library: bool,
     /// Name of somebody who acts or directs.
     pub person: Option<String>,
-    pub years: Option<YearRange>,
+    pub years: Option<NamedYears>,
     /// Streaming service.
     pub provider: Option<&'static str>,
     pub trending: bool,

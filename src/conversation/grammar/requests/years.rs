@@ -9,12 +9,12 @@ const YEARS: std::ops::RangeInclusive<u16> = 1900..=2030;
 
 /// Years from the first to the last one, if there is a last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct YearRange {
+pub struct NamedYears {
     first: u16,
     last: Option<u16>,
 }
 
-impl fmt::Display for YearRange {
+impl fmt::Display for NamedYears {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.last {
             None => write!(f, "{}-", self.first),
@@ -24,7 +24,7 @@ impl fmt::Display for YearRange {
     }
 }
 
-impl YearRange {
+impl NamedYears {
     fn new(first: u16, last: u16) -> Option<Self> {
         let is_range = YEARS.contains(&first) && YEARS.contains(&last) && first <= last;
         is_range.then_some(Self { first, last: Some(last) })
@@ -41,21 +41,21 @@ impl YearRange {
 }
 
 /// Parses all of the tokens as years after a preposition, such as "from the late 90s" or "after 2015".
-pub fn parse_years(tokens: &[Token]) -> Option<YearRange> {
+pub fn parse_years(tokens: &[Token]) -> Option<NamedYears> {
     let words: Vec<&str> = tokens.iter().map(|token| token.word.as_str()).collect();
     match words.as_slice() {
         ["between", first, "and" | "to", last]
         | ["from", first, "to" | "until" | "till" | "through", last]
         | ["from", "the", first, "to" | "until" | "through" | "and" | "or", "the", last]
         | ["from", "the", first, "to" | "and" | "or", last] => {
-            YearRange::new(parse_span(first)?.first, parse_span(last)?.last?)
+            NamedYears::new(parse_span(first)?.first, parse_span(last)?.last?)
         }
         ["from", year, "on" | "onward" | "onwards" | "and", "later" | "up" | "newer"]
         | ["from", year, "on" | "onward" | "onwards"]
-        | ["from", year, "or", "later" | "newer"] => YearRange::since(parse_span(year)?.first),
-        ["since" | "newer" | "later", "than", year] | ["after", year] => YearRange::since(parse_year(year)?),
-        ["since", year] | ["since", "the", year] => YearRange::since(parse_span(year)?.first),
-        ["after", "the", decade] => YearRange::since(parse_decade_word(decade)?.last?.checked_add(1)?),
+        | ["from", year, "or", "later" | "newer"] => NamedYears::since(parse_span(year)?.first),
+        ["since" | "newer" | "later", "than", year] | ["after", year] => NamedYears::since(parse_year(year)?),
+        ["since", year] | ["since", "the", year] => NamedYears::since(parse_span(year)?.first),
+        ["after", "the", decade] => NamedYears::since(parse_decade_word(decade)?.last?.checked_add(1)?),
         ["before" | "until", year]
         | ["before" | "until", "the", year]
         | ["older" | "earlier", "than", year]
@@ -69,31 +69,31 @@ pub fn parse_years(tokens: &[Token]) -> Option<YearRange> {
 }
 
 /// Parses all of the tokens as a decade, with or without a part of it: "80s", "late 90s".
-pub fn parse_decade(tokens: &[Token]) -> Option<YearRange> {
+pub fn parse_decade(tokens: &[Token]) -> Option<NamedYears> {
     let words: Vec<&str> = tokens.iter().map(|token| token.word.as_str()).collect();
     parse_part_of_decade(&words)
 }
 
-fn parse_part_of_decade(words: &[&str]) -> Option<YearRange> {
+fn parse_part_of_decade(words: &[&str]) -> Option<NamedYears> {
     let (part, decade) = match words {
         [decade] => return parse_decade_word(decade),
         [part, decade] => (*part, parse_decade_word(decade)?.first),
         _ => return None,
     };
     match part {
-        "early" => YearRange::new(decade, decade + 4),
-        "mid" => YearRange::new(decade + 3, decade + 7),
-        "late" => YearRange::new(decade + 5, decade + 9),
+        "early" => NamedYears::new(decade, decade + 4),
+        "mid" => NamedYears::new(decade + 3, decade + 7),
+        "late" => NamedYears::new(decade + 5, decade + 9),
         _ => None,
     }
 }
 
 /// Parses a year, a decade, or two years with a hyphen.
-fn parse_span(word: &str) -> Option<YearRange> {
+fn parse_span(word: &str) -> Option<NamedYears> {
     if let Some((first, last)) = word.split_once('-') {
-        return YearRange::new(parse_year(first)?, parse_year(last)?);
+        return NamedYears::new(parse_year(first)?, parse_year(last)?);
     }
-    let year = parse_year(word).and_then(|year| YearRange::new(year, year));
+    let year = parse_year(word).and_then(|year| NamedYears::new(year, year));
     year.or_else(|| parse_decade_word(word))
 }
 
@@ -114,7 +114,7 @@ const DECADE_NAMES: [(&str, u16); 10] = [
     ("ninties", 1990),
 ];
 
-fn parse_decade_word(word: &str) -> Option<YearRange> {
+fn parse_decade_word(word: &str) -> Option<NamedYears> {
     let named = DECADE_NAMES.iter().find(|(name, _)| *name == word).map(|(_, first)| *first);
     let first = named.or_else(|| {
         let digits = word.strip_suffix('s')?;
@@ -127,7 +127,7 @@ fn parse_decade_word(word: &str) -> Option<YearRange> {
         }
     })?;
     let last = first.checked_add(9)?;
-    (YEARS.contains(&first)).then_some(YearRange { first, last: Some(last) })
+    (YEARS.contains(&first)).then_some(NamedYears { first, last: Some(last) })
 }
 
 #[cfg(test)]
