@@ -12,7 +12,7 @@ use crate::tools::viewing::link_account::fetch_seerr_users;
 
 /// Hint for links that do not work, on the page that shows all of them.
 const LINK_AGAIN: &str = "open Users, Accounts at media servers in the console";
-/// Text in place of a name that nobody has told.
+/// Text in place of an unknown name.
 const NAMELESS: &str = "a user without a name";
 
 /// Checks that the accounts of people exist, and that everybody can request titles if that is done in Seerr. A server
@@ -28,7 +28,7 @@ pub(super) async fn check_links(
     let (viewers, requesters) = tokio::join!(servers.fetch_users(), async {
         match requests {
             Some(seerr) => fetch_seerr_users(seerr).await,
-            None => FoundUsers { is_incomplete: true, ..FoundUsers::default() },
+            None => FoundUsers::default(),
         }
     });
     let is_gone = |account: &&ViewerAccount| match account.server {
@@ -40,10 +40,10 @@ pub(super) async fn check_links(
         let gone = person.accounts.iter().filter(is_gone);
         findings.extend(gone.map(|account| {
             let (label, name) = (account.server.label(), display_name(person));
-            Finding::warning(format!("{label}: {name} is linked to a user who is gone"), LINK_AGAIN)
+            Finding::warning(format!("{label}: the account linked to {name} does not exist"), LINK_AGAIN)
         }));
     }
-    if !requesters.is_incomplete {
+    if requesters.answered.contains(&MediaServerKind::Seerr) {
         findings.extend(unlinked_finding(&people));
     }
     let linked = people.iter().filter(|person| !person.accounts.is_empty()).count();
@@ -61,7 +61,8 @@ fn unlinked_finding(people: &[PersonWithAccounts]) -> Option<Finding> {
     let names: Vec<&str> =
         people.iter().filter(|person| person.may_add && !is_linked(person)).map(display_name).collect();
     (!names.is_empty()).then(|| {
-        let summary = format!("Seerr: not linked, so they cannot ask for titles: {}", names.join(", "));
+        let summary =
+            format!("Seerr: people who are not linked, and cannot request titles: {}", names.join(", "));
         Finding::warning(summary, LINK_AGAIN)
     })
 }
@@ -143,27 +144,34 @@ mod tests {
         }
     }
 
-    const BOB_IS_NOT_LINKED: &str = "Seerr: not linked, so they cannot ask for titles: Bob";
+    const BOB_IS_NOT_LINKED: &str = "Seerr: people who are not linked, and cannot request titles: Bob";
 
     #[tokio::test]
-    async fn people_without_a_user_in_seerr_are_named() {
+    async fn people_without_a_seerr_user_are_reported() {
         let household = Household::new().await;
         assert_eq!(household.lines().await, [BOB_IS_NOT_LINKED]);
     }
 
     #[tokio::test]
-    async fn links_to_users_who_are_gone_are_named() {
+    async fn links_to_deleted_accounts_are_reported() {
         let household = Household::new().await;
         household.jellyfin.household.remove_user(household.viewer);
         household.seerr.remove_user(household.ann);
         assert_eq!(
             household.lines().await,
             [
-                "Jellyfin: Ann is linked to a user who is gone",
-                "Seerr: Ann is linked to a user who is gone",
+                "Jellyfin: the account linked to Ann does not exist",
+                "Seerr: the account linked to Ann does not exist",
                 BOB_IS_NOT_LINKED
             ]
         );
+    }
+
+    #[tokio::test]
+    async fn accounts_of_a_removed_server_are_not_reported() {
+        let database = Household::new().await;
+        let findings = check_links(Path::new(&database.database()), &MediaServers::default(), None).await;
+        assert_eq!(findings, [Finding::ok("accounts: linked people: 1")]);
     }
 
     #[tokio::test]
@@ -175,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn links_are_not_doubted_while_a_server_is_down() {
+    async fn accounts_are_not_reported_while_their_server_is_down() {
         let household = Household::new().await;
         household.jellyfin.household.set_status(Some(503));
         household.seerr.set_status(Some(503));

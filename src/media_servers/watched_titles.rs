@@ -72,17 +72,19 @@ pub struct FoundUser {
 #[derive(Debug, Clone, Default)]
 pub struct FoundUsers {
     pub users: Vec<FoundUser>,
+    /// Servers that answered.
+    pub answered: Vec<MediaServerKind>,
     /// True if a server did not answer.
     pub is_incomplete: bool,
 }
 
 impl FoundUsers {
-    /// Returns whether the user of an account is gone. It is not if a server did not answer.
+    /// Returns whether the server of an account answered and does not list it.
     pub fn lacks(&self, account: &ViewerAccount) -> bool {
         let is_same = |found: &FoundUser| {
             (found.server, found.user.id.as_str()) == (account.server, account.id.as_str())
         };
-        !self.is_incomplete && !self.users.iter().any(is_same)
+        self.answered.contains(&account.server) && !self.users.iter().any(is_same)
     }
 }
 
@@ -148,6 +150,7 @@ impl MediaServers {
         for answer in join_all(self.connected().iter().map(fetch)).await {
             match answer {
                 Some((server, users)) => {
+                    found.answered.push(server);
                     found.users.extend(users.into_iter().map(|user| FoundUser { server, user }));
                 }
                 None => found.is_incomplete = true,

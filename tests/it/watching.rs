@@ -319,7 +319,7 @@ async fn shared_watching_is_told_by_name() {
 }
 
 #[tokio::test]
-async fn question_about_another_person_needs_no_model_and_respects_privacy() {
+async fn keyword_question_about_another_person_respects_sharing() {
     for (setup, expected) in [
         (Setup::default(), "I keep what people watch to myself. I can only tell you about your own."),
         (sharing(), "Bob stopped at 41% on Nov 20, 2026."),
@@ -384,6 +384,18 @@ async fn operator_links_accounts_on_a_page_of_names() {
     page.assert_shows(200, "Unlinked.");
     home.app.jellyfin().set_status(Some(503));
     browser.get("/viewer-accounts").await.assert_shows(200, "A server does not respond.");
+}
+
+#[tokio::test]
+async fn linked_account_that_its_server_lacks_is_marked() {
+    let home = Home::linked(Setup::default()).await;
+    let mut browser = home.app.browser().await;
+    let is_marked = |page: &str| page.contains("not found");
+    assert!(!is_marked(&browser.get("/viewer-accounts").await.html));
+    home.app.jellyfin().remove_user(home.bob);
+    assert!(is_marked(&browser.get("/viewer-accounts").await.html));
+    home.app.jellyfin().set_status(Some(503));
+    assert!(!is_marked(&browser.get("/viewer-accounts").await.html));
 }
 
 #[tokio::test]

@@ -58,6 +58,7 @@ impl OperatorDecisions {
         match seerr.fetch_users().await {
             Ok(users) => {
                 found.users.extend(list_seerr_users(&users));
+                found.answered.push(MediaServerKind::Seerr);
                 (found, users)
             }
             Err(error) => {

@@ -100,10 +100,14 @@ pub fn list_seerr_users(users: &[SeerrUser]) -> Vec<FoundUser> {
 /// Reads the users of a Seerr as those of the media servers.
 pub(crate) async fn fetch_seerr_users(seerr: &Seerr) -> FoundUsers {
     match seerr.fetch_users().await {
-        Ok(users) => FoundUsers { users: list_seerr_users(&users), is_incomplete: false },
+        Ok(users) => FoundUsers {
+            users: list_seerr_users(&users),
+            answered: vec![MediaServerKind::Seerr],
+            is_incomplete: false,
+        },
         Err(error) => {
             tracing::warn!(error = telemetry::error_chain(&error), "failed to read the users of Seerr");
-            FoundUsers { users: Vec::new(), is_incomplete: true }
+            FoundUsers { is_incomplete: true, ..FoundUsers::default() }
         }
     }
 }

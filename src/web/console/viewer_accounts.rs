@@ -40,8 +40,8 @@ struct AccountLine {
     server_label: &'static str,
     id: String,
     name: String,
-    /// True if the server does not list the account any more.
-    is_gone: bool,
+    /// True if the server does not list the account.
+    is_missing: bool,
     /// Person to whom the account is linked.
     person: Option<PersonOption>,
     /// Id of the person with the same account at a media server, or with the same name, whom the form suggests.
@@ -107,7 +107,7 @@ impl AccountsPage {
                 .find(|(id, _)| account.server == MediaServerKind::Seerr && *id == account.id);
             let suggested = same_person.map(|(_, user)| user.0);
             AccountLine {
-                is_gone: list.found.lacks(&account),
+                is_missing: list.found.lacks(&account),
                 server: account.server.name(),
                 server_label: account.server.label(),
                 person: owner.map(|id| {
