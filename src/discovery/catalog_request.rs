@@ -74,7 +74,7 @@ pub(super) struct RequestParts {
 
 impl CatalogRequest<'_> {
     pub(super) fn seerr_parts(self) -> RequestParts {
-        // Lists of movies have another word than one movie.
+        // The path of a list has a plural noun for movies.
         let noun = |kind| if kind == MediaKind::Movie { "movies" } else { "tv" };
         let (path, query) = match self {
             Self::Search(text) => ("search".to_owned(), vec![("query", text.to_owned())]),

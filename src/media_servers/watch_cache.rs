@@ -158,7 +158,7 @@ impl WatchCache {
         }
     }
 
-    /// Returns stored states, which are matched with a newer list of titles first.
+    /// Returns stored states by the positions of `index`, which may be newer than they are.
     fn complete_states(
         &self,
         user: &ServerUserId,
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn states_of_the_last_minute_hold_for_a_title_that_was_added_since() {
+    async fn fresh_states_include_newly_added_titles() {
         let world = World::new();
         assert_eq!(world.state(world.heat).await, FINISHED_AT_START);
         let arrival = add_movie(&world.fake, "Arrival");

@@ -66,7 +66,7 @@ pub enum WatchEvidence {
     Complete,
     /// A server does not record all plays of the person.
     NotRecorded,
-    /// A server did not answer, or is not configured any more.
+    /// A server did not answer, or is not configured.
     NotAnswered,
 }
 

@@ -265,7 +265,7 @@ fn matches_result(
             "I can't see right now what was watched. Please ask again later.".to_owned()
         }
         (true, _) if evidence == WatchEvidence::NotRecorded => {
-            "I can't tell: not everything that was watched is recorded.".to_owned()
+            "I can't tell, because not everything that was watched is recorded.".to_owned()
         }
         (true, _) if query_text.trim().is_empty() => "No title in the library matches.".to_owned(),
         (true, _) => format!("Nothing in the library matches {}.", quote_text(query_text)),

@@ -189,7 +189,7 @@ async fn movie_in_4k_needs_our_right_and_is_requested_as_such() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unlinked_person_is_told_so_after_a_restart() {
+async fn unlinked_person_gets_a_refusal_after_a_restart() {
     let mut home = Home::unlinked(TRUSTED).await;
     let [searches, adds] = adds_movie("dune", DUNE);
     home.world.model_plays([searches, adds, says(""), says("")]);
@@ -212,7 +212,7 @@ async fn unlinked_person_is_told_so_after_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn show_that_seerr_does_not_know_is_given_up_after_a_restart() {
+async fn unknown_show_is_refused_after_a_restart() {
     let mut home = Home::start(TRUSTED).await;
     // Sonarr does not know the TMDB id of the show.
     home.world.sonarr().add_to_catalog(series("Dark").year(2017).tvdb(334_824).seasons(3));

@@ -91,7 +91,7 @@ async fn decision_at_seerr_is_told_once_to_the_requester() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn state_in_quiet_hours_is_told_when_these_are_turned_off() {
+async fn turning_quiet_hours_off_sends_waiting_request_states() {
     let house = House::start().await;
     house.home.asks_for_dune().await;
     house.home.world.sms("quiet 21-7").await;

@@ -145,7 +145,7 @@ async fn load_titles(
     join_all(viewers.iter().copied().map(load)).await
 }
 
-/// Describes to the model why what people have watched is not known completely.
+/// Returns the reason for incomplete watch states, as the model reads it.
 pub(super) fn describe_gap(evidence: WatchEvidence) -> Option<&'static str> {
     match evidence {
         WatchEvidence::Complete => None,

@@ -69,7 +69,7 @@ impl WatchSelection {
         }
     }
 
-    /// Returns how completely it is known what people have watched.
+    /// Returns the completeness of the watch states.
     pub fn evidence(&self) -> WatchEvidence {
         self.viewers.iter().map(|viewer| viewer.watched.evidence).max().unwrap_or_default()
     }

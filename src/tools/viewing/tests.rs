@@ -144,20 +144,20 @@ async fn only_finished_titles_stay_known_while_tautulli_fails() {
 }
 
 #[tokio::test]
-async fn person_without_records_is_told_that_nothing_is_known() {
+async fn person_without_recorded_plays_gets_no_list() {
     let world = World::new();
     world.household.set_recorded(world.ann, false);
     assert_eq!(world.states().await, ["unknown"; 3]);
     for filter in ["unwatched", "started", "watched"] {
         let answer = world.answer::<FindInLibrary>(json!({ "watched": filter })).await;
-        assert_eq!(answer, "I can't tell: not everything that was watched is recorded.");
+        assert_eq!(answer, "I can't tell, because not everything that was watched is recorded.");
     }
     let recommended = world.answer::<RecommendTitles>(json!({ "in_library": true })).await;
-    assert_eq!(recommended, "I can't tell: not everything that you watch is recorded.");
+    assert_eq!(recommended, "I can't tell, because not everything that you watch is recorded.");
 }
 
 #[tokio::test]
-async fn question_about_another_person_is_not_answered_with_ones_own_state() {
+async fn question_about_another_person_omits_own_state() {
     let mut world = World::new();
     let asked = json!({ "type": "movie", "id": 1, "watched_by": "bob" });
     let answer = world.answer::<MediaDetails>(asked.clone()).await;

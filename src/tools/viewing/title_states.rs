@@ -12,7 +12,8 @@ use crate::tools::library::ArrInstances;
 use crate::tools::media_details::format_date;
 use crate::tools::{ToolContext, ToolEffect, ToolOutput};
 
-/// Loads what the people have watched whom an answer to the user may mention, or what the person has whom the user names.
+/// Loads the watch states that an answer may mention: those of the person that `by` names, or of everybody whose states
+/// the user may read.
 pub(in crate::tools) async fn load_known(
     by: Option<&str>,
     library: &ArrInstances,

@@ -152,7 +152,7 @@ fn unseen_result(
             "I can't see right now what you have watched. Please ask again later.".to_owned()
         }
         (true, _) if evidence == WatchEvidence::NotRecorded => {
-            "I can't tell: not everything that you watch is recorded.".to_owned()
+            "I can't tell, because not everything that you watch is recorded.".to_owned()
         }
         (true, _) => "Nothing of that kind is left in the library.".to_owned(),
         (false, []) => format!("In the library: {}.", format_sentence_list(&titles)),
