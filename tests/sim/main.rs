@@ -166,7 +166,7 @@ fn random_schedules_keep_every_invariant() {
         check((from..).filter(has_room).take(usize::try_from(count).unwrap()));
         return;
     }
-    check(from..from + count).assert_everything_happened();
+    check(from..from + count).assert_everything_happened(count);
 }
 
 #[test]
