@@ -23,6 +23,7 @@ use dialarr::store::memory::indexing_queue::{
     self, AnnotationSource, BatchScope, EmbeddedAnswer, IndexingResult,
 };
 use dialarr::store::memory::responses::{self, AnswerOwner, NewAnswer};
+use dialarr::store::memory::search::RecallRange;
 use dialarr::store::people::users::{self, FirstContactRole};
 use dialarr::store::privacy::erase_user_content;
 use dialarr::store::text_index::{self, TextIndexProgress};
@@ -94,7 +95,7 @@ async fn round(what: &str, people: usize, rows: usize) -> Result<()> {
     let before = resident()?;
 
     let first = Instant::now();
-    app.engine.recall.recall_answers(viewers[0], "word1 word2", None).await?;
+    app.engine.recall.recall_answers(viewers[0], "word1 word2", RecallRange::default()).await?;
     let first = first.elapsed();
     let mut times = Vec::with_capacity(SEARCHES);
     let mut rng = StdRng::seed_from_u64(3);
@@ -102,7 +103,11 @@ async fn round(what: &str, people: usize, rows: usize) -> Result<()> {
     for n in 0..SEARCHES {
         let query = sentence(&mut rng, 8);
         let start = Instant::now();
-        let recalled = app.engine.recall.recall_answers(viewers[n % viewers.len()], &query, None).await?;
+        let recalled = app
+            .engine
+            .recall
+            .recall_answers(viewers[n % viewers.len()], &query, RecallRange::default())
+            .await?;
         // The first search of each user loads their vectors.
         if n >= viewers.len() {
             times.push(start.elapsed());

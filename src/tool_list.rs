@@ -8,6 +8,7 @@ use crate::tools::actions::ReactToMessage;
 use crate::tools::activity::{CheckStatus, RecentlyAdded, UpcomingReleases};
 use crate::tools::add_movie::AddMovie;
 use crate::tools::add_series::AddSeries;
+use crate::tools::ask_parents::AskParents;
 use crate::tools::find_in_library::FindInLibrary;
 use crate::tools::follow_title::TellMeWhenReady;
 use crate::tools::library::ArrInstances;
@@ -38,6 +39,7 @@ pub fn all_tools(library: &Arc<ArrInstances>, pictures: PicturePolicy) -> Vec<Ar
         adapt_tool::<AddMovie>(library),
         adapt_tool::<AddSeries>(library),
         adapt_tool::<GetMore>(library),
+        adapt_tool::<AskParents>(library),
         adapt_tool::<ChangeMedia>(library),
         adapt_tool::<MediaDetails>(library),
         adapt_tool::<WhyMissing>(library),

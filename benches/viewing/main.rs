@@ -19,9 +19,10 @@ use dialarr::arr::radarr::Radarr;
 use dialarr::arr::sonarr::Sonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::notifications::readiness::Playability;
+use dialarr::conversation::people::age_ratings::AgeLimit;
 use dialarr::conversation::people::facts::UserFacts;
 use dialarr::conversation::routing::rooms::Audience;
-use dialarr::conversation::transcript::{MediaKind, UserRights, UserRole};
+use dialarr::conversation::transcript::{MediaKind, UserRights};
 use dialarr::conversation::viewer_accounts::{MediaServerKind, ViewerAccount, WatchSharing};
 use dialarr::discovery::Discovery;
 use dialarr::http::HttpClient;
@@ -203,7 +204,7 @@ fn show(number: usize) -> AskedTitle {
 }
 
 fn context(accounts: &[ViewerAccount], now: Timestamp) -> ToolContext {
-    let rights = UserRights { role: UserRole::Member, add: true, delete: false, four_k: false };
+    let rights = UserRights::MEMBER;
     ToolContext {
         now,
         zone: TimeZone::UTC,
@@ -211,6 +212,9 @@ fn context(accounts: &[ViewerAccount], now: Timestamp) -> ToolContext {
         turn_messages: Vec::new(),
         last_three_messages: Vec::new(),
         audience: Audience::Author,
+        age_limit: AgeLimit::default(),
+        parents: None,
+        titles_asked_for: Vec::new(),
         languages: Vec::new(),
         allowance: QuotaAllowance::default(),
         removal_requests: Vec::new(),

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::json_array_stream::{JsonArrayReader, MAX_RECORD_BYTES};
+use super::title_limit::{LimitedRecord, TitleLimit};
 use super::{AdditionOutcome, ArrError, QualityProfile, response};
 use crate::http::{HttpClient, HttpError, ResponseBounds, StreamedResponse};
 
@@ -59,6 +60,8 @@ pub(super) struct ApiClient {
     changes: Arc<AtomicU64>,
     /// Quality profiles that were fetched last, shared by clones. Empty before the first fetch.
     profiles: Arc<Mutex<Vec<QualityProfile>>>,
+    /// Titles that the reader may see; `None` without a limit.
+    limit: Option<Arc<TitleLimit>>,
 }
 
 struct ApiCall<'a> {
@@ -71,7 +74,24 @@ struct ApiCall<'a> {
 
 impl ApiClient {
     pub(super) fn new(http: HttpClient, base: Url, key: SecretString) -> Self {
-        Self { base, key, http, changes: Arc::default(), profiles: Arc::default() }
+        Self { base, key, http, changes: Arc::default(), profiles: Arc::default(), limit: None }
+    }
+
+    /// Returns the same client, which reads only the titles within a limit.
+    pub(super) fn limited_to(&self, limit: Option<Arc<TitleLimit>>) -> Self {
+        Self { limit, ..self.clone() }
+    }
+
+    pub(super) fn limit(&self) -> Option<&Arc<TitleLimit>> {
+        self.limit.as_ref()
+    }
+
+    /// Returns what the reader may see of a record.
+    fn limit_record<T: LimitedRecord>(&self, record: T) -> Option<T> {
+        match &self.limit {
+            Some(limit) => record.within_limit(limit),
+            None => Some(record),
+        }
     }
 
     /// Returns the identity of the server: scheme, host, port and URL base.
@@ -99,7 +119,7 @@ impl ApiClient {
         *self.profiles.lock().unwrap_or_else(PoisonError::into_inner) = profiles.to_vec();
     }
 
-    pub(super) async fn get<T: DeserializeOwned>(
+    pub(super) async fn get<T: DeserializeOwned + LimitedRecord>(
         &self,
         path: &str,
         query: QueryParameters<'_>,
@@ -108,7 +128,7 @@ impl ApiClient {
         match self.read_bytes(&call).await {
             // These paths exist on every instance with this API.
             Err(ArrError::NotFound) => Err(ArrError::WrongUrl("no such endpoint".into())),
-            result => parse_json(&result?),
+            result => self.limit_record(parse_json(&result?)?).ok_or(ArrError::NotFound),
         }
     }
 
@@ -119,7 +139,7 @@ impl ApiClient {
         query: QueryParameters<'_>,
     ) -> Result<Vec<T>, ArrError>
     where
-        W: DeserializeOwned + Into<T>,
+        W: DeserializeOwned + LimitedRecord + Into<T>,
     {
         let call = ApiCall { method: Method::GET, path, query, body: None, bounds: COLLECT_BOUNDS };
         let mut records = Vec::new();
@@ -128,7 +148,7 @@ impl ApiClient {
     }
 
     /// Reads the list of the whole library and passes its records to `visit` one by one as they arrive.
-    pub(super) async fn visit_library<W: DeserializeOwned>(
+    pub(super) async fn visit_library<W: DeserializeOwned + LimitedRecord>(
         &self,
         path: &str,
         query: QueryParameters<'_>,
@@ -150,7 +170,7 @@ impl ApiClient {
         matches: impl Fn(&T) -> bool,
     ) -> Result<Option<T>, ArrError>
     where
-        W: DeserializeOwned + Into<T>,
+        W: DeserializeOwned + LimitedRecord + Into<T>,
     {
         let call = ApiCall { method: Method::GET, path, query, body: None, bounds: FIND_BOUNDS };
         let mut found = None;
@@ -163,7 +183,7 @@ impl ApiClient {
         Ok(found)
     }
 
-    async fn visit_records<W: DeserializeOwned>(
+    async fn visit_records<W: DeserializeOwned + LimitedRecord>(
         &self,
         call: &ApiCall<'_>,
         mut visit: impl FnMut(W),
@@ -174,6 +194,7 @@ impl ApiClient {
             Err(ArrError::NotFound) => return Err(ArrError::WrongUrl("no such endpoint".into())),
             opened => opened?,
         };
+        let mut visit = |record: W| self.limit_record(record).into_iter().for_each(&mut visit);
         let mut reader = JsonArrayReader::default();
         reader.push_bytes(&first_chunk, &mut visit).map_err(ArrError::Unreadable)?;
         while let Some(chunk) = response.next_chunk().await.map_err(ArrError::NoResponse)? {
@@ -185,17 +206,21 @@ impl ApiClient {
     /// Fetches one record by its id. Returns `None` if there is none.
     pub(super) async fn get_record<W, T>(&self, path: &str) -> Result<Option<T>, ArrError>
     where
-        W: DeserializeOwned + Into<T>,
+        W: DeserializeOwned + LimitedRecord + Into<T>,
     {
         let call = ApiCall { method: Method::GET, path, query: &[], body: None, bounds: RECORD_BOUNDS };
         match self.read_bytes(&call).await {
             Err(ArrError::NotFound) => Ok(None),
-            result => Ok(Some(parse_json::<W>(&result?)?.into())),
+            result => Ok(self.limit_record(parse_json::<W>(&result?)?).map(Into::into)),
         }
     }
 
     /// Fetches a file of at most `max_bytes`. Returns `None` if there is none.
     pub(super) async fn get_file(&self, path: &str, max_bytes: u64) -> Result<Option<Bytes>, ArrError> {
+        if self.limit.is_some() {
+            // A file has no rating.
+            return Ok(None);
+        }
         let bounds = ResponseBounds::for_whole_response(READ_TIMEOUT, max_bytes);
         let call = ApiCall { method: Method::GET, path, query: &[], body: None, bounds };
         match self.read_bytes(&call).await {
@@ -207,7 +232,7 @@ impl ApiClient {
     /// Fetches the catalog hits for `term`.
     pub(super) async fn get_lookup<W, T>(&self, path: &str, term: &str) -> Result<Vec<T>, ArrError>
     where
-        W: DeserializeOwned + Into<T>,
+        W: DeserializeOwned + LimitedRecord + Into<T>,
     {
         let term = term.trim();
         if term.is_empty() {
@@ -238,10 +263,11 @@ impl ApiClient {
         query: QueryParameters<'_>,
     ) -> Result<Vec<T>, ArrError>
     where
-        W: DeserializeOwned + Into<T>,
+        W: DeserializeOwned + LimitedRecord + Into<T>,
     {
         let call = ApiCall { method: Method::GET, path, query, body: None, bounds: LOOKUP_BOUNDS };
-        Ok(parse_json::<Vec<W>>(&self.read_bytes(&call).await?)?.into_iter().map(Into::into).collect())
+        let records = parse_json::<Vec<W>>(&self.read_bytes(&call).await?)?.into_iter();
+        Ok(records.filter_map(|record| self.limit_record(record)).map(Into::into).collect())
     }
 
     /// Sends a deletion once. The body of a successful response is ignored.

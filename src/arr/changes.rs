@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::common_api::removal_outcome;
 use super::radarr::Radarr;
 use super::sonarr::Sonarr;
+use super::title_limit::{LimitedRecord, TitleLimit};
 use super::{ArrError, Availability, RemovalOutcome};
 
 /// Changes to the settings of a movie. A field that is `None` stays unchanged.
@@ -103,7 +104,7 @@ impl Sonarr {
     ) -> Result<SeasonMonitoringOutcome, ArrError> {
         let path = format!("series/{series}");
         // Sonarr clears fields that are missing from the request, so the whole record is sent back.
-        let Some(mut record) = self.api.get_record::<Value, Value>(&path).await? else {
+        let Some(mut record) = self.api.get_record::<SeriesRecord, Value>(&path).await? else {
             return Ok(SeasonMonitoringOutcome::SeriesNotFound);
         };
         for season in record["seasons"].as_array_mut().into_iter().flatten() {
@@ -138,6 +139,23 @@ impl Sonarr {
             SeriesSearch::Missing(series) => json!({ "name": "MissingEpisodeSearch", "seriesId": series }),
         };
         self.common_api().start_command(&command).await
+    }
+}
+
+/// Complete record of a series, which is sent back with changes.
+#[derive(serde::Deserialize)]
+#[serde(transparent)]
+struct SeriesRecord(Value);
+
+impl From<SeriesRecord> for Value {
+    fn from(SeriesRecord(record): SeriesRecord) -> Self {
+        record
+    }
+}
+
+impl LimitedRecord for SeriesRecord {
+    fn within_limit(self, limit: &TitleLimit) -> Option<Self> {
+        limit.allows_series(self.0["tvdbId"].as_i64(), self.0["certification"].as_str()).then_some(self)
     }
 }
 

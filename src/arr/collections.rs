@@ -1,10 +1,15 @@
 //! Movies of collections, and movies that Radarr suggests.
 
+use futures_util::future::join_all;
 use serde::Deserialize;
 
 use super::ArrError;
 use super::radarr::Radarr;
+use super::title_limit::{LimitedRecord, TitleLimit};
 use super::wire::{RatingsResource, integer_or_default};
+
+/// Maximum number of movies of a list that are looked up for a reader with an age limit.
+const MAX_RATED_SUGGESTIONS: usize = 10;
 
 /// Movie of a collection or of a suggestion list. It may be in the library.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +43,27 @@ impl Radarr {
         };
         let query =
             [("includeRecommendations", similar), ("includeTrending", popular), ("includePopular", popular)];
-        self.api.get_slow_list::<WireSuggestion, _>("importlist/movie", &query).await
+        let all = self.unlimited().api.get_slow_list::<WireSuggestion, _>("importlist/movie", &query).await?;
+        Ok(self.suggestions_within_limit(all).await)
+    }
+
+    /// Returns the movies that the reader may see. The list has no ratings, so the first movies are looked up.
+    async fn suggestions_within_limit(&self, movies: Vec<SuggestedMovie>) -> Vec<SuggestedMovie> {
+        if self.title_limit().is_none() {
+            return movies;
+        }
+        let check = async |movie: SuggestedMovie| {
+            let hits = self.lookup_movies(&format!("tmdb:{}", movie.tmdb)).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "failed to look up the rating of a suggestion");
+                Vec::new()
+            });
+            hits.iter().any(|hit| hit.tmdb == movie.tmdb).then_some(movie)
+        };
+        join_all(movies.into_iter().take(MAX_RATED_SUGGESTIONS).map(check))
+            .await
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// Fetches the movies of a collection that a movie of the library belongs to. The result is empty if Radarr does
@@ -47,11 +72,12 @@ impl Radarr {
         let id = tmdb.to_string();
         let is_requested = |collection: &WireCollection| collection.tmdb_id == Some(tmdb);
         let collection = self
+            .unlimited()
             .api
             .find_in_list::<WireCollection, _>("collection", &[("tmdbId", &id)], is_requested)
             .await?;
         let movies = collection.and_then(|collection| collection.movies).unwrap_or_default();
-        Ok(movies.into_iter().map(Into::into).collect())
+        Ok(self.suggestions_within_limit(movies.into_iter().map(Into::into).collect()).await)
     }
 }
 
@@ -73,6 +99,20 @@ struct WireSuggestion {
     ratings: Option<RatingsResource>,
     is_existing: Option<bool>,
     is_excluded: Option<bool>,
+}
+
+impl LimitedRecord for WireCollection {
+    /// Drops the collection, whose movies have no ratings.
+    fn within_limit(self, _limit: &TitleLimit) -> Option<Self> {
+        None
+    }
+}
+
+impl LimitedRecord for WireSuggestion {
+    /// Drops the movie, which has no rating.
+    fn within_limit(self, _limit: &TitleLimit) -> Option<Self> {
+        None
+    }
 }
 
 impl From<WireSuggestion> for SuggestedMovie {

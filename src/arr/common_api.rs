@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::api::ApiClient;
+use super::title_limit::{LimitedRecord, TitleLimit};
 use super::{ArrError, QualityProfile, RemovalOutcome, RootFolder, SystemStatus, error_message, wire};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,17 +143,31 @@ pub(super) fn removal_outcome(result: Result<(), ArrError>) -> Result<RemovalOut
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct ClientConfig {
+pub(super) struct ClientConfig {
     auto_redownload_failed: Option<bool>,
     auto_redownload_failed_from_interactive_search: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct HealthCheck {
+pub(super) struct HealthCheck {
     source: Option<String>,
     r#type: Option<String>,
     message: Option<String>,
+}
+
+/// Settings of Radarr for metadata.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct MetadataConfig {
+    pub(super) certification_country: Option<String>,
+}
+
+impl LimitedRecord for HealthCheck {
+    /// Drops every problem, because its message may name a title.
+    fn within_limit(self, _limit: &TitleLimit) -> Option<Self> {
+        None
+    }
 }
 
 impl HealthCheck {

@@ -121,6 +121,7 @@ mod tests {
             next_airing: None,
             new_seasons: true,
             genres: Vec::new(),
+            certification: String::new(),
             rating: None,
             added: None,
         }

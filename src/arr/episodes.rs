@@ -7,6 +7,7 @@ use serde_json::json;
 use super::api::QueryParameters;
 use super::sonarr::Sonarr;
 use super::time_parsing::parse_instant;
+use super::title_limit::PartOfTitle;
 use super::wire::{EpisodeResource, integer_or_default};
 use super::{ArrError, MediaFile};
 
@@ -42,23 +43,30 @@ impl Sonarr {
     /// Fetches all episodes of a series, including the specials, in order. The list is empty until Sonarr has loaded
     /// the metadata of a series that was just added.
     pub async fn fetch_episodes(&self, series: i64) -> Result<Vec<Episode>, ArrError> {
-        let series = series.to_string();
-        self.fetch_sorted_episodes(&[("seriesId", &series), ("includeEpisodeFile", "true")]).await
+        let id = series.to_string();
+        self.fetch_sorted_episodes(series, &[("seriesId", &id), ("includeEpisodeFile", "true")]).await
     }
 
     /// Fetches the episodes of a season, in order.
     pub async fn fetch_season_episodes(&self, series: i64, season: u32) -> Result<Vec<Episode>, ArrError> {
-        let (series, number) = (series.to_string(), season.to_string());
-        let query =
-            [("seriesId", series.as_str()), ("seasonNumber", &number), ("includeEpisodeFile", "true")];
-        let mut episodes = self.fetch_sorted_episodes(&query).await?;
+        let (id, number) = (series.to_string(), season.to_string());
+        let query = [("seriesId", id.as_str()), ("seasonNumber", &number), ("includeEpisodeFile", "true")];
+        let mut episodes = self.fetch_sorted_episodes(series, &query).await?;
         // An instance that ignores the filter returns the whole series.
         episodes.retain(|episode| episode.season == season);
         Ok(episodes)
     }
 
-    async fn fetch_sorted_episodes(&self, query: QueryParameters<'_>) -> Result<Vec<Episode>, ArrError> {
-        let mut episodes: Vec<Episode> = self.api.get_list::<EpisodeResource, _>("episode", query).await?;
+    async fn fetch_sorted_episodes(
+        &self,
+        series: i64,
+        query: QueryParameters<'_>,
+    ) -> Result<Vec<Episode>, ArrError> {
+        if self.api.limit().is_some() && self.fetch_series(series).await?.is_none() {
+            return Ok(Vec::new());
+        }
+        let mut episodes: Vec<Episode> =
+            self.api.get_list::<PartOfTitle<EpisodeResource>, _>("episode", query).await?;
         episodes.sort_by_key(|episode| (episode.season, episode.number));
         Ok(episodes)
     }
@@ -80,6 +88,12 @@ impl Sonarr {
             return Ok(());
         }
         self.api.write_json(Method::DELETE, "episodefile/bulk", &json!({ "episodeFileIds": files })).await
+    }
+}
+
+impl From<PartOfTitle<EpisodeResource>> for Episode {
+    fn from(PartOfTitle(wire): PartOfTitle<EpisodeResource>) -> Self {
+        wire.into()
     }
 }
 

@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::radarr::Radarr;
 use super::sonarr::Sonarr;
 use super::time_parsing::parse_instant;
+use super::title_limit::PartOfTitle;
 use super::wire::{EpisodeResource, HistoryRow, QualityResource, integer_or_default};
 use super::{ArrError, error_message};
 
@@ -69,10 +70,12 @@ pub fn was_upgraded(entries: &[HistoryEntry], (season, number): (u32, u32)) -> b
 impl Radarr {
     /// Fetches the history of a movie, newest first.
     pub async fn fetch_history(&self, movie: i64) -> Result<Vec<HistoryEntry>, ArrError> {
+        if self.api.limit().is_some() && self.fetch_movie(movie).await?.is_none() {
+            return Ok(Vec::new());
+        }
         let movie = movie.to_string();
-        Ok(entries_from_rows(
-            self.api.get("history/movie", &[("movieId", &movie), ("includeMovie", "false")]).await?,
-        ))
+        let query = [("movieId", movie.as_str()), ("includeMovie", "false")];
+        Ok(entries_from_parts(self.api.get("history/movie", &query).await?))
     }
 
     /// Fetches the history of all movies since an instant, newest first.
@@ -87,9 +90,12 @@ impl Radarr {
 impl Sonarr {
     /// Fetches the history of all seasons of a series, newest first.
     pub async fn fetch_history(&self, series: i64) -> Result<Vec<HistoryEntry>, ArrError> {
+        if self.api.limit().is_some() && self.fetch_series(series).await?.is_none() {
+            return Ok(Vec::new());
+        }
         let series = series.to_string();
         let query = [("seriesId", series.as_str()), ("includeSeries", "false"), ("includeEpisode", "true")];
-        Ok(entries_from_rows(self.api.get("history/series", &query).await?))
+        Ok(entries_from_parts(self.api.get("history/series", &query).await?))
     }
 
     /// Fetches the history of all series since an instant, newest first.
@@ -105,6 +111,10 @@ fn entries_from_rows(rows: Vec<HistoryRow>) -> Vec<HistoryEntry> {
     let mut entries: Vec<HistoryEntry> = rows.into_iter().filter_map(HistoryRow::into_entry).collect();
     entries.sort_by_key(|entry| std::cmp::Reverse((entry.at, entry.id)));
     entries
+}
+
+fn entries_from_parts(rows: Vec<PartOfTitle<HistoryRow>>) -> Vec<HistoryEntry> {
+    entries_from_rows(rows.into_iter().map(|PartOfTitle(row)| row).collect())
 }
 
 impl HistoryRow {

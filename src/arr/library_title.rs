@@ -27,6 +27,8 @@ pub struct LibraryTitle {
     pub size_bytes: u64,
     pub profile: i64,
     pub genres: Vec<String>,
+    /// Age rating, such as `PG-13`. Empty if the catalog has none.
+    pub certification: String,
     pub added: Option<Date>,
     /// Rating out of 10. Zero if the title has no rating.
     pub rating: f32,
@@ -70,6 +72,7 @@ impl From<MovieResource> for LibraryTitle {
             size_bytes: bytes_or_zero(record.size_on_disk),
             profile: record.quality_profile_id.unwrap_or_default(),
             genres: record.genres.unwrap_or_default(),
+            certification: record.certification.unwrap_or_default(),
             added: parse_day(record.added.as_deref()),
             rating: rating.unwrap_or_default() as f32,
             detail: LibraryTitleDetails::Movie {
@@ -111,6 +114,7 @@ impl From<SeriesResource> for LibraryTitle {
             size_bytes: bytes_or_zero(record.statistics.and_then(|statistics| statistics.size_on_disk)),
             profile: record.quality_profile_id.unwrap_or_default(),
             genres: record.genres.unwrap_or_default(),
+            certification: record.certification.unwrap_or_default(),
             added: parse_day(record.added.as_deref()),
             rating: record.ratings.as_ref().and_then(RatingResource::rating).unwrap_or_default() as f32,
             detail: LibraryTitleDetails::Series(EpisodeCounts {
@@ -152,6 +156,7 @@ mod tests {
             size_bytes: 0,
             profile: 0,
             genres: Vec::new(),
+            certification: String::new(),
             added: None,
             rating: 0.0,
             detail,
@@ -164,7 +169,7 @@ mod tests {
             json!({ "id": 7, "tmdbId": 348, "imdbId": "tt0078748", "title": "Alien", "year": 1979, "originalTitle": "Alien",
                 "alternateTitles": [{ "title": "Le huitieme passager" }, {}], "monitored": true, "hasFile": true,
                 "isAvailable": true, "sizeOnDisk": 9_000_000_000_u64, "qualityProfileId": 4,
-                "genres": ["Horror", "Science Fiction"], "added": "2024-05-01T10:00:00Z", "path": "/films/a",
+                "genres": ["Horror", "Science Fiction"], "certification": "R", "added": "2024-05-01T10:00:00Z", "path": "/films/a",
                 "ratings": { "imdb": { "value": 8.5 }, "tmdb": { "value": 8.1 } },
                 "collection": { "title": "Alien Collection", "tmdbId": 8091 } }),
             &LibraryTitle {
@@ -178,6 +183,7 @@ mod tests {
                 size_bytes: 9_000_000_000,
                 profile: 4,
                 genres: vec!["Horror".into(), "Science Fiction".into()],
+                certification: "R".into(),
                 added: Some(date(2024, 5, 1)),
                 rating: 8.5,
                 ..empty_title(LibraryTitleDetails::Movie {

@@ -22,6 +22,7 @@ mod response;
 mod series;
 pub mod sonarr;
 mod time_parsing;
+pub mod title_limit;
 mod wire;
 
 use jiff::Timestamp;
@@ -66,6 +67,8 @@ pub struct Movie {
     pub availability: Availability,
     pub file: Option<MediaFile>,
     pub genres: Vec<String>,
+    /// Age rating, such as `PG-13`. Empty if the catalog has none.
+    pub certification: String,
     /// TMDB rating, from 0 to 10.
     pub rating: Option<f64>,
     /// Time of the addition to the library. `None` for a catalog hit.

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::ArrError;
 use super::common_api::CommonApi;
+use super::title_limit::{LimitedRecord, TitleLimit};
 
 /// Maximum size of a poster image.
 const MAX_POSTER_BYTES: u64 = 300_000;
@@ -51,6 +52,7 @@ struct PosterLookup {
     tvdb_id: Option<i64>,
     title: Option<String>,
     year: Option<i64>,
+    certification: Option<String>,
     remote_poster: Option<String>,
     images: Option<Vec<PosterImage>>,
 }
@@ -60,6 +62,18 @@ struct PosterLookup {
 struct PosterImage {
     cover_type: Option<String>,
     remote_url: Option<String>,
+}
+
+impl LimitedRecord for PosterLookup {
+    fn within_limit(self, limit: &TitleLimit) -> Option<Self> {
+        let certification = self.certification.as_deref();
+        // Sonarr also returns a TMDB id.
+        let is_allowed = match self.tvdb_id {
+            Some(tvdb) => limit.allows_series(Some(tvdb), certification),
+            None => limit.allows_movie(self.tmdb_id, certification),
+        };
+        is_allowed.then_some(self)
+    }
 }
 
 impl From<PosterLookup> for CatalogPoster {

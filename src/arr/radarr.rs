@@ -1,5 +1,8 @@
 //! Client for the part of Radarr's API that we use.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use jiff::Timestamp;
 use jiff::civil::Date;
 use secrecy::SecretString;
@@ -7,14 +10,19 @@ use serde_json::json;
 use url::Url;
 
 use super::api::ApiClient;
-use super::common_api::{CommonApi, removal_outcome};
+use super::common_api::{CommonApi, MetadataConfig, removal_outcome};
 use super::library_title::LibraryTitle;
 use super::time_parsing::parse_day;
+use super::title_limit::TitleLimit;
 use super::{
     AdditionOutcome, ArrError, CalendarDate, CalendarEntry, Download, ImportedDownload, Movie, NewMovie,
     QualityProfile, ReleaseKind, RemovalOutcome, RootFolder, downloads, imports, wire,
 };
+use crate::conversation::people::age_ratings::{AgeLimit, RatingCountry};
 use crate::http::HttpClient;
+
+/// Time limit for reading the country of the ratings.
+const COUNTRY_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone)]
 pub struct Radarr {
@@ -24,6 +32,32 @@ pub struct Radarr {
 impl Radarr {
     pub fn new(http: HttpClient, base: Url, key: SecretString) -> Self {
         Self { api: ApiClient::new(http, base, key) }
+    }
+
+    /// Returns a client that reads only the titles within an age limit. Their ratings are those of the country that
+    /// Radarr is set to; if Radarr does not answer in time, no rating is known.
+    pub async fn limited_to(&self, limit: &AgeLimit) -> Self {
+        let config = self.api.get::<MetadataConfig>("config/metadata", &[]);
+        let country = match tokio::time::timeout(COUNTRY_TIMEOUT, config).await {
+            Ok(Ok(config)) => config.certification_country.as_deref().and_then(RatingCountry::from_code),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "failed to read the country of the ratings");
+                None
+            }
+            Err(_) => None,
+        };
+        let limit = TitleLimit { limit: limit.clone(), country };
+        Self { api: self.api.limited_to(Some(Arc::new(limit))) }
+    }
+
+    /// Returns a client that reads all titles.
+    pub fn unlimited(&self) -> Self {
+        Self { api: self.api.limited_to(None) }
+    }
+
+    /// Returns the titles that the reader may see; `None` without a limit.
+    pub fn title_limit(&self) -> Option<&TitleLimit> {
+        self.api.limit().map(Arc::as_ref)
     }
 
     pub fn common_api(&self) -> CommonApi<'_> {
@@ -130,7 +164,7 @@ fn calendar_entry(movie: &wire::MovieResource, start: Date, end: Date) -> Option
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
     use bytes::Bytes;
     use futures_util::FutureExt;
@@ -186,6 +220,7 @@ mod tests {
             availability: Availability::Released,
             file: None,
             genres: Vec::new(),
+            certification: String::new(),
             rating: None,
             added: None,
             last_search: None,
@@ -214,7 +249,7 @@ mod tests {
                   "hasFile": true, "monitored": true, "sizeOnDisk": 9_000_000_000_i64, "path": "/films/m",
                   "qualityProfileId": 4, "popularity": 48.5, "inCinemas": "1999-03-31T00:00:00Z",
                   "digitalRelease": "0001-01-01T00:00:00Z", "status": "released",
-                  "minimumAvailability": "inCinemas", "genres": ["Action"], "added": "2024-01-01T00:00:00Z",
+                  "minimumAvailability": "inCinemas", "genres": ["Action"], "certification": "R", "added": "2024-01-01T00:00:00Z",
                   "lastSearchTime": "2024-01-02T00:00:00Z", "ratings": { "tmdb": { "votes": 9, "value": 8.2 } },
                   "collection": { "title": "The Matrix Collection", "tmdbId": 2344 },
                   "movieFile": { "id": 31, "size": 9_000_000_000_i64,
@@ -236,6 +271,7 @@ mod tests {
             availability: Availability::InCinemas,
             file: Some(MediaFile { id: 31, size_bytes: 9_000_000_000, quality: "Bluray-1080p".into() }),
             genres: vec!["Action".into()],
+            certification: "R".into(),
             rating: Some(8.2),
             added: Some("2024-01-01T00:00:00Z".parse().unwrap()),
             last_search: Some("2024-01-02T00:00:00Z".parse().unwrap()),

@@ -40,6 +40,8 @@ pub struct Series {
     /// True if future seasons will be monitored.
     pub new_seasons: bool,
     pub genres: Vec<String>,
+    /// Age rating, such as `TV-14`. Empty if the catalog has none.
+    pub certification: String,
     /// Rating from 0 to 10.
     pub rating: Option<f64>,
     /// Time of the addition to the library. `None` for a catalog hit.

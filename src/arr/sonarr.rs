@@ -1,5 +1,7 @@
 //! Client for the part of Sonarr's API that we use.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -9,10 +11,12 @@ use super::api::ApiClient;
 use super::common_api::CommonApi;
 use super::library_title::LibraryTitle;
 use super::time_parsing::parse_instant;
+use super::title_limit::TitleLimit;
 use super::{
     AdditionOutcome, ArrError, CalendarDate, CalendarEntry, Download, ImportedDownload, NewSeries,
     QualityProfile, RemovalOutcome, RootFolder, SPECIALS, Series, WantedEpisodes, downloads, imports, wire,
 };
+use crate::conversation::people::age_ratings::{AgeLimit, RatingCountry};
 use crate::http::HttpClient;
 
 #[derive(Debug, Clone)]
@@ -23,6 +27,22 @@ pub struct Sonarr {
 impl Sonarr {
     pub fn new(http: HttpClient, base: Url, key: SecretString) -> Self {
         Self { api: ApiClient::new(http, base, key) }
+    }
+
+    /// Returns a client that reads only the titles within an age limit. Sonarr shows the ratings of the United States.
+    pub fn limited_to(&self, limit: &AgeLimit) -> Self {
+        let limit = TitleLimit { limit: limit.clone(), country: Some(RatingCountry::UnitedStates) };
+        Self { api: self.api.limited_to(Some(Arc::new(limit))) }
+    }
+
+    /// Returns a client that reads all titles.
+    pub fn unlimited(&self) -> Self {
+        Self { api: self.api.limited_to(None) }
+    }
+
+    /// Returns the titles that the reader may see; `None` without a limit.
+    pub fn title_limit(&self) -> Option<&TitleLimit> {
+        self.api.limit().map(Arc::as_ref)
     }
 
     pub fn common_api(&self) -> CommonApi<'_> {
@@ -172,7 +192,7 @@ fn calendar_entry(episode: &wire::EpisodeResource) -> Option<(Timestamp, Calenda
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
     use bytes::Bytes;
     use futures_util::FutureExt;
@@ -231,7 +251,7 @@ mod tests {
                     "id": 15, "tvdbId": 371_980, "tmdbId": 95_396, "imdbId": "tt11280740", "title": "Severance", "year": 2022, "monitored": true,
                     "status": "continuing", "ended": false, "seriesType": "daily", "path": "/tv/s",
                     "qualityProfileId": 1, "nextAiring": "2026-09-01T01:00:00Z",
-                    "monitorNewItems": "all", "genres": ["Drama"], "added": "2024-01-01T00:00:00Z",
+                    "monitorNewItems": "all", "genres": ["Drama"], "certification": "TV-MA", "added": "2024-01-01T00:00:00Z",
                     "ratings": { "votes": 9, "value": 8.3 },
                     "seasons": [season(0, false, 2, 30), season(1, false, 9, 9), season(2, true, 4, 10)],
                     "statistics": { "episodeFileCount": 15, "totalEpisodeCount": 49, "sizeOnDisk": 41_000_000_000_i64 },
@@ -269,6 +289,7 @@ mod tests {
             next_airing: Some("2026-09-01T01:00:00Z".parse().unwrap()),
             new_seasons: true,
             genres: vec!["Drama".into()],
+            certification: "TV-MA".into(),
             rating: Some(8.3),
             added: Some("2024-01-01T00:00:00Z".parse().unwrap()),
         };

@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 pub use super::call_failure::{CallFailure, FailureCode};
+use super::rating_caps::RatingCaps;
 use super::tool_schema::ToolSchema;
 pub use super::user_address::{InvalidPhoneNumber, PhoneNumber, UserAddress};
 use super::{channel::Channel, channel_list};
@@ -104,16 +105,43 @@ pub enum UserStatus {
     Blocked,
 }
 
-/// Role and permissions of a user.
+/// Role, permissions and caps of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UserRights {
     pub role: UserRole,
     pub add: bool,
     pub delete: bool,
     pub four_k: bool,
+    /// Decides about titles over the caps of others, as admins do.
+    pub parent: bool,
+    /// Caps as they are stored; those of an admin do not apply.
+    pub caps: RatingCaps,
 }
 
 impl UserRights {
+    /// Rights of a member who joined, without a cap.
+    pub const MEMBER: Self = Self {
+        role: UserRole::Member,
+        add: true,
+        delete: false,
+        four_k: false,
+        parent: false,
+        caps: RatingCaps::UNLIMITED,
+    };
+
+    /// Returns the caps on the titles of the user.
+    pub fn rating_caps(self) -> RatingCaps {
+        match self.role {
+            UserRole::Admin => RatingCaps::UNLIMITED,
+            UserRole::Member => self.caps,
+        }
+    }
+
+    /// Returns whether the user decides about titles over the caps of others.
+    pub fn may_approve_titles(self) -> bool {
+        self.role == UserRole::Admin || (self.parent && self.caps.is_unlimited())
+    }
+
     pub fn may_delete(self) -> bool {
         self.delete || self.role == UserRole::Admin
     }
@@ -259,6 +287,8 @@ pub enum ToolAudience {
     PrivateChat,
     /// People in a room, because the tool concerns all of them.
     Room,
+    /// Users with caps on age ratings, in a private chat.
+    AgeLimited,
 }
 
 /// Tool as the model sees it.

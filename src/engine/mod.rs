@@ -98,7 +98,7 @@ impl Engine {
         let recall = Arc::new(AnswerRecall::new(parts));
         let logs = TurnLogs::new(parts, answer_stored.clone(), addition_queued.clone());
         let turns = TurnRunners::new(parts, logs, recall.clone());
-        let starter = TurnStarter::new(parts);
+        let starter = TurnStarter::new(parts, addition_queued.clone());
         let scheduler = TurnScheduler::new(parts, lifecycle.clone(), starter, turns);
         let admission = Arc::new(Admission::new(parts, scheduler.clone()));
         let additions = AdditionRetrier::new(parts, lifecycle.clone(), addition_queued);

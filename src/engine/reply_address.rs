@@ -285,8 +285,19 @@ pub(super) fn notify_admins(
     body: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
-    for admin in users::load_admins(conn)? {
-        let message = ReplyAddress::load_for_user(conn, &admin, senders)?.notification_message(key, body);
+    let admins = users::load_admins(conn)?;
+    notify_users(conn, (senders, &admins), (key, body), now)
+}
+
+/// Notifies these users, once for each `key`.
+pub(super) fn notify_users(
+    conn: &mut Conn,
+    (senders, users): (&Senders, &[User]),
+    (key, body): (&str, &str),
+    now: Timestamp,
+) -> QueryResult<()> {
+    for user in users {
+        let message = ReplyAddress::load_for_user(conn, user, senders)?.notification_message(key, body);
         outbox::queue_message_once(conn, &message, now)?;
     }
     Ok(())

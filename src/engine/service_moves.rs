@@ -70,7 +70,8 @@ fn end_removal_requests(
             | EndedApprovalSubject::UnreadableRemoval
             | EndedApprovalSubject::AccountLink(_)
             | EndedApprovalSubject::UnreadableAccountLink
-            | EndedApprovalSubject::SeerrRequest => None,
+            | EndedApprovalSubject::SeerrRequest
+            | EndedApprovalSubject::Title => None,
         };
         let message = deletion_messages::format_removal_on_moved_server(item, server_label(instance));
         notify_user(conn, ended.user, (&format!("approval:{}:expired", ended.id), &message), settings, now)?;

@@ -104,6 +104,18 @@ diesel::table! {
         account_name -> Nullable<Text>,
         title -> Nullable<Text>,
         passed_on_at -> Nullable<Timestamp>,
+        wanted -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
+    approved_titles (user_id, kind, catalog_id) {
+        user_id -> BigInt,
+        kind -> MediaKind,
+        catalog_id -> BigInt,
+        approved_at -> Timestamp,
     }
 }
 
@@ -736,6 +748,10 @@ diesel::table! {
         code_misses_day -> Nullable<Text>,
         first_request -> Nullable<Text>,
         first_request_at -> Nullable<Timestamp>,
+        movie_cap -> Nullable<BigInt>,
+        show_cap -> Nullable<BigInt>,
+        caps_turn -> Nullable<BigInt>,
+        parent -> Bool,
     }
 }
 
@@ -790,6 +806,7 @@ diesel::joinable!(additions -> users (user_id));
 diesel::joinable!(agent_responses -> memory_groups (group_id));
 diesel::joinable!(agent_responses -> turns (turn_id));
 diesel::joinable!(agent_responses -> users (user_id));
+diesel::joinable!(approved_titles -> users (user_id));
 diesel::joinable!(audit_log -> users (user_id));
 diesel::joinable!(ballots -> users (user_id));
 diesel::joinable!(ballots -> votes (vote_id));
@@ -845,6 +862,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     alerts,
     api_keys,
     approvals,
+    approved_titles,
     arr_cursors,
     arr_events,
     audit_log,

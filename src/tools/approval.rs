@@ -55,6 +55,9 @@ pub fn is_offered(tool: ToolAudience, rights: UserRights, audience: Audience) ->
         ToolAudience::CannotDelete => !rights.may_delete(),
         ToolAudience::PrivateChat => audience == Audience::Author,
         ToolAudience::Room => audience == Audience::Room,
+        ToolAudience::AgeLimited => {
+            audience == Audience::Author && rights.may_add() && !rights.rating_caps().is_unlimited()
+        }
     }
 }
 
@@ -213,6 +216,9 @@ fn not_permitted(spec: &ToolSpec) -> CallFailure {
             ("this works only in the private chat with the user", "Please ask me that in our private chat.")
         }
         ToolAudience::Room => ("this works only in a group", "Please ask me that in a group."),
+        ToolAudience::AgeLimited => {
+            ("this user has no age limit: call search_media", "You can add titles yourself.")
+        }
         ToolAudience::CanAdd | ToolAudience::Everyone => {
             (NOT_PERMITTED_HINT, "You can't add titles here. Please ask an admin.")
         }

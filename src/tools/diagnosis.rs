@@ -281,7 +281,8 @@ mod tests {
         "2026-03-06T19:00:00Z".parse().unwrap()
     }
 
-    const ADMIN: UserRights = UserRights { role: UserRole::Admin, add: true, delete: true, four_k: true };
+    const ADMIN: UserRights =
+        UserRights { role: UserRole::Admin, add: true, delete: true, four_k: true, ..UserRights::MEMBER };
     const DUNE: DiagnosisFacts<'static> = DiagnosisFacts {
         name: "Dune (2021)",
         on_disk: None,

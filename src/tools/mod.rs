@@ -6,8 +6,10 @@ pub mod activity;
 pub mod add_movie;
 pub mod add_series;
 mod addition;
+pub mod age_limit;
 pub mod approval;
 pub mod arguments;
+pub mod ask_parents;
 mod deferred_addition;
 mod deletion_outcomes;
 mod diagnosis;
@@ -47,6 +49,7 @@ pub mod start_vote;
 pub mod taste;
 #[cfg(test)]
 mod tests;
+mod tool_context;
 mod tool_error;
 pub mod typed_tool;
 pub mod viewing;
@@ -55,28 +58,23 @@ pub mod why_missing;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 pub use recovery::{InterruptedRun, RecoveryOutcome};
+pub use tool_context::{RequestTiming, ToolContext};
 pub use tool_error::ToolError;
 
-use quota_allowance::QuotaAllowance;
-
 use crate::conversation::deletion::target::DeletionTarget;
-use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
 use crate::conversation::people::facts::{FactKind, UserFact, UserFacts};
-use crate::conversation::routing::rooms::Audience;
-use crate::conversation::title_requests::{Coverage, RequestedTitle, TitleRequest};
+use crate::conversation::title_approvals::TitleOverCap;
+use crate::conversation::title_requests::{Coverage, RequestedTitle};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, MediaKind, MediaRef, QuotaUse, ToolArguments, ToolSpec, UserRights,
+    CallFailure, CallResult, MediaRef, QuotaUse, ToolArguments, ToolSpec, UserRights,
 };
 use crate::conversation::turn::model_action::ModelAction;
 use crate::conversation::viewer_accounts::{AccountScope, ViewerAccount};
 use crate::seerr::SeerrRequestId;
 use approval::ApprovedCall;
 use arguments::schema::OfferedChoices;
-use viewing::Viewers;
 
 /// Time limit of a tool that only reads the library.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(10);
@@ -187,6 +185,8 @@ pub enum ToolEffect {
     Count(QuotaUse),
     /// Asks the admins to delete this item.
     AskAdmins(Box<DeletionTarget>),
+    /// Asks the parents for this title.
+    AskParents(Box<TitleOverCap>),
     /// Records that the user requested this title, which is in the library or requested at a Seerr. The coverage states whether the request
     /// covers the whole title or its named seasons.
     Request(RequestedTitle, Coverage),
@@ -224,52 +224,5 @@ pub struct CallReferences {
 impl From<MediaRef> for CallReferences {
     fn from(media: MediaRef) -> Self {
         Self { refs: vec![media], four_k: false }
-    }
-}
-
-/// Context in which a tool runs.
-#[derive(Debug, Clone)]
-pub struct ToolContext {
-    pub now: Timestamp,
-    pub zone: TimeZone,
-    pub rights: UserRights,
-    /// Messages that the user sent in this turn.
-    pub turn_messages: Vec<String>,
-    /// Last three messages of the user, newest first.
-    pub last_three_messages: Vec<String>,
-    /// Who reads the answer.
-    pub audience: Audience,
-    pub languages: Vec<ReplyLanguage>,
-    pub allowance: QuotaAllowance,
-    /// Open removal requests of the user: items that the admins were asked to delete and have not decided on.
-    pub removal_requests: Vec<DeletionTarget>,
-    /// Number of admins who can decide on a removal request.
-    pub admins: usize,
-    /// Recent title requests of the household, oldest first.
-    pub title_requests: Vec<TitleRequest>,
-    /// Stored facts about the user.
-    pub facts: UserFacts,
-    /// People whose watching the answer may mention; empty for a call that does not read it.
-    pub viewers: Viewers,
-    /// User of the Seerr in whose name titles are requested; loaded only for writes, if requests go there.
-    pub seerr_account: Option<ViewerAccount>,
-    pub request_timing: RequestTiming,
-}
-
-/// Time at which the user made the request that a call carries out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RequestTiming {
-    Now,
-    /// Retry of an earlier request, after the user was notified that the request would be retried.
-    Earlier,
-}
-
-impl ToolContext {
-    /// Returns the requests for a title of one instance, oldest first, by its TMDB or TheTVDB id.
-    pub fn requests_for_title(&self, instance: &str, kind: MediaKind, catalog_id: i64) -> Vec<&TitleRequest> {
-        let is_meant = |title: &RequestedTitle| {
-            (title.kind, title.catalog_id, title.instance.as_str()) == (kind, catalog_id, instance)
-        };
-        self.title_requests.iter().filter(|request| is_meant(&request.wanted)).collect()
     }
 }

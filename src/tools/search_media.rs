@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::approval::is_offered;
 use super::formatting::{
     ALIAS_KEY, add_failed_services, append_failed_services, clean_text, clean_title, format_media_title,
     format_sentence_list, list_results,
@@ -25,6 +26,8 @@ use crate::conversation::text::title_key::spelling_variants;
 use crate::conversation::transcript::{CallResult, EffectLevel, MediaKind, MediaRef, ToolAudience};
 
 const MAX_OVERVIEW_CHARS: usize = 200;
+/// Hint for the model about a user with caps on age ratings.
+const AGE_LIMIT_HINT: &str = "titles over the age limit of this user are left out; to have one added, call ask_parents with their words";
 
 /// Tool that searches the catalogs.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -91,7 +94,11 @@ impl TypedTool for SearchMedia {
             None => format!("I found nothing for {}.", quote_text(&self.query)),
             Some(titles) => format!("I found {titles}."),
         };
-        Ok(hits_result(found, sentence, &failed).into())
+        let mut result = hits_result(found, sentence, &failed);
+        if is_offered(ToolAudience::AgeLimited, context.rights, context.audience) {
+            result.for_model["hint"] = json!(AGE_LIMIT_HINT);
+        }
+        Ok(result.into())
     }
 }
 

@@ -8,7 +8,7 @@ use super::arguments::parsing::bad_argument;
 use super::library::ArrInstances;
 use super::typed_tool::TypedTool;
 use super::{CallReferences, ToolContext, ToolEffect, ToolError, ToolOutput};
-use crate::conversation::transcript::{CallFailure, CallResult, EffectLevel, ToolAudience};
+use crate::conversation::transcript::{CallFailure, CallResult, EffectLevel, FailureCode, ToolAudience};
 use crate::conversation::turn::model_action::{ModelAction, START_VOTE};
 use crate::conversation::votes::{InvalidVote, VoteQuestion};
 
@@ -32,8 +32,15 @@ impl TypedTool for StartVote {
         self.parse_question().map(|_| CallReferences::default())
     }
 
-    async fn run(&self, _library: &ArrInstances, _context: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let question = self.parse_question()?;
+        if !context.age_limit.is_unlimited() {
+            for option in &self.options {
+                if !library.shows_title_named(option).await {
+                    return Err(over_limit().into());
+                }
+            }
+        }
         let result = CallResult {
             for_model: json!({ "status": "poll_on_its_way" }),
             for_user: String::new(),
@@ -41,6 +48,15 @@ impl TypedTool for StartVote {
         };
         Ok(ToolOutput::with_effect(result, ToolEffect::Act(ModelAction::StartVote(question))))
     }
+}
+
+/// Failure of a vote with an option that a person in the room may not see, or that names no title.
+fn over_limit() -> CallFailure {
+    CallFailure::new(
+        FailureCode::NotPermitted,
+        json!({ "hint": "an option is no title that everybody here may see: use titles from search_media only" }),
+        Some("I can only let you vote on titles that everybody here may see.".to_owned()),
+    )
 }
 
 impl StartVote {

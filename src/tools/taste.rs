@@ -159,6 +159,7 @@ mod tests {
             size_bytes: 0,
             profile: 4,
             genres: genres.iter().map(ToString::to_string).collect(),
+            certification: String::new(),
             added: None,
             rating: 0.0,
             detail: LibraryTitleDetails::Movie { has_file: true, available: true, collection: None },

@@ -30,6 +30,7 @@ use crate::conversation::catalog_ids::CatalogIds;
 use crate::conversation::deletion::target::{
     DeletionScope, DeletionTarget, TargetFingerprint, ViewingKnowledge,
 };
+use crate::conversation::people::age_ratings::AgeLimit;
 use crate::conversation::people::facts::{FactKind, StoredFact, UserFact, UserFacts};
 use crate::conversation::routing::rooms::Audience;
 use crate::conversation::transcript::{
@@ -175,7 +176,8 @@ fn now() -> Timestamp {
 }
 
 pub(super) fn context() -> ToolContext {
-    let rights = UserRights { role: UserRole::Admin, add: true, delete: true, four_k: true };
+    let rights =
+        UserRights { role: UserRole::Admin, add: true, delete: true, four_k: true, ..UserRights::MEMBER };
     ToolContext {
         now: now(),
         zone: TimeZone::get("America/New_York").unwrap(),
@@ -183,6 +185,9 @@ pub(super) fn context() -> ToolContext {
         turn_messages: Vec::new(),
         last_three_messages: Vec::new(),
         audience: Audience::Author,
+        age_limit: AgeLimit::default(),
+        parents: None,
+        titles_asked_for: Vec::new(),
         languages: Vec::new(),
         allowance: QuotaAllowance::default(),
         removal_requests: Vec::new(),

@@ -263,7 +263,8 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
             ToolError::Fatal(anyhow::anyhow!("run a tool with arguments on a deletion item"))
         })?;
         let tool = self.parse(arguments)?;
-        match (tool.run(&self.library, context).await, tool.deferrable_request(&self.library)) {
+        let library = self.library.limited_to(&context.age_limit).await;
+        match (tool.run(&library, context).await, tool.deferrable_request(&library)) {
             (Err(ToolError::CallFailed(failure)), Some(request)) if failure.code.may_succeed_later() => {
                 let quota = match &self.library.requests {
                     Some(_) => QuotaKeeper::Seerr,
@@ -299,7 +300,10 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
         context: &ToolContext,
     ) -> Result<RecoveryOutcome, ToolError> {
         match call {
-            InterruptedRun::Call(arguments) => self.parse(arguments)?.recover(&self.library, context).await,
+            InterruptedRun::Call(arguments) => {
+                let library = self.library.limited_to(&context.age_limit).await;
+                self.parse(arguments)?.recover(&library, context).await
+            }
             InterruptedRun::Item(_) => Ok(RecoveryOutcome::Unknown),
         }
     }
@@ -334,19 +338,21 @@ impl<T: DeletionTool> Tool for DeletionAdapter<T> {
     async fn preview_items(
         &self,
         arguments: &ToolArguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<Vec<DeletionTarget>, ToolError> {
-        self.0.parse(arguments)?.preview_items(&self.0.library).await
+        let library = self.0.library.limited_to(&context.age_limit).await;
+        self.0.parse(arguments)?.preview_items(&library).await
     }
 
     async fn refresh_items(
         &self,
         items: &[DeletionTarget],
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<Vec<DeletionTarget>, ToolError> {
+        let library = self.0.library.limited_to(&context.age_limit).await;
         let mut fresh = Vec::new();
         for item in items {
-            fresh.extend(T::refresh_item(item, &self.0.library).await?);
+            fresh.extend(T::refresh_item(item, &library).await?);
         }
         Ok(fresh)
     }

@@ -77,6 +77,7 @@ async fn movie_is_read_as_stored() {
         availability: Availability::Released,
         file: Some(MediaFile { id: 7, size_bytes: 21_400_000_000, quality: "WEBDL-1080p".to_owned() }),
         genres: Vec::new(),
+        certification: String::new(),
         rating: Some(7.1),
         added: Some("2024-01-01T00:00:00Z".parse().unwrap()),
         last_search: None,
@@ -124,6 +125,7 @@ async fn series_is_read_as_stored() {
         next_airing: Some("2026-03-09T02:00:00Z".parse().unwrap()),
         new_seasons: true,
         genres: Vec::new(),
+        certification: String::new(),
         rating: Some(7.1),
         added: Some("2024-01-01T00:00:00Z".parse().unwrap()),
     };

@@ -4,6 +4,8 @@
 #![cfg(test)]
 
 mod access;
+mod age_limits;
+mod age_limits_property;
 mod alerts;
 mod api;
 mod api_document;

@@ -376,7 +376,15 @@ async fn delivered_messages_and_prompts_are_not_resent() {
 async fn user_page_changes_settings_like_the_shell() {
     let app = TestApp::start_without_model().await;
     app.register_named_user("Bob", BOB, Has::AddRight).await;
-    let settings = [("name", "Robert"), ("role", "admin"), ("add", "on"), ("movies", "3"), ("seasons", "")];
+    let settings = [
+        ("name", "Robert"),
+        ("role", "admin"),
+        ("add", "on"),
+        ("movies", "3"),
+        ("seasons", ""),
+        ("movie_age", "13"),
+        ("show_age", ""),
+    ];
 
     let (location, page) = presses(&app, "/users/2/settings", &settings).await;
 
@@ -384,7 +392,10 @@ async fn user_page_changes_settings_like_the_shell() {
     check_text(&page, &["Saved.", "Robert Active", "Role Admin"]);
     assert_eq!(changes(&app).await, ["set user:2 by console"]);
     let audit = app.browser().await.get("/audit?kind=set").await;
-    check_text(&audit, &["You, in the console Changed settings Robert", "movies: 3", "role: admin"]);
+    check_text(
+        &audit,
+        &["You, in the console Changed settings Robert", "movies: 3", "movie_cap: 13", "role: admin"],
+    );
     assert_eq!(presses(&app, "/users/2/settings", &settings).await.0, "/users/2?flash=unchanged");
     assert_eq!(changes(&app).await.len(), 1);
 }
@@ -401,6 +412,8 @@ async fn invalid_settings_are_refused_and_change_nothing() {
             ("four_k", "on"),
             ("movies", movies),
             ("seasons", ""),
+            ("movie_age", ""),
+            ("show_age", ""),
         ]
     };
     for (settings, flash) in [

@@ -177,7 +177,8 @@ async fn movie_in_4k_needs_our_right_and_is_requested_as_such() {
     asks().await;
     assert_eq!(home.requests(), []);
     let (ann, now) = (PhoneNumber::parse(ANN).unwrap(), home.world.now());
-    let rights = UserRights { role: UserRole::Member, add: true, delete: false, four_k: true };
+    let rights =
+        UserRights { role: UserRole::Member, add: true, delete: false, four_k: true, ..UserRights::MEMBER };
     let permit = move |conn: &mut _| {
         let user = users::find_user_by_phone(conn, &ann)?.unwrap();
         users::set_rights(conn, user.id, rights, now)

@@ -319,7 +319,7 @@ impl World {
     }
 
     pub(crate) async fn give_rights(&self, db: &Db, phone: &str, role: UserRole, delete: bool) {
-        let rights = UserRights { role, add: true, delete, four_k: false };
+        let rights = UserRights { role, add: true, delete, four_k: false, ..UserRights::MEMBER };
         let address = match self.plan.bot {
             Some(_) => format!("telegram:{}", house_bot::account(phone)),
             None => phone.to_owned(),

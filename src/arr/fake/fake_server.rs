@@ -78,6 +78,8 @@ pub struct FakeLibraryState<D> {
     /// Level, source and message of each health problem.
     pub(super) health_problems: Vec<[String; 3]>,
     pub(super) replaces_failed: bool,
+    /// Country whose age ratings Radarr shows, as in its settings.
+    pub(super) certification_country: &'static str,
     pub(super) last_command: u32,
     pub(super) last_download: usize,
     /// Catalog id and profile of each title that was added through the API.
@@ -136,6 +138,7 @@ impl<D: Clone> FakeServer<D> {
             excluded: Vec::new(),
             health_problems: Vec::new(),
             replaces_failed: true,
+            certification_country: "us",
             last_command: 0,
             last_download: 0,
             added: Vec::new(),
@@ -222,6 +225,11 @@ impl<D: Clone> FakeServer<D> {
     }
 
     /// Sets whether the server searches for another release after one has failed. The default is true.
+    /// Sets the country whose age ratings Radarr shows, such as `de`.
+    pub fn set_certification_country(&self, country: &'static str) {
+        self.lock_state().certification_country = country;
+    }
+
     pub fn set_replaces_failed(&self, replaces: bool) {
         self.lock_state().replaces_failed = replaces;
     }

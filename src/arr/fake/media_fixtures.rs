@@ -31,6 +31,8 @@ pub struct FakeTitle<D> {
     /// Popularity from the catalog, for the order of search results.
     pub popularity: f64,
     pub genres: Vec<String>,
+    /// Age rating, such as `PG-13`.
+    pub certification: Option<String>,
     /// Rating from 0 to 10.
     pub rating: f64,
     /// Time of the addition to the library.
@@ -137,6 +139,7 @@ impl<D> FakeTitle<D> {
             path: String::new(),
             popularity: 10.0,
             genres: Vec::new(),
+            certification: None,
             rating: 7.1,
             added: DEFAULT_ADDED,
             file_quality: "WEBDL-1080p".to_owned(),
@@ -189,6 +192,11 @@ impl<D> FakeTitle<D> {
 
     pub fn genres(mut self, genres: &[&str]) -> Self {
         self.genres = genres.iter().map(ToString::to_string).collect();
+        self
+    }
+
+    pub fn certification(mut self, certification: &str) -> Self {
+        self.certification = Some(certification.to_owned());
         self
     }
 

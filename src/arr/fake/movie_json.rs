@@ -87,7 +87,7 @@ fn common_movie_json(movie: &FakeMovie) -> Value {
         (false, Some(_)) => "inCinemas",
         (false, None) => "announced",
     };
-    json!({
+    let mut body = json!({
         "title": movie.title,
         "originalTitle": movie.title,
         "sortTitle": movie.title.to_lowercase(),
@@ -107,5 +107,9 @@ fn common_movie_json(movie: &FakeMovie) -> Value {
         "images": movie.images_json(),
         "ratings": { "tmdb": { "votes": 1200, "value": movie.rating, "type": "user" } },
         "popularity": movie.popularity,
-    })
+    });
+    if let Some(certification) = &movie.certification {
+        body["certification"] = json!(certification);
+    }
+    body
 }

@@ -219,7 +219,7 @@ pub(super) fn library_fields_json(state: &FakeLibraryState<SeriesDetails>, serie
 }
 
 fn common_series_json(series: &FakeSeries) -> Value {
-    json!({
+    let mut body = json!({
         "title": series.title,
         "sortTitle": series.title.to_lowercase(),
         "tvdbId": series.catalog_id,
@@ -238,7 +238,11 @@ fn common_series_json(series: &FakeSeries) -> Value {
         "tags": [],
         "images": series.images_json(),
         "ratings": { "votes": (series.popularity * 100.0).round(), "value": series.rating },
-    })
+    });
+    if let Some(certification) = &series.certification {
+        body["certification"] = json!(certification);
+    }
+    body
 }
 
 /// Returns the statistics JSON for the number of files, of expected episodes, and of all episodes.

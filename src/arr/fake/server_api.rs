@@ -17,6 +17,7 @@ pub(super) fn routes<D: Clone + Send + 'static>(fake: FakeServer<D>) -> Router {
         .route("/system/status", get(system_status::<D>))
         .route("/health", get(list_health::<D>))
         .route("/config/downloadclient", get(download_client_config::<D>))
+        .route("/config/metadata", get(metadata_config::<D>))
         .with_state(fake.clone())
         .merge(connect_api::routes(fake))
 }
@@ -93,4 +94,10 @@ async fn download_client_config<D: Clone>(State(fake): State<FakeServer<D>>) -> 
         "autoRedownloadFailed": replaces,
         "autoRedownloadFailedFromInteractiveSearch": replaces,
     }))
+}
+
+/// Returns the settings for metadata, which only Radarr has.
+async fn metadata_config<D: Clone>(State(fake): State<FakeServer<D>>) -> Response {
+    let country = fake.lock_state().certification_country;
+    ok_response(json!({ "id": 1, "certificationCountry": country }))
 }

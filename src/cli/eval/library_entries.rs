@@ -60,6 +60,8 @@ pub(super) struct TitleEntry {
     pub(super) popularity: Option<f64>,
     pub(super) genres: Vec<String>,
     pub(super) rating: Option<f64>,
+    /// Age rating: `PG-13`.
+    pub(super) certification: Option<String>,
     pub(super) poster: Option<String>,
     /// Time when the title was added to the library.
     pub(super) added: Option<Timestamp>,

@@ -51,6 +51,9 @@ pub(super) struct UserEntry {
     pub(super) four_k: Option<bool>,
     /// Display name of the user.
     pub(super) name: Option<String>,
+    /// Highest age ratings, in years.
+    pub(super) movie_age: Option<u8>,
+    pub(super) show_age: Option<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

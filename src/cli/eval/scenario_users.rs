@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::scenario_file::{MemoryEntry, QuotaEntry, RoleEntry, Scenario, ScenarioFile, UserEntry};
 use crate::conversation::people::naming::UserName;
+use crate::conversation::rating_caps::{MinimumAge, RatingCaps};
 use crate::conversation::transcript::{
     MediaKind, PhoneNumber, QuotaKind, QuotaUse, User, UserId, UserRights, UserRole, UserStatus,
 };
@@ -14,6 +15,7 @@ use crate::store::database::db::Db;
 use crate::store::library::follows::{self, FollowedTitle};
 use crate::store::library::quotas::{self, QuotaOverride};
 use crate::store::memory::facts::{self, FactSource};
+use crate::store::people::age_limits;
 use crate::store::people::users::{self, FirstContactRole};
 use crate::store::people::viewer_accounts;
 use crate::store::{Conn, QueryResult};
@@ -40,6 +42,7 @@ pub(super) async fn insert_users(
         let insert = move |conn: &mut Conn| {
             let id = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
             users::set_rights(conn, id, rights, now)?;
+            age_limits::set_rating_caps(conn, id, rights.caps, now)?;
             if let Some(display_name) = &display_name {
                 users::set_name(conn, id, display_name, now)?;
             }
@@ -173,6 +176,8 @@ fn user_rights(file: &ScenarioFile, user: &UserEntry) -> UserRights {
         add: user.role != RoleEntry::Restricted,
         delete: user.can_delete,
         four_k: user.four_k.unwrap_or(!file.has_four_k()),
+        caps: RatingCaps { movies: user.movie_age.map(MinimumAge), shows: user.show_age.map(MinimumAge) },
+        ..UserRights::MEMBER
     }
 }
 

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use super::{database_path, print_text, unknown_user_text, with_user};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::conversation::rating_caps::MinimumAge;
 use crate::conversation::transcript::{User, UserAddress, UserRights, UserRole, UserStatus};
 use crate::store::database::shell_access;
 use crate::store::people::user_admin::{self, ConversationOverview, UserAccount, UserLimit};
@@ -66,6 +67,7 @@ pub(super) fn format_user(account: &UserAccount, zone: &TimeZone) -> String {
         ("may", format_rights(user.rights)),
         ("movies", format_limit(account.movies)),
         ("seasons", format_limit(account.seasons)),
+        ("age ratings", format_caps(user.rights)),
         ("opted out", opted_out_text(user).to_owned()),
         ("last text", format_last_text(account, zone)),
     ];
@@ -123,6 +125,16 @@ fn format_rights(rights: UserRights) -> String {
     let granted: Vec<&str> =
         rights.into_iter().filter(|(_, granted)| *granted).map(|(name, _)| name).collect();
     if granted.is_empty() { no_value() } else { granted.join(", ") }
+}
+
+/// Formats the caps on age ratings, and whether the user decides about those of others.
+fn format_caps(rights: UserRights) -> String {
+    let caps = rights.rating_caps();
+    let cap = |name: &str, cap: Option<MinimumAge>| cap.map(|age| format!("{name} up to {}", age.0));
+    let parent = rights.may_approve_titles().then(|| "decides for others".to_owned());
+    let parts: Vec<String> =
+        [cap("movies", caps.movies), cap("shows", caps.shows), parent].into_iter().flatten().collect();
+    if parts.is_empty() { no_value() } else { parts.join(", ") }
 }
 
 fn format_limit(limit: UserLimit) -> String {

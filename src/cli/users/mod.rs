@@ -17,7 +17,7 @@ use crate::conversation::people::naming::UserName;
 use crate::conversation::transcript::{UserAddress, UserId, UserRole};
 use crate::store::people::user_admin::{self, UserChanges, UserLimit};
 use crate::store::{Conn, QueryResult};
-use value_parsers::OnOff;
+use value_parsers::{AgeCap, OnOff};
 
 #[derive(Debug, Subcommand, PartialEq, Eq)]
 pub enum UsersCommand {
@@ -101,6 +101,15 @@ struct SetChanges {
     /// Limit of added seasons in the period of the household's quota
     #[arg(long, value_name = "N|default", value_parser = value_parsers::parse_limit)]
     seasons: Option<UserLimit>,
+    /// Highest age rating of movies, in years; titles over it are hidden from the user
+    #[arg(long, value_name = "AGE|none", value_parser = value_parsers::parse_cap)]
+    movie_age: Option<AgeCap>,
+    /// Highest age rating of shows, in years; titles over it are hidden from the user
+    #[arg(long, value_name = "AGE|none", value_parser = value_parsers::parse_cap)]
+    show_age: Option<AgeCap>,
+    /// Let the user decide about titles over the age ratings of others
+    #[arg(long)]
+    parent: Option<OnOff>,
 }
 
 pub(super) fn run_users_command(config: &Config, command: &UsersCommand) -> anyhow::Result<()> {
@@ -140,6 +149,9 @@ impl SetChanges {
             four_k: self.four_k.map(OnOff::is_on),
             movies: self.movies,
             seasons: self.seasons,
+            movie_cap: self.movie_age.map(AgeCap::minimum_age),
+            show_cap: self.show_age.map(AgeCap::minimum_age),
+            parent: self.parent.map(OnOff::is_on),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 
+use crate::conversation::rating_caps::MinimumAge;
 use crate::conversation::transcript::{PhoneNumber, UserAddress};
 use crate::store::people::user_admin::UserLimit;
 
@@ -33,6 +34,31 @@ pub(super) fn parse_limit(text: &str) -> Result<UserLimit, &'static str> {
     match text {
         "default" => Ok(UserLimit::Household),
         number => number.parse().map(UserLimit::Own).map_err(|_| "a limit is a number or \"default\""),
+    }
+}
+
+/// Cap on age ratings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgeCap {
+    None,
+    Years(MinimumAge),
+}
+
+impl AgeCap {
+    pub(super) fn minimum_age(self) -> Option<MinimumAge> {
+        match self {
+            Self::None => None,
+            Self::Years(age) => Some(age),
+        }
+    }
+}
+
+pub(super) fn parse_cap(text: &str) -> Result<AgeCap, &'static str> {
+    match text {
+        "none" => Ok(AgeCap::None),
+        age => {
+            MinimumAge::parse(age).map(AgeCap::Years).ok_or("an age is a number from 0 to 18, or \"none\"")
+        }
     }
 }
 

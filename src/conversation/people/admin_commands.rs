@@ -4,6 +4,7 @@ use super::naming::{UserName, display_name};
 use super::onboarding;
 use crate::conversation::invitation;
 use crate::conversation::rate_limit::RateLimit;
+use crate::conversation::transcript::UserRights;
 use crate::conversation::transcript::{User, UserRole, UserStatus};
 
 /// Command of an admin. It is always a whole message.
@@ -54,6 +55,14 @@ pub struct QuotaCommand<'a> {
     pub user_query: &'a str,
     /// Amount by which the quota changes; `None` only shows the quota.
     pub change: Option<i64>,
+}
+
+impl AdminCommand<'_> {
+    /// Returns whether a user with these rights may send the command. A parent who is no admin only decides, with a code.
+    pub fn is_permitted(&self, rights: UserRights) -> bool {
+        let is_decision = matches!(self, Self::Decide(AdminDecision::Approve | AdminDecision::Deny, Some(_)));
+        rights.role == UserRole::Admin || is_decision && rights.may_approve_titles()
+    }
 }
 
 /// Parses a message as an admin command, regardless of its sender. Case and trailing punctuation are ignored.

@@ -42,6 +42,16 @@ pub fn format_admin_contacts(admins: &[User]) -> String {
     admins.iter().find_map(|admin| admin.name.clone()).unwrap_or_else(|| "an admin".to_owned())
 }
 
+/// Returns the names of the parents whom a user asks, or "an admin" if none of them has a name.
+pub fn format_parents(parents: &[User]) -> String {
+    let names: Vec<&str> = parents.iter().filter_map(|parent| parent.name.as_deref()).collect();
+    match names.as_slice() {
+        [] => "an admin".to_owned(),
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        [name, ..] => (*name).to_owned(),
+    }
+}
+
 /// Parses a phone number that a user typed in the place of a name, with any separators.
 pub fn parse_typed_number(query: &str) -> Option<PhoneNumber> {
     let digits: String = query.chars().filter(|c| c.is_ascii_digit() || *c == '+').collect();

@@ -19,7 +19,8 @@ use crate::conversation::transcript::{
 };
 use crate::conversation::turn::{ModelCallStyle, RetryHint, Turn};
 
-const MEMBER: UserRights = UserRights { role: UserRole::Member, add: true, delete: false, four_k: false };
+const MEMBER: UserRights =
+    UserRights { role: UserRole::Member, add: true, delete: false, four_k: false, ..UserRights::MEMBER };
 
 fn turn(texts: &[&str], steps: Vec<ModelStep>) -> Turn {
     Turn {

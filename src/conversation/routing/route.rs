@@ -424,8 +424,9 @@ fn route_plain_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
     if context.over_limit {
         return Route::RateLimited;
     }
-    let is_admin = context.user.rights.role == UserRole::Admin;
-    if is_admin && admin_commands::parse_admin_command(&event.body).is_some() {
+    if admin_commands::parse_admin_command(&event.body)
+        .is_some_and(|command| command.is_permitted(context.user.rights))
+    {
         return Route::AdminCommand;
     }
     let is_small_talk = triage::triage_hint(&event.body) == TriageHint::SmallTalk;
@@ -498,7 +499,13 @@ mod tests {
             address: UserAddress::parse("+15550100002"),
             name: None,
             status: UserStatus::Active,
-            rights: UserRights { role: UserRole::Member, add: true, delete: true, four_k: false },
+            rights: UserRights {
+                role: UserRole::Member,
+                add: true,
+                delete: true,
+                four_k: false,
+                ..UserRights::MEMBER
+            },
             opted_out: false,
             test: false,
         }

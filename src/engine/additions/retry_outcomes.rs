@@ -219,7 +219,8 @@ pub(super) fn tool_name(kind: MediaKind) -> &'static str {
 fn requested_title(effects: &[ToolEffect]) -> Option<&RequestedTitle> {
     effects.iter().find_map(|effect| match effect {
         ToolEffect::Request(title, _) => Some(title),
-        ToolEffect::Act(_) | ToolEffect::Count(_) | ToolEffect::AskAdmins(_) => None,
+        ToolEffect::Act(_) | ToolEffect::Count(_) => None,
+        ToolEffect::AskAdmins(_) | ToolEffect::AskParents(_) => None,
         ToolEffect::TrackRequest { .. } => None,
         ToolEffect::Follow(_) | ToolEffect::Notify(_) | ToolEffect::Unfollow(_) | ToolEffect::Queue(..) => {
             None
@@ -301,7 +302,9 @@ fn notify_followers(
     followers.dedup();
     for user in followers.into_iter().filter(|user| *user != addition.user) {
         let user = users::load_user(conn, user)?;
-        if user.status == UserStatus::Active && !user.opted_out {
+        // The title may be over the caps of a follower.
+        let may_learn = user.rights.rating_caps().is_unlimited();
+        if may_learn && user.status == UserStatus::Active && !user.opted_out {
             notify_requester(conn, &user, settings, (request, message), now)?;
         }
     }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use crate::clock::Clock;
 use crate::conversation::deletion::deletion_messages;
+use crate::conversation::title_approvals::TITLE_REQUEST_EXPIRED;
 use crate::conversation::viewer_accounts;
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::reply_address::ReplyAddress;
@@ -100,6 +101,7 @@ pub(crate) fn notify_expired_requests(
             | EndedApprovalSubject::SeerrRequest => continue,
             EndedApprovalSubject::Removal(item) => deletion_messages::format_removal_expired(Some(item)),
             EndedApprovalSubject::UnreadableRemoval => deletion_messages::format_removal_expired(None),
+            EndedApprovalSubject::Title => TITLE_REQUEST_EXPIRED.to_owned(),
             EndedApprovalSubject::AccountLink(account) => viewer_accounts::format_link_expired(account),
         };
         let member = users::load_user(conn, approval.user)?;

@@ -68,7 +68,8 @@ fn report_removal_request(
         EndedApprovalSubject::Join
         | EndedApprovalSubject::AccountLink(_)
         | EndedApprovalSubject::UnreadableAccountLink
-        | EndedApprovalSubject::SeerrRequest => return Ok(()),
+        | EndedApprovalSubject::SeerrRequest
+        | EndedApprovalSubject::Title => return Ok(()),
         EndedApprovalSubject::Removal(item) => deletion_messages::format_removal_outcome(item, outcome),
         EndedApprovalSubject::UnreadableRemoval => deletion_messages::format_untitled_removal(outcome),
     };

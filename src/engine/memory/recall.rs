@@ -8,12 +8,12 @@ use crate::clock::Clock;
 use crate::conversation::memory::answer_metadata;
 use crate::conversation::memory::recall::{RANKING_SIZE, RecalledAnswers, rank_candidates};
 use crate::conversation::text::normalization::content_words;
-use crate::conversation::transcript::{TurnId, UserId};
+use crate::conversation::transcript::UserId;
 use crate::engine::model_calls::text_embedder::QueryEmbedding;
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::memory::index::VectorIndex;
 use crate::store::database::db::{Db, DbError};
-use crate::store::memory::search::{self, VectorQuery, VisibleOwners};
+use crate::store::memory::search::{self, RecallRange, VectorQuery, VisibleOwners};
 use crate::store::{Conn, QueryResult};
 
 /// Number of candidates for each ranking: the ranked rows, plus the rows that the prompt already contains.
@@ -58,13 +58,12 @@ impl AnswerRecall {
         Self { db, clock, live, index: Arc::default() }
     }
 
-    /// Returns the answers to recall for a query of `viewer`, without answers from turn `before_turn` on. Queries such as
-    /// "2" and "yes" recall nothing.
+    /// Returns the answers to recall for a query of `viewer`. Queries such as "2" and "yes" recall nothing.
     pub async fn recall_answers(
         &self,
         viewer: UserId,
         query: &str,
-        before_turn: Option<TurnId>,
+        range: RecallRange,
     ) -> Result<RecalledAnswers, DbError> {
         if !answer_metadata::is_meaningful_question(query) {
             return Ok(RecalledAnswers::default());
@@ -86,7 +85,10 @@ impl AnswerRecall {
         let floor = parts.settings.similarity_floor;
         let now = self.clock.now();
         let search = move |conn: &mut Conn| {
-            let owners = search::load_visible_owners(conn, viewer)?;
+            let owners = match range.only_own_after {
+                Some(_) => VisibleOwners::only_own(viewer),
+                None => search::load_visible_owners(conn, viewer)?,
+            };
             let (mut ids, embedding) = match vector_search {
                 Some(vector_search) => vector_search.find_candidates(conn, &owners, floor)?,
                 None => (Vec::new(), None),
@@ -97,7 +99,7 @@ impl AnswerRecall {
             let vector_query = embedding
                 .as_ref()
                 .map(|QueryEmbedding { vector_space, vector }| VectorQuery { model: vector_space, vector });
-            let candidates = search::load_candidates(conn, &owners, &ids, vector_query, before_turn)?;
+            let candidates = search::load_candidates(conn, &owners, &ids, vector_query, range)?;
             Ok(rank_candidates(&query, candidates, &text_matches, floor, now))
         };
         self.db.read(search).await

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::hidden_titles::HiddenFrom;
 use super::send_time::earliest_send_time;
 use crate::arr::episodes::Episode;
 use crate::arr::history::HistoryEntry;
@@ -152,6 +153,8 @@ impl UserNews {
 pub(super) struct NotificationFanout<'a> {
     pub(super) conn: &'a mut Conn,
     pub(super) settings: &'a HouseholdSettings,
+    /// People who must not learn about the title.
+    pub(super) hidden_from: &'a HiddenFrom,
     pub(super) now: Timestamp,
 }
 
@@ -331,6 +334,9 @@ impl NotificationFanout<'_> {
         keys: &[(String, Timestamp)],
         text: &NotificationText,
     ) -> QueryResult<NotifyOutcome> {
+        if self.hidden_from.includes(user) {
+            return Ok(NotifyOutcome::NotNotified);
+        }
         let recipient = users::load_user(self.conn, user)?;
         if recipient.status != UserStatus::Active || recipient.opted_out {
             return Ok(NotifyOutcome::NotNotified);

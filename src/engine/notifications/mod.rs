@@ -3,6 +3,7 @@
 pub mod arr_event_intake;
 mod delay_notices;
 mod fanout;
+pub(super) mod hidden_titles;
 pub mod notifier;
 mod playability_check;
 pub mod reconciler;

@@ -6,13 +6,15 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::fanout::{FanoutOutcome, NotificationFanout, SeriesNews, followed_season};
+use super::hidden_titles::HiddenFrom;
 use super::playability_check::{ImportedTitle, PlayabilityCheck, ReadinessCheck};
 use crate::arr::{ArrError, Series};
 use crate::clock::Clock;
-use crate::conversation::notifications::arr_events::{EventGroup, EventSubject, group_events};
+use crate::conversation::notifications::arr_events::{ArrEvent, EventGroup, EventSubject, group_events};
 use crate::conversation::notifications::readiness::{
     DelayNotice, GIVE_UP_AFTER, Readiness, format_delay_notice, format_missing_title,
 };
+use crate::conversation::transcript::MediaKind;
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::work_signal::WorkSignal;
 use crate::messaging::outbox_relay::OutboxSignal;
@@ -114,6 +116,7 @@ impl Notifier {
             PlayabilityOutcome::Proceed(group) => group,
             PlayabilityOutcome::Handled(outcome) => return Ok(outcome),
         };
+        let hidden_from = self.find_hidden_from(&group).await?;
         let (settings, now) = (self.live.settings(), self.clock.now());
         match &group.subject {
             EventSubject::Series(_) => {
@@ -125,13 +128,15 @@ impl Notifier {
                 // The clock may have been set during the request to Sonarr.
                 let now = self.clock.now();
                 let work = move |conn: &mut _| {
-                    NotificationFanout { conn, settings: &settings, now }.notify_of_series(&news)
+                    NotificationFanout { conn, settings: &settings, hidden_from: &hidden_from, now }
+                        .notify_of_series(&news)
                 };
                 Ok(self.db.write(work).await?)
             }
             EventSubject::Movie(_) => {
                 let work = move |conn: &mut _| {
-                    NotificationFanout { conn, settings: &settings, now }.notify_of_movie(&group)
+                    NotificationFanout { conn, settings: &settings, hidden_from: &hidden_from, now }
+                        .notify_of_movie(&group)
                 };
                 self.db.write(work).await?;
                 Ok(FanoutOutcome::Done)
@@ -139,12 +144,30 @@ impl Notifier {
             EventSubject::Download(_) | EventSubject::Check(_) => {
                 let service = self.instance_label(&group.instance);
                 let work = move |conn: &mut _| {
-                    NotificationFanout { conn, settings: &settings, now }.notify_of_problem(&group, &service)
+                    NotificationFanout { conn, settings: &settings, hidden_from: &HiddenFrom::default(), now }
+                        .notify_of_problem(&group, &service)
                 };
                 self.db.write(work).await?;
                 Ok(FanoutOutcome::Done)
             }
         }
+    }
+
+    /// Returns the people who must not learn about the title of a group.
+    async fn find_hidden_from(&self, group: &EventGroup) -> anyhow::Result<HiddenFrom> {
+        let title = group.events.iter().find_map(|event| match &event.event {
+            ArrEvent::MovieImported(movie, _) => Some((MediaKind::Movie, movie.catalog_id)),
+            ArrEvent::EpisodeImported { show, .. } => Some((MediaKind::Series, show.catalog_id)),
+            // Only admins, who have no caps, are notified of these.
+            ArrEvent::ImportBlocked(_)
+            | ArrEvent::DownloadFailed(_)
+            | ArrEvent::HealthIssue { .. }
+            | ArrEvent::HealthRestored { .. } => None,
+        });
+        Ok(match title {
+            Some(title) => HiddenFrom::find(&self.db, &self.live.current().library, title).await?,
+            None => HiddenFrom::default(),
+        })
     }
 
     /// Waits until imported titles can be played on a media server. Meanwhile the events stay pending, so that a start of
@@ -167,7 +190,8 @@ impl Notifier {
         match check.readiness {
             Readiness::Ready => Ok(PlayabilityOutcome::Proceed(group)),
             Readiness::Wait { until, notice } => {
-                self.notify_of_delay(imported, &check, notice).await?;
+                let hidden_from = self.find_hidden_from(&group).await?;
+                self.notify_of_delay(imported, &check, (notice, hidden_from)).await?;
                 Ok(PlayabilityOutcome::Handled(FanoutOutcome::NotBefore(until)))
             }
             Readiness::GivenUp => {
@@ -175,7 +199,8 @@ impl Notifier {
                 let mut given_up = group;
                 given_up.events.retain(|event| now.duration_since(event.received_at) >= GIVE_UP_AFTER);
                 let work = move |conn: &mut _| {
-                    NotificationFanout { conn, settings: &settings, now }.give_up(&given_up)
+                    NotificationFanout { conn, settings: &settings, hidden_from: &HiddenFrom::default(), now }
+                        .give_up(&given_up)
                 };
                 self.db.write(work).await?;
                 Ok(PlayabilityOutcome::Handled(FanoutOutcome::Done))
@@ -187,7 +212,7 @@ impl Notifier {
         &self,
         imported: ImportedTitle,
         check: &ReadinessCheck,
-        notice: DelayNotice,
+        (notice, hidden_from): (DelayNotice, HiddenFrom),
     ) -> anyhow::Result<()> {
         if notice == DelayNotice::Nobody {
             return Ok(());
@@ -198,7 +223,8 @@ impl Notifier {
         let delay = format_delay_notice(imported.content(), &labels, check.playability);
         let (waiting, delay_settings) = (imported.clone(), settings.clone());
         let notify_users = move |conn: &mut _| {
-            NotificationFanout { conn, settings: &delay_settings, now }.notify_of_delay(&waiting, &delay)
+            NotificationFanout { conn, settings: &delay_settings, hidden_from: &hidden_from, now }
+                .notify_of_delay(&waiting, &delay)
         };
         self.db.write(notify_users).await?;
         if notice == DelayNotice::WaitingUsers {
@@ -206,7 +232,8 @@ impl Notifier {
         }
         let (missing, read_settings) = (imported.clone(), settings.clone());
         let load_admins = move |conn: &mut _| {
-            NotificationFanout { conn, settings: &read_settings, now }.load_uninformed_admins(&missing)
+            NotificationFanout { conn, settings: &read_settings, hidden_from: &HiddenFrom::default(), now }
+                .load_uninformed_admins(&missing)
         };
         if self.db.read(load_admins).await?.is_empty() {
             return Ok(());
@@ -215,7 +242,8 @@ impl Notifier {
         tracing::warn!(instance = imported.instance, server, ?cause, "an imported title does not play");
         let text = format_missing_title(imported.content(), server, cause);
         let notify_admins = move |conn: &mut _| {
-            NotificationFanout { conn, settings: &settings, now }.notify_of_missing_title(&imported, &text)
+            NotificationFanout { conn, settings: &settings, hidden_from: &HiddenFrom::default(), now }
+                .notify_of_missing_title(&imported, &text)
         };
         Ok(self.db.write(notify_admins).await?)
     }

@@ -6,13 +6,14 @@ use std::cmp::Reverse;
 use jiff::{SignedDuration, Timestamp};
 
 use super::fanout::{NotificationFanout, SeriesNews, UserNews, followed_season};
+use super::hidden_titles::HiddenFrom;
 use crate::arr::completeness::expected_until;
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{ArrError, Season, Series};
 use crate::clock::Clock;
 use crate::conversation::notifications::arr_events::ArrEvent;
-use crate::conversation::transcript::UserId;
+use crate::conversation::transcript::{MediaKind, UserId};
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::QueryResult;
@@ -106,9 +107,12 @@ impl SeasonChecker {
     async fn notify_of_seasons(&self, instance: &str, seasons: CompleteSeasons) -> anyhow::Result<()> {
         let CompleteSeasons { series, complete, episodes } = seasons;
         let news = SeriesNews::without_import(instance, &series, complete);
+        let title = (MediaKind::Series, news.title.catalog_id);
+        let hidden_from = HiddenFrom::find(&self.db, &self.live.current().library, title).await?;
         let (settings, now) = (self.live.settings(), self.clock.now());
         let work = move |conn: &mut _| {
-            NotificationFanout { conn, settings: &settings, now }.notify_of_seasons(&news, &episodes)
+            NotificationFanout { conn, settings: &settings, hidden_from: &hidden_from, now }
+                .notify_of_seasons(&news, &episodes)
         };
         Ok(self.db.write(work).await?)
     }

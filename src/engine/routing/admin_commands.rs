@@ -17,13 +17,14 @@ use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::route;
 use crate::conversation::seerr_requests::format_offer;
+use crate::conversation::title_approvals::{TitleOverCap, format_title_request};
 use crate::conversation::transcript::{Responder, User, UserId, UserRole, UserStatus};
 use crate::conversation::viewer_accounts::{self, ViewerAccount};
 use crate::engine::approvals::account_links::{self, LinkDecision};
 use crate::engine::approvals::expiry;
 use crate::engine::approvals::removal_requests::{self, Denial};
-use crate::engine::approvals::seerr_requests;
 use crate::engine::approvals::user_access::{self, BlockOutcome};
+use crate::engine::approvals::{seerr_requests, title_approvals};
 use crate::engine::reply_address::ReplyAddress;
 use crate::store::QueryResult;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
@@ -45,6 +46,18 @@ use crate::tools::remove_media::REMOVE_MEDIA;
 const MAX_LISTED_APPROVALS: usize = 12;
 /// Maximum number of waiting messages per user that are checked for a pause notification.
 const MAX_CHECKED_MESSAGES: i64 = 20;
+
+/// Returns what a code means for its sender: a parent who is no admin decides only about titles.
+fn limit_lookup(found: CodeLookup, role: UserRole) -> CodeLookup {
+    match (found, role) {
+        (CodeLookup::Open(approval), UserRole::Member)
+            if !matches!(approval.kind, ApprovalKind::Title(_)) =>
+        {
+            CodeLookup::Unknown
+        }
+        (found, _) => found,
+    }
+}
 
 impl TurnStart<'_> {
     pub(super) fn run_admin_command(
@@ -86,7 +99,8 @@ impl TurnStart<'_> {
         if self.is_suspended(admin, &events[0])? {
             return self.answer_and_drop_prompt(admin, context, events, SUSPENDED);
         }
-        let text = match approvals::find_approval_by_code(self.conn, code, self.now)? {
+        let found = approvals::find_approval_by_code(self.conn, code, self.now)?;
+        let text = match limit_lookup(found, admin.rights.role) {
             CodeLookup::Unknown => {
                 approvals::count_wrong_code(self.conn)?;
                 match self.count_wrong_code(admin, &events[0])? {
@@ -99,6 +113,12 @@ impl TurnStart<'_> {
             CodeLookup::Disabled => "That code no longer works. Text USERS for a new one.".to_owned(),
             CodeLookup::Ended(outcome, decided_by) => self.format_approval_outcome(outcome, decided_by)?,
             CodeLookup::Open(approval) => match (&approval.kind, decision) {
+                (ApprovalKind::Title(over_cap), AdminDecision::Approve) => {
+                    self.decide_title(admin, (&approval, over_cap), ApprovalOutcome::Approved)?
+                }
+                (ApprovalKind::Title(over_cap), AdminDecision::Deny) => {
+                    self.decide_title(admin, (&approval, over_cap), ApprovalOutcome::Denied)?
+                }
                 (ApprovalKind::Delete(item), AdminDecision::Approve) => {
                     return self.approve_deletion(admin, context, events, (approval.id, item));
                 }
@@ -132,7 +152,10 @@ impl TurnStart<'_> {
                 }
                 (ApprovalKind::Join, AdminDecision::Deny)
                 | (
-                    ApprovalKind::Delete(_) | ApprovalKind::LinkAccount(_) | ApprovalKind::SeerrRequest(_),
+                    ApprovalKind::Delete(_)
+                    | ApprovalKind::LinkAccount(_)
+                    | ApprovalKind::SeerrRequest(_)
+                    | ApprovalKind::Title(_),
                     AdminDecision::Block,
                 ) => self.format_approval_request(&approval)?,
             },
@@ -147,6 +170,16 @@ impl TurnStart<'_> {
         decision: LinkDecision,
     ) -> QueryResult<String> {
         account_links::decide_link(self.conn, request, (admin.id, decision), &self.settings.senders, self.now)
+    }
+
+    fn decide_title(
+        &mut self,
+        parent: &User,
+        request: (&Approval, &TitleOverCap),
+        outcome: ApprovalOutcome,
+    ) -> QueryResult<String> {
+        self.has_queued_addition |= outcome == ApprovalOutcome::Approved;
+        title_approvals::decide_title(self.conn, request, (parent, outcome), self.settings, self.now)
     }
 
     fn decide_seerr_request(
@@ -195,6 +228,9 @@ impl TurnStart<'_> {
                 viewer_accounts::format_link_request(&naming::display_name(&requester), account, code)
             }
             ApprovalKind::SeerrRequest(offer) => format_offer(offer, code),
+            ApprovalKind::Title(over_cap) => {
+                format_title_request(&naming::display_name(&requester), over_cap, code)
+            }
         })
     }
 

@@ -21,6 +21,7 @@ use crate::engine::notifications::send_time::reschedule_notifications;
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::settings::HouseholdSettings;
 use crate::engine::turns::turn_context::TurnContext;
+use crate::engine::work_signal::WorkSignal;
 use crate::failpoint;
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::confirmation::pending_action::{self, CloseReason};
@@ -68,12 +69,14 @@ pub(crate) struct TurnStarter {
     clock: Clock,
     live: LiveParts,
     outbox: OutboxSignal,
+    /// Signal to the worker that adds approved titles.
+    addition_queued: WorkSignal,
 }
 
 impl TurnStarter {
-    pub(crate) fn new(parts: &EngineParts) -> Self {
+    pub(crate) fn new(parts: &EngineParts, addition_queued: WorkSignal) -> Self {
         let EngineParts { db, clock, outbox, live, .. } = parts.clone();
-        Self { db, clock, live, outbox }
+        Self { db, clock, live, outbox, addition_queued }
     }
 
     /// Starts work on the user's next message. Also returns the created turn, if there is one.
@@ -94,21 +97,26 @@ impl TurnStarter {
                 responder,
                 created_turn: None,
                 has_decided: false,
+                has_queued_addition: false,
             };
             let outcome = start.route_next_message(user)?;
-            Ok((outcome, start.created_turn, start.has_decided))
+            Ok((outcome, start.created_turn, start.has_decided, start.has_queued_addition))
         };
         // If such a start is lost, the message waits and its turn starts again.
         let only_starts_turn = |outcome: &TurnStartOutcome, has_decided: bool| {
             matches!(outcome, TurnStartOutcome::Chat(_)) && !has_decided
         };
-        let durability = move |(outcome, _, has_decided): &_| {
+        let durability = move |(outcome, _, has_decided, _): &_| {
             if only_starts_turn(outcome, *has_decided) { Durability::Unsynced } else { Durability::Synced }
         };
-        let (outcome, created_turn, has_decided) = self.db.write_with(durability, start).await?;
+        let (outcome, created_turn, has_decided, has_queued_addition) =
+            self.db.write_with(durability, start).await?;
         failpoint::reached("turn.begun");
         if !only_starts_turn(&outcome, has_decided) {
             self.outbox.notify();
+        }
+        if has_queued_addition {
+            self.addition_queued.notify();
         }
         Ok((outcome, created_turn))
     }
@@ -127,6 +135,8 @@ pub(super) struct TurnStart<'a> {
     pub(super) created_turn: Option<TurnId>,
     /// Whether the transaction closes a confirmation prompt or ends an opt-out before the turn starts.
     has_decided: bool,
+    /// Whether the worker has an approved title to add.
+    pub(super) has_queued_addition: bool,
 }
 
 impl TurnStart<'_> {

@@ -102,7 +102,7 @@ impl UserContext {
             true => history::load_quotable_messages(conn, user.id, room)?,
             false => history::load_last_messages(conn, user.id, room)?,
         };
-        let notes = prompt_notes::format_notifications(&recent, &settings.zone, now);
+        let notes = format_notes(user, &recent, settings, now);
         if !has_reaction {
             recent.retain(|message| message.notified_at.is_none());
         }
@@ -167,6 +167,20 @@ impl UserContext {
     /// Returns the sentence that reports that the titles of the open confirmation prompt are not deleted.
     pub(super) fn kept_sentence(&self) -> String {
         self.pending.as_ref().map(|open| deletion_messages::format_kept(&open.names)).unwrap_or_default()
+    }
+}
+
+/// Formats the notifications since the last reply, as notes for the model.
+fn format_notes(
+    user: &User,
+    recent: &[RecentMessage],
+    settings: &HouseholdSettings,
+    now: Timestamp,
+) -> Vec<String> {
+    // A notification from before the caps changed may name a title over them.
+    match user.rights.rating_caps().is_unlimited() {
+        true => prompt_notes::format_notifications(recent, &settings.zone, now),
+        false => Vec::new(),
     }
 }
 

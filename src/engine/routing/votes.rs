@@ -25,7 +25,10 @@ impl TurnStart<'_> {
         context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
-        let open = votes::find_open_vote(self.conn, events[0].room)?;
+        let may_learn = |vote: &Vote| {
+            vote.room.is_some() || vote.started_by == user.id || user.rights.rating_caps().is_unlimited()
+        };
+        let open = votes::find_open_vote(self.conn, events[0].room)?.filter(may_learn);
         let text = match (vote_command::parse_vote_reply(&events[0].body), open) {
             (Some(VoteCommand::Start(question)), _) => {
                 return self.start_vote(user, context, events, question);
@@ -124,7 +127,9 @@ impl TurnStart<'_> {
         let mut voters = Vec::new();
         for other in users::load_known_users(self.conn)? {
             let is_reachable = other.status == UserStatus::Active && !other.opted_out && !other.test;
-            if other.id == user.id || user.test || !is_reachable {
+            // The options are free text, so they may be over the caps of a person.
+            let may_learn = other.rights.rating_caps().is_unlimited();
+            if other.id == user.id || user.test || !is_reachable || !may_learn {
                 continue;
             }
             let address = ReplyAddress::load_for_user(self.conn, &other, &self.settings.senders)?;

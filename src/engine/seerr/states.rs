@@ -8,6 +8,7 @@ use super::request_watcher::RequestWatcher;
 use crate::conversation::seerr_requests::{format_approved, format_failed};
 use crate::conversation::title_requests::format_declined;
 use crate::conversation::transcript::UserStatus;
+use crate::engine::notifications::hidden_titles::HiddenFrom;
 use crate::engine::notifications::send_time::earliest_send_time;
 use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::HouseholdSettings;
@@ -62,8 +63,12 @@ impl RequestWatcher {
         if state == open.state {
             return Ok(());
         }
+        let title = (open.title.kind, open.title.catalog_id);
+        let hidden_from = HiddenFrom::find(&self.db, &self.live.current().library, title).await?;
         let (settings, now) = (self.live.settings(), self.clock.now());
-        self.db.write(move |conn| record_and_notify(conn, &open, state, (&settings, now))).await?;
+        let record =
+            move |conn: &mut _| record_and_notify(conn, &open, (state, &hidden_from), (&settings, now));
+        self.db.write(record).await?;
         self.outbox.notify();
         Ok(())
     }
@@ -73,7 +78,7 @@ impl RequestWatcher {
 fn record_and_notify(
     conn: &mut Conn,
     open: &OpenSeerrRequest,
-    state: SeerrState,
+    (state, hidden_from): (SeerrState, &HiddenFrom),
     (settings, now): (&HouseholdSettings, Timestamp),
 ) -> QueryResult<()> {
     if seerr_requests::record_state(conn, open, state)? == RecordStateOutcome::NotOpen {
@@ -92,7 +97,7 @@ fn record_and_notify(
         SeerrState::Pending | SeerrState::Completed | SeerrState::Gone => return Ok(()),
     };
     let user = users::load_user(conn, open.user)?;
-    if user.status != UserStatus::Active || user.opted_out {
+    if user.status != UserStatus::Active || user.opted_out || hidden_from.includes(user.id) {
         return Ok(());
     }
     let address = ReplyAddress::load_for_user(conn, &user, &settings.senders)?;

@@ -9,13 +9,14 @@ use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::routing::rooms::Audience;
-use crate::conversation::title_requests::{RequestStatus, Requester, TitleRequest};
+use crate::conversation::title_requests::{RequestStatus, RequestedTitle, Requester, TitleRequest};
 use crate::conversation::transcript::{EffectLevel, EventId, QuotaKind, User, UserId, UserRole, UserStatus};
 use crate::conversation::viewer_accounts::{ViewerAccount, WatchSharing};
 use crate::engine::settings::{HouseholdSettings, Quotas};
 use crate::store::confirmation::approvals::{self, ApprovalKind};
 use crate::store::library::title_requests::RecentTitleRequest;
 use crate::store::library::{quotas, title_requests};
+use crate::store::people::age_limits::{self, ReaderLimit};
 use crate::store::people::users;
 use crate::store::people::viewer_accounts::{self, LinkedAccount};
 use crate::store::queue::inbound_messages;
@@ -32,16 +33,19 @@ pub(crate) struct RecordScope {
     pub(super) reads_viewing: bool,
     /// The call may request titles at a Seerr.
     pub(super) requests_titles: bool,
+    /// Room in which the answer is read.
+    pub(super) room: Option<UserId>,
 }
 
 impl From<EffectLevel> for RecordScope {
     fn from(level: EffectLevel) -> Self {
-        Self { level, reads_viewing: false, requests_titles: false }
+        Self { level, reads_viewing: false, requests_titles: false, room: None }
     }
 }
 
 /// Database records that a tool may read.
 pub(crate) struct ToolRecords {
+    limit: ReaderLimit,
     title_requests: Vec<TitleRequest>,
     viewers: Viewers,
     seerr_account: Option<ViewerAccount>,
@@ -65,6 +69,10 @@ impl ToolRecords {
             true => viewer_accounts::load_seerr_account(conn, user.id)?,
             false => None,
         };
+        let limit = match scope.room {
+            Some(room) => age_limits::load_room_limit(conn, room)?,
+            None => age_limits::load_user_limit(conn, user)?,
+        };
         let title_requests = load_title_requests(conn, user)?;
         let quotas = settings.quotas;
         let user = match scope.level {
@@ -73,7 +81,7 @@ impl ToolRecords {
             }
             EffectLevel::Read => UserRecords::default(),
         };
-        Ok(Self { title_requests, viewers, seerr_account, user })
+        Ok(Self { limit, title_requests, viewers, seerr_account, user })
     }
 
     /// Builds the context of a tool from its records.
@@ -83,18 +91,28 @@ impl ToolRecords {
         settings: &HouseholdSettings,
         now: Timestamp,
     ) -> ToolContext {
-        let UserRecords { allowance, removal_requests, admins, last_three_messages } = self.user;
+        let UserRecords {
+            allowance,
+            removal_requests,
+            admins,
+            parents,
+            titles_asked_for,
+            last_three_messages,
+        } = self.user;
         ToolContext {
             now,
             zone: settings.zone.clone(),
             rights: context.user.rights,
             audience: context.audience(),
+            age_limit: self.limit.limit.clone(),
             turn_messages: own_messages(context),
             last_three_messages,
             languages: settings.languages.clone(),
             allowance,
             removal_requests,
             admins,
+            parents,
+            titles_asked_for,
             title_requests: match context.audience() {
                 Audience::Author => self.title_requests,
                 // Those of the author count toward the quota.
@@ -137,16 +155,22 @@ fn is_own_and_waiting(request: &TitleRequest) -> bool {
 
 /// Loads the recent title requests of the household, with the names of the requesters but without phone numbers.
 pub(crate) fn load_title_requests(conn: &mut Conn, user: &User) -> QueryResult<Vec<TitleRequest>> {
-    let recent = title_requests::load_recent_title_requests(conn)?;
+    let mut recent = title_requests::load_recent_title_requests(conn)?;
+    if let Some(turn) = age_limits::load_user_limit(conn, user)?.changed_after {
+        // The titles of others, and those from before the caps changed, may be over the caps.
+        let last_call = age_limits::load_last_call_up_to(conn, turn)?;
+        recent.retain(|request| request.user == user.id && request.call > last_call);
+    }
     let users = if recent.is_empty() { Vec::new() } else { users::load_known_users(conn)? };
     let requester = |id: UserId| match users.iter().find(|known| known.id == id) {
         _ if id == user.id => Requester::You,
         Some(User { name: Some(name), .. }) => Requester::Named(name.clone()),
         Some(_) | None => Requester::Unnamed,
     };
-    let requests = recent.into_iter().map(|RecentTitleRequest { user, title, status, requested_at }| {
-        TitleRequest { requester: requester(user), wanted: title, status, requested_at }
-    });
+    let requests =
+        recent.into_iter().map(|RecentTitleRequest { user, title, status, requested_at, call: _ }| {
+            TitleRequest { requester: requester(user), wanted: title, status, requested_at }
+        });
     Ok(requests.collect())
 }
 
@@ -172,7 +196,10 @@ fn load_viewers(conn: &mut Conn, user: &User, sharing: WatchSharing) -> QueryRes
     viewers.requested = requested
         .filter_map(|open| match open.kind {
             ApprovalKind::LinkAccount(account) => Some(account),
-            ApprovalKind::Join | ApprovalKind::Delete(_) | ApprovalKind::SeerrRequest(_) => None,
+            ApprovalKind::Join
+            | ApprovalKind::Delete(_)
+            | ApprovalKind::SeerrRequest(_)
+            | ApprovalKind::Title(_) => None,
         })
         .collect();
     Ok(viewers)
@@ -189,6 +216,8 @@ struct UserRecords {
     allowance: QuotaAllowance,
     removal_requests: Vec<DeletionTarget>,
     admins: usize,
+    parents: Option<String>,
+    titles_asked_for: Vec<RequestedTitle>,
     last_three_messages: Vec<String>,
 }
 
@@ -215,17 +244,24 @@ impl UserRecords {
         let seasons = load_usage(quotas.seasons, QuotaKind::Seasons)?;
         let admins = users::load_admins(conn)?;
         let contact = naming::format_admin_contacts(&admins);
-        let removal_requests =
-            approvals::load_open_approvals_about(conn, user.id)?.into_iter().filter_map(|open| {
-                match open.kind {
-                    ApprovalKind::Delete(item) => Some(*item),
-                    ApprovalKind::Join | ApprovalKind::LinkAccount(_) | ApprovalKind::SeerrRequest(_) => None,
-                }
-            });
+        let (mut removal_requests, mut titles_asked_for) = (Vec::new(), Vec::new());
+        for open in approvals::load_open_approvals_about(conn, user.id)? {
+            match open.kind {
+                ApprovalKind::Delete(item) => removal_requests.push(*item),
+                ApprovalKind::Title(over_cap) => titles_asked_for.push(over_cap.wanted),
+                ApprovalKind::Join | ApprovalKind::LinkAccount(_) | ApprovalKind::SeerrRequest(_) => {}
+            }
+        }
+        let parents = match user.rights.rating_caps().is_unlimited() {
+            true => Vec::new(),
+            false => age_limits::load_parents(conn)?,
+        };
         Ok(Self {
             allowance: QuotaAllowance { movies, seasons, contact },
-            removal_requests: removal_requests.collect(),
+            removal_requests,
             admins: admins.len(),
+            parents: (!parents.is_empty()).then(|| naming::format_parents(&parents)),
+            titles_asked_for,
             last_three_messages: inbound_messages::load_bodies_up_to(conn, user.id, last_message, 3)?,
         })
     }

@@ -11,7 +11,7 @@ use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::title_requests::RequestedTitle;
 use crate::conversation::transcript::{CallRow, ToolArguments, User, UserId};
 use crate::conversation::turn::model_action::ModelAction;
-use crate::engine::approvals::account_links;
+use crate::engine::approvals::{account_links, title_approvals};
 use crate::engine::reply_address::{self, ReplyAddress};
 use crate::engine::settings::HouseholdSettings;
 use crate::engine::votes::opening;
@@ -58,6 +58,9 @@ pub(crate) fn apply_tool_effect(
         }
         ToolEffect::Count(added) => quotas::count_additions(conn, source.user.id, source.call, *added, now),
         ToolEffect::AskAdmins(item) => ask_admins_for_removal(conn, source, item, settings, now),
+        ToolEffect::AskParents(over_cap) => {
+            title_approvals::request_title(conn, (&source.user, source.call), over_cap, settings, now)
+        }
         ToolEffect::Request(title, coverage) => {
             title_requests::record_title_request(conn, source.user.id, source.call, (title, *coverage), now)
         }

@@ -85,7 +85,7 @@ impl ToolRunner {
         let (now, settings, user) = (self.clock.now(), self.newest_settings(), context.user.clone());
         let last_message = context.events.last().map(|event| (event.id, event.room));
         let requests_titles = scope.level == EffectLevel::Write && self.parts.library.requests.is_some();
-        let scope = RecordScope { requests_titles, ..scope };
+        let scope = RecordScope { requests_titles, room: context.active_turn.room, ..scope };
         move |conn| ToolRecords::load_records(conn, &user, last_message, (scope, &settings), now)
     }
 

@@ -14,6 +14,7 @@ use crate::conversation::turn::Turn;
 use crate::engine::reply_address::ReplyAddress;
 use crate::store::memory::facts;
 use crate::store::people::addresses::{self, StoredAddress};
+use crate::store::people::age_limits::{self, ReaderLimit};
 use crate::store::people::rooms::{self, Room};
 use crate::store::people::users;
 use crate::store::turns::turn_lifecycle::{self, ActiveTurn, LoadedTurn, TurnPlan};
@@ -33,6 +34,8 @@ pub(crate) struct TurnContext {
     pub(super) room: Option<Room>,
     /// Address of the author's private chat, for a turn in a room.
     pub(super) private_address: Option<(AddressId, UserAddress)>,
+    /// Limit of the people who read the answer.
+    pub(super) reader_limit: ReaderLimit,
     /// Number of the turn's run, from 1.
     run: u32,
 }
@@ -56,7 +59,13 @@ impl TurnContext {
             Some(room) => (rooms::load_room(conn, room)?, load_private_address(conn, user.id, &events)?),
             None => (None, None),
         };
-        Ok(Self { active_turn, turn, plan, user, events, facts, room, private_address, run })
+        let reader_limit = match active_turn.room {
+            Some(room) => age_limits::load_room_limit(conn, room)?,
+            None => age_limits::load_user_limit(conn, &user)?,
+        };
+        let context =
+            Self { active_turn, turn, plan, user, events, facts, room, private_address, reader_limit, run };
+        Ok(context)
     }
 
     /// Loads the parts that others may change while the turn runs: its user, and the request to cancel it.

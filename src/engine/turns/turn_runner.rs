@@ -24,6 +24,7 @@ use crate::engine::memory::recall::AnswerRecall;
 use crate::engine::parts::EngineParts;
 use crate::engine::settings::HouseholdSettings;
 use crate::messaging::channel_ports::ChannelPorts;
+use crate::store::memory::search::RecallRange;
 use crate::store::people::rooms::Room;
 use crate::store::turns::turn_lifecycle::{ActiveTurn, TriageState, TurnKind};
 
@@ -120,6 +121,10 @@ impl TurnRunner {
             turns.clear();
             done_today.clear();
         }
+        if let Some(changed_after) = context.reader_limit.changed_after {
+            turns.retain(|turn| turn.id > changed_after);
+            done_today.clear();
+        }
         prompt::trim_to_window(&mut turns, context.plan.context.as_ref());
         let window_start = turns.first().map(|turn| turn.id);
         let _typing = TypingIndicator::start(&self.channels, &context.reply_address());
@@ -210,8 +215,9 @@ impl TurnRunner {
         {
             return Vec::new();
         }
+        let range = RecallRange { before: oldest, only_own_after: context.reader_limit.changed_after };
         let result = tokio::select! {
-            result = self.recall.recall_answers(context.conversation_owner(), &query, oldest) => result,
+            result = self.recall.recall_answers(context.conversation_owner(), &query, range) => result,
             () = log.wait_for_cancellation() => return Vec::new(),
         };
         match result {

@@ -149,7 +149,9 @@ fn announce_to_household(
 ) -> QueryResult<()> {
     for user in votes::load_asked_users(conn, vote.id)?.into_iter().filter(|user| Some(*user) != except) {
         let user = users::load_user(conn, user)?;
-        if user.status != UserStatus::Active || user.opted_out {
+        // The options may be over the caps of a person who got them after the start of the vote.
+        let may_learn = user.rights.rating_caps().is_unlimited() || user.id == vote.started_by;
+        if !may_learn || user.status != UserStatus::Active || user.opted_out {
             continue;
         }
         let send_at = earliest_send_time(conn, user.id, settings, now)?;

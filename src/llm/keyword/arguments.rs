@@ -26,6 +26,18 @@ pub(super) fn search_call(request: &Request, phrase: &TitlePhrase) -> Call {
     (name, arguments)
 }
 
+/// Returns the arguments that ask the parents for a title which the search did not show.
+pub(super) fn ask_parents_arguments(phrase: &TitlePhrase) -> Map<String, Value> {
+    let mut arguments = json_object([("title", json!(phrase.query()))]);
+    if let Some(kind) = phrase.kind {
+        arguments.insert("type".to_owned(), json!(kind));
+    }
+    if let Some(RequestedSeasons::Listed(seasons)) = &phrase.seasons {
+        arguments.insert("seasons".to_owned(), json!(seasons));
+    }
+    arguments
+}
+
 /// Returns the call for a request that names no title.
 pub(super) fn call_without_title(request: &Request, tools: &[ToolSpec]) -> Option<Call> {
     Some(match request {

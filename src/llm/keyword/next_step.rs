@@ -187,6 +187,9 @@ impl KeywordTurn<'_> {
         };
         match (request, choose_title(&found, phrase)) {
             (Request::Details { .. }, TitleChoice::Nothing) => self.describe_from_catalog(phrase),
+            (Request::Add(_), TitleChoice::Nothing) if self.offers_tool("ask_parents") => {
+                self.call_and_reply("ask_parents", arguments::ask_parents_arguments(phrase))
+            }
             (_, TitleChoice::Nothing) => {
                 KeywordStep::Reply(result.reply_text(replies::nothing_found_reply(request)))
             }

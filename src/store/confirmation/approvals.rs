@@ -1,16 +1,18 @@
 //! Approvals that wait for the decision of an admin: join requests of newcomers, removal requests of members, and
-//! requests for the link of an account, and requests for titles at a Seerr. Each approval is decided once, by its code.
+//! requests for the link of an account, requests for titles at a Seerr, and requests for titles over the caps of a person. Each approval is decided once, by its code.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
+use super::approval_subjects::SubjectColumns;
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget};
 use crate::conversation::people::admin_commands::ApprovalCode;
 use crate::conversation::seerr_requests::SeerrOffer;
+use crate::conversation::title_approvals::TitleOverCap;
 use crate::conversation::transcript::{CallRow, MediaKind, UserId};
 use crate::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
 use crate::store::Conn;
-use crate::store::codec::{fingerprint_json, ms, none_if_unreadable, parse_fingerprint, unreadable_column};
+use crate::store::codec::{ms, none_if_unreadable, parse_fingerprint, unreadable_column};
 use crate::store::column_types::stored_enum;
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::schema::approvals;
@@ -33,6 +35,8 @@ pub enum ApprovalKind {
     LinkAccount(ViewerAccount),
     /// Request for a title at a Seerr.
     SeerrRequest(SeerrOffer),
+    /// Request for a title over the caps of the user.
+    Title(Box<TitleOverCap>),
 }
 
 impl ApprovalKind {
@@ -79,6 +83,7 @@ stored_enum! {
         Delete = "delete",
         LinkAccount = "account",
         SeerrRequest = "seerr",
+        Title = "title",
     }
 }
 
@@ -149,6 +154,7 @@ struct ApprovalRow {
     account_id: Option<String>,
     account_name: Option<String>,
     title: Option<String>,
+    wanted: Option<String>,
 }
 
 impl ApprovalRow {
@@ -174,6 +180,11 @@ impl ApprovalRow {
                 requester: self.account_name.ok_or_else(unreadable)?,
                 title: self.title.ok_or_else(unreadable)?,
             }),
+            StoredApprovalKind::Title => ApprovalKind::Title(Box::new(TitleOverCap::from_columns(
+                self.instance.ok_or_else(unreadable)?,
+                (self.item_kind.ok_or_else(unreadable)?, self.item_id.ok_or_else(unreadable)?),
+                &self.wanted.ok_or_else(unreadable)?,
+            )?)),
             StoredApprovalKind::LinkAccount => {
                 let server = self.instance.as_deref().and_then(MediaServerKind::from_name);
                 ApprovalKind::LinkAccount(ViewerAccount {
@@ -215,6 +226,7 @@ pub enum EndedApprovalSubject {
     AccountLink(ViewerAccount),
     UnreadableAccountLink,
     SeerrRequest,
+    Title,
 }
 
 impl ApprovalRow {
@@ -227,6 +239,9 @@ impl ApprovalRow {
             (Some(ApprovalKind::Join), _) | (None, StoredApprovalKind::Join) => EndedApprovalSubject::Join,
             (Some(ApprovalKind::SeerrRequest(_)), _) | (None, StoredApprovalKind::SeerrRequest) => {
                 EndedApprovalSubject::SeerrRequest
+            }
+            (Some(ApprovalKind::Title(_)), _) | (None, StoredApprovalKind::Title) => {
+                EndedApprovalSubject::Title
             }
             (None, StoredApprovalKind::Delete) => EndedApprovalSubject::UnreadableRemoval,
             (None, StoredApprovalKind::LinkAccount) => EndedApprovalSubject::UnreadableAccountLink,
@@ -252,29 +267,12 @@ pub fn request_approval(
     now: Timestamp,
 ) -> QueryResult<Approval> {
     let code = draw_free_code(conn, draw_code, now)?;
-    let (kind, item, account, offer) = match new.kind {
-        ApprovalKind::Join => (StoredApprovalKind::Join, None, None, None),
-        ApprovalKind::Delete(item) => (StoredApprovalKind::Delete, Some(item), None, None),
-        ApprovalKind::LinkAccount(account) => (StoredApprovalKind::LinkAccount, None, Some(account), None),
-        ApprovalKind::SeerrRequest(offer) => (StoredApprovalKind::SeerrRequest, None, None, Some(offer)),
-    };
-    let server = account.map(|account| account.server).or(offer.map(|_| MediaServerKind::Seerr));
-    let account_id = account.map(|account| &account.id).or(offer.map(|offer| &offer.requester_id));
-    let account_name = account.map(|account| &account.name).or(offer.map(|offer| &offer.requester));
-    let fingerprint = item.map(|item| fingerprint_json(&item.fingerprint)).transpose()?;
     diesel::insert_into(approvals::table)
         .values((
-            approvals::kind.eq(kind),
+            SubjectColumns::from_kind(new.kind)?,
             approvals::user_id.eq(new.user),
             approvals::code.eq(code.as_str()),
             approvals::tool_call_id.eq(new.call),
-            approvals::instance
-                .eq(item.map(|item| item.instance.as_str()).or(server.map(MediaServerKind::name))),
-            approvals::item_kind.eq(item.map(|item| item.kind)),
-            approvals::item_id.eq(item.map(|item| item.id).or(offer.map(|offer| offer.request))),
-            approvals::fingerprint.eq(fingerprint),
-            (approvals::account_id.eq(account_id), approvals::account_name.eq(account_name)),
-            approvals::title.eq(offer.map(|offer| &offer.title)),
             approvals::state.eq(ApprovalState::Open),
             approvals::created_at.eq(ms(now)),
             approvals::expires_at.eq(ms(now + CODE_LIFETIME)),
@@ -282,6 +280,11 @@ pub fn request_approval(
         .returning(ApprovalRow::as_returning())
         .get_result(conn)
         .and_then(ApprovalRow::into_approval)
+}
+
+/// Loads the call in which an approval was requested.
+pub fn load_requesting_call(conn: &mut Conn, id: i64) -> QueryResult<Option<CallRow>> {
+    approvals::table.find(id).select(approvals::tool_call_id).first(conn)
 }
 
 /// Draws a code that was not in use within the last day: a late reply must not match another approval.

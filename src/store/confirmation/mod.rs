@@ -1,5 +1,6 @@
 //! Pending actions and approvals, with the items of confirmed deletions and the count of wrong codes.
 
+pub(in crate::store) mod approval_subjects;
 pub mod approvals;
 pub mod code_misses;
 pub mod deletion_items;

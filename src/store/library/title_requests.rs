@@ -344,6 +344,8 @@ pub struct RecentTitleRequest {
     pub title: RequestedTitle,
     pub status: RequestStatus,
     pub requested_at: Timestamp,
+    /// Call in which the title was requested; `None` if its turn was erased.
+    pub call: Option<CallRow>,
 }
 
 /// Loads the household's recent requests for titles that are in the library or waiting, oldest first.
@@ -365,6 +367,7 @@ pub fn load_recent_title_requests(conn: &mut Conn) -> QueryResult<Vec<RecentTitl
             title: row.to_requested_title()?,
             status,
             requested_at: row.created_at,
+            call: row.tool_call_id,
         })
     };
     // Every tool receives these requests, so an unreadable request must not fail the tools.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Text};
+use diesel::sql_types::{BigInt, Bool, Text};
 use diesel::sqlite::Sqlite;
 use jiff::Timestamp;
 
@@ -27,7 +27,22 @@ const COMMON_WORD_ROWS: usize = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VisibleOwners(Vec<String>);
 
+/// Turns whose answers may be recalled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RecallRange {
+    /// First turn that the prompt already contains.
+    pub before: Option<TurnId>,
+    /// For readers with an age limit: only answers to them from later turns than this one are recalled, because others
+    /// may name titles over the limit.
+    pub only_own_after: Option<TurnId>,
+}
+
 impl VisibleOwners {
+    /// Returns the owner of the answers to one user.
+    pub fn only_own(user: UserId) -> Self {
+        Self(vec![AnswerOwner::User(user).column_value()])
+    }
+
     pub fn keys(&self) -> &[String] {
         &self.0
     }
@@ -142,20 +157,25 @@ struct AnswerRow {
 }
 
 /// Loads those of these answers that belong to the owners, with the similarity of their stored vectors to `query`. Only
-/// answers of turns before `before_turn` are loaded, because the prompt already contains the later turns.
+/// answers of turns in the range are loaded.
 pub fn load_candidates(
     conn: &mut Conn,
     owners: &VisibleOwners,
     ids: &[i64],
     query: Option<VectorQuery<'_>>,
-    before_turn: Option<TurnId>,
+    range: RecallRange,
 ) -> QueryResult<Vec<RecallCandidate>> {
     let findable =
         agent_responses::owner.eq_any(pad_list(owners.keys())).and(agent_responses::state.eq_any(FINDABLE));
-    let before_turn = before_turn.map_or(i64::MAX, |turn| turn.0);
-    let is_outside_prompt = agent_responses::turn_id.is_null().or(agent_responses::turn_id.lt(before_turn));
+    let before = range.before.map_or(i64::MAX, |turn| turn.0);
+    let is_outside_prompt = agent_responses::turn_id.is_null().or(agent_responses::turn_id.lt(before));
+    // An answer without a turn passes only without a limit, in which all turns are later than -1.
+    let after = range.only_own_after.map_or(-1, |turn| turn.0);
+    let is_later = agent_responses::turn_id.assume_not_null().gt(after);
+    let is_in_range = is_later.or(agent_responses::turn_id.is_null().and((after < 0).into_sql::<Bool>()));
     let rows: Vec<AnswerRow> = agent_responses::table
         .filter(agent_responses::id.eq_any(pad_list(ids)).and(findable).and(is_outside_prompt))
+        .filter(is_in_range)
         .select(AnswerRow::as_select())
         .cached()
         .load(conn)?;

@@ -13,7 +13,7 @@ use super::indexing_queue::{
     self, AnnotationSource, BatchScope, EmbeddedAnswer, IndexingJob, IndexingOutcome, IndexingResult,
 };
 use super::responses::{self, AnswerOwner, NewAnswer};
-use super::search::{self, VectorQuery, VisibleOwners};
+use super::search::{self, RecallRange, VectorQuery, VisibleOwners};
 use super::shared_answers;
 use crate::conversation::memory::answer_metadata::{self, TurnEffect};
 use crate::conversation::memory::recall::{RecallCandidate, rank_candidates};
@@ -132,7 +132,7 @@ fn find_candidates(
     let by_words = find_answers_by_words(conn, &owners, &content_words(query), 1_000).unwrap();
     let ids: Vec<i64> = [by_vector.triggers, by_vector.responses, by_words].concat();
     let query_vector = Some(VectorQuery { model: MODEL, vector: &query_vector });
-    search::load_candidates(conn, &owners, &ids, query_vector, None).unwrap()
+    search::load_candidates(conn, &owners, &ids, query_vector, RecallRange::default()).unwrap()
 }
 
 fn find_answer_ids(conn: &mut Conn, viewer: UserId, query: &str) -> Vec<i64> {
@@ -638,7 +638,7 @@ proptest! {
             prop_assert_eq!(&found, &expected, "{}", index);
             let owners = search::load_visible_owners(&mut conn, *viewer).unwrap();
             let by_keyword = find_answers_by_words(&mut conn, &owners, &["marmot".to_owned()], 99).unwrap();
-            let by_keyword = search::load_candidates(&mut conn, &owners, &by_keyword, None, None).unwrap();
+            let by_keyword = search::load_candidates(&mut conn, &owners, &by_keyword, None, RecallRange::default()).unwrap();
             let by_keyword: BTreeSet<String> = by_keyword.into_iter().map(|row| row.answer).collect();
             prop_assert_eq!(&by_keyword, &annotated[index].iter().cloned().collect::<BTreeSet<String>>(), "{}", index);
         }

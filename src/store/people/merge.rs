@@ -5,7 +5,7 @@ use diesel::sql_types::BigInt;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{addresses, join_requests, users as user_rows};
+use super::{addresses, age_limits, join_requests, users as user_rows};
 use crate::conversation::transcript::{User, UserId, UserRights, UserRole, UserStatus};
 use crate::store::Conn;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
@@ -107,6 +107,8 @@ pub fn merge_users(
     move_user(conn, (&from, &into), (household, actor), now)?;
     join_requests::end_wait(conn, into.id, status, now)?;
     user_rows::set_rights(conn, into.id, rights, now)?;
+    age_limits::set_rating_caps(conn, into.id, rights.caps, now)?;
+    age_limits::set_parent(conn, into.id, rights.parent, now)?;
     Ok(MergeOutcome::Merged)
 }
 
@@ -153,6 +155,8 @@ fn stricter_access(from: &User, into: &User) -> (UserStatus, UserRights) {
             add: from.rights.may_add() && into.rights.may_add(),
             delete: from.rights.may_delete() && into.rights.may_delete(),
             four_k: from.rights.may_use_four_k() && into.rights.may_use_four_k(),
+            parent: from.rights.parent && into.rights.parent,
+            caps: from.rights.caps.strictest(into.rights.caps),
         },
     };
     (status, rights)
@@ -232,6 +236,8 @@ const MOVE_STATEMENTS: &[&str] = &[
     "UPDATE OR IGNORE ballots SET user_id = ?2 WHERE user_id = ?1",
     "DELETE FROM ballots WHERE user_id = ?1 AND ?2 > 0",
     "UPDATE approvals SET user_id = ?2 WHERE user_id = ?1",
+    "UPDATE OR IGNORE approved_titles SET user_id = ?2 WHERE user_id = ?1",
+    "DELETE FROM approved_titles WHERE user_id = ?1 AND ?2 > 0",
     "UPDATE approvals SET settled_by = ?2 WHERE settled_by = ?1",
     "UPDATE pauses SET begun_by = ?2 WHERE begun_by = ?1",
     "UPDATE pauses SET ended_by = ?2 WHERE ended_by = ?1",

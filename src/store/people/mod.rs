@@ -1,6 +1,7 @@
 //! Users with their addresses and accounts at media servers, rooms, test users, join requests, and pauses of the household.
 
 pub mod addresses;
+pub mod age_limits;
 pub mod invitations;
 pub mod join_requests;
 pub mod link_codes;

@@ -153,7 +153,8 @@ pub fn create_room(
     now: Timestamp,
 ) -> QueryResult<(Room, AddressId)> {
     let id = users::insert_user(conn, FirstContactRole::Newcomer, now)?;
-    let rights = UserRights { role: UserRole::Member, add: false, delete: false, four_k: false };
+    let rights =
+        UserRights { role: UserRole::Member, add: false, delete: false, four_k: false, ..UserRights::MEMBER };
     users::set_rights(conn, id, rights, now)?;
     diesel::update(user_rows::table.find(id)).set(user_rows::notify.eq(false)).execute(conn)?;
     let address = addresses::insert_address(conn, id, address, now)?;

@@ -5,9 +5,11 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::addresses::{self, StoredAddress};
+use super::age_limits;
 use super::rooms;
 use super::users as user_rows;
 use crate::conversation::people::naming::UserName;
+use crate::conversation::rating_caps::{MinimumAge, RatingCaps};
 use crate::conversation::transcript::{ConversationId, User, UserAddress, UserId, UserRights, UserRole};
 use crate::store::Conn;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
@@ -152,6 +154,11 @@ pub struct UserChanges {
     pub four_k: Option<bool>,
     pub movies: Option<UserLimit>,
     pub seasons: Option<UserLimit>,
+    /// Highest age of movies; `Some(None)` removes the cap.
+    pub movie_cap: Option<Option<MinimumAge>>,
+    pub show_cap: Option<Option<MinimumAge>>,
+    /// Whether the user decides about titles over the caps of others.
+    pub parent: Option<bool>,
 }
 
 /// Outcome of changing a user.
@@ -185,8 +192,17 @@ pub fn change_user(
         add: changes.add.unwrap_or(current.add),
         delete: changes.delete.unwrap_or(current.delete),
         four_k: changes.four_k.unwrap_or(current.four_k),
+        ..current
     };
     user_rows::set_rights(conn, user, rights, now)?;
+    let caps = RatingCaps {
+        movies: changes.movie_cap.unwrap_or(current.caps.movies),
+        shows: changes.show_cap.unwrap_or(current.caps.shows),
+    };
+    age_limits::set_rating_caps(conn, user, caps, now)?;
+    if let Some(parent) = changes.parent {
+        age_limits::set_parent(conn, user, parent, now)?;
+    }
     if let Some(name) = &changes.name {
         user_rows::set_name(conn, user, name, now)?;
     }
@@ -213,6 +229,9 @@ impl UserChanges {
             four_k: self.four_k.filter(|four_k| *four_k != rights.four_k),
             movies: self.movies.filter(|limit| *limit != account.movies),
             seasons: self.seasons.filter(|limit| *limit != account.seasons),
+            movie_cap: self.movie_cap.filter(|cap| *cap != rights.caps.movies),
+            show_cap: self.show_cap.filter(|cap| *cap != rights.caps.shows),
+            parent: self.parent.filter(|parent| *parent != rights.parent),
         }
     }
 
@@ -220,6 +239,7 @@ impl UserChanges {
     fn audit_detail(&self) -> Value {
         let limit_json =
             |limit: UserLimit| limit.override_value().map_or(json!("household"), |own| json!(own));
+        let cap_json = |cap: Option<MinimumAge>| cap.map_or(json!("none"), |age| json!(age.0));
         let fields = [
             ("role", self.role.map(|role| json!(role.as_text()))),
             ("name", self.name.as_ref().map(|_| json!("changed"))),
@@ -228,6 +248,9 @@ impl UserChanges {
             ("four_k", self.four_k.map(Value::from)),
             ("movies", self.movies.map(limit_json)),
             ("seasons", self.seasons.map(limit_json)),
+            ("movie_cap", self.movie_cap.map(cap_json)),
+            ("show_cap", self.show_cap.map(cap_json)),
+            ("parent", self.parent.map(Value::from)),
         ];
         let changed = fields.into_iter().filter_map(|(field, value)| Some((field.to_owned(), value?)));
         Value::Object(changed.collect::<Map<_, _>>())

@@ -3,8 +3,8 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use super::addresses;
 use super::rooms::IS_PERSON;
+use super::{addresses, age_limits};
 use crate::conversation::people::naming::UserName;
 use crate::conversation::transcript::{
     AddressId, PhoneNumber, TurnId, User, UserAddress, UserId, UserRights, UserRole, UserStatus,
@@ -25,6 +25,9 @@ struct UserRow {
     can_add: bool,
     can_delete: bool,
     can_4k: bool,
+    parent: bool,
+    movie_cap: Option<i64>,
+    show_cap: Option<i64>,
     #[diesel(select_expression = addresses::is_opted_out())]
     opted_out: bool,
     test: bool,
@@ -44,6 +47,8 @@ impl From<UserRow> for User {
                 add: row.can_add,
                 delete: row.can_delete,
                 four_k: row.can_4k,
+                parent: row.parent,
+                caps: age_limits::parse_caps(row.movie_cap, row.show_cap),
             },
             opted_out: row.opted_out,
             test: row.test,

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::conversation::stream_events::CallPhase;
 use crate::conversation::transcript::{CallResult, ToolArguments, UserId};
+use crate::store::confirmation::approval_subjects::ERASED_WANTED_TITLE;
 use crate::store::confirmation::approvals::{
     self as stored_approvals, ApprovalKind, ApprovalOutcome, ApprovalState,
 };
@@ -88,10 +89,13 @@ pub fn erase_user_content(conn: &mut Conn, user: UserId, now: Timestamp) -> Quer
     diesel::delete(follows::table.filter(follows::user_id.eq(user))).execute(conn).map(drop)
 }
 
-/// Withdraws the open requests of a user for links of accounts, and for titles at a Seerr.
+/// Withdraws the open requests of a user for links of accounts, for titles at a Seerr, and for titles over the caps.
 fn withdraw_link_requests(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     for open in stored_approvals::load_open_approvals_about(conn, user)? {
-        if matches!(open.kind, ApprovalKind::LinkAccount(_) | ApprovalKind::SeerrRequest(_)) {
+        if matches!(
+            open.kind,
+            ApprovalKind::LinkAccount(_) | ApprovalKind::SeerrRequest(_) | ApprovalKind::Title(_)
+        ) {
             stored_approvals::settle_approval(conn, open.id, ApprovalOutcome::Withdrawn, None, now)?;
         }
     }
@@ -167,6 +171,11 @@ pub(super) fn erase_approval_titles(conn: &mut Conn, scope: ErasureScope) -> Que
     let has_title = approvals::state.ne(ApprovalState::Open).and(approvals::title.is_not_null());
     diesel::update(approvals::table.filter(in_scope.and(has_title)))
         .set(approvals::title.eq("a title"))
+        .execute(conn)?;
+    let in_scope = approvals::id.eq_any(select_ids!(approvals, scope));
+    let is_wanted = approvals::state.ne(ApprovalState::Open).and(approvals::wanted.is_not_null());
+    diesel::update(approvals::table.filter(in_scope.and(is_wanted)))
+        .set(approvals::wanted.eq(ERASED_WANTED_TITLE))
         .execute(conn)
         .map(drop)
 }

@@ -6,9 +6,10 @@ use diesel::prelude::*;
 use serde::Serialize;
 
 use super::export_rows::{
-    ExportAdditionRow, ExportAddressRow, ExportAnswerRow, ExportApprovalRow, ExportAuditRow, ExportBallotRow,
-    ExportDeletionItemRow, ExportFactRow, ExportFollowRow, ExportNotificationRow, ExportReactionRow,
-    ExportTitleRequestRow, ExportUsageRow, ExportUserRow, ExportViewerAccountRow, ExportVoteRow,
+    ExportAdditionRow, ExportAddressRow, ExportAnswerRow, ExportApprovalRow, ExportApprovedTitleRow,
+    ExportAuditRow, ExportBallotRow, ExportDeletionItemRow, ExportFactRow, ExportFollowRow,
+    ExportNotificationRow, ExportReactionRow, ExportTitleRequestRow, ExportUsageRow, ExportUserRow,
+    ExportViewerAccountRow, ExportVoteRow,
 };
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::stream_events::BlockKind;
@@ -24,9 +25,9 @@ use crate::store::conversation::record::turn_range::{TurnRange, select_turn_ids}
 use crate::store::conversation::record::turns::{self as turn_records, TurnRecord, TurnRow};
 use crate::store::people::rooms::IS_ROOM_CONVERSATION;
 use crate::store::schema::{
-    additions, agent_responses, approvals, audit_log, ballots, conversations, follows, notices, reactions,
-    requests, tool_call_items, tool_calls, turns, usage, user_addresses, user_facts, users, viewer_accounts,
-    votes,
+    additions, agent_responses, approvals, approved_titles, audit_log, ballots, conversations, follows,
+    notices, reactions, requests, tool_call_items, tool_calls, turns, usage, user_addresses, user_facts,
+    users, viewer_accounts, votes,
 };
 use crate::store::{Conn, QueryResult};
 
@@ -54,6 +55,7 @@ pub struct UserExport {
     audit: Vec<ExportAuditRow>,
     /// Users of media servers that are linked to the person. What they watched is stored only there.
     media_server_accounts: Vec<ExportViewerAccountRow>,
+    approved_titles: Vec<ExportApprovedTitleRow>,
 }
 
 #[derive(Debug, Serialize)]
@@ -177,6 +179,11 @@ pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
             .filter(viewer_accounts::user_id.eq(user))
             .order((viewer_accounts::server, viewer_accounts::account_id))
             .select(ExportViewerAccountRow::as_select())
+            .load(conn)?,
+        approved_titles: approved_titles::table
+            .filter(approved_titles::user_id.eq(user))
+            .order((approved_titles::kind, approved_titles::catalog_id))
+            .select(ExportApprovedTitleRow::as_select())
             .load(conn)?,
     })
 }

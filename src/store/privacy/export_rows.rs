@@ -17,8 +17,8 @@ use crate::store::library::title_requests::RequestState;
 use crate::store::memory::facts::{FactState, StoredFactSource};
 use crate::store::memory::responses::AnswerState;
 use crate::store::schema::{
-    additions, agent_responses, approvals, audit_log, ballots, follows, notices, reactions, requests,
-    tool_call_items, usage, user_addresses, user_facts, users, viewer_accounts, votes,
+    additions, agent_responses, approvals, approved_titles, audit_log, ballots, follows, notices, reactions,
+    requests, tool_call_items, usage, user_addresses, user_facts, users, viewer_accounts, votes,
 };
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -36,10 +36,24 @@ pub(super) struct ExportUserRow {
     may_add_4k: bool,
     movie_limit: Option<i64>,
     season_limit: Option<i64>,
+    /// Highest age ratings, in years.
+    movie_cap: Option<i64>,
+    show_cap: Option<i64>,
+    /// Whether the user decides about titles over the caps of others.
+    parent: bool,
     #[diesel(column_name = created_at)]
     known_since: Timestamp,
     forgotten_at: Option<Timestamp>,
     first_request: Option<String>,
+}
+
+/// Title over the caps that a parent approved.
+#[derive(Debug, Queryable, Selectable, Serialize)]
+#[diesel(table_name = approved_titles)]
+pub(super) struct ExportApprovedTitleRow {
+    kind: MediaKind,
+    catalog_id: i64,
+    approved_at: Timestamp,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -94,6 +108,7 @@ pub(super) struct ExportApprovalRow {
     account_id: Option<String>,
     account_name: Option<String>,
     title: Option<String>,
+    wanted: Option<StoredJson>,
     created_at: Timestamp,
     expires_at: Timestamp,
     settled_at: Option<Timestamp>,

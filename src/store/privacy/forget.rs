@@ -10,7 +10,7 @@ use crate::conversation::transcript::{AddressId, UserAddress, UserId, UserRole, 
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::codec::ms;
 use crate::store::confirmation::approvals;
-use crate::store::people::{addresses, users as user_rows};
+use crate::store::people::{addresses, age_limits, users as user_rows};
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
 use crate::store::queue::outbox::{OPEN, OutboxState};
 use crate::store::queue::outbox_events::{ChangedMessage, record_changed_messages};
@@ -65,6 +65,7 @@ pub fn forget_user(
     diesel::update(audit_log::table.filter(audit_log::user_id.eq(user)))
         .set(audit_log::detail.eq("{}"))
         .execute(conn)?;
+    age_limits::delete_age_limit(conn, user)?;
     anonymize_user(conn, user, now)?;
     Ok(ErasureOutcome::Erased)
 }

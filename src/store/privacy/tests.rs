@@ -44,7 +44,7 @@ use crate::store::{Conn, scratch};
 
 const SAM: &str = "+15550100077";
 const ANN: &str = "+15550100002";
-const ALL_TEXT_COLUMNS: [&str; 31] = [
+const ALL_TEXT_COLUMNS: [&str; 32] = [
     "agent_responses.keywords",
     "agent_responses.response_text",
     "agent_responses.summary",
@@ -53,6 +53,7 @@ const ALL_TEXT_COLUMNS: [&str; 31] = [
     "approvals.account_name",
     "approvals.fingerprint",
     "approvals.title",
+    "approvals.wanted",
     "audit_log.detail",
     "blocks.content",
     "conversations.name",
@@ -323,6 +324,13 @@ fn insert_rows_outside_turns(conn: &mut Conn, user: UserId) {
            created_at, expires_at, settled_at, passed_on_at)
          SELECT 'seerr', user_id, '4823', 'seerr', 4, '3', 'Walrus', 'Walrus', 'approved', received_at, received_at,
            received_at, received_at FROM inbound_events LIMIT 1;
+         INSERT INTO approvals (kind, user_id, code, instance, item_kind, item_id, wanted, state, created_at,
+           expires_at, settled_at)
+         SELECT 'title', user_id, '4824', 'radarr', 'movie', 1, '{\"title\":\"Walrus\",\"year\":2021,
+           \"seasons\":null,\"rating\":\"R\",\"arguments\":\"{}\"}', 'denied', received_at, received_at,
+           received_at FROM inbound_events LIMIT 1;
+         INSERT INTO approved_titles (user_id, kind, catalog_id, approved_at)
+         SELECT user_id, 'movie', 1, received_at FROM inbound_events LIMIT 1;
          INSERT INTO approvals (kind, user_id, code, state, created_at, expires_at)
          SELECT 'join', user_id, '4822', 'open', received_at, received_at FROM inbound_events LIMIT 1;
          INSERT INTO requests (user_id, instance, kind, catalog_id, title, year, state, arguments, created_at,

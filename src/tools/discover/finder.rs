@@ -50,7 +50,7 @@ impl Finder<'_> {
         };
         let list = match self.call.selection {
             Selection::Person(name) => self.find_by_person(name).await?,
-            Selection::Like(name) => self.find_similar(name, &kinds).await?,
+            Selection::Like(name) => self.find_similar(name, &kinds, library).await?,
             Selection::Trending => self.find_trending().await?,
             Selection::Catalog => return self.find_in_catalog(&kinds, provider.as_ref()).await,
         };
@@ -89,10 +89,18 @@ impl Finder<'_> {
 
     /// Finds titles that are recommended to people who like one. If too few of them have the genre or mood, titles with
     /// a genre of both follow.
-    async fn find_similar(&self, name: &str, kinds: &[MediaKind]) -> Result<FoundList, FinderError> {
+    async fn find_similar(
+        &self,
+        name: &str,
+        kinds: &[MediaKind],
+        library: &ArrInstances,
+    ) -> Result<FoundList, FinderError> {
         let hits = self.source.search(name, self.now).await?.titles;
         let ranked = TitleQuery::new(name).rank_hits(hits, |title| (&title.title, title.year));
         let Some((_, liked)) = ranked.into_iter().next() else { return Err(unknown_title(name)) };
+        if !library.may_show_found(&liked, self.now).await {
+            return Err(unknown_title(name));
+        }
         let mut titles = self.source.fetch_recommendations((liked.kind, liked.tmdb), self.now).await?;
         titles.retain(|title| self.call.criteria.matches(title) && kinds.contains(&title.kind));
         let name = format_title(&liked.title, liked.year);

@@ -104,7 +104,7 @@ pub(super) async fn find_titles(
         }
     };
     let marks = LibraryMarks::new(&loaded);
-    let result = DiscoveryResult::choose(found, &marks, call);
+    let result = DiscoveryResult::choose(found, &marks, call, library);
     let result = result.with_catalog_ids(library, &marks, now).await;
     Ok(DiscoveryOutcome::Found(result.into_call_result(&marks, &loaded).into()))
 }

@@ -22,6 +22,8 @@ const MAX_OVERVIEW_CHARS: usize = 200;
 
 /// Number of further titles that are looked at, in case that the library turns out to have some of the first ones.
 const SPARE_TITLES: usize = 3;
+/// Number of titles whose age ratings are looked up for a reader with an age limit.
+const MAX_RATED: usize = 16;
 /// Time limit for the ids of the shows of an answer.
 const ID_TIMEOUT: Duration = Duration::from_secs(6);
 
@@ -39,7 +41,12 @@ pub(super) struct DiscoveryResult {
 impl DiscoveryResult {
     /// Chooses the first titles. Those that the library has are shown in lists of a person and of what is trending, of
     /// which people want to see all, and if it has all titles that are like one.
-    pub(super) fn choose(found: FoundList, marks: &LibraryMarks, call: &DiscoveryCall<'_>) -> Self {
+    pub(super) fn choose(
+        found: FoundList,
+        marks: &LibraryMarks,
+        call: &DiscoveryCall<'_>,
+        library: &ArrInstances,
+    ) -> Self {
         let FoundList { titles, subject, unchecked } = found;
         let is_owned = |found: &ReasonedTitle| marks.find(&found.title).is_some();
         let shows_owned = match call.selection {
@@ -50,7 +57,10 @@ impl DiscoveryResult {
         let titles: Vec<ReasonedTitle> =
             titles.into_iter().filter(|found| shows_owned || marks.find(&found.title).is_none()).collect();
         let total = titles.len();
-        let titles = titles.into_iter().take(MAX_RESULTS + SPARE_TITLES).collect();
+        let is_limited =
+            [MediaKind::Movie, MediaKind::Series].iter().any(|kind| library.has_age_limit(*kind));
+        let looked_at = if is_limited { MAX_RATED } else { MAX_RESULTS + SPARE_TITLES };
+        let titles = titles.into_iter().take(looked_at).collect();
         Self { titles, total, subject, unchecked, shows_owned }
     }
 
@@ -73,12 +83,24 @@ impl DiscoveryResult {
             found.cannot_be_added = facts.tvdb.is_none();
         };
         join_all(self.titles.iter_mut().map(find_id)).await;
+        self.drop_titles_over_limit(library, now).await;
         // A show may be known only by the id that was just read.
         let before = self.titles.len();
         self.titles.retain(|found| self.shows_owned || marks.find(&found.title).is_none());
         self.total -= before - self.titles.len();
         self.titles.truncate(MAX_RESULTS);
         self
+    }
+
+    /// Drops the titles that a reader with an age limit may not see, and those whose ratings were not looked up.
+    async fn drop_titles_over_limit(&mut self, library: &ArrInstances, now: Timestamp) {
+        let may_show = self.titles.iter().map(|found| library.may_show_found(&found.title, now));
+        let may_show = join_all(may_show).await;
+        if may_show.contains(&false) {
+            let shown = self.titles.drain(..).zip(may_show).filter(|(_, may_show)| *may_show);
+            self.titles = shown.map(|(found, _)| found).collect();
+            self.total = self.titles.len();
+        }
     }
 
     pub(super) fn into_call_result(self, marks: &LibraryMarks, loaded: &LoadedLibraries<'_>) -> CallResult {

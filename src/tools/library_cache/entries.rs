@@ -6,6 +6,7 @@ use jiff::civil::Date;
 
 use crate::arr::MovieCollection;
 use crate::arr::library_title::{EpisodeCounts, LibraryTitle, LibraryTitleDetails};
+use crate::arr::title_limit::TitleLimit;
 use crate::conversation::catalog_ids::CatalogIds;
 use crate::conversation::text::title_key::title_key;
 use crate::conversation::transcript::MediaKind;
@@ -22,12 +23,14 @@ const MAX_NAMES_BYTES: usize = 1000;
 pub struct CachedTitles {
     titles: Vec<CachedTitle>,
     genres: Vec<Box<str>>,
+    /// Age ratings, such as `PG-13`.
+    certifications: Vec<Box<str>>,
     /// Collections by their TMDB id.
     collections: BTreeMap<i64, CollectionName>,
 }
 
 /// Collection that at least one title belongs to.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct CollectionName {
     name: Box<str>,
     normalized: NormalizedTitle,
@@ -55,6 +58,8 @@ pub struct CachedTitle {
     /// Rating out of 10. 0 if the title has none.
     pub rating: f32,
     pub genres: GenreSet,
+    /// Number of the age rating in its library, from 1. Zero if the title has none.
+    certification: u8,
     pub kind: TitleKind,
 }
 
@@ -86,6 +91,7 @@ impl CachedTitles {
             .iter()
             .map(|name| self.register_genre(name))
             .fold(GenreSet::default(), GenreSet::union);
+        let certification = self.register_certification(&title.certification);
         let kind = match title.detail {
             LibraryTitleDetails::Movie { has_file, available, collection } => {
                 let collection = collection.map(|MovieCollection { tmdb, title }| {
@@ -117,8 +123,33 @@ impl CachedTitles {
             added: title.added,
             rating: title.rating,
             genres,
+            certification,
             kind,
         }
+    }
+
+    /// Returns the titles within an age limit, with their collections.
+    pub fn within_limit(&self, limit: &TitleLimit) -> Self {
+        let is_within = |title: &&CachedTitle| {
+            limit.allows((title.media_kind(), title.catalog), self.certification(title))
+        };
+        let titles: Vec<CachedTitle> = self.titles.iter().filter(is_within).cloned().collect();
+        let collections = titles.iter().filter_map(|title| {
+            let id = title.collection_id()?;
+            Some((id, self.collections.get(&id)?.clone()))
+        });
+        Self {
+            collections: collections.collect(),
+            genres: self.genres.clone(),
+            certifications: self.certifications.clone(),
+            titles,
+        }
+    }
+
+    /// Returns the age rating of one of the titles; empty if it has none.
+    fn certification(&self, title: &CachedTitle) -> &str {
+        let index = usize::from(title.certification).checked_sub(1);
+        index.and_then(|index| self.certifications.get(index)).map_or("", AsRef::as_ref)
     }
 
     pub fn titles(&self) -> &[CachedTitle] {
@@ -157,6 +188,19 @@ impl CachedTitles {
             .iter()
             .filter(|(_, collection)| query.match_title(&collection.normalized, 0) <= MatchQuality::Exact);
         matches.map(|(id, _)| *id).collect()
+    }
+
+    /// Returns the number of an age rating. A rating beyond the largest number counts as none, which no cap allows.
+    fn register_certification(&mut self, certification: &str) -> u8 {
+        let index = match self.certifications.iter().position(|name| name.as_ref() == certification) {
+            _ if certification.is_empty() => return 0,
+            Some(index) => index,
+            None => {
+                self.certifications.push(certification.into());
+                self.certifications.len() - 1
+            }
+        };
+        u8::try_from(index + 1).unwrap_or_default()
     }
 
     fn register_genre(&mut self, name: &str) -> GenreSet {
@@ -261,6 +305,8 @@ fn normalize_other_names(title: &str, others: &[String]) -> Box<str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::people::age_ratings::{AgeLimit, RatingCountry};
+    use crate::conversation::rating_caps::{MinimumAge, RatingCaps};
 
     fn library_title(title: &str, genres: &[&str]) -> LibraryTitle {
         LibraryTitle {
@@ -275,6 +321,7 @@ mod tests {
             size_bytes: 0,
             profile: 4,
             genres: genres.iter().map(ToString::to_string).collect(),
+            certification: String::new(),
             added: None,
             rating: 0.0,
             detail: LibraryTitleDetails::Movie { has_file: false, available: true, collection: None },
@@ -315,6 +362,30 @@ mod tests {
         entries.push(library_title("Alien", &[]));
         let expected = CatalogIds { tmdb: Some(2), tvdb: None, imdb: Some(78_748) };
         assert_eq!(entries.titles()[0].catalog_ids(), expected);
+    }
+
+    #[test]
+    fn titles_over_the_limit_are_dropped_with_their_collections() {
+        let rated = |title: &str, certification: &str, collection| LibraryTitle {
+            certification: certification.to_owned(),
+            detail: LibraryTitleDetails::Movie {
+                has_file: true,
+                available: true,
+                collection: Some(MovieCollection { tmdb: collection, title: format!("{title} Collection") }),
+            },
+            ..library_title(title, &[])
+        };
+        let mut entries = CachedTitles::default();
+        entries.push(rated("Alien", "R", 1));
+        entries.push(rated("Up", "PG", 2));
+        entries.push(rated("Home Video", "", 3));
+        let caps = RatingCaps { movies: Some(MinimumAge(13)), shows: None };
+        let limit = AgeLimit { caps, ..AgeLimit::default() };
+        let limit = TitleLimit { limit, country: Some(RatingCountry::UnitedStates) };
+        let within = entries.within_limit(&limit);
+        let titles: Vec<&str> = within.titles().iter().map(|title| title.title.as_ref()).collect();
+        assert_eq!(titles, ["Up"]);
+        assert_eq!([1, 2, 3].map(|id| within.collection_name(id).is_some()), [false, true, false]);
     }
 
     #[test]

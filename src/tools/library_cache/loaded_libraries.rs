@@ -9,6 +9,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::entries::{CachedTitle, CachedTitles};
 use super::refresh::{CachedLibrary, FreshnessPolicy, LoadResult, QueryVersion};
+use super::within_limit;
 use crate::arr::{ArrError, MediaKind};
 use crate::conversation::transcript::{CallFailure, MediaRef};
 use crate::http::HttpError;
@@ -110,8 +111,12 @@ impl InstanceRef<'_> {
     /// Returns the library as it was last loaded, regardless of its age.
     pub(in crate::tools) fn last_loaded(&self) -> Option<Arc<CachedLibrary>> {
         match self {
-            Self::Movies(instance) => instance.cache.last_loaded(),
-            Self::Series(instance) => instance.cache.last_loaded(),
+            Self::Movies(instance) => {
+                Some(within_limit(instance.cache.last_loaded()?, instance.client.title_limit()))
+            }
+            Self::Series(instance) => {
+                Some(within_limit(instance.cache.last_loaded()?, instance.client.title_limit()))
+            }
         }
     }
 

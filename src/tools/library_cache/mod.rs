@@ -15,10 +15,11 @@ use jiff::Timestamp;
 use super::library::{ArrInstances, INSTANCE_READ_TIMEOUT, Instance};
 use crate::arr::radarr::Radarr;
 use crate::arr::sonarr::Sonarr;
+use crate::arr::title_limit::TitleLimit;
 use crate::arr::{ArrError, QualityProfile};
 use crate::http::HttpError;
 use entries::CachedTitles;
-use refresh::{FreshnessPolicy, LoadResult, QueryVersion};
+use refresh::{CachedLibrary, FreshnessPolicy, LoadResult, QueryVersion};
 
 impl ArrInstances {
     /// Starts loading all libraries with their quality profiles, and the titles of the media servers, so that the first
@@ -54,8 +55,8 @@ async fn with_profiles(
 impl Instance<Radarr> {
     /// Returns the cached titles, after a refresh if `freshness` requires one.
     pub async fn load_library(&self, now: Timestamp, freshness: FreshnessPolicy) -> LoadResult {
-        with_time_limit(self.cache.load_library(self.query_version(now), freshness, || self.fetch_titles()))
-            .await
+        let load = self.cache.load_library(self.query_version(now), freshness, || self.fetch_titles());
+        with_time_limit(load).await.map(|library| within_limit(library, self.client.title_limit()))
     }
 
     pub fn query_version(&self, now: Timestamp) -> QueryVersion {
@@ -63,7 +64,8 @@ impl Instance<Radarr> {
     }
 
     fn fetch_titles(&self) -> impl Future<Output = Result<CachedTitles, ArrError>> + Send + use<> {
-        let radarr = self.client.clone();
+        // The readers of the cache have different limits.
+        let radarr = self.client.unlimited();
         async move {
             let mut entries = CachedTitles::default();
             radarr.for_each_title(|title| entries.push(title)).await?;
@@ -75,8 +77,8 @@ impl Instance<Radarr> {
 impl Instance<Sonarr> {
     /// Returns the cached titles, after a refresh if `freshness` requires one.
     pub async fn load_library(&self, now: Timestamp, freshness: FreshnessPolicy) -> LoadResult {
-        with_time_limit(self.cache.load_library(self.query_version(now), freshness, || self.fetch_titles()))
-            .await
+        let load = self.cache.load_library(self.query_version(now), freshness, || self.fetch_titles());
+        with_time_limit(load).await.map(|library| within_limit(library, self.client.title_limit()))
     }
 
     pub fn query_version(&self, now: Timestamp) -> QueryVersion {
@@ -84,12 +86,20 @@ impl Instance<Sonarr> {
     }
 
     fn fetch_titles(&self) -> impl Future<Output = Result<CachedTitles, ArrError>> + Send + use<> {
-        let sonarr = self.client.clone();
+        let sonarr = self.client.unlimited();
         async move {
             let mut entries = CachedTitles::default();
             sonarr.for_each_title(|title| entries.push(title)).await?;
             Ok(entries)
         }
+    }
+}
+
+/// Returns what the reader may see of a library.
+pub(super) fn within_limit(library: Arc<CachedLibrary>, limit: Option<&TitleLimit>) -> Arc<CachedLibrary> {
+    match limit {
+        Some(limit) => Arc::new(library.within_limit(limit)),
+        None => library,
     }
 }
 

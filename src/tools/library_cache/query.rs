@@ -303,6 +303,7 @@ mod tests {
             size_bytes: 0,
             profile: 4,
             genres: Vec::new(),
+            certification: String::new(),
             added: None,
             rating: 0.0,
             detail: LibraryTitleDetails::Movie { has_file: false, available: true, collection: None },

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::entries::CachedTitles;
 use crate::arr::ArrError;
+use crate::arr::title_limit::TitleLimit;
 use crate::http::HttpError;
 
 /// Age up to which a cached library is used without a refresh.
@@ -90,6 +91,11 @@ enum CacheLookup {
 }
 
 impl CachedLibrary {
+    /// Returns the library without the titles that a limit does not allow.
+    pub fn within_limit(&self, limit: &TitleLimit) -> Self {
+        Self { entries: self.entries.within_limit(limit), ..*self }
+    }
+
     /// Returns whether the data may be reported as the current state.
     pub fn is_fresh(&self, version: QueryVersion) -> bool {
         self.is_younger_than(MAX_FRESH_AGE, version)
@@ -300,6 +306,7 @@ mod tests {
             size_bytes: 0,
             profile: 4,
             genres: Vec::new(),
+            certification: String::new(),
             added: None,
             rating: 0.0,
             detail: LibraryTitleDetails::Movie { has_file: false, available: true, collection: None },

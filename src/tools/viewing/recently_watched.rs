@@ -44,12 +44,14 @@ impl TypedTool for RecentlyWatched {
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         check_private(context)?;
         let viewers = context.viewers.choose(self.by.as_deref(), library)?;
+        let shown_ids = library.find_shown_ids(context.now).await;
         let (mut lists, mut sentences, mut shown) = (Vec::new(), Vec::new(), Vec::new());
         let fetch = async |viewer: ChosenViewer<'_>| {
             let plays = library.media_servers.fetch_recent_plays(viewer.accounts, MAX_RESULTS, context.now);
             (viewer.name.map(str::to_owned), plays.await)
         };
-        for (name, recent) in join_all(viewers.into_iter().map(fetch)).await {
+        for (name, mut recent) in join_all(viewers.into_iter().map(fetch)).await {
+            recent.plays.retain(|played| shown_ids.includes(played.play.kind, &played.ids));
             sentences.push(format_plays(name.as_deref(), &recent, context));
             let plays: Vec<Value> = recent.plays.iter().map(|played| play_json(played, context)).collect();
             let mut list = json!({ "person": name.as_deref().unwrap_or("the user"), "plays": plays });

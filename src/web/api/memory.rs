@@ -13,6 +13,7 @@ use crate::conversation::memory::answer_metadata::ResponseType;
 use crate::conversation::memory::recall::{self, RankedAnswer, RecallScope};
 use crate::engine::memory::indexer::IndexingProgress;
 use crate::engine::operator::answers::{AnswerAudience, ManualAnswer};
+use crate::store::memory::search::RecallRange;
 use crate::store::memory::shared_answers::ReviewOutcome;
 use crate::store::memory::stats::{self, load_answer_stats};
 use crate::web::auth::Caller;
@@ -127,8 +128,12 @@ pub(super) async fn show_memory_context(
 ) -> Result<Json<MemoryContext>, ProblemDetails> {
     let query = check_length("query", &params.query, MAX_QUESTION_CHARS)?;
     let user = find_user(&console, UserIdentifier::parse(&params.user)?).await?;
-    let recalled =
-        console.engine.recall.recall_answers(user.id, query, None).await.map_err(database_unavailable)?;
+    let recalled = console
+        .engine
+        .recall
+        .recall_answers(user.id, query, RecallRange::default())
+        .await
+        .map_err(database_unavailable)?;
     let answers_json =
         |answers: &[RankedAnswer]| answers.iter().map(RecalledAnswerJson::from_ranked).collect();
     Ok(Json(MemoryContext {

@@ -11,6 +11,7 @@ use super::database_unavailable;
 use super::extract::{JsonBody, PathId};
 use super::users::{UserJson, last_admin, show_user, user_not_found};
 use crate::conversation::people::naming::UserName;
+use crate::conversation::rating_caps::MinimumAge;
 use crate::conversation::transcript::{UserId, UserRole};
 use crate::engine::operator::decisions::UserChangeOutcome;
 use crate::store::people::user_admin::{UserChanges, UserLimit};
@@ -41,6 +42,16 @@ pub(super) struct UserPatch {
     #[serde(default, deserialize_with = "deserialize_given")]
     #[schema(value_type = Option<u32>, maximum = 1000000)]
     season_limit: Option<Option<Number>>,
+    /// Highest age rating of movies, in years. Titles over it are hidden from the user. Null: no cap.
+    #[serde(default, deserialize_with = "deserialize_given")]
+    #[schema(value_type = Option<u8>, maximum = 18)]
+    movie_age: Option<Option<Number>>,
+    /// Highest age rating of shows, in years. Titles over it are hidden from the user. Null: no cap.
+    #[serde(default, deserialize_with = "deserialize_given")]
+    #[schema(value_type = Option<u8>, maximum = 18)]
+    show_age: Option<Option<Number>>,
+    /// Whether the user decides about titles over the age ratings of others.
+    parent: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
@@ -70,6 +81,9 @@ impl UserPatch {
             four_k: self.may_4k,
             movies: self.movie_limit.map(|limit| parse_limit("movie_limit", limit)).transpose()?,
             seasons: self.season_limit.map(|limit| parse_limit("season_limit", limit)).transpose()?,
+            movie_cap: self.movie_age.map(|age| parse_cap("movie_age", age)).transpose()?,
+            show_cap: self.show_age.map(|age| parse_cap("show_age", age)).transpose()?,
+            parent: self.parent,
         })
     }
 }
@@ -87,6 +101,17 @@ fn parse_limit(field: &str, limit: Option<Number>) -> Result<UserLimit, ProblemD
     limit
         .map(UserLimit::Own)
         .ok_or_else(|| unprocessable(format!("{field} must be an integer from 0 to {MAX_LIMIT}")))
+}
+
+/// Parses a cap on age ratings. In JSON, 12.0 is the same number as 12.
+fn parse_cap(field: &str, age: Option<Number>) -> Result<Option<MinimumAge>, ProblemDetails> {
+    let Some(number) = age else { return Ok(None) };
+    let max = MinimumAge::MAX.0;
+    let whole =
+        number.as_f64().filter(|number| number.fract() == 0.0 && (0.0..=f64::from(max)).contains(number));
+    whole
+        .map(|age| Some(MinimumAge(age as u8)))
+        .ok_or_else(|| unprocessable(format!("{field} must be an integer from 0 to {max}")))
 }
 
 /// Change a user's name, role, permissions or limits

@@ -42,6 +42,12 @@ pub(super) struct UserJson {
     movie_limit: Option<u32>,
     /// Limit of the user's own for seasons. Null: the household's limit applies.
     season_limit: Option<u32>,
+    /// Highest age rating of movies that the user sees, in years. Null: no cap.
+    movie_age: Option<u8>,
+    /// Highest age rating of shows that the user sees, in years. Null: no cap.
+    show_age: Option<u8>,
+    /// Whether the user decides about titles over the age ratings of others.
+    parent: bool,
     /// True after the user sent STOP: nothing is sent to them.
     opted_out: bool,
     /// True after too many wrong codes from the user's number today: they cannot delete or approve by text until
@@ -76,6 +82,9 @@ impl UserJson {
             may_4k: user.rights.may_use_four_k(),
             movie_limit: movies.override_value(),
             season_limit: seasons.override_value(),
+            movie_age: user.rights.rating_caps().movies.map(|age| age.0),
+            show_age: user.rights.rating_caps().shows.map(|age| age.0),
+            parent: user.rights.parent,
             opted_out: user.opted_out,
             codes_suspended: code_misses.is_suspended_on(today),
             test: user.test,

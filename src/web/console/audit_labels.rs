@@ -6,7 +6,7 @@ use crate::conversation::people::facts::{FORGOT, NOTED};
 use crate::conversation::title_requests::{FOLLOWING, NOT_FOLLOWING};
 
 /// Kinds of audit rows with their labels, in the order of the filter.
-pub(super) const KINDS: [(&str, &str); 63] = [
+pub(super) const KINDS: [(&str, &str); 65] = [
     ("write", "Started a change"),
     ("write_done", "Made a change"),
     ("write_settled", "Confirmed a change"),
@@ -37,6 +37,8 @@ pub(super) const KINDS: [(&str, &str); 63] = [
     ("quota", "Changed a limit"),
     ("approve_deletion", "Approved a deletion"),
     ("deny_deletion", "Denied a deletion"),
+    ("approve_title", "Approved a title over a cap"),
+    ("deny_title", "Denied a title over a cap"),
     ("approve_question", "Answered a question with yes"),
     ("reject_question", "Answered a question with no"),
     ("change_room", "Changed a group"),

@@ -61,6 +61,7 @@ flash_messages! {
     NothingChanged, Warning, "unchanged", "No changes to save.";
     InvalidName, Warning, "bad-name",
         "Not saved: a name has up to three words of letters, at most 30 characters, and is not a command.";
+    InvalidAge, Warning, "bad-age", "Not saved: an age is a number from 0 to 18, or empty for no cap.";
     InvalidLimit, Warning, "bad-limit", "Not saved: a limit is a number, or empty for the household limit.";
     ErasureNotConfirmed, Warning, "not-typed", "Not erased: type FORGET to confirm.";
     UserErased, Success, "forgotten",

@@ -13,6 +13,7 @@ use crate::conversation::memory::recall::{RankedAnswer, RecalledAnswers};
 use crate::conversation::transcript::UserId;
 use crate::engine::operator::answers::SharingDecision;
 use crate::store::audit::Actor;
+use crate::store::memory::search::RecallRange;
 use crate::store::memory::shared_answers::{self, ReviewOutcome, SharedAnswer};
 use crate::store::memory::stats::{StoredAnswerStats, load_answer_stats};
 use crate::store::people::users;
@@ -86,7 +87,9 @@ pub(in crate::web) async fn show_memory(
     };
     let (stats, suggested, shared, users) = console.db.read(load).await?;
     let recalled = match query.user.filter(|_| !query.query.trim().is_empty()) {
-        Some(user) => Some(console.engine.recall.recall_answers(UserId(user), &query.query, None).await?),
+        Some(user) => Some(
+            console.engine.recall.recall_answers(UserId(user), &query.query, RecallRange::default()).await?,
+        ),
         None => None,
     };
     let when = |at: Timestamp| DisplayTime::from_timestamp(at, now, &console.zone());

@@ -16,6 +16,7 @@ use super::user_addresses::AddressLine;
 use super::users::{LimitUsage, role_label, status_label};
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::rate_limit::RateLimit;
+use crate::conversation::rating_caps::MinimumAge;
 use crate::conversation::text::title::format_title;
 use crate::conversation::transcript::{UserId, UserRole, UserStatus};
 use crate::store::console::conversations::{self, ConversationSummary};
@@ -80,6 +81,10 @@ struct SettingsView {
     four_k: bool,
     movies: String,
     seasons: String,
+    /// Highest age ratings, empty without a cap.
+    movie_age: String,
+    show_age: String,
+    parent: bool,
     household_movies: String,
     household_seasons: String,
 }
@@ -215,6 +220,7 @@ impl SettingsView {
     ) -> Self {
         let rights = details.account.user.rights;
         let override_text = |limit: Option<u32>| limit.map(|limit| limit.to_string()).unwrap_or_default();
+        let age_text = |age: Option<MinimumAge>| age.map(|age| age.0.to_string()).unwrap_or_default();
         let household =
             |rate: Option<RateLimit>| rate.map_or_else(|| "none".to_owned(), |rate| rate.max.to_string());
         Self {
@@ -224,6 +230,9 @@ impl SettingsView {
             four_k: rights.four_k,
             movies: override_text(details.quota_override.movies),
             seasons: override_text(details.quota_override.seasons),
+            movie_age: age_text(rights.caps.movies),
+            show_age: age_text(rights.caps.shows),
+            parent: rights.parent,
             household_movies: household(movies),
             household_seasons: household(seasons),
         }

@@ -11,6 +11,7 @@ use super::flash::FlashMessage;
 use super::home::actions::ButtonForm;
 use super::responses::{PageError, PageId, PageResult, redirect_with_flash};
 use crate::conversation::people::naming::UserName;
+use crate::conversation::rating_caps::MinimumAge;
 use crate::conversation::transcript::{UserId, UserRole};
 use crate::engine::operator::decisions::{AccessOutcome, UserChangeOutcome};
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
@@ -109,6 +110,9 @@ pub(in crate::web) struct UserSettingsForm {
     four_k: Option<String>,
     movies: String,
     seasons: String,
+    movie_age: String,
+    show_age: String,
+    parent: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -153,6 +157,9 @@ impl UserSettingsForm {
             four_k: Some(self.four_k.is_some()),
             movies: Some(parse_limit(&self.movies)?),
             seasons: Some(parse_limit(&self.seasons)?),
+            movie_cap: Some(parse_cap(&self.movie_age)?),
+            show_cap: Some(parse_cap(&self.show_age)?),
+            parent: Some(self.parent.is_some()),
         })
     }
 }
@@ -161,6 +168,13 @@ fn parse_limit(text: &str) -> Result<UserLimit, FlashMessage> {
     match text.trim() {
         "" => Ok(UserLimit::Household),
         count => count.parse().map(UserLimit::Own).map_err(|_| FlashMessage::InvalidLimit),
+    }
+}
+
+fn parse_cap(text: &str) -> Result<Option<MinimumAge>, FlashMessage> {
+    match text.trim() {
+        "" => Ok(None),
+        age => MinimumAge::parse(age).map(Some).ok_or(FlashMessage::InvalidAge),
     }
 }
 

@@ -314,9 +314,27 @@ impl TestApp {
     /// Registers a user as active.
     pub(crate) async fn register_user(&self, phone: &str, has: Has) {
         let rights = match has {
-            Has::EveryRight => UserRights { role: UserRole::Admin, add: true, delete: true, four_k: true },
-            Has::AddRight => UserRights { role: UserRole::Member, add: true, delete: false, four_k: false },
-            Has::NoRights => UserRights { role: UserRole::Member, add: false, delete: false, four_k: false },
+            Has::EveryRight => UserRights {
+                role: UserRole::Admin,
+                add: true,
+                delete: true,
+                four_k: true,
+                ..UserRights::MEMBER
+            },
+            Has::AddRight => UserRights {
+                role: UserRole::Member,
+                add: true,
+                delete: false,
+                four_k: false,
+                ..UserRights::MEMBER
+            },
+            Has::NoRights => UserRights {
+                role: UserRole::Member,
+                add: false,
+                delete: false,
+                four_k: false,
+                ..UserRights::MEMBER
+            },
         };
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.world.peers.clock.now());
         self.app()

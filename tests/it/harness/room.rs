@@ -52,7 +52,12 @@ impl World {
         let register = move |conn: &mut _| {
             let user = users::ensure_user(conn, account(id), FirstContactRole::Member, now)?;
             let role = users::load_user(conn, user)?.rights.role;
-            users::set_rights(conn, user, UserRights { role, add: true, delete: true, four_k: false }, now)?;
+            users::set_rights(
+                conn,
+                user,
+                UserRights { role, add: true, delete: true, four_k: false, ..UserRights::MEMBER },
+                now,
+            )?;
             users::set_name(conn, user, &UserName::parse(name).unwrap(), now)
         };
         self.write_database(register).await;

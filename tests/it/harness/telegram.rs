@@ -79,7 +79,13 @@ impl World {
         (bot.is_used, bot.webhook_url) = (true, webhook_url);
         self.apply_channels().await;
         let now = self.now();
-        let rights = UserRights { role: UserRole::Member, add: true, delete: true, four_k: false };
+        let rights = UserRights {
+            role: UserRole::Member,
+            add: true,
+            delete: true,
+            four_k: false,
+            ..UserRights::MEMBER
+        };
         let register = move |conn: &mut _| {
             let id = users::ensure_user(conn, account(ANN_ACCOUNT), FirstContactRole::Member, now)?;
             users::set_rights(conn, id, rights, now)
@@ -167,7 +173,13 @@ impl World {
         let make = move |conn: &mut _| {
             let now = Timestamp::UNIX_EPOCH;
             let user = users::ensure_user(conn, account(id), FirstContactRole::Admin, now)?;
-            let rights = UserRights { role: UserRole::Admin, add: true, delete: true, four_k: false };
+            let rights = UserRights {
+                role: UserRole::Admin,
+                add: true,
+                delete: true,
+                four_k: false,
+                ..UserRights::MEMBER
+            };
             users::set_rights(conn, user, rights, now)
         };
         self.write_database(make).await;

@@ -187,7 +187,13 @@ impl World {
     /// Registers a user who may add titles.
     pub(crate) async fn register_user(&self, phone: &str) {
         let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.peers.clock.now());
-        let rights = UserRights { role: UserRole::Member, add: true, delete: false, four_k: false };
+        let rights = UserRights {
+            role: UserRole::Member,
+            add: true,
+            delete: false,
+            four_k: false,
+            ..UserRights::MEMBER
+        };
         let know = move |conn: &mut _| {
             let id = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
             users::set_rights(conn, id, rights, now)
@@ -205,7 +211,13 @@ impl World {
 
     async fn register_ann(&self) {
         let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), self.peers.clock.now());
-        let rights = UserRights { role: UserRole::Member, add: true, delete: true, four_k: false };
+        let rights = UserRights {
+            role: UserRole::Member,
+            add: true,
+            delete: true,
+            four_k: false,
+            ..UserRights::MEMBER
+        };
         let know = move |conn: &mut _| {
             let id = users::ensure_user(conn, &phone, FirstContactRole::Member, now)?;
             users::set_rights(conn, id, rights, now)
