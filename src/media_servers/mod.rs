@@ -1,6 +1,7 @@
 //! Clients of the servers on which a household watches its titles, such as Jellyfin. Sonarr and Radarr know which files
 //! exist; only these servers know what can be played, and who has watched it.
 
+pub mod episode_plays;
 pub mod fake;
 pub mod jellyfin;
 mod path_mapping;
@@ -25,7 +26,7 @@ use self::tautulli::Tautulli;
 pub use title_index::TitleIndex;
 pub use title_list::TitleList;
 pub use watching::{
-    PlayProgress, PlayingTitle, RecentPlay, ServerUser, ServerUserId, WatchEvidence, WatchState,
+    EpisodePlay, PlayProgress, PlayingTitle, RecentPlay, ServerUser, ServerUserId, WatchEvidence, WatchState,
 };
 
 pub use crate::conversation::catalog_ids::{CatalogId, CatalogIds};
@@ -97,6 +98,13 @@ pub trait MediaServer: std::fmt::Debug + Send + Sync {
         user: &ServerUserId,
         limit: usize,
     ) -> Result<Vec<RecentPlay>, ServerError>;
+
+    /// Reads which episodes of a show a user has finished or started. What the server does not record is left out.
+    async fn fetch_episode_plays(
+        &self,
+        user: &ServerUserId,
+        show: &ServerTitle,
+    ) -> Result<Vec<EpisodePlay>, ServerError>;
 
     /// Asks the server to look for new files in a folder, given by its path on the server.
     async fn request_scan(&self, path: &str) -> Result<(), ServerError>;

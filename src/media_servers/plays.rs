@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
 
-use super::{PlayProgress, RecentPlay, WatchState};
+use super::{EpisodePlay, PlayProgress, PlayableEpisode, RecentPlay, WatchState};
 
 /// Play of a movie or an episode in the records of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +29,16 @@ impl RecordedPlays {
     /// Returns the newest plays, each title once.
     pub(super) fn into_newest(self, limit: usize) -> Vec<RecentPlay> {
         newest_of_titles(self.plays.into_iter().map(|recorded| recorded.play).collect(), limit)
+    }
+
+    /// Returns the plays of episodes, for the plays of one show.
+    pub(super) fn into_episode_plays(self) -> Vec<EpisodePlay> {
+        let episode_play = |RecordedPlay { play, .. }: RecordedPlay| {
+            let (season, number) = play.episode?;
+            let file = PlayableEpisode { season, first: number, last: number };
+            Some(EpisodePlay { file, progress: play.progress, at: play.at })
+        };
+        self.plays.into_iter().filter_map(episode_play).collect()
     }
 
     /// Returns a state that follows from these plays, or `without` if there is none. Only a finished title is certain if

@@ -8,10 +8,11 @@ use super::fake::{FakeHousehold, FakeJellyfin, FakePlex};
 use super::jellyfin::Jellyfin;
 use super::playability::{AskedTitle, MediaServers, TitlePart, WatchingNow};
 use super::plex::Plex;
-use super::{CatalogIds, MediaServer};
+use super::{CatalogIds, MediaServer, PlayProgress};
 use crate::clock::Clock;
 use crate::conversation::notifications::readiness::Playability;
 use crate::conversation::transcript::MediaKind;
+use crate::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
 use crate::http::HttpClient;
 
 const START: Timestamp = Timestamp::constant(1_770_000_000, 0);
@@ -66,6 +67,16 @@ impl World {
             assert_eq!(names, expected, "{:?}", servers.labels());
         }
     }
+}
+
+/// Returns the accounts of a user at Jellyfin and at Plex.
+fn accounts_of(world: &World, user: u64) -> [ViewerAccount; 2] {
+    let account = |server, id| ViewerAccount { server, id, name: "Ann".into() };
+    let plex = FakePlex::with_household("token", world.household.clone());
+    [
+        account(MediaServerKind::Jellyfin, FakeJellyfin::user_id(user)),
+        account(MediaServerKind::Plex, plex.account_id(user)),
+    ]
 }
 
 fn movie(tmdb: i64) -> AskedTitle {
@@ -132,4 +143,32 @@ async fn both_servers_name_the_same_viewers() {
     world.check_watching(&movie(348), &[]).await;
     world.check_watching(&show(TitlePart::Seasons(vec![2])), &["Bob"]).await;
     world.check_watching(&show(TitlePart::Seasons(vec![1])), &[]).await;
+}
+
+#[tokio::test]
+async fn both_servers_list_the_same_finished_episodes() {
+    let world = World::new();
+    let (ann, bob) = (world.household.add_user("Ann"), world.household.add_user("Bob"));
+    let bear = world.household.add_show(("The Bear", 2022), BEAR, SignedDuration::ZERO);
+    let dark = world.household.add_show(("Dark", 2017), CatalogIds::default(), SignedDuration::ZERO);
+    let episodes = [(1, 1), (1, 2), (2, 1)].map(|episode| world.household.add_episode(bear, episode));
+    world.household.watch(ann, episodes[0], 100);
+    world.household.watch(ann, episodes[2], 100);
+    world.household.watch(ann, episodes[1], 40);
+    world.household.watch(bob, episodes[1], 100);
+    world.household.watch(ann, world.household.add_episode(dark, (1, 3)), 100);
+    let accounts = accounts_of(&world, ann);
+    for (servers, account) in [&world.jellyfin, &world.plex].into_iter().zip(&accounts) {
+        let plays = servers.fetch_episode_plays(std::slice::from_ref(account), &BEAR, START).await.unwrap();
+        let finished = plays.iter().filter(|play| play.progress == PlayProgress::Finished);
+        let mut finished: Vec<(u32, u32)> =
+            finished.map(|play| (play.file.season, play.file.first)).collect();
+        finished.sort_unstable();
+        assert_eq!(finished, [(1, 1), (2, 1)], "{:?}", servers.labels());
+        assert!(plays.iter().all(|play| play.at == Some(START)));
+        assert_eq!(servers.fetch_episode_plays(&accounts, &BEAR, START).await, None, "one is not there");
+    }
+    world.household.set_status(Some(503));
+    let plays = world.jellyfin.fetch_episode_plays(&accounts[..1], &BEAR, START).await;
+    assert_eq!(plays, None);
 }

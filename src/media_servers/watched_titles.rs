@@ -166,7 +166,7 @@ impl MediaServers {
         }
     }
 
-    fn each_account(&self, accounts: &[ViewerAccount]) -> AskedAccounts {
+    pub(super) fn each_account(&self, accounts: &[ViewerAccount]) -> AskedAccounts {
         let mut asked = AskedAccounts::default();
         for account in accounts {
             let of_kind = |connected: &&Arc<ConnectedServer>| connected.server.kind() == account.server;
@@ -183,15 +183,18 @@ impl MediaServers {
 
 /// Servers to ask about accounts.
 #[derive(Default)]
-struct AskedAccounts {
-    found: Vec<(Arc<ConnectedServer>, ServerUserId)>,
+pub(super) struct AskedAccounts {
+    pub(super) found: Vec<(Arc<ConnectedServer>, ServerUserId)>,
     /// True if the server of an account is not configured any more.
-    is_incomplete: bool,
+    pub(super) is_incomplete: bool,
 }
 
 impl ConnectedServer {
     /// Waits for an answer, and logs a failure. Returns `None` if there is no answer in time.
-    async fn within_timeout<T>(&self, answer: impl Future<Output = Result<T, ServerError>>) -> Option<T> {
+    pub(super) async fn within_timeout<T>(
+        &self,
+        answer: impl Future<Output = Result<T, ServerError>>,
+    ) -> Option<T> {
         match tokio::time::timeout(QUESTION_TIMEOUT, answer).await {
             Ok(Ok(answer)) => Some(answer),
             Ok(Err(error)) => {

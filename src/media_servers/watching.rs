@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use jiff::Timestamp;
 
-use super::{CatalogIds, ItemId};
+use super::{CatalogIds, ItemId, PlayableEpisode};
 use crate::conversation::transcript::MediaKind;
 
 /// Id of a user on its server.
@@ -111,6 +111,15 @@ pub struct RecentPlay {
     /// Season and number of an episode.
     pub episode: Option<(u32, u32)>,
     pub progress: PlayProgress,
+    pub at: Option<Timestamp>,
+}
+
+/// File of one or more episodes that a user has finished or started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EpisodePlay {
+    pub file: PlayableEpisode,
+    pub progress: PlayProgress,
+    /// Time of the play, if it is known.
     pub at: Option<Timestamp>,
 }
 

@@ -14,8 +14,8 @@ use serde_json::json;
 use url::Url;
 
 use super::{
-    ItemId, LibraryFolder, MediaServer, PAGE_TITLES, PlayableEpisode, PlayingTitle, RecentPlay, ServerError,
-    ServerStatus, ServerTitle, ServerUser, ServerUserId, TitlePage, WatchState, WatchStates,
+    EpisodePlay, ItemId, LibraryFolder, MediaServer, PAGE_TITLES, PlayableEpisode, PlayingTitle, RecentPlay,
+    ServerError, ServerStatus, ServerTitle, ServerUser, ServerUserId, TitlePage, WatchState, WatchStates,
 };
 use crate::conversation::viewer_accounts::MediaServerKind;
 use crate::http::HttpClient;
@@ -147,6 +147,14 @@ impl MediaServer for Jellyfin {
         limit: usize,
     ) -> Result<Vec<RecentPlay>, ServerError> {
         watch_states::fetch_recent_plays(&self.0, user, limit).await
+    }
+
+    async fn fetch_episode_plays(
+        &self,
+        user: &ServerUserId,
+        show: &ServerTitle,
+    ) -> Result<Vec<EpisodePlay>, ServerError> {
+        watch_states::fetch_episode_plays(&self.0, user, show).await
     }
 
     async fn request_scan(&self, path: &str) -> Result<(), ServerError> {

@@ -10,8 +10,8 @@ use super::{MAX_EPISODES, episodes_path};
 use crate::conversation::transcript::MediaKind;
 use crate::media_servers::plays::{newest_of_titles, percent_of};
 use crate::media_servers::{
-    ItemId, PAGE_TITLES, PlayProgress, RecentPlay, ServerError, ServerTitle, ServerUserId, WatchState,
-    WatchStates,
+    EpisodePlay, ItemId, PAGE_TITLES, PlayProgress, RecentPlay, ServerError, ServerTitle, ServerUserId,
+    WatchState, WatchStates,
 };
 use crate::server_api::ServerApi;
 
@@ -30,12 +30,29 @@ pub(super) async fn fetch_state(
         // A user who may not see the library has not watched it.
         return Ok(found.items.first().map_or(WatchState::Never, |item| movie_state(item.user_data())));
     }
+    Ok(show_state(&fetch_episodes(api, user, &title.item).await?))
+}
+
+pub(super) async fn fetch_episode_plays(
+    api: &ServerApi,
+    user: &ServerUserId,
+    show: &ServerTitle,
+) -> Result<Vec<EpisodePlay>, ServerError> {
+    let episodes = fetch_episodes(api, ("userId", user.as_str()), &show.item).await?;
+    Ok(episodes.iter().filter_map(Item::as_episode_play).collect())
+}
+
+/// Reads the episodes of a show with the data of a user, who may not see the show.
+async fn fetch_episodes(
+    api: &ServerApi,
+    user: (&str, &str),
+    show: &ItemId,
+) -> Result<Vec<Item>, ServerError> {
     let query = [user, ("isMissing", "false"), ("enableUserData", "true"), ("limit", MAX_EPISODES)];
-    let episodes: Items<Item> = match api.get(&episodes_path(&title.item), &query).await {
-        Err(ServerError::NotFound) => return Ok(WatchState::Never),
-        episodes => episodes?,
-    };
-    Ok(show_state(&episodes.items))
+    match api.get::<Items<Item>>(&episodes_path(show), &query).await {
+        Err(ServerError::NotFound) => Ok(Vec::new()),
+        episodes => Ok(episodes?.items),
+    }
 }
 
 fn movie_state(data: &UserData) -> WatchState {

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use crate::conversation::transcript::MediaKind;
 use crate::loose_json::{natural_number, null_as_default};
 use crate::media_servers::{
-    CatalogIds, ItemId, PlayProgress, PlayableEpisode, PlayingTitle, RecentPlay, ServerTitle, ServerUser,
-    ServerUserId,
+    CatalogIds, EpisodePlay, ItemId, PlayProgress, PlayableEpisode, PlayingTitle, RecentPlay, ServerTitle,
+    ServerUser, ServerUserId,
 };
 
 #[derive(Debug, Deserialize)]
@@ -185,6 +185,12 @@ impl Item {
             _ => return None,
         };
         Some(RecentPlay { kind, item, title: title.unwrap_or_default(), episode, progress, at })
+    }
+
+    /// Returns the play of an episode by the user of its data; `None` if it was not played.
+    pub(super) fn as_episode_play(&self) -> Option<EpisodePlay> {
+        let UserData { last_played: at, .. } = *self.user_data();
+        Some(EpisodePlay { file: self.as_playable_episode()?, progress: self.user_data().progress()?, at })
     }
 
     pub(super) fn as_playable_episode(&self) -> Option<PlayableEpisode> {

@@ -14,7 +14,7 @@ use super::watch_states::{
 use crate::conversation::transcript::MediaKind;
 use crate::media_servers::plays::{RecordedPlays, movie_state, show_state};
 use crate::media_servers::{
-    ItemId, RecentPlay, ServerError, ServerTitle, ServerUserId, WatchState, WatchStates,
+    EpisodePlay, ItemId, RecentPlay, ServerError, ServerTitle, ServerUserId, WatchState, WatchStates,
 };
 use crate::server_api::ServerApi;
 
@@ -51,6 +51,14 @@ pub(super) async fn fetch_recent_plays(
     limit: usize,
 ) -> Result<Vec<RecentPlay>, ServerError> {
     Ok(fetch_plays(api, user, None, MAX_RECENT_PLAYS).await?.into_newest(limit))
+}
+
+pub(super) async fn fetch_episode_plays(
+    api: &ServerApi,
+    user: &ServerUserId,
+    show: &ServerTitle,
+) -> Result<Vec<EpisodePlay>, ServerError> {
+    Ok(fetch_plays(api, user, Some(&show.item), MAX_PLAYS_OF_TITLE).await?.into_episode_plays())
 }
 
 /// Reads the newest finished plays of a user, of one title or of all.

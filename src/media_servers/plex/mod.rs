@@ -20,8 +20,8 @@ use self::tautulli_states::RecordedServer;
 use self::titles::KnownSections;
 use super::tautulli::{Tautulli, TautulliUser};
 use super::{
-    ItemId, LibraryFolder, MediaServer, PlayableEpisode, PlayingTitle, RecentPlay, ServerError, ServerStatus,
-    ServerTitle, ServerUser, ServerUserId, TitlePage, WatchState, WatchStates,
+    EpisodePlay, ItemId, LibraryFolder, MediaServer, PlayableEpisode, PlayingTitle, RecentPlay, ServerError,
+    ServerStatus, ServerTitle, ServerUser, ServerUserId, TitlePage, WatchState, WatchStates,
 };
 use crate::conversation::viewer_accounts::MediaServerKind;
 use crate::http::HttpClient;
@@ -159,6 +159,17 @@ impl MediaServer for Plex {
         match self.recorded_server() {
             Some(recorded) => recorded.fetch_recent_plays(user, limit).await,
             None => history::fetch_recent_plays(&self.api, user, limit).await,
+        }
+    }
+
+    async fn fetch_episode_plays(
+        &self,
+        user: &ServerUserId,
+        show: &ServerTitle,
+    ) -> Result<Vec<EpisodePlay>, ServerError> {
+        match self.recorded_server() {
+            Some(recorded) => recorded.fetch_episode_plays(user, show).await,
+            None => history::fetch_episode_plays(&self.api, user, show).await,
         }
     }
 

@@ -17,7 +17,8 @@ use crate::conversation::transcript::MediaKind;
 use crate::media_servers::plays::{RecordedPlays, movie_state, show_state};
 use crate::media_servers::tautulli::{PlaySelection, Tautulli, TautulliUser};
 use crate::media_servers::{
-    ItemId, PlayingTitle, RecentPlay, ServerError, ServerTitle, ServerUserId, WatchState, WatchStates,
+    EpisodePlay, ItemId, PlayingTitle, RecentPlay, ServerError, ServerTitle, ServerUserId, WatchState,
+    WatchStates,
 };
 use crate::server_api::ServerApi;
 
@@ -107,6 +108,15 @@ impl RecordedServer<'_> {
         let user = self.find_user(user).await?.ok_or(ServerError::NotFound)?;
         let plays = self.tautulli.fetch_plays(&user.id, PlaySelection::All, MAX_RECENT_PLAYS).await?;
         Ok(plays.into_newest(limit))
+    }
+
+    pub(super) async fn fetch_episode_plays(
+        &self,
+        user: &ServerUserId,
+        show: &ServerTitle,
+    ) -> Result<Vec<EpisodePlay>, ServerError> {
+        let user = self.find_user(user).await?.ok_or(ServerError::NotFound)?;
+        Ok(self.fetch_plays(&user.id, PlaySelection::Show(&show.item)).await?.into_episode_plays())
     }
 
     /// Gives sessions of the owner the id that Tautulli has for the owner.
