@@ -449,12 +449,13 @@ impl App {
         self.alerter.run_once().await
     }
 
-    /// Reads the arr events whose webhook was missed, sends all notifications that are due, and checks the followed
-    /// seasons.
+    /// Reads the arr events whose webhook was missed, sends all notifications that are due, and checks the followed and the
+    /// watched seasons.
     pub async fn send_notifications_once(&self) -> anyhow::Result<()> {
         self.engine.reconciler.reconcile_instances().await;
         self.engine.notifier.send_due_notifications().await?;
         self.engine.season_checker.check_seasons().await;
+        self.engine.next_season_checker.check_viewers().await;
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use crate::store::console_access;
 use crate::store::database::db::{Db, DbError};
 use crate::store::database::migration;
 use crate::store::library::arr_events;
-use crate::store::privacy::retention::{RetentionProgress, erase_expired_text, erase_viewing_answers};
+use crate::store::privacy::retention::{RetentionProgress, erase_expired_text, erase_viewing_texts};
 use crate::store::queue::{alerts, notifications};
 
 /// Retention period of events in the event log.
@@ -23,7 +23,7 @@ const ARR_EVENT_RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// Retention period of database copies from before an upgrade, which allow a downgrade.
 const UPGRADE_COPY_RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
 const INTERVAL: Duration = Duration::from_mins(10);
-/// Retention period of answers that mention what somebody has watched.
+/// Retention period of messages that mention what somebody has watched.
 const VIEWING_RETENTION: SignedDuration = SignedDuration::from_hours(24);
 /// Number of rows of each table that one transaction erases. It is small, because a transaction blocks incoming
 /// messages.
@@ -99,7 +99,7 @@ impl Maintenance {
         let now = self.clock.now();
         let (before, viewed_before) = (now - self.engine.settings().retention, now - VIEWING_RETENTION);
         let erase = move |conn: &mut _| {
-            let viewing = erase_viewing_answers(conn, viewed_before, ERASURE_BATCH_ROWS, now)?;
+            let viewing = erase_viewing_texts(conn, viewed_before, ERASURE_BATCH_ROWS, now)?;
             let text = erase_expired_text(conn, before, ERASURE_BATCH_ROWS, now)?;
             let is_done = [viewing, text].iter().all(|progress| *progress == RetentionProgress::Done);
             Ok(if is_done { RetentionProgress::Done } else { RetentionProgress::More })

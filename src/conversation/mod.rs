@@ -16,6 +16,7 @@ pub mod memory;
 pub mod model_cost;
 pub mod model_request;
 pub mod mood;
+pub mod next_season;
 pub mod notifications;
 pub mod offered_tools;
 pub mod people;

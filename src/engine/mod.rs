@@ -42,6 +42,7 @@ use memory::indexer::MemoryIndexer;
 use memory::recall::AnswerRecall;
 use moved_servers::MovedServers;
 use notifications::arr_event_intake::ArrEventIntake;
+use notifications::next_season_checker::NextSeasonChecker;
 use notifications::notifier::Notifier;
 use notifications::reconciler::Reconciler;
 use notifications::season_checker::SeasonChecker;
@@ -74,6 +75,7 @@ pub struct Engine {
     pub notifier: Arc<Notifier>,
     pub reconciler: Arc<Reconciler>,
     pub season_checker: Arc<SeasonChecker>,
+    pub next_season_checker: Arc<NextSeasonChecker>,
     request_watcher: Arc<RequestWatcher>,
     pub expiry: Arc<DueExpiry>,
     pub gestures: Arc<GestureRecorder>,
@@ -104,7 +106,9 @@ impl Engine {
         let additions = AdditionRetrier::new(parts, lifecycle.clone(), addition_queued);
         let indexer = MemoryIndexer::new(parts, lifecycle.clone(), answer_stored.clone());
         let season_checker = Arc::new(SeasonChecker::new(parts));
-        let reconciler = Reconciler::new(parts, event_stored.clone(), season_checker.clone());
+        let next_season_checker = Arc::new(NextSeasonChecker::new(parts));
+        let checkers = (season_checker.clone(), next_season_checker.clone());
+        let reconciler = Reconciler::new(parts, event_stored.clone(), checkers);
         Self {
             arr_events: Arc::new(ArrEventIntake::new(parts, event_stored.clone(), requests_changed.clone())),
             additions: Arc::new(additions),
@@ -113,6 +117,7 @@ impl Engine {
             notifier: Arc::new(Notifier::new(parts, event_stored)),
             reconciler: Arc::new(reconciler),
             season_checker,
+            next_season_checker,
             request_watcher: Arc::new(RequestWatcher::new(parts, requests_changed)),
             expiry: Arc::new(DueExpiry::new(parts)),
             gestures: Arc::new(GestureRecorder::new(parts)),

@@ -59,6 +59,7 @@ mod missed;
 mod model_load;
 mod more;
 mod moves;
+mod next_season;
 mod notices;
 mod own_phone;
 mod pages;

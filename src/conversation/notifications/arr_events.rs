@@ -208,6 +208,8 @@ pub enum NotificationTopic {
     /// Imported, and not playable yet.
     Delay,
     Problem,
+    /// Next season of a series that the user watches. The messages mention what the user has watched.
+    NextSeason,
 }
 
 pub fn format_movie_ready(movie: &ArrTitle) -> NotificationText {
@@ -282,6 +284,9 @@ pub fn combine_phrases(topic: NotificationTopic, phrases: &[String]) -> String {
         (NotificationTopic::Ready, _) => format!("{list} titles are ready."),
         (NotificationTopic::Delay, _) => format!("Downloaded, but maybe not playable yet: {list}."),
         (NotificationTopic::Problem, _) => format!("These need attention: {list}. Text STATUS for details."),
+        (NotificationTopic::NextSeason, _) => {
+            format!("You can continue with these: {list}. Ask me to add what you like.")
+        }
     }
 }
 

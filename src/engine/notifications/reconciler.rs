@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 
+use super::next_season_checker::NextSeasonChecker;
 use super::season_checker::SeasonChecker;
 use crate::arr::ArrError;
 use crate::arr::common_api::CommonApi;
@@ -29,7 +30,7 @@ use crate::tools::library::Instance;
 /// Delay before the first poll of the history, so that webhooks in flight arrive first.
 const START_DELAY: Duration = Duration::from_secs(30);
 const RECONCILE_INTERVAL: Duration = Duration::from_secs(300);
-/// Number of polls per check of the followed seasons, so that seasons are checked every six hours.
+/// Number of polls per check of the followed and the watched seasons, so that they are checked every six hours.
 const POLLS_PER_CHECK: u32 = 72;
 /// Overlap of two polls of the history, since entries may be stored late and clocks differ.
 const OVERLAP: SignedDuration = SignedDuration::from_mins(15);
@@ -43,16 +44,17 @@ pub struct Reconciler {
     live: LiveParts,
     event_stored: WorkSignal,
     season_checker: Arc<SeasonChecker>,
+    next_season_checker: Arc<NextSeasonChecker>,
 }
 
 impl Reconciler {
     pub(crate) fn new(
         parts: &EngineParts,
         event_stored: WorkSignal,
-        season_checker: Arc<SeasonChecker>,
+        (season_checker, next_season_checker): (Arc<SeasonChecker>, Arc<NextSeasonChecker>),
     ) -> Self {
         let EngineParts { db, clock, live, .. } = parts.clone();
-        Self { db, clock, live, event_stored, season_checker }
+        Self { db, clock, live, event_stored, season_checker, next_season_checker }
     }
 
     /// Polls the history every few minutes, for as long as the future is polled.
@@ -63,6 +65,7 @@ impl Reconciler {
             // The check follows a poll, so that missed imports are known.
             if poll == 0 {
                 self.season_checker.check_seasons().await;
+                self.next_season_checker.check_viewers().await;
             }
             tokio::time::sleep(RECONCILE_INTERVAL).await;
         }

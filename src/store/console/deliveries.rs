@@ -61,6 +61,7 @@ pub fn load_delivery_summaries(
             ),
             None => None,
         };
+        message.hide_viewing();
         if turn.is_some_and(|(_, about_viewing)| about_viewing) {
             message.hide_body();
         }

@@ -121,7 +121,7 @@ const INBOUND_QUERY: &str = "SELECT `inbound_events`.id AS id, `inbound_events`.
     WHERE words_in MATCH ? AND words_in.rowid < ? \
     AND (`inbound_events`.turn_id IS NOT NULL OR `inbound_events`.outcome IS NOT NULL) \
     ORDER BY words_in.rowid DESC LIMIT ?";
-/// Query for outbound messages, with the same columns, without answers about what somebody has watched.
+/// Query for outbound messages, with the same columns, without those that mention what somebody has watched.
 const OUTBOUND_QUERY: &str = "SELECT `outbox`.id AS id, `outbox`.user_id AS user_id, turns.id AS turn_id, \
     conversations.id AS conversation_id, conversations.name AS name, `outbox`.created_at AS at, \
     CASE WHEN conversations.id IS NULL THEN highlight(words_out, 0, char(1), char(2)) \
@@ -129,7 +129,8 @@ const OUTBOUND_QUERY: &str = "SELECT `outbox`.id AS id, `outbox`.user_id AS user
     FROM words_out CROSS JOIN `outbox` ON `outbox`.id = words_out.rowid \
     LEFT JOIN turns ON turns.id = `outbox`.turn_id \
     LEFT JOIN conversations ON conversations.id = coalesce(turns.conversation_id, `outbox`.conversation_id) \
-    WHERE words_out MATCH ? AND words_out.rowid < ? AND coalesce(turns.about_viewing, 0) = 0 ORDER BY words_out.rowid DESC LIMIT ?";
+    WHERE words_out MATCH ? AND words_out.rowid < ? AND coalesce(turns.about_viewing, 0) = 0 \
+    AND NOT (`outbox`.dedupe_key >= 'next_season:' AND `outbox`.dedupe_key < 'next_season;') ORDER BY words_out.rowid DESC LIMIT ?";
 
 /// Returns one page of matches, and the cursor of the next page if there are more.
 pub fn search_messages(

@@ -24,6 +24,7 @@ const PLACED_REACTIONS_MIGRATION: &str = "20261206000000";
 const VIEWER_ACCOUNTS_MIGRATION: &str = "20261207000000";
 const SEERR_REQUESTS_MIGRATION: &str = "20261208010000";
 const SEERR_ACCOUNTS_MIGRATION: &str = "20261208000000";
+const SEASON_OFFERS_MIGRATION: &str = "20261210000000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
@@ -519,4 +520,21 @@ fn down_migration_of_viewer_accounts_drops_links_and_their_outcomes() {
     assert_eq!(load_lines(&mut conn, texts), "6 suppressed\n7 queued");
     conn.run_pending_migrations(MIGRATIONS).unwrap();
     conn.batch_execute(request).unwrap();
+}
+
+#[test]
+fn down_migration_of_season_offers_erases_their_texts() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    conn.batch_execute(
+        "UPDATE outbox SET dedupe_key = 'next_season:' || id || ':user:1' WHERE id IN (1, 4);
+         INSERT INTO notices (user_id, matter, words, outbox_id, created_at) VALUES (2, 'next_season:0a', 'Dark', 4, 1)",
+    )
+    .unwrap();
+    revert_down_to(&mut conn, SEASON_OFFERS_MIGRATION);
+    let texts = "SELECT id || ' ' || state || ' ' || body AS line FROM outbox WHERE id IN (1, 3, 4)";
+    assert_eq!(load_lines(&mut conn, texts), "1 accepted \n3 queued ready\n4 suppressed ");
+    let phrases = "SELECT 'phrase ' || words AS line FROM notices WHERE words IS NOT NULL";
+    assert_eq!(load_lines(&mut conn, phrases), "");
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
 }

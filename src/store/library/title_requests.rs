@@ -149,8 +149,7 @@ pub(in crate::store) fn load_waiting_additions(
     rows.into_iter().filter_map(|row| into_addition(row).transpose()).collect()
 }
 
-/// Returns whether a title that was given up, or a season of it, may still arrive, because another request for it is
-/// open or was added.
+/// Returns whether a title, or a season of it, may still arrive, because a request for it is open or was added.
 pub fn may_still_arrive(conn: &mut Conn, title: &RequestedTitle) -> QueryResult<bool> {
     let others: Vec<TitleRequestRow> = requests::table
         .filter(requests::kind.eq(title.kind).and(requests::catalog_id.eq(title.catalog_id)))

@@ -284,6 +284,24 @@ pub(super) fn erase_viewing_turn(conn: &mut Conn, turn: i64) -> QueryResult<bool
     Ok(is_settled)
 }
 
+/// Erases the text of a settled message without a turn, because it mentions what its user has watched. Returns whether
+/// the message was settled; otherwise it is erased later.
+pub(super) fn erase_viewing_message(conn: &mut Conn, message: i64) -> QueryResult<bool> {
+    erase_outbound_messages(conn, ErasureScope::Rows { after: message - 1, up_to: message })?;
+    let columns = (outbox::user_id, outbox::created_at, outbox::body);
+    let (user, created_at, body): (UserId, Timestamp, String) =
+        outbox::table.find(message).select(columns).first(conn)?;
+    if !body.is_empty() {
+        return Ok(false);
+    }
+    // The user and the time select the notifications by their index.
+    let of_message = notices::user_id.eq(user).and(notices::created_at.ge(codec::ms(created_at)));
+    diesel::update(notices::table.filter(of_message.and(notices::outbox_id.eq(message))))
+        .set(notices::words.eq(None::<String>))
+        .execute(conn)?;
+    Ok(true)
+}
+
 /// Erases the turns that answered a user in rooms, and what later turns there repeat of them.
 fn erase_turns_in_rooms(conn: &mut Conn, user: UserId) -> QueryResult<()> {
     let in_rooms = inbound_events::table

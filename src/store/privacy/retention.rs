@@ -14,6 +14,7 @@ use crate::store::database::literal_sql::LiteralSql;
 use crate::store::memory::facts;
 use crate::store::people::join_requests;
 use crate::store::queue::inbound_messages::InboundOutcome;
+use crate::store::queue::notifications;
 use crate::store::queue::outbox::{OutboxState, SETTLED};
 use crate::store::schema::{
     agent_responses, approvals, follows, inbound_events, notices, outbox, pending_actions, reactions,
@@ -67,8 +68,9 @@ pub fn erase_expired_text(
     Ok(progress)
 }
 
-/// Erases the answers that mention what somebody has watched, of turns that finished before `before`, at most `limit`.
-pub fn erase_viewing_answers(
+/// Erases the answers that mention what somebody has watched, of turns that finished before `before`, and such messages
+/// without a turn that were written before then, at most `limit` of each.
+pub fn erase_viewing_texts(
     conn: &mut Conn,
     before: Timestamp,
     limit: i64,
@@ -81,10 +83,24 @@ pub fn erase_viewing_answers(
     for turn in due {
         erased += i64::from(erase::erase_viewing_turn(conn, turn)?);
     }
-    if erased > 0 {
+    let messages = erase_viewing_messages(conn, before, limit)?;
+    if erased + messages > 0 {
         text_index::schedule_index_rebuilds(conn, now)?;
     }
-    Ok(if erased >= limit { RetentionProgress::More } else { RetentionProgress::Done })
+    Ok(if erased.max(messages) >= limit { RetentionProgress::More } else { RetentionProgress::Done })
+}
+
+/// Erases the messages without a turn that mention what their user has watched and were written before `before`. Returns
+/// their number.
+fn erase_viewing_messages(conn: &mut Conn, before: Timestamp, limit: i64) -> QueryResult<i64> {
+    let is_due = notifications::ABOUT_VIEWING.and(outbox::created_at.lt(ms(before)));
+    let due: Vec<i64> =
+        outbox::table.filter(is_due).order(outbox::created_at).limit(limit).select(outbox::id).load(conn)?;
+    let mut erased = 0;
+    for message in due {
+        erased += i64::from(erase::erase_viewing_message(conn, message)?);
+    }
+    Ok(erased)
 }
 
 /// Condition of a turn whose answer mentions what somebody has watched.

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::erase_user_content;
 use super::export::export_user;
 use super::forget::{ErasureOutcome, forget_user};
-use super::retention::{RetentionProgress, erase_expired_text};
+use super::retention::{RetentionProgress, erase_expired_text, erase_viewing_texts};
 use crate::conversation::catalog_ids::CatalogIds;
 use crate::conversation::channel_list;
 use crate::conversation::deletion::target::{
@@ -61,6 +61,7 @@ const ALL_TEXT_COLUMNS: [&str; 32] = [
     "inbound_events.media",
     "llm_steps.error",
     "notices.matter",
+    "notices.words",
     "outbox.body",
     "outbox.media_url",
     "pending_actions.summary",
@@ -339,8 +340,8 @@ fn insert_rows_outside_turns(conn: &mut Conn, user: UserId) {
          FROM inbound_events LIMIT 1;
          INSERT INTO follows (user_id, instance, kind, catalog_id, created_at, ended_at)
          SELECT user_id, 'radarr', 'movie', 1, received_at, received_at FROM inbound_events LIMIT 1;
-         INSERT INTO notices (user_id, matter, created_at)
-         SELECT user_id, 'ready:walrus', received_at FROM inbound_events LIMIT 1;
+         INSERT INTO notices (user_id, matter, words, created_at)
+         SELECT user_id, 'ready:walrus', 'Walrus', received_at FROM inbound_events LIMIT 1;
          UPDATE agent_responses SET state = 'done', summary = 'A walrus', topics = '[\"Walrus\"]', keywords = '[\"walrus\"]',
            processed_at = created_at;
          INSERT INTO user_facts (user_id, kind, key, value, state, source, created_at, ended_at)
@@ -591,6 +592,36 @@ fn retention_erases_the_text_of_settled_rows_in_every_table() {
         0
     );
     assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM follows"), 0);
+}
+
+#[test]
+fn offer_of_a_season_is_erased_once_it_is_sent_and_a_day_old() {
+    let mut conn = scratch();
+    let (sam, _) = create_household(&mut conn);
+    let body = "You have 1 episode of Walrus left.".to_owned();
+    let key = "next_season:1:user:2".to_owned();
+    let kind = OutboundKind::Notice;
+    let offer = NewOutboundMessage { key, body, kind, media: None, ..reply(sam, SAM, None) };
+    let id = outbox::queue_message_at(&mut conn, &offer, day_time(2), day_time(0)).unwrap();
+    let notice = format!(
+        "INSERT INTO notices (user_id, matter, words, outbox_id, created_at) SELECT user_id, 'next_season:0a', 'Walrus', \
+         id, created_at FROM outbox WHERE id = {}",
+        id.0
+    );
+    diesel::sql_query(notice).execute(&mut conn).unwrap();
+    let erase_before = |conn: &mut Conn, day| {
+        assert_eq!(erase_viewing_texts(conn, day_time(day), 9, day_time(9)), Ok(RetentionProgress::Done));
+        count(
+            conn,
+            "SELECT (SELECT count(*) FROM outbox WHERE instr(body, 'Walrus left')) + \
+                     (SELECT count(*) FROM notices WHERE words IS NOT NULL) AS n",
+        )
+    };
+    assert_eq!(erase_before(&mut conn, 3), 2, "it may still be sent");
+    let accepted = AcceptedMessage { sid: "SM-offer", created_at: None };
+    outbox::record_acceptance(&mut conn, id, &accepted, &acceptance_policy(), day_time(2)).unwrap();
+    assert_eq!((erase_before(&mut conn, 0), erase_before(&mut conn, 1)), (2, 0));
+    assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM notices WHERE matter = 'next_season:0a'"), 1);
 }
 
 #[test]

@@ -12,12 +12,24 @@ use crate::conversation::notifications::quiet_hours::{NotificationPreference, Qu
 use crate::conversation::transcript::{OutboxId, UserId};
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms, unreadable_column};
+use crate::store::database::literal_sql::LiteralSql;
 use crate::store::library::follows;
 use crate::store::schema::{notices, outbox as messages, users};
 
-/// Key prefixes of messages that respect quiet hours: notifications of titles and problems, outcomes of deferred additions
-/// and of requests in Seerr, and votes in private chats.
-const QUIET_KEYS: [&str; 6] = ["ready:", "delay:", "trouble:", "request:", "seerr:", "vote:"];
+/// Key prefixes of messages that respect quiet hours: notifications of titles, problems and next seasons, outcomes of
+/// deferred additions and of requests in Seerr, and votes in private chats.
+const QUIET_KEYS: [&str; 7] = ["ready:", "delay:", "trouble:", "next_season:", "request:", "seerr:", "vote:"];
+
+/// Condition of the messages that mention what their user has watched and are not erased, matched by a partial index.
+pub(in crate::store) const ABOUT_VIEWING: LiteralSql = LiteralSql(
+    "outbox.dedupe_key >= 'next_season:' AND outbox.dedupe_key < 'next_season;' AND outbox.body <> ''",
+);
+
+/// Returns whether the message with this key, which no turn wrote, mentions what its user has watched. Its text is hidden
+/// from everybody else, and erased after a day.
+pub(in crate::store) fn is_about_viewing(key: &str) -> bool {
+    key.starts_with(&format!("{}:", topic_key(NotificationTopic::NextSeason)))
+}
 
 /// Notification preference of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -215,6 +227,7 @@ fn topic_key(topic: NotificationTopic) -> &'static str {
         NotificationTopic::Ready => "ready",
         NotificationTopic::Delay => "delay",
         NotificationTopic::Problem => "trouble",
+        NotificationTopic::NextSeason => "next_season",
     }
 }
 
@@ -284,7 +297,8 @@ pub fn suppress_topic_notifications(conn: &mut Conn, user: UserId, now: Timestam
     };
     let is_of_any_topic = is_of_topic(NotificationTopic::Ready)
         .or(is_of_topic(NotificationTopic::Delay))
-        .or(is_of_topic(NotificationTopic::Problem));
+        .or(is_of_topic(NotificationTopic::Problem))
+        .or(is_of_topic(NotificationTopic::NextSeason));
     let is_waiting =
         outbox::OPEN.and(messages::user_id.eq(user)).and(messages::state.eq(OutboxState::Queued));
     let changed = diesel::update(messages::table.filter(is_waiting).filter(is_of_any_topic))

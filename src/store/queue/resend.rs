@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::notifications;
 use super::outbox::{self, NewOutboundMessage, OutboundKind, OutboxState};
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::transcript::{Address, AddressId, TurnId, UserId};
@@ -39,6 +40,7 @@ struct ResendRow {
     delivery: Option<DeliveryStatus>,
     error: Option<String>,
     turn_id: Option<TurnId>,
+    dedupe_key: String,
 }
 
 impl ResendRow {
@@ -70,9 +72,9 @@ pub fn can_resend(conn: &mut Conn, id: i64) -> QueryResult<bool> {
 }
 
 /// Returns whether a message mentions what somebody has watched. A copy would be shown in the console, and not be erased
-/// with its turn.
+/// after a day.
 fn is_about_viewing(conn: &mut Conn, row: &ResendRow) -> QueryResult<bool> {
-    let Some(turn) = row.turn_id else { return Ok(false) };
+    let Some(turn) = row.turn_id else { return Ok(notifications::is_about_viewing(&row.dedupe_key)) };
     turns::table.find(turn).select(turns::about_viewing).first(conn)
 }
 

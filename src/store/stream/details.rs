@@ -9,6 +9,7 @@ use crate::conversation::stream_events::{
 };
 use crate::store::codec::parse_call_result;
 use crate::store::conversation::reactions::load_reaction_target;
+use crate::store::queue::notifications;
 use crate::store::schema::{inbound_events, outbox, pending_actions, reactions, tool_calls, turns};
 use crate::store::{Conn, QueryResult};
 
@@ -51,12 +52,16 @@ pub fn load_event_details(conn: &mut Conn, event: &StreamEvent) -> QueryResult<E
 /// Returns whether the text of an event mentions what somebody has watched, which only the person who asked reads.
 fn is_hidden(conn: &mut Conn, event: &StreamEvent) -> QueryResult<bool> {
     let about_viewing: Option<bool> = match event.kind {
-        StreamEventKind::OutboundMessage(id, _) => outbox::table
-            .inner_join(turns::table)
-            .filter(outbox::id.eq(id))
-            .select(turns::about_viewing)
-            .first(conn)
-            .optional()?,
+        StreamEventKind::OutboundMessage(id, _) => {
+            let columns = (outbox::dedupe_key, turns::about_viewing.nullable());
+            let message: Option<(String, Option<bool>)> = outbox::table
+                .left_join(turns::table)
+                .filter(outbox::id.eq(id))
+                .select(columns)
+                .first(conn)
+                .optional()?;
+            message.map(|(key, turn)| turn == Some(true) || notifications::is_about_viewing(&key))
+        }
         StreamEventKind::ToolCall(call, CallPhase::Complete) => tool_calls::table
             .inner_join(turns::table.on(turns::id.eq(tool_calls::turn_id)))
             .filter(tool_calls::id.eq(call))

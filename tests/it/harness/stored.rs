@@ -200,7 +200,7 @@ impl TestApp {
         self.execute("UPDATE api_keys SET scope = 'unscoped'").await;
     }
 
-    async fn execute(&self, statement: &'static str) {
+    pub(crate) async fn execute(&self, statement: &'static str) {
         let execute = move |conn: &mut _| diesel::sql_query(statement).execute(conn).map(drop);
         self.app().db.write(execute).await.unwrap();
     }

@@ -16,10 +16,13 @@ use crate::store::conversation::record::turn_range::{MessageTimeRange, TurnRange
 use crate::store::conversation::record::turns::HIDDEN_ANSWER;
 use crate::store::people::rooms;
 use crate::store::queue::inbound_messages::{InboundOutcome, InboundState, PENDING};
+use crate::store::queue::notifications;
 use crate::store::queue::outbox::OutboundKind;
 use crate::store::schema::{inbound_events, outbox};
 use crate::store::{Conn, QueryResult};
 
+/// Text that replaces a notification which mentions what its user has watched. Only the user reads it.
+const HIDDEN_NOTIFICATION: &str = "(A message about what somebody has watched.)";
 /// Maximum number of unassigned messages of each kind on a page.
 const MAX_UNASSIGNED: usize = 50;
 
@@ -96,9 +99,19 @@ pub struct OutboundRecord {
     #[diesel(column_name = created_at)]
     pub written_at: Timestamp,
     accepted_at: Option<Timestamp>,
+    #[serde(skip)]
+    #[diesel(column_name = dedupe_key)]
+    key: String,
 }
 
 impl OutboundRecord {
+    /// Replaces the text of a message without a turn if it mentions what its user has watched.
+    pub(in crate::store) fn hide_viewing(&mut self) {
+        if notifications::is_about_viewing(&self.key) && !self.body.is_empty() {
+            HIDDEN_NOTIFICATION.clone_into(&mut self.body);
+        }
+    }
+
     /// Replaces the text, which mentions what somebody has watched.
     pub(in crate::store) fn hide_body(&mut self) {
         if !self.body.is_empty() {

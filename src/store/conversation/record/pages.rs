@@ -92,10 +92,10 @@ impl PageContent {
             content.turns.extend(turns::load_turn_record(conn, conversation, turn)?);
         }
         content.add_streamed_blocks(streamed);
-        content.hide_viewing();
         for id in changed.notifications {
             content.unassigned.notifications.extend(messages::load_outbound(conn, id)?);
         }
+        content.hide_viewing();
         for id in changed.unanswered {
             content.unassigned.unanswered.extend(messages::load_unanswered(conn, id)?);
         }
@@ -120,9 +120,10 @@ impl PageContent {
         steps.for_each(|step| step.add_streamed_blocks(streamed));
     }
 
-    /// Hides what people have watched, which is read only by the person who asked.
+    /// Hides what people have watched, which is read only by the person themselves.
     fn hide_viewing(&mut self) {
         self.turns.iter_mut().for_each(TurnRecord::hide_viewing);
+        self.unassigned.notifications.iter_mut().for_each(OutboundRecord::hide_viewing);
     }
 
     fn load_reactions(&mut self, conn: &mut Conn) -> QueryResult<()> {
