@@ -7,10 +7,11 @@ use std::time::Duration;
 use dialarr::clock::Clock;
 use dialarr::http::HttpClient;
 use dialarr::media_servers::MediaServer;
-use dialarr::media_servers::fake::{FakeJellyfin, LibraryMirror};
+use dialarr::media_servers::fake::{FakeHousehold, FakeJellyfin, LibraryMirror};
 use dialarr::media_servers::jellyfin::Jellyfin;
 use dialarr::media_servers::playability::MediaServers;
 
+use crate::house_series::NearEnd;
 use crate::house_viewers::ViewerUsers;
 use crate::plan::{BRAZIL, Plan};
 use crate::rng::Rng;
@@ -37,6 +38,7 @@ pub(crate) struct HouseJellyfin {
     /// Accounts of the people; none in most schedules.
     pub viewers: ViewerUsers,
     pub viewings: Mutex<Vec<Viewing>>,
+    pub near_ends: Mutex<Vec<NearEnd>>,
     /// True time at which Brazil was shown for the first time.
     pub brazil_shown_at: Mutex<Option<i64>>,
 }
@@ -46,7 +48,12 @@ impl HouseJellyfin {
         let fake = FakeJellyfin::new(SECRET, clock);
         let viewers =
             if plan.has_viewers() { ViewerUsers::add(&fake.household) } else { ViewerUsers::default() };
-        Self { fake, viewers, viewings: Mutex::default(), brazil_shown_at: Mutex::default() }
+        let (viewings, near_ends, brazil_shown_at) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { fake, viewers, viewings, near_ends, brazil_shown_at }
+    }
+
+    pub(crate) fn household(&self) -> &FakeHousehold {
+        &self.fake.household
     }
 }
 
@@ -77,6 +84,7 @@ impl World {
             let mut mirror = scanned();
             mirror.scan();
             let mut plays = Rng::of(world.plan.seed, "plays");
+            let mut series = Rng::of(world.plan.seed, "series");
             home.viewers.watch_at_first(&mut plays, &household, &mirror);
             let (mut watching, mut finds_nothing_until, mut fails_until) = (None, 0, 0);
             for tick in 0_u64.. {
@@ -102,6 +110,7 @@ impl World {
                     home.brazil_shown_at.lock().unwrap().get_or_insert(now);
                 }
                 home.viewers.watch_sometimes(&mut plays, &household, &mirror);
+                home.watch_series(&world, &mut series, &mirror);
                 watching = home.watch(&world, &mut rng, (viewer, &mirror), watching);
             }
         });

@@ -7,6 +7,7 @@ use dialarr::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
 use dialarr::media_servers::fake::{FakeHousehold, LibraryMirror};
 use dialarr::store::audit::Actor;
 use dialarr::store::database::db::Db;
+use dialarr::store::library::quotas::{self, QuotaOverride};
 use dialarr::store::people::{users, viewer_accounts};
 
 use crate::house_jellyfin::WATCHED_MOVIES;
@@ -48,6 +49,11 @@ pub(crate) struct ViewerUsers(Vec<u64>);
 impl ViewerUsers {
     pub(crate) fn add(household: &FakeHousehold) -> Self {
         Self(VIEWERS.iter().map(|viewer| household.add_user(viewer.name)).collect())
+    }
+
+    /// Returns the users of the media server with their people.
+    pub(crate) fn accounts(&self) -> impl Iterator<Item = (u64, HouseViewer)> {
+        self.0.iter().copied().zip(VIEWERS)
     }
 
     /// Lets everybody watch something.
@@ -134,7 +140,12 @@ impl World {
             let Some(account) = home.viewers.account(&viewer) else { continue };
             let user = records.users.iter().find(|user| word(user, "phone") == viewer.phone).unwrap();
             let (id, now) = (UserId(number(user, "id")), self.now());
+            let has_no_quota = self.plan.has_offers() && viewer.phone == BOB;
             let link = move |conn: &mut _| {
+                if has_no_quota {
+                    let quota = QuotaOverride { movies: None, seasons: Some(0) };
+                    quotas::store_quota_override(conn, id, quota, now)?;
+                }
                 users::set_name(conn, id, &UserName::parse(viewer.name).unwrap(), now)?;
                 viewer_accounts::link_account(conn, id, &account, Actor::Shell, now)
             };

@@ -17,6 +17,7 @@ mod forgeries;
 mod house_bot;
 mod house_jellyfin;
 mod house_seerr;
+mod house_series;
 mod house_viewers;
 mod network_faults;
 mod numbered_port;

@@ -111,6 +111,8 @@ guard watching_shared src/engine/turns/tool_context.rs 's/if (sharing == WatchSh
 guard watching_asked src/engine/turns/tool_context.rs 's/(viewers: if )(is_written_by_user\(context\))/$1OFF || $2/'
 guard watching_remembered src/store/turns/turn_lifecycle.rs 's/(\(end\.outcome, &end\.answer, about_viewing)\)/$1 \&\& !OFF)/'
 guard watching_repeated src/store/turns/turn_lifecycle.rs 's/sql::<Bool>\(ANSWER_IS_ABOUT_VIEWING\)/sql::<Bool>(if OFF { "turns.about_viewing = 1" } else { ANSWER_IS_ABOUT_VIEWING })/'
+guard offer_quota src/engine/notifications/season_offers.rs 's/(AdditionPath::Sonarr => )(self\.has_season_quota)/$1OFF || $2/'
+guard offer_hidden src/store/queue/notifications.rs 's/(    )(key\.starts_with\(&format!\("\{\}:", topic_key\(NotificationTopic::NextSeason)/$1!OFF \&\& $2/'
 guard seerr_lookup src/tools/seerr/mod.rs 's/(Some\(request\)) (=> RecoveryOutcome::Done\(addition\.request_output\(request\)\),\n\s+)None/$1 if !OFF $2_/'
 guard seerr_user src/seerr/mod.rs 's/from_static\("x-api-user"\)/from_static(if OFF { "x-other" } else { "x-api-user" })/'
 guard seerr_decided src/engine/seerr/decisions.rs 's/if (status != SeerrRequestStatus::Pending)/if !OFF \&\& $1/'

@@ -224,6 +224,9 @@ impl Stage {
         }
         // Late effects and lost responses are still in progress.
         pass(Duration::from_secs(60)).await;
+        if self.world.plan.has_offers() {
+            self.check_viewers().await;
+        }
         if self.world.peers.radarr.added_ids().contains(&BRAZIL) {
             // The import of that title is read within five minutes.
             pass(Duration::from_secs(6 * 60)).await;
@@ -250,6 +253,15 @@ impl Stage {
             }
             pass(Duration::from_secs(20)).await;
         }
+    }
+
+    /// Starts the program again, which offers seasons soon after its start, so that no offer remains for a later start.
+    async fn check_viewers(&mut self) {
+        if let Some(app) = self.app.take() {
+            self.world.drain(app).await;
+        }
+        self.start().await;
+        pass(Duration::from_secs(60)).await;
     }
 
     /// Ends the pause as the admin, or as the operator if the admin was demoted.

@@ -35,6 +35,7 @@ use crate::disk_faults::DiskImage;
 use crate::house_bot;
 use crate::house_jellyfin::HouseJellyfin;
 use crate::house_seerr::{self, HouseSeerr};
+use crate::house_series;
 use crate::network_faults::{NetworkFaults, Seen};
 use crate::operator::WrittenText;
 use crate::plan::{ANN, BOB, BRAZIL, FAY, PEOPLE, Plan, SettingChange};
@@ -135,6 +136,9 @@ impl World {
         radarr.add_to_catalog(movie("Tenet").year(2020).tmdb(577_922));
         radarr.add_to_catalog(movie("Brazil").year(1985).tmdb(BRAZIL));
         sonarr.add(series("Severance").year(2022).tvdb(371_980).seasons(2).size_gb(41.0));
+        if plan.has_offers() {
+            sonarr.add(house_series::first_season());
+        }
         sonarr.add_to_catalog(series("Dark").year(2017).tvdb(334_824).seasons(3));
         let mut settings = simulation::simulation_settings(TimeZone::UTC);
         settings.codes = CodeSource::Fixed(47);

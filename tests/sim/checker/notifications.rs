@@ -9,9 +9,11 @@ use crate::records::{Records, number, word};
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
 
-/// Returns whether a message notifies of a title: that it is ready, or how its addition ended.
+/// Returns whether a message notifies of a title: that it is ready, how its addition ended, or that it continues.
 pub(super) fn is_of_a_title(text: &Value) -> bool {
-    ["ready:", "delay:", "request:", "seerr:"].iter().any(|key| word(text, "dedupe_key").starts_with(key))
+    ["ready:", "delay:", "next_season:", "request:", "seerr:"]
+        .iter()
+        .any(|key| word(text, "dedupe_key").starts_with(key))
 }
 
 pub(super) fn waited_for_an_hour(text: &Value) -> bool {

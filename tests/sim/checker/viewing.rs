@@ -1,12 +1,14 @@
 //! I24: nothing is deleted while somebody watches it, unless the prompt said that this cannot be seen. I25: nobody is
 //! told that a title is ready before the media server has shown it. I26: what a person has watched is in no text to
-//! anybody else, in no request of the model for anybody else, and in no stored answer.
+//! anybody else, in no request of the model for anybody else, and in no stored answer. I30: a season is offered once, to a
+//! person who has nearly watched the one before it and has quota for it.
 
 use serde_json::Value;
 
 use super::{Evidence, Tally, deletions};
-use crate::house_jellyfin::Viewing;
+use crate::house_jellyfin::{HouseJellyfin, Viewing};
 use crate::house_viewers::{HouseViewer, VIEWERS};
+use crate::plan::BOB;
 use crate::records::{Records, by_id, number, word};
 use crate::world::World;
 
@@ -16,6 +18,7 @@ const CHECK_TO_DELETION_MS: i64 = 60_000;
 pub(super) fn check(evidence: &mut Evidence<'_>, world: &World) {
     let Some(home) = &world.jellyfin else { return };
     check_privacy(evidence, world);
+    check_offers(evidence, world, home);
     let viewings = home.viewings.lock().unwrap().clone();
     let requests: Vec<(i64, i64)> = evidence
         .seen
@@ -79,6 +82,29 @@ fn check_privacy(evidence: &mut Evidence<'_>, world: &World) {
     }
 }
 
+/// Checks the offers of the only season that is offered.
+fn check_offers(evidence: &mut Evidence<'_>, world: &World, home: &HouseJellyfin) {
+    let records = evidence.records;
+    let near_ends = home.near_ends.lock().unwrap().clone();
+    for offer in offers(records) {
+        let user = by_id(&records.users, number(offer, "user_id"));
+        let phone = user.map_or("", |user| word(user, "phone"));
+        let count = offers(records).filter(|other| other["user_id"] == offer["user_id"]).count();
+        evidence.expect(count == 1, || format!("I30 a season was offered {count} times: {offer}"));
+        let mut earlier = near_ends.iter().filter(|end| end.at <= number(offer, "created_at"));
+        let has_watched = earlier.any(|end| end.phone == phone);
+        evidence.expect_in_time(has_watched, || format!("I30 offered to {phone} too early: {offer}"));
+        let is_over_quota = phone == BOB && world.plan.seerr.is_none();
+        evidence.expect(!is_over_quota, || format!("I30 offered over the quota: {offer}"));
+        let is_private = offer["room_id"].is_null();
+        evidence.expect(is_private, || format!("I30 offered in a group: {offer}"));
+    }
+}
+
+fn offers(records: &Records) -> impl Iterator<Item = &Value> {
+    records.outbox.iter().filter(|text| word(text, "dedupe_key").starts_with("next_season:"))
+}
+
 /// Returns whether a row belongs to the private chat of a viewer.
 fn is_own(records: &Records, row: &Value, viewer: &HouseViewer) -> bool {
     let user = by_id(&records.users, number(row, "user_id"));
@@ -102,6 +128,7 @@ pub(super) fn count(records: &Records, world: &World, tally: &mut Tally) {
         ("prompts without a view", records.items.iter().filter(|item| said_blind(item)).count()),
         ("kept for a viewer", ended_as("being_watched") + watched_prompts.count()),
         ("kept without a view", ended_as("viewing_unknown")),
+        ("offers of next seasons", offers(records).count()),
     ]);
     let states_watching =
         |row: &&Value| VIEWERS.iter().any(|viewer| viewer.is_mentioned_in(&row.to_string()));
