@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 
 use super::fanout::NotificationFanout;
+use super::hidden_titles::HiddenFrom;
 use super::season_offers::{AdditionPath, OfferOutcome, OfferRecipient, SeasonOffer};
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
@@ -76,7 +77,8 @@ impl NextSeasonChecker {
     async fn load_recipients(&self, path: AdditionPath) -> anyhow::Result<Vec<OfferRecipient>> {
         let (settings, now) = (self.live.settings(), self.clock.now());
         let load = move |conn: &mut _| {
-            NotificationFanout { conn, settings: &settings, now }.load_offer_recipients(path)
+            NotificationFanout { conn, settings: &settings, hidden_from: &HiddenFrom::default(), now }
+                .load_offer_recipients(path)
         };
         Ok(self.db.read(load).await?)
     }
@@ -196,7 +198,8 @@ impl ViewerCheck<'_> {
         let (settings, now) = (self.checker.live.settings(), self.checker.clock.now());
         let (user, season) = (recipient.user, season.clone());
         let check = move |conn: &mut _| {
-            NotificationFanout { conn, settings: &settings, now }.is_open_offer(user, &season)
+            NotificationFanout { conn, settings: &settings, hidden_from: &HiddenFrom::default(), now }
+                .is_open_offer(user, &season)
         };
         Ok(self.checker.db.read(check).await?)
     }
@@ -204,8 +207,11 @@ impl ViewerCheck<'_> {
     async fn offer(&self, recipient: &OfferRecipient, offer: SeasonOffer) -> anyhow::Result<OfferOutcome> {
         let (settings, now) = (self.checker.live.settings(), self.checker.clock.now());
         let (recipient, path) = (recipient.clone(), self.path);
+        let title = (offer.season.kind, offer.season.catalog_id);
+        let hidden_from = HiddenFrom::find(&self.checker.db, self.library, title).await?;
         let work = move |conn: &mut _| {
-            NotificationFanout { conn, settings: &settings, now }.offer_season((&recipient, path), &offer)
+            NotificationFanout { conn, settings: &settings, hidden_from: &hidden_from, now }
+                .offer_season((&recipient, path), &offer)
         };
         Ok(self.checker.db.write(work).await?)
     }
