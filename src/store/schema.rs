@@ -603,6 +603,18 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
+    title_attributions (user_id, instance, kind, catalog_id) {
+        user_id -> BigInt,
+        instance -> Text,
+        kind -> MediaKind,
+        catalog_id -> BigInt,
+        first_requested_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
     tool_call_items (tool_call_id, ord) {
         tool_call_id -> BigInt,
         ord -> BigInt,
@@ -841,6 +853,7 @@ diesel::joinable!(reservations -> turns (turn_id));
 diesel::joinable!(reservations -> users (user_id));
 diesel::joinable!(rooms -> memory_groups (group_id));
 diesel::joinable!(rooms -> users (id));
+diesel::joinable!(title_attributions -> users (user_id));
 diesel::joinable!(tool_call_items -> tool_calls (tool_call_id));
 diesel::joinable!(tool_calls -> inbound_events (confirmed_by));
 diesel::joinable!(turns -> conversations (conversation_id));
@@ -896,6 +909,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     sign_in_links,
     sweeps,
     text_indexes,
+    title_attributions,
     tool_call_items,
     tool_calls,
     turns,

@@ -37,6 +37,7 @@ s/^diesel::table! {$/&\n    use crate::store::column_types::*;\n/
   s/ state -> Text/ state -> RequestState/
   s/ seerr_state -> Nullable<Text>/ seerr_state -> Nullable<SeerrState>/
 }
+/^    title_attributions (/,/^    }/ s/ kind -> Text/ kind -> MediaKind/
 /^    additions (/,/^    }/ s/ kind -> Text/ kind -> QuotaKind/
 /^    alerts (/,/^    }/ {
   s/ kind -> Text/ kind -> AlertKind/

@@ -263,7 +263,7 @@ async fn cost_of_an_addition_is_bounded() {
         meter.exchange(&text).await;
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (15.1, 7.0), 162.0, 3.0, 49.5);
+    assert_within(&cost, (15.1, 7.0), 163.5, 3.0, 50.5);
 }
 
 #[tokio::test(start_paused = true)]
@@ -286,7 +286,7 @@ async fn cost_of_a_confirmed_deletion_is_bounded() {
         }
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (22.8, 14.0), 264.5, 2.0, 60.5);
+    assert_within(&cost, (22.8, 14.0), 265.5, 2.0, 60.5);
 }
 
 #[tokio::test(start_paused = true)]

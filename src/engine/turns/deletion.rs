@@ -95,7 +95,7 @@ impl DeletionRunner {
             if let Some(outcome) = outcome {
                 let (call, ord) = (claimed.call(), item.ord);
                 let entry = change_record::deletion_entry(&context, call, ord, &item.target, Some(outcome));
-                log.finish_item(call, ord, outcome, entry).await?;
+                log.finish_item((call, item), outcome, entry).await?;
                 failpoint::reached("item.recorded");
             }
         }

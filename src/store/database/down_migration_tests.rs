@@ -25,6 +25,7 @@ const VIEWER_ACCOUNTS_MIGRATION: &str = "20261207000000";
 const SEERR_REQUESTS_MIGRATION: &str = "20261208010000";
 const SEERR_ACCOUNTS_MIGRATION: &str = "20261208000000";
 const SEASON_OFFERS_MIGRATION: &str = "20261210000000";
+const TITLE_ATTRIBUTIONS_MIGRATION: &str = "20261211000000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
@@ -537,4 +538,26 @@ fn down_migration_of_season_offers_erases_their_texts() {
     let phrases = "SELECT 'phrase ' || words AS line FROM notices WHERE words IS NOT NULL";
     assert_eq!(load_lines(&mut conn, phrases), "");
     conn.run_pending_migrations(MIGRATIONS).unwrap();
+}
+
+#[test]
+fn migration_attributes_titles_to_the_users_whose_requests_were_added() {
+    let mut conn = crate::store::scratch();
+    revert_down_to(&mut conn, TITLE_ATTRIBUTIONS_MIGRATION);
+    conn.batch_execute(
+        "INSERT INTO users (id, status, role, created_at, updated_at) VALUES
+           (1, 'active', 'member', 1, 1), (2, 'active', 'member', 1, 1);
+         INSERT INTO requests (user_id, instance, kind, catalog_id, title, year, state, created_at) VALUES
+           (1, 'radarr', 'movie', 949, 'Heat', 1995, 'added', 5),
+           (1, 'radarr', 'movie', 949, 'Heat', 1995, 'added', 3),
+           (1, 'radarr', 'movie', 348, 'Alien', 1979, 'given_up', 4),
+           (2, 'radarr', 'movie', 949, 'Heat', 1995, 'added', 7);",
+    )
+    .unwrap();
+
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+
+    let attributions = "SELECT user_id || ' ' || instance || ' ' || catalog_id || ' since ' || first_requested_at AS line \
+        FROM title_attributions ORDER BY user_id";
+    assert_eq!(load_lines(&mut conn, attributions), "1 radarr 949 since 3\n2 radarr 949 since 7");
 }

@@ -1,8 +1,9 @@
-//! Title requests, deferred additions, quotas, follows and arr events.
+//! Title requests, deferred additions, title attributions, quotas, follows and arr events.
 
 pub mod arr_events;
 pub mod follows;
 pub mod quotas;
 pub mod request_groups;
 pub mod seerr_requests;
+pub mod title_attributions;
 pub mod title_requests;

@@ -2,6 +2,7 @@
 
 use diesel::prelude::*;
 
+use super::title_attributions;
 use super::title_requests::RequestState;
 use crate::conversation::title_requests::RequestedTitle;
 use crate::conversation::transcript::{CallRow, MediaKind, UserId};
@@ -116,9 +117,13 @@ pub fn record_state(
 ) -> QueryResult<RecordStateOutcome> {
     let row = requests::table.find(open.id).filter(requests::seerr_state.eq(open.state));
     let updated = match state {
-        SeerrState::Declined => diesel::update(row)
-            .set((requests::seerr_state.eq(state), requests::state.eq(RequestState::GivenUp)))
-            .execute(conn)?,
+        SeerrState::Declined => {
+            let updated = diesel::update(row)
+                .set((requests::seerr_state.eq(state), requests::state.eq(RequestState::GivenUp)))
+                .execute(conn)?;
+            title_attributions::drop_unrequested_title(conn, open.user, &open.title)?;
+            updated
+        }
         SeerrState::Pending
         | SeerrState::Approved
         | SeerrState::Failed

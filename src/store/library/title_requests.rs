@@ -4,6 +4,7 @@ use diesel::dsl::max;
 use diesel::prelude::*;
 use jiff::Timestamp;
 
+use super::title_attributions;
 use crate::conversation::title_requests::{
     Coverage, DeferredAdditionState, QueuedRequest, RequestStatus, RequestedTitle, retry_delay,
 };
@@ -61,8 +62,8 @@ pub fn record_title_request(
             (requests::created_at.eq(ms(now)), requests::settled_at.eq(ms(now))),
         ))
         .on_conflict_do_nothing()
-        .execute(conn)
-        .map(drop)
+        .execute(conn)?;
+    title_attributions::attribute_title(conn, user, title, now)
 }
 
 /// Addition to be queued and tried later.
@@ -322,7 +323,15 @@ pub fn settle_title_request(
             .set((settled_columns, requests::state.eq(RequestState::GivenUp)))
             .execute(conn)?,
     };
-    Ok(if updated_rows == 1 { SettleRequestOutcome::Settled } else { SettleRequestOutcome::Withdrawn })
+    if updated_rows != 1 {
+        return Ok(SettleRequestOutcome::Withdrawn);
+    }
+    if let TitleRequestOutcome::Added(title) = outcome {
+        let (user, requested_at): (UserId, Timestamp) =
+            requests::table.find(id).select((requests::user_id, requests::created_at)).first(conn)?;
+        title_attributions::attribute_title(conn, user, title, requested_at)?;
+    }
+    Ok(SettleRequestOutcome::Settled)
 }
 
 /// Withdraws all deferred additions of a user, without a notification.

@@ -243,6 +243,10 @@ const MOVE_STATEMENTS: &[&str] = &[
     "UPDATE pauses SET ended_by = ?2 WHERE ended_by = ?1",
     "UPDATE additions SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE requests SET user_id = ?2 WHERE user_id = ?1",
+    "INSERT INTO title_attributions SELECT ?2, instance, kind, catalog_id, first_requested_at FROM title_attributions \
+     WHERE user_id = ?1 ON CONFLICT (user_id, instance, kind, catalog_id) DO UPDATE SET \
+     first_requested_at = min(title_attributions.first_requested_at, excluded.first_requested_at)",
+    "DELETE FROM title_attributions WHERE user_id = ?1 AND ?2 > 0",
     "UPDATE reactions SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE audit_log SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE audit_log SET subject = 'user:' || ?2 WHERE subject = 'user:' || ?1",

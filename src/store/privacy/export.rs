@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::export_rows::{
     ExportAdditionRow, ExportAddressRow, ExportAnswerRow, ExportApprovalRow, ExportApprovedTitleRow,
     ExportAuditRow, ExportBallotRow, ExportDeletionItemRow, ExportFactRow, ExportFollowRow,
-    ExportNotificationRow, ExportReactionRow, ExportTitleRequestRow, ExportUsageRow, ExportUserRow,
-    ExportViewerAccountRow, ExportVoteRow,
+    ExportNotificationRow, ExportReactionRow, ExportTitleAttributionRow, ExportTitleRequestRow,
+    ExportUsageRow, ExportUserRow, ExportViewerAccountRow, ExportVoteRow,
 };
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::stream_events::BlockKind;
@@ -26,8 +26,8 @@ use crate::store::conversation::record::turns::{self as turn_records, TurnRecord
 use crate::store::people::rooms::IS_ROOM_CONVERSATION;
 use crate::store::schema::{
     additions, agent_responses, approvals, approved_titles, audit_log, ballots, conversations, follows,
-    notices, reactions, requests, tool_call_items, tool_calls, turns, usage, user_addresses, user_facts,
-    users, viewer_accounts, votes,
+    notices, reactions, requests, title_attributions, tool_call_items, tool_calls, turns, usage,
+    user_addresses, user_facts, users, viewer_accounts, votes,
 };
 use crate::store::{Conn, QueryResult};
 
@@ -44,6 +44,8 @@ pub struct UserExport {
     reactions: Vec<ExportReactionRow>,
     requests_to_admins: Vec<ExportApprovalRow>,
     titles_asked_for: Vec<ExportTitleRequestRow>,
+    /// Titles that count toward the space of the user.
+    titles_counted: Vec<ExportTitleAttributionRow>,
     titles_to_hear_of: Vec<ExportFollowRow>,
     notices: Vec<ExportNotificationRow>,
     remembered: Vec<ExportAnswerRow>,
@@ -153,6 +155,11 @@ pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
         reactions: user_rows!(conn, user, reactions)?,
         requests_to_admins: user_rows!(conn, user, approvals)?,
         titles_asked_for: user_rows!(conn, user, requests)?,
+        titles_counted: title_attributions::table
+            .filter(title_attributions::user_id.eq(user))
+            .order((title_attributions::first_requested_at, title_attributions::catalog_id))
+            .select(ExportTitleAttributionRow::as_select())
+            .load(conn)?,
         titles_to_hear_of: user_rows!(conn, user, follows)?,
         notices: user_rows!(conn, user, notices)?,
         remembered: user_rows!(conn, user, agent_responses)?,

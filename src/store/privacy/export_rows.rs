@@ -18,7 +18,8 @@ use crate::store::memory::facts::{FactState, StoredFactSource};
 use crate::store::memory::responses::AnswerState;
 use crate::store::schema::{
     additions, agent_responses, approvals, approved_titles, audit_log, ballots, follows, notices, reactions,
-    requests, tool_call_items, usage, user_addresses, user_facts, users, viewer_accounts, votes,
+    requests, title_attributions, tool_call_items, usage, user_addresses, user_facts, users, viewer_accounts,
+    votes,
 };
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -140,6 +141,15 @@ pub(super) struct ExportTitleRequestRow {
     #[diesel(column_name = created_at)]
     asked_at: Timestamp,
     settled_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Queryable, Selectable, Serialize)]
+#[diesel(table_name = title_attributions)]
+pub(super) struct ExportTitleAttributionRow {
+    instance: String,
+    kind: MediaKind,
+    catalog_id: i64,
+    first_requested_at: Timestamp,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]

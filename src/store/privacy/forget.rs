@@ -10,6 +10,7 @@ use crate::conversation::transcript::{AddressId, UserAddress, UserId, UserRole, 
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::codec::ms;
 use crate::store::confirmation::approvals;
+use crate::store::library::title_attributions;
 use crate::store::people::{addresses, age_limits, users as user_rows};
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
 use crate::store::queue::outbox::{OPEN, OutboxState};
@@ -58,6 +59,7 @@ pub fn forget_user(
     }
     anonymize_outbound_messages(conn, user, now)?;
     erase_user_content(conn, user, now)?;
+    title_attributions::delete_attributions_of(conn, user)?;
     for address in &addresses {
         erase_address(conn, &address.address)?;
     }

@@ -338,6 +338,8 @@ fn insert_rows_outside_turns(conn: &mut Conn, user: UserId) {
            settled_at)
          SELECT user_id, 'radarr', 'movie', 1, 'Walrus', 2021, 'added', '{\"query\":\"walrus\"}', received_at, received_at
          FROM inbound_events LIMIT 1;
+         INSERT INTO title_attributions (user_id, instance, kind, catalog_id, first_requested_at)
+         SELECT user_id, 'radarr', 'movie', 1, received_at FROM inbound_events LIMIT 1;
          INSERT INTO follows (user_id, instance, kind, catalog_id, created_at, ended_at)
          SELECT user_id, 'radarr', 'movie', 1, received_at, received_at FROM inbound_events LIMIT 1;
          INSERT INTO notices (user_id, matter, words, created_at)
@@ -640,6 +642,22 @@ fn open_requests_and_follows_survive_retention_but_not_erasure() {
     assert_eq!(count(&mut conn, count_open), 2);
     erase_user_content(&mut conn, sam, day_time(9)).unwrap();
     assert_eq!(count(&mut conn, count_open), 0);
+}
+
+#[test]
+fn title_attributions_outlast_their_requests_but_not_the_user() {
+    let mut conn = scratch();
+    let (sam, _) = create_household(&mut conn);
+    run_turn(&mut conn, "SM1", day_time(0));
+    insert_rows_outside_turns(&mut conn, sam);
+    let count_attributions = "SELECT count(*) AS n FROM title_attributions";
+    erase_expired_text(&mut conn, day_time(9), 100, day_time(9)).unwrap();
+    assert_eq!(count(&mut conn, "SELECT count(*) AS n FROM requests"), 0);
+    assert_eq!(count(&mut conn, count_attributions), 1);
+    erase_user_content(&mut conn, sam, day_time(9)).unwrap();
+    assert_eq!(count(&mut conn, count_attributions), 1);
+    forget_user(&mut conn, sam, Actor::Shell, day_time(9)).unwrap();
+    assert_eq!(count(&mut conn, count_attributions), 0);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::store::confirmation::approvals::{self, Approval};
 use crate::store::confirmation::deletion_items::{self, ItemStartOutcome};
 use crate::store::confirmation::pending_action::{self, NewPendingAction};
 use crate::store::database::db::DbError;
+use crate::store::library::title_attributions;
 use crate::store::people::users;
 use crate::store::queue::outbox;
 use crate::store::service_identities::MovedSlots;
@@ -70,17 +71,19 @@ impl TurnLog {
         self.write(move |conn| deletion_items::reset_item(conn, call, ord)).await
     }
 
-    /// Records the outcome of an item, also in the audit log.
+    /// Records the outcome of an item, also in the audit log. A deleted title counts toward nobody's space.
     pub(crate) async fn finish_item(
         &self,
-        call: CallRow,
-        ord: i64,
+        (call, item): (CallRow, &DeletionItem),
         outcome: ItemOutcome,
         entry: NewAuditEntry,
     ) -> Result<(), DbError> {
-        let now = self.now();
+        let (now, ord, target) = (self.now(), item.ord, item.target.clone());
         let end = move |conn: &mut Conn| {
             audit::record_outcome(conn, &entry, now);
+            if matches!(outcome, ItemOutcome::Deleted | ItemOutcome::AlreadyGone) {
+                title_attributions::drop_deleted_title(conn, &target)?;
+            }
             deletion_items::finish_item(conn, call, ord, outcome)
         };
         self.write(end).await
