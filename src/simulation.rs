@@ -265,7 +265,7 @@ pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
         languages: Vec::new(),
         limits: TurnLimits::STANDARD,
         max_model_calls: 64,
-        quotas: Quotas { movies: WEEKLY_QUOTA, seasons: WEEKLY_QUOTA },
+        quotas: Quotas { movies: WEEKLY_QUOTA, seasons: WEEKLY_QUOTA, space_gb: None },
         rate_limit: Some(RateLimit { max: 10, period: SignedDuration::from_mins(1) }),
         prices: ModelPrices::default(),
         context_window: None,

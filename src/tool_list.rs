@@ -16,6 +16,7 @@ use crate::tools::library_changes::change_media::ChangeMedia;
 use crate::tools::library_changes::get_more::GetMore;
 use crate::tools::media_details::MediaDetails;
 use crate::tools::memory::{ForgetFact, RememberFact};
+use crate::tools::own_space::my_space::MySpace;
 use crate::tools::recommend::RecommendTitles;
 use crate::tools::remove_download::RemoveDownload;
 use crate::tools::remove_media::RemoveMedia;
@@ -45,6 +46,7 @@ pub fn all_tools(library: &Arc<ArrInstances>, pictures: PicturePolicy) -> Vec<Ar
         adapt_tool::<WhyMissing>(library),
         adapt_tool::<CheckStatus>(library),
         adapt_tool::<ServerStatus>(library),
+        adapt_tool::<MySpace>(library),
         adapt_tool::<UpcomingReleases>(library),
         adapt_tool::<RecentlyAdded>(library),
         adapt_tool::<RecommendTitles>(library),

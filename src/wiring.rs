@@ -148,7 +148,11 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
             .collect(),
         limits: TurnLimits::STANDARD,
         max_model_calls: config.llm.as_ref().map_or(1, |llm| llm.max_concurrent),
-        quotas: Quotas { movies: config.limits.quota_movies, seasons: config.limits.quota_seasons },
+        quotas: Quotas {
+            movies: config.limits.quota_movies,
+            seasons: config.limits.quota_seasons,
+            space_gb: config.limits.space_gb,
+        },
         rate_limit: config.limits.rate,
         prices: config.llm.as_ref().map(|llm| llm.prices).unwrap_or_default(),
         context_window: config.llm.as_ref().and_then(|llm| llm.context_window),

@@ -220,6 +220,7 @@ fn context(accounts: &[ViewerAccount], now: Timestamp) -> ToolContext {
         removal_requests: Vec::new(),
         admins: 1,
         title_requests: Vec::new(),
+        own_titles: Vec::new(),
         facts: UserFacts::default(),
         viewers: Viewers::new(accounts[..1].to_vec(), WatchSharing::Off),
         seerr_account: None,

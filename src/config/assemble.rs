@@ -238,6 +238,7 @@ fn read_limits(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPric
         quota_movies: rate(variables::QUOTA_MOVIES, 10, week),
         quota_seasons: rate(variables::QUOTA_SEASONS, 10, week),
         rate: rate(variables::RATE_LIMIT, 10, SignedDuration::from_mins(1)),
+        space_gb: read_space_limit(reader),
         budget: DailyBudget {
             tokens: reader
                 .read_with(variables::DAILY_TOKENS, parse_daily_tokens)
@@ -245,6 +246,14 @@ fn read_limits(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPric
             cost: cost.into_option(),
         },
     }
+}
+
+/// Largest limit of space, in gigabytes.
+const MAX_SPACE_GB: u64 = 1_000_000;
+
+fn read_space_limit(reader: &mut VariableReader<'_>) -> Option<u32> {
+    let limit = reader.read_number(variables::SPACE_LIMIT_GB, 1..=MAX_SPACE_GB).into_option();
+    limit.and_then(|limit| u32::try_from(limit).ok())
 }
 
 fn read_alerts(reader: &mut VariableReader<'_>) -> AlertTargets {

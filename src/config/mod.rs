@@ -254,6 +254,8 @@ pub struct Conversation {
 pub struct Limits {
     pub quota_movies: Option<RateLimit>,
     pub quota_seasons: Option<RateLimit>,
+    /// Gigabytes that the titles of a member may hold.
+    pub space_gb: Option<u32>,
     pub rate: Option<RateLimit>,
     pub budget: DailyBudget,
 }

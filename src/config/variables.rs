@@ -397,6 +397,8 @@ variables! {
             "Movies per member", "Movies that a member may add within a period, such as 10/7d, or off.";
         QUOTA_SEASONS = "10/7d", PLAIN, Value("10/7d"),
             "Seasons per member", "Seasons that a member may add within a period, such as 10/7d, or off.";
+        SPACE_LIMIT_GB = "200", PLAIN, Missing,
+            "Space per member", "Gigabytes that the titles which a member asked for may hold before the member can add more.";
         RATE_LIMIT = "10/1m", PLAIN, Value("10/1m"),
             "Texts per number", "Texts of one number that are answered within a period, such as 10/1m, or off.";
         DAILY_TOKENS = "3000000", PLAIN, Value("3000000"),

@@ -93,11 +93,13 @@ impl HouseholdSettings {
     }
 }
 
-/// Number of titles that a member may add within a period. A field is `None` without a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Number of titles that a member may add within a period, and space that the member's titles may hold. A field is
+/// `None` without a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Quotas {
     pub movies: Option<RateLimit>,
     pub seasons: Option<RateLimit>,
+    pub space_gb: Option<u32>,
 }
 
 impl Quotas {
@@ -109,6 +111,7 @@ impl Quotas {
         Self {
             movies: with_own_limit(self.movies, own.movies),
             seasons: with_own_limit(self.seasons, own.seasons),
+            space_gb: own.space_gb.or(self.space_gb),
         }
     }
 }

@@ -764,6 +764,7 @@ diesel::table! {
         show_cap -> Nullable<BigInt>,
         caps_turn -> Nullable<BigInt>,
         parent -> Bool,
+        space_limit -> Nullable<BigInt>,
     }
 }
 

@@ -3,6 +3,7 @@
 
 use serde_json::json;
 
+use super::own_space::space_limit::check_space;
 use super::remove_media::REMOVE_MEDIA;
 use super::{CallReferences, ToolContext};
 use crate::arr::QualityProfile;
@@ -226,9 +227,15 @@ fn not_permitted(spec: &ToolSpec) -> CallFailure {
     permission_failure(FailureCode::NotPermitted, hint, Some(for_user))
 }
 
-/// Checks that the quota allows an addition. The caller checks immediately before the addition, when its amount is
-/// known.
+/// Checks that the quota and the limit of space allow an addition. The caller checks immediately before the addition,
+/// when its amount is known.
 pub fn check_quota(context: &ToolContext, addition: QuotaUse) -> Result<(), CallFailure> {
+    check_count(context, addition)?;
+    check_space(context)
+}
+
+/// Checks that the quota allows an addition.
+pub fn check_count(context: &ToolContext, addition: QuotaUse) -> Result<(), CallFailure> {
     let (usage, unit) = match addition.kind {
         QuotaKind::Movies => (&context.allowance.movies, "movie"),
         QuotaKind::Seasons => (&context.allowance.seasons, "season"),

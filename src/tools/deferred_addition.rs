@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::approval::check_quota;
+use super::approval::check_count;
+use super::own_space::space_limit::check_known_space;
 use super::seasons::SPECIALS;
 use super::{RequestTiming, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::conversation::title_requests::{QUEUED, RequestStatus, RequestedTitle, Requester, TitleRequest};
@@ -28,9 +29,11 @@ pub fn queue_for_retry(
 ) -> Result<ToolOutput, ToolError> {
     match (context.request_timing, quota) {
         (RequestTiming::Now, QuotaKeeper::Household) => {
-            check_quota(context, total_waiting_amount(&requested, context))?;
+            check_count(context, total_waiting_amount(&requested, context))?;
+            check_known_space(context)?;
         }
-        (RequestTiming::Now, QuotaKeeper::Seerr) | (RequestTiming::Earlier, _) => {}
+        (RequestTiming::Now, QuotaKeeper::Seerr) => check_known_space(context)?,
+        (RequestTiming::Earlier, _) => {}
     }
     let reason = failure.for_user.as_deref().unwrap_or("That did not work right now.");
     let id_field = match requested.kind {

@@ -28,7 +28,7 @@ impl ArrInstances {
         Some(loaded.map(|library| server_titles(&instance, &library)))
     }
 
-    fn instance_refs(&self) -> impl Iterator<Item = InstanceRef<'_>> {
+    pub(super) fn instance_refs(&self) -> impl Iterator<Item = InstanceRef<'_>> {
         let movies = self.radarr_instances(None).iter().map(InstanceRef::Movies);
         movies.chain(self.sonarr_instances(None).iter().map(InstanceRef::Series))
     }

@@ -27,6 +27,7 @@ mod library_ids;
 mod media_copy;
 pub mod media_details;
 pub mod memory;
+pub mod own_space;
 pub mod playback;
 mod preference;
 pub mod quota_allowance;
@@ -104,6 +105,11 @@ pub trait Tool: Send + Sync {
 
     /// Returns whether a call reads what people have watched, so that its context needs their accounts.
     fn reads_viewing(&self, _arguments: &ToolArguments) -> bool {
+        false
+    }
+
+    /// Returns whether calls read the titles that count toward the space of the user.
+    fn reads_own_titles(&self) -> bool {
         false
     }
 

@@ -193,6 +193,7 @@ pub(super) fn context() -> ToolContext {
         removal_requests: Vec::new(),
         admins: 1,
         title_requests: Vec::new(),
+        own_titles: Vec::new(),
         facts: UserFacts::default(),
         viewers: Viewers::default(),
         seerr_account: None,

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::own_space::OwnTitle;
 use super::quota_allowance::QuotaAllowance;
 use super::viewing::Viewers;
 use crate::conversation::deletion::target::DeletionTarget;
@@ -40,6 +41,9 @@ pub struct ToolContext {
     pub titles_asked_for: Vec<RequestedTitle>,
     /// Recent title requests of the household, oldest first.
     pub title_requests: Vec<TitleRequest>,
+    /// Titles that count toward the space of the user; loaded only for calls that read them, and for writes if a limit
+    /// applies.
+    pub own_titles: Vec<OwnTitle>,
     /// Stored facts about the user.
     pub facts: UserFacts,
     /// People whose watching the answer may mention; empty for a call that does not read it.

@@ -18,6 +18,7 @@ use super::arguments::schema::{
 use super::deferred_addition::{QuotaKeeper, queue_for_retry};
 use super::deletion_outcomes::{frozen_item, not_done};
 use super::library::ArrInstances;
+use super::own_space::space_limit::measure_space;
 use super::preference::with_preferred_instance;
 use super::{
     CallReferences, InterruptedRun, READ_TIMEOUT, RecoveryOutcome, Tool, ToolContext, ToolError, ToolOutput,
@@ -41,6 +42,8 @@ pub trait TypedTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     const VIEWING_ARGUMENTS: &'static [&'static str] = &[];
     /// Arguments about a Seerr, which are offered only if titles are requested there.
     const SEERR_ARGUMENTS: &'static [&'static str] = &[];
+    /// True if the tool reads the titles that count toward the space of the user.
+    const READS_OWN_TITLES: bool = false;
     const TIMEOUT: Duration = match Self::EFFECT_LEVEL {
         EffectLevel::Read => READ_TIMEOUT,
         EffectLevel::Write | EffectLevel::Destructive => WRITE_TIMEOUT,
@@ -263,6 +266,7 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
             ToolError::Fatal(anyhow::anyhow!("run a tool with arguments on a deletion item"))
         })?;
         let tool = self.parse(arguments)?;
+        let context = &*measure_space::<T>(context, &self.library).await;
         let library = self.library.limited_to(&context.age_limit).await;
         match (tool.run(&library, context).await, tool.deferrable_request(&library)) {
             (Err(ToolError::CallFailed(failure)), Some(request)) if failure.code.may_succeed_later() => {
@@ -279,6 +283,10 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
     fn reads_viewing(&self, arguments: &ToolArguments) -> bool {
         let has_accounts = !self.library.media_servers.is_empty() || self.library.requests.is_some();
         has_accounts && self.parse(arguments).is_ok_and(|tool| tool.reads_viewing())
+    }
+
+    fn reads_own_titles(&self) -> bool {
+        T::READS_OWN_TITLES
     }
 
     fn apply_preferences(
@@ -301,6 +309,7 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
     ) -> Result<RecoveryOutcome, ToolError> {
         match call {
             InterruptedRun::Call(arguments) => {
+                let context = &*measure_space::<T>(context, &self.library).await;
                 let library = self.library.limited_to(&context.age_limit).await;
                 self.parse(arguments)?.recover(&library, context).await
             }

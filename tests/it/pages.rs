@@ -382,6 +382,7 @@ async fn user_page_changes_settings_like_the_shell() {
         ("add", "on"),
         ("movies", "3"),
         ("seasons", ""),
+        ("space", "200"),
         ("movie_age", "13"),
         ("show_age", ""),
     ];
@@ -394,7 +395,13 @@ async fn user_page_changes_settings_like_the_shell() {
     let audit = app.browser().await.get("/audit?kind=set").await;
     check_text(
         &audit,
-        &["You, in the console Changed settings Robert", "movies: 3", "movie_cap: 13", "role: admin"],
+        &[
+            "You, in the console Changed settings Robert",
+            "movies: 3",
+            "movie cap: 13",
+            "role: admin",
+            "space gb: 200",
+        ],
     );
     assert_eq!(presses(&app, "/users/2/settings", &settings).await.0, "/users/2?flash=unchanged");
     assert_eq!(changes(&app).await.len(), 1);
@@ -412,6 +419,7 @@ async fn invalid_settings_are_refused_and_change_nothing() {
             ("four_k", "on"),
             ("movies", movies),
             ("seasons", ""),
+            ("space", ""),
             ("movie_age", ""),
             ("show_age", ""),
         ]

@@ -83,6 +83,18 @@ async fn refusals_of_seerr_are_told_in_plain_words() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn limit_of_space_refuses_a_request_at_seerr() {
+    let home = Home::start(TRUSTED).await;
+    home.world.damage_rows("UPDATE users SET role = 'member', space_limit = 0").await;
+    let refused = home.asks_for_dune().await;
+    assert!(
+        refused.starts_with("Your titles hold 0 of 0 GB. Text MY SPACE to see them, or ask "),
+        "{refused}"
+    );
+    assert_eq!(home.requests(), []);
+}
+
+#[tokio::test(start_paused = true)]
 async fn seasons_are_requested_by_number_and_never_twice() {
     let home = Home::start(TRUSTED).await;
     assert_eq!(home.asks_for_seasons(json!([1])).await, "Severance (2022), season 1 is on the way.");

@@ -100,6 +100,7 @@ fn users_show_includes_conversations() {
             "may: add, delete, 4K",
             "movies: default",
             "seasons: default",
+            "space in GB: default",
             "age ratings: decides for others",
             "opted out: no"
         ]

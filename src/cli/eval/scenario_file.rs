@@ -113,12 +113,13 @@ impl MemoryEntry {
     }
 }
 
-/// Quota of additions in seven days, and the number already used.
+/// Quota of additions in seven days, the number already used, and the limit of space.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct QuotaEntry {
     pub(super) adds_7d: u32,
     #[serde(default)]
     pub(super) used: u32,
+    pub(super) space_gb: Option<u32>,
 }
 
 fn default_library() -> String {

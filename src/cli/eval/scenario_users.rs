@@ -181,9 +181,10 @@ fn user_rights(file: &ScenarioFile, user: &UserEntry) -> UserRights {
     }
 }
 
-/// Sets the quota of a user, for movies and seasons alike.
+/// Sets the quota of a user, for movies and seasons alike, and the limit of space.
 fn set_quota(conn: &mut Conn, user: UserId, quota: QuotaEntry, now: Timestamp) -> QueryResult<()> {
-    let quota_override = QuotaOverride { movies: Some(quota.adds_7d), seasons: Some(quota.adds_7d) };
+    let quota_override =
+        QuotaOverride { movies: Some(quota.adds_7d), seasons: Some(quota.adds_7d), space_gb: quota.space_gb };
     quotas::store_quota_override(conn, user, quota_override, now)?;
     for kind in [QuotaKind::Movies, QuotaKind::Seasons] {
         quotas::count_additions_without_call(conn, user, QuotaUse { kind, amount: quota.used }, now)?;

@@ -18,7 +18,8 @@ const COLUMN_GAP: &str = "  ";
 
 pub(super) fn list_users(config: &Config) -> anyhow::Result<()> {
     let accounts = shell_access::visit_read_only(database_path(config)?, user_admin::load_user_accounts)?;
-    let head = ["ADDRESSES", "NAME", "ROLE", "STATUS", "MAY", "MOVIES", "SEASONS", "OPTED OUT", "LAST TEXT"];
+    let head =
+        ["ADDRESSES", "NAME", "ROLE", "STATUS", "MAY", "MOVIES", "SEASONS", "GB", "OPTED OUT", "LAST TEXT"];
     let rows = accounts.iter().map(|account| {
         let user = &account.user;
         [
@@ -29,6 +30,7 @@ pub(super) fn list_users(config: &Config) -> anyhow::Result<()> {
             format_rights(user.rights),
             format_limit(account.movies),
             format_limit(account.seasons),
+            format_limit(account.space),
             opted_out_text(user).to_owned(),
             format_last_text(account, &config.time_zone),
         ]
@@ -67,6 +69,7 @@ pub(super) fn format_user(account: &UserAccount, zone: &TimeZone) -> String {
         ("may", format_rights(user.rights)),
         ("movies", format_limit(account.movies)),
         ("seasons", format_limit(account.seasons)),
+        ("space in GB", format_limit(account.space)),
         ("age ratings", format_caps(user.rights)),
         ("opted out", opted_out_text(user).to_owned()),
         ("last text", format_last_text(account, zone)),

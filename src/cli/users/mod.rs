@@ -101,6 +101,9 @@ struct SetChanges {
     /// Limit of added seasons in the period of the household's quota
     #[arg(long, value_name = "N|default", value_parser = value_parsers::parse_limit)]
     seasons: Option<UserLimit>,
+    /// Limit of the gigabytes that the user's titles hold
+    #[arg(long, value_name = "GB|default", value_parser = value_parsers::parse_limit)]
+    space: Option<UserLimit>,
     /// Highest age rating of movies, in years; titles over it are hidden from the user
     #[arg(long, value_name = "AGE|none", value_parser = value_parsers::parse_cap)]
     movie_age: Option<AgeCap>,
@@ -149,6 +152,7 @@ impl SetChanges {
             four_k: self.four_k.map(OnOff::is_on),
             movies: self.movies,
             seasons: self.seasons,
+            space: self.space,
             movie_cap: self.movie_age.map(AgeCap::minimum_age),
             show_cap: self.show_age.map(AgeCap::minimum_age),
             parent: self.parent.map(OnOff::is_on),

@@ -61,8 +61,8 @@ pub(super) fn truncate_line(text: &str, max_chars: usize) -> String {
 }
 
 /// Names of the tools that read the state of the moment.
-pub const STATE_TOOLS: [&str; 5] =
-    ["check_status", "server_status", "upcoming", "recently_added", "why_missing"];
+pub const STATE_TOOLS: [&str; 6] =
+    ["check_status", "server_status", "my_space", "upcoming", "recently_added", "why_missing"];
 
 /// Returns whether an answer is worth indexing. Any change and any recommendation is. Answers to greetings, thanks and
 /// a bare yes or no are not, nor are questions and reports about the state of the moment.

@@ -52,6 +52,7 @@ impl OperatorDecisions {
         let household = QuotaOverride {
             movies: quotas.movies.map(|limit| limit.max),
             seasons: quotas.seasons.map(|limit| limit.max),
+            space_gb: quotas.space_gb,
         };
         let merge = move |conn: &mut _| merge::merge_users(conn, merged, household, Actor::Console, now);
         let outcome = self.db.write(merge).await?;

@@ -17,6 +17,7 @@ use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::approvals::{self, ApprovalKind, NewApproval};
 use crate::store::database::db::{Db, DbError};
+use crate::store::library::title_attributions::TitleAttribution;
 use crate::store::library::title_requests::{
     SettleRequestOutcome, TitleRequestOutcome, load_open_addition, settle_title_request,
 };
@@ -26,6 +27,7 @@ use crate::store::{Conn, QueryResult};
 use crate::tools::library_cache::overview::{
     self, DownloadList, OverviewQuery, RequestIndex, TitleLookupError, TitleOverview, TitlePage,
 };
+use crate::tools::own_space::{OwnTitle, held_titles};
 use crate::tools::playback::PlayableTitles;
 
 /// Outcome of preparing the deletion of a title.
@@ -91,6 +93,18 @@ impl LibraryActions {
     ) -> Option<PlayableTitles> {
         let servers = self.live.current().library.media_servers.clone();
         PlayableTitles::load(&servers, titles, self.clock.now()).await
+    }
+
+    /// Returns the space that titles hold in the libraries as they were last loaded; `None` if it is not known yet.
+    pub fn last_known_space(&self, titles: &[TitleAttribution]) -> Option<u64> {
+        let own_title = |title: &TitleAttribution| OwnTitle {
+            instance: title.instance.clone(),
+            kind: title.kind,
+            catalog_id: title.catalog_id,
+            shared_with: Vec::new(),
+        };
+        let own_titles: Vec<OwnTitle> = titles.iter().map(own_title).collect();
+        held_titles::last_known_space(&own_titles, &self.live.current().library)
     }
 
     /// Returns a word that identifies the server of an instance; `None` if no instance has this name.

@@ -368,6 +368,7 @@ impl TurnStart<'_> {
             own = QuotaOverride {
                 movies: adjust_limit(own.movies, quotas.movies),
                 seasons: adjust_limit(own.seasons, quotas.seasons),
+                ..own
             };
             let detail = json!({ "movies": own.movies, "seasons": own.seasons });
             let subject = AuditSubject::User(member.id);
@@ -376,7 +377,11 @@ impl TurnStart<'_> {
             quotas::store_quota_override(self.conn, member.id, own, self.now)?;
         }
         let effective = quotas.for_member(own);
-        Ok(format!("{name} may add {}.", admin_commands::format_quotas(effective.movies, effective.seasons)))
+        let additions = admin_commands::format_quotas(effective.movies, effective.seasons);
+        Ok(match effective.space_gb {
+            Some(limit) => format!("{name} may add {additions}, and hold {limit} GB."),
+            None => format!("{name} may add {additions}."),
+        })
     }
 
     fn announce_to_everyone(

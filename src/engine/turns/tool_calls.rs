@@ -123,7 +123,8 @@ impl ToolCallRunner {
         let intent = (call.effect_level != EffectLevel::Read)
             .then(|| audit_entry(context, "write", row, change_record::intent_detail(call)));
         let reads_viewing = tool.reads_viewing(&call.arguments);
-        let scope = RecordScope { reads_viewing, ..RecordScope::from(call.effect_level) };
+        let reads_own_titles = tool.reads_own_titles();
+        let scope = RecordScope { reads_viewing, reads_own_titles, ..RecordScope::from(call.effect_level) };
         let records = self.tools.records_query(context, scope);
         let Some(records) = log.start_call(row, intent, records).await? else {
             return Ok(TurnProgress::Reload);

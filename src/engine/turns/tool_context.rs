@@ -14,6 +14,7 @@ use crate::conversation::transcript::{EffectLevel, EventId, QuotaKind, User, Use
 use crate::conversation::viewer_accounts::{ViewerAccount, WatchSharing};
 use crate::engine::settings::{HouseholdSettings, Quotas};
 use crate::store::confirmation::approvals::{self, ApprovalKind};
+use crate::store::library::title_attributions::{self, TitleAttribution};
 use crate::store::library::title_requests::RecentTitleRequest;
 use crate::store::library::{quotas, title_requests};
 use crate::store::people::age_limits::{self, ReaderLimit};
@@ -21,6 +22,7 @@ use crate::store::people::users;
 use crate::store::people::viewer_accounts::{self, LinkedAccount};
 use crate::store::queue::inbound_messages;
 use crate::store::{Conn, QueryResult};
+use crate::tools::own_space::OwnTitle;
 use crate::tools::quota_allowance::{QuotaAllowance, QuotaUsage};
 use crate::tools::viewing::{Viewer, Viewers};
 use crate::tools::{RequestTiming, ToolContext};
@@ -31,6 +33,8 @@ pub(crate) struct RecordScope {
     pub(super) level: EffectLevel,
     /// The call reads what people have watched.
     pub(super) reads_viewing: bool,
+    /// The call reads the titles that count toward the space of the user.
+    pub(super) reads_own_titles: bool,
     /// The call may request titles at a Seerr.
     pub(super) requests_titles: bool,
     /// Room in which the answer is read.
@@ -39,7 +43,7 @@ pub(crate) struct RecordScope {
 
 impl From<EffectLevel> for RecordScope {
     fn from(level: EffectLevel) -> Self {
-        Self { level, reads_viewing: false, requests_titles: false, room: None }
+        Self { level, reads_viewing: false, reads_own_titles: false, requests_titles: false, room: None }
     }
 }
 
@@ -47,6 +51,7 @@ impl From<EffectLevel> for RecordScope {
 pub(crate) struct ToolRecords {
     limit: ReaderLimit,
     title_requests: Vec<TitleRequest>,
+    own_titles: Vec<OwnTitle>,
     viewers: Viewers,
     seerr_account: Option<ViewerAccount>,
     user: UserRecords,
@@ -74,14 +79,25 @@ impl ToolRecords {
             None => age_limits::load_user_limit(conn, user)?,
         };
         let title_requests = load_title_requests(conn, user)?;
-        let quotas = settings.quotas;
-        let user = match scope.level {
+        let quotas = match scope.level {
+            EffectLevel::Read if !scope.reads_own_titles => Quotas::default(),
+            EffectLevel::Read | EffectLevel::Write | EffectLevel::Destructive => {
+                effective_quotas(conn, user, settings)?
+            }
+        };
+        let needs_space = scope.level == EffectLevel::Write && quotas.space_gb.is_some();
+        let own_titles = match scope.reads_own_titles || needs_space {
+            true => load_own_titles(conn, user)?,
+            false => Vec::new(),
+        };
+        let mut records = match scope.level {
             EffectLevel::Write | EffectLevel::Destructive => {
                 UserRecords::load_user_records(conn, user, last_message, quotas, now)?
             }
             EffectLevel::Read => UserRecords::default(),
         };
-        Ok(Self { limit, title_requests, viewers, seerr_account, user })
+        records.allowance.space_limit_gb = quotas.space_gb;
+        Ok(Self { limit, title_requests, own_titles, viewers, seerr_account, user: records })
     }
 
     /// Builds the context of a tool from its records.
@@ -118,6 +134,7 @@ impl ToolRecords {
                 // Those of the author count toward the quota.
                 Audience::Room => self.title_requests.into_iter().filter(is_own_and_waiting).collect(),
             },
+            own_titles: self.own_titles,
             facts: context.facts.clone(),
             seerr_account: self.seerr_account,
             viewers: if is_written_by_user(context) { self.viewers } else { self.viewers.hidden() },
@@ -153,6 +170,14 @@ fn is_own_and_waiting(request: &TitleRequest) -> bool {
     request.requester == Requester::You && request.status == RequestStatus::Waiting
 }
 
+/// Returns the quotas of a user. An admin has none.
+fn effective_quotas(conn: &mut Conn, user: &User, settings: &HouseholdSettings) -> QueryResult<Quotas> {
+    Ok(match user.rights.role {
+        UserRole::Admin => Quotas::default(),
+        UserRole::Member => settings.quotas.for_member(quotas::load_quota_override(conn, user.id)?),
+    })
+}
+
 /// Loads the recent title requests of the household, with the names of the requesters but without phone numbers.
 pub(crate) fn load_title_requests(conn: &mut Conn, user: &User) -> QueryResult<Vec<TitleRequest>> {
     let mut recent = title_requests::load_recent_title_requests(conn)?;
@@ -162,16 +187,35 @@ pub(crate) fn load_title_requests(conn: &mut Conn, user: &User) -> QueryResult<V
         recent.retain(|request| request.user == user.id && request.call > last_call);
     }
     let users = if recent.is_empty() { Vec::new() } else { users::load_known_users(conn)? };
-    let requester = |id: UserId| match users.iter().find(|known| known.id == id) {
-        _ if id == user.id => Requester::You,
+    let requests = recent.into_iter().map(|request: RecentTitleRequest| TitleRequest {
+        requester: requester_of((request.user, user.id), &users),
+        wanted: request.title,
+        status: request.status,
+        requested_at: request.requested_at,
+    });
+    Ok(requests.collect())
+}
+
+/// Loads the titles that count toward the space of a user, with the names of the other users who asked for them.
+fn load_own_titles(conn: &mut Conn, user: &User) -> QueryResult<Vec<OwnTitle>> {
+    let attributions = title_attributions::load_attributions(conn, user.id)?;
+    let is_shared = attributions.iter().any(|title| !title.other_users.is_empty());
+    let users = if is_shared { users::load_known_users(conn)? } else { Vec::new() };
+    let own_title = |attribution: TitleAttribution| {
+        let TitleAttribution { instance, kind, catalog_id, other_users } = attribution;
+        let others = other_users.into_iter().map(|other| requester_of((other, user.id), &users));
+        OwnTitle { instance, kind, catalog_id, shared_with: others.collect() }
+    };
+    Ok(attributions.into_iter().map(own_title).collect())
+}
+
+/// Returns a requester as the user `own` may see them.
+fn requester_of((id, own): (UserId, UserId), known_users: &[User]) -> Requester {
+    match known_users.iter().find(|known| known.id == id) {
+        _ if id == own => Requester::You,
         Some(User { name: Some(name), .. }) => Requester::Named(name.clone()),
         Some(_) | None => Requester::Unnamed,
-    };
-    let requests =
-        recent.into_iter().map(|RecentTitleRequest { user, title, status, requested_at, call: _ }| {
-            TitleRequest { requester: requester(user), wanted: title, status, requested_at }
-        });
-    Ok(requests.collect())
+    }
 }
 
 /// Loads the accounts of the user, and those of other active users if the household shares what it watches.
@@ -229,10 +273,6 @@ impl UserRecords {
         quotas: Quotas,
         now: Timestamp,
     ) -> QueryResult<Self> {
-        let quotas = match user.rights.role {
-            UserRole::Admin => Quotas { movies: None, seasons: None },
-            UserRole::Member => quotas.for_member(quotas::load_quota_override(conn, user.id)?),
-        };
         let mut load_usage = |rate: Option<RateLimit>, kind| -> QueryResult<QuotaUsage> {
             let additions = match rate {
                 Some(rate) => quotas::load_counted_additions(conn, user.id, kind, now - rate.period)?,
@@ -257,7 +297,7 @@ impl UserRecords {
             false => age_limits::load_parents(conn)?,
         };
         Ok(Self {
-            allowance: QuotaAllowance { movies, seasons, contact },
+            allowance: QuotaAllowance { movies, seasons, contact, ..QuotaAllowance::default() },
             removal_requests,
             admins: admins.len(),
             parents: (!parents.is_empty()).then(|| naming::format_parents(&parents)),

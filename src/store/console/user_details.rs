@@ -8,6 +8,7 @@ use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::transcript::{QuotaKind, UserId};
 use crate::store::codec::convert_integer;
 use crate::store::library::quotas::{self, QuotaOverride};
+use crate::store::library::title_attributions::{self, TitleAttribution};
 use crate::store::people::user_admin::{self, UserAccount};
 use crate::store::people::users as user_rows;
 use crate::store::schema::users;
@@ -34,6 +35,8 @@ pub struct UserDetails {
     pub movies: u32,
     pub seasons: u32,
     pub quota_override: QuotaOverride,
+    /// Titles that count toward the space of the user.
+    pub attributions: Vec<TitleAttribution>,
 }
 
 /// Loads one page of the users who are not erased, with the amount that each added within the period of each limit.
@@ -116,5 +119,6 @@ pub fn load_user_details(
         movies: load_added_amount(conn, id, (QuotaKind::Movies, movies), now)?,
         seasons: load_added_amount(conn, id, (QuotaKind::Seasons, seasons), now)?,
         quota_override: quotas::load_quota_override(conn, id)?,
+        attributions: title_attributions::load_attributions(conn, id)?,
     }))
 }

@@ -73,14 +73,19 @@ pub fn load_counted_additions(
 pub struct QuotaOverride {
     pub movies: Option<u32>,
     pub seasons: Option<u32>,
+    /// Gigabytes that the titles of the user may hold.
+    pub space_gb: Option<u32>,
 }
 
 pub fn load_quota_override(conn: &mut Conn, user: UserId) -> QueryResult<QuotaOverride> {
-    let (movies, seasons): (Option<i64>, Option<i64>) =
-        users::table.find(user).select((users::movie_limit, users::season_limit)).first(conn)?;
+    let (movies, seasons, space): (Option<i64>, Option<i64>, Option<i64>) = users::table
+        .find(user)
+        .select((users::movie_limit, users::season_limit, users::space_limit))
+        .first(conn)?;
     Ok(QuotaOverride {
         movies: movies.map(convert_integer).transpose()?,
         seasons: seasons.map(convert_integer).transpose()?,
+        space_gb: space.map(convert_integer).transpose()?,
     })
 }
 
@@ -94,6 +99,7 @@ pub fn store_quota_override(
         .set((
             users::movie_limit.eq(quota.movies.map(i64::from)),
             users::season_limit.eq(quota.seasons.map(i64::from)),
+            users::space_limit.eq(quota.space_gb.map(i64::from)),
             users::updated_at.eq(ms(now)),
         ))
         .execute(conn)

@@ -211,6 +211,7 @@ fn stricter_quota(
     Ok(QuotaOverride {
         movies: stricter(from.movies, into.movies, household.movies),
         seasons: stricter(from.seasons, into.seasons, household.seasons),
+        space_gb: stricter(from.space_gb, into.space_gb, household.space_gb),
     })
 }
 

@@ -26,11 +26,14 @@ pub struct UserAccount {
     pub addresses: Vec<StoredAddress>,
     pub movies: UserLimit,
     pub seasons: UserLimit,
+    /// Limit in gigabytes.
+    pub space: UserLimit,
     pub last_message_at: Option<Timestamp>,
     pub code_misses: CodeMisses,
 }
 
-/// Maximum number of movies or seasons that a user may add within the household's period.
+/// Maximum number of movies or seasons that a user may add within the household's period, or of gigabytes that the
+/// user's titles may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserLimit {
     /// The household's limit applies.
@@ -90,6 +93,7 @@ pub(in crate::store) fn load_account_details(conn: &mut Conn, user: User) -> Que
         user,
         movies: user_limit(quota.movies),
         seasons: user_limit(quota.seasons),
+        space: user_limit(quota.space_gb),
         last_message_at,
     })
 }
@@ -154,6 +158,8 @@ pub struct UserChanges {
     pub four_k: Option<bool>,
     pub movies: Option<UserLimit>,
     pub seasons: Option<UserLimit>,
+    /// Limit in gigabytes.
+    pub space: Option<UserLimit>,
     /// Highest age of movies; `Some(None)` removes the cap.
     pub movie_cap: Option<Option<MinimumAge>>,
     pub show_cap: Option<Option<MinimumAge>>,
@@ -210,6 +216,7 @@ pub fn change_user(
     let quota = QuotaOverride {
         movies: changes.movies.map_or(current.movies, UserLimit::override_value),
         seasons: changes.seasons.map_or(current.seasons, UserLimit::override_value),
+        space_gb: changes.space.map_or(current.space_gb, UserLimit::override_value),
     };
     quotas::store_quota_override(conn, user, quota, now)?;
     Ok(ChangeUserOutcome::Changed)
@@ -229,6 +236,7 @@ impl UserChanges {
             four_k: self.four_k.filter(|four_k| *four_k != rights.four_k),
             movies: self.movies.filter(|limit| *limit != account.movies),
             seasons: self.seasons.filter(|limit| *limit != account.seasons),
+            space: self.space.filter(|limit| *limit != account.space),
             movie_cap: self.movie_cap.filter(|cap| *cap != rights.caps.movies),
             show_cap: self.show_cap.filter(|cap| *cap != rights.caps.shows),
             parent: self.parent.filter(|parent| *parent != rights.parent),
@@ -248,6 +256,7 @@ impl UserChanges {
             ("four_k", self.four_k.map(Value::from)),
             ("movies", self.movies.map(limit_json)),
             ("seasons", self.seasons.map(limit_json)),
+            ("space_gb", self.space.map(limit_json)),
             ("movie_cap", self.movie_cap.map(cap_json)),
             ("show_cap", self.show_cap.map(cap_json)),
             ("parent", self.parent.map(Value::from)),
@@ -295,6 +304,7 @@ mod tests {
             delete: Some(true),
             movies: Some(UserLimit::Own(3)),
             seasons: Some(UserLimit::Household),
+            space: Some(UserLimit::Own(200)),
             ..UserChanges::default()
         };
         assert_eq!(
@@ -304,14 +314,14 @@ mod tests {
         let account = load_user_account(&mut conn, sam).unwrap();
         assert_eq!(account.user.name.as_deref(), Some("Sam"));
         assert_eq!(
-            (account.user.rights.delete, account.movies, account.seasons),
-            (true, UserLimit::Own(3), UserLimit::Household)
+            (account.user.rights.delete, account.movies, account.seasons, account.space),
+            (true, UserLimit::Own(3), UserLimit::Household, UserLimit::Own(200))
         );
         let recorded: Vec<(Option<i64>, String, String)> = audit_log::table
             .select((audit_log::user_id, audit_log::subject, audit_log::detail))
             .load(&mut conn)
             .unwrap();
-        let detail = r#"{"by":"shell","delete":true,"movies":3,"name":"changed","seasons":"household"}"#;
+        let detail = r#"{"by":"shell","delete":true,"movies":3,"name":"changed","seasons":"household","space_gb":200}"#;
         assert_eq!(recorded, [(None, format!("user:{sam}"), detail.to_owned())]);
     }
 

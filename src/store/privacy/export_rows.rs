@@ -37,6 +37,8 @@ pub(super) struct ExportUserRow {
     may_add_4k: bool,
     movie_limit: Option<i64>,
     season_limit: Option<i64>,
+    #[diesel(column_name = space_limit)]
+    space_limit_gb: Option<i64>,
     /// Highest age ratings, in years.
     movie_cap: Option<i64>,
     show_cap: Option<i64>,

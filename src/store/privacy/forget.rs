@@ -145,6 +145,7 @@ fn anonymize_user(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<
             (users::status.eq(UserStatus::Blocked), users::role.eq(UserRole::Member)),
             (users::can_add.eq(false), users::can_delete.eq(false), users::can_4k.eq(false)),
             (users::movie_limit.eq(None::<i64>), users::season_limit.eq(None::<i64>)),
+            users::space_limit.eq(None::<i64>),
             (users::code_misses.eq(0), users::code_misses_day.eq(None::<String>)),
             (users::forgotten_at.eq(ms(now)), users::updated_at.eq(ms(now))),
         ))

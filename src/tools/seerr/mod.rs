@@ -1,5 +1,5 @@
 //! Requests at a Seerr in place of additions to Sonarr and Radarr. The rights of the user are checked here, and the
-//! quota is that of their user there. Each request is made in the name of this user, never of the owner.
+//! quota is that of their user there; the limit of space is ours. Each request is made in the name of this user, never of the owner.
 
 mod failures;
 pub(in crate::tools) mod movies;
@@ -8,6 +8,7 @@ pub(in crate::tools) mod seasons;
 
 use serde_json::json;
 
+use super::own_space::space_limit::check_space;
 use super::{RecoveryOutcome, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::conversation::people::facts::is_four_k;
 use crate::conversation::title_requests::{
@@ -84,12 +85,13 @@ impl<'a> SeerrCaller<'a> {
         Ok(Self { seerr, user, context })
     }
 
-    /// Requests a title. `known` states what happens if nothing new was requested.
+    /// Requests a title, if the limit of space allows it. `known` states what happens if nothing new was requested.
     async fn request_title(
         &self,
         addition: &SeerrAddition,
         known: KnownTitle,
     ) -> Result<ToolOutput, ToolError> {
+        check_space(self.context)?;
         match self.seerr.create_request(self.user, &addition.new).await {
             Ok(RequestOutcome::Created(request)) => Ok(addition.request_output(&request)),
             Ok(RequestOutcome::AlreadyRequested) => Ok(addition.known_output(

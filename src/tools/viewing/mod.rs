@@ -145,6 +145,13 @@ async fn load_titles(
     join_all(viewers.iter().copied().map(load)).await
 }
 
+/// Loads what the user has watched. Returns `None` if the user has no account, or if the answer must not mention it.
+pub(super) async fn load_own_watched(library: &ArrInstances, context: &ToolContext) -> Option<WatchedTitles> {
+    let own = context.viewers.choose(None, library).unwrap_or_default();
+    let viewer = own.first().filter(|_| context.audience == Audience::Author)?;
+    Some(library.media_servers.load_watched(viewer.accounts, context.now).await)
+}
+
 /// Returns the reason for incomplete watch states, as the model reads it.
 pub(super) fn describe_gap(evidence: WatchEvidence) -> Option<&'static str> {
     match evidence {

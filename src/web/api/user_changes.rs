@@ -19,7 +19,7 @@ use crate::web::auth::Caller;
 use crate::web::console_state::ConsoleState;
 use crate::web::problem::ProblemDetails;
 
-/// Largest limit of added movies or seasons.
+/// Largest limit of added movies or seasons, or of gigabytes.
 const MAX_LIMIT: u32 = 1_000_000;
 
 /// Fields of a user to change. A field that is left out stays as it is.
@@ -42,6 +42,10 @@ pub(super) struct UserPatch {
     #[serde(default, deserialize_with = "deserialize_given")]
     #[schema(value_type = Option<u32>, maximum = 1000000)]
     season_limit: Option<Option<Number>>,
+    /// Gigabytes that the titles which the user asked for may hold. Null: the household's limit.
+    #[serde(default, deserialize_with = "deserialize_given")]
+    #[schema(value_type = Option<u32>, maximum = 1000000)]
+    space_limit_gb: Option<Option<Number>>,
     /// Highest age rating of movies, in years. Titles over it are hidden from the user. Null: no cap.
     #[serde(default, deserialize_with = "deserialize_given")]
     #[schema(value_type = Option<u8>, maximum = 18)]
@@ -81,6 +85,7 @@ impl UserPatch {
             four_k: self.may_4k,
             movies: self.movie_limit.map(|limit| parse_limit("movie_limit", limit)).transpose()?,
             seasons: self.season_limit.map(|limit| parse_limit("season_limit", limit)).transpose()?,
+            space: self.space_limit_gb.map(|limit| parse_limit("space_limit_gb", limit)).transpose()?,
             movie_cap: self.movie_age.map(|age| parse_cap("movie_age", age)).transpose()?,
             show_cap: self.show_age.map(|age| parse_cap("show_age", age)).transpose()?,
             parent: self.parent,

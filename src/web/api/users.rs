@@ -42,6 +42,8 @@ pub(super) struct UserJson {
     movie_limit: Option<u32>,
     /// Limit of the user's own for seasons. Null: the household's limit applies.
     season_limit: Option<u32>,
+    /// Limit of the user's own for the gigabytes that their titles hold. Null: the household's limit applies.
+    space_limit_gb: Option<u32>,
     /// Highest age rating of movies that the user sees, in years. Null: no cap.
     movie_age: Option<u8>,
     /// Highest age rating of shows that the user sees, in years. Null: no cap.
@@ -61,7 +63,7 @@ pub(super) struct UserJson {
 
 impl UserJson {
     fn from_account(account: UserAccount, today: &Day) -> Self {
-        let UserAccount { user, addresses, movies, seasons, last_message_at: last_text, code_misses } =
+        let UserAccount { user, addresses, movies, seasons, space, last_message_at: last_text, code_misses } =
             account;
         Self {
             id: user.id.0,
@@ -82,6 +84,7 @@ impl UserJson {
             may_4k: user.rights.may_use_four_k(),
             movie_limit: movies.override_value(),
             season_limit: seasons.override_value(),
+            space_limit_gb: space.override_value(),
             movie_age: user.rights.rating_caps().movies.map(|age| age.0),
             show_age: user.rights.rating_caps().shows.map(|age| age.0),
             parent: user.rights.parent,

@@ -19,6 +19,7 @@ use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::rating_caps::MinimumAge;
 use crate::conversation::text::title::format_title;
 use crate::conversation::transcript::{UserId, UserRole, UserStatus};
+use crate::engine::Quotas;
 use crate::store::console::conversations::{self, ConversationSummary};
 use crate::store::console::requests::{self, RequestFilter, RequestSummary};
 use crate::store::console::usage::{self, UsageTotals};
@@ -27,10 +28,12 @@ use crate::store::console::{NEWEST, ResultPage};
 use crate::store::library::title_requests::RequestState;
 use crate::store::memory::facts::{self as stored_facts, FactSuggestion};
 use crate::store::turns::daily_budget::Day;
+use crate::tools::formatting::to_gigabytes;
 use crate::web::auth::Operator;
 use crate::web::console_state::ConsoleState;
 
 const PAGE_ROWS: usize = 10;
+const BYTES_PER_GB: u64 = 1_000_000_000;
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(in crate::web) struct UserPageQuery {
@@ -81,12 +84,14 @@ struct SettingsView {
     four_k: bool,
     movies: String,
     seasons: String,
+    space: String,
     /// Highest age ratings, empty without a cap.
     movie_age: String,
     show_age: String,
     parent: bool,
     household_movies: String,
     household_seasons: String,
+    household_space: String,
 }
 
 struct LimitLine {
@@ -148,14 +153,14 @@ pub(in crate::web) async fn show_user(
     let layout =
         PageLayout::new(&operator, ConsoleSection::Users, display_name(&snapshot.details.account.user))
             .with_flash(query.flash);
-    Ok(render_page(&UserPage::from_snapshot(layout, &snapshot, (movies, seasons), &console)))
+    Ok(render_page(&UserPage::from_snapshot(layout, &snapshot, quotas, &console)))
 }
 
 impl UserPage {
     fn from_snapshot(
         layout: PageLayout,
         snapshot: &UserSnapshot,
-        (movies, seasons): (Option<RateLimit>, Option<RateLimit>),
+        quotas: Quotas,
         console: &ConsoleState,
     ) -> Self {
         let UserSnapshot { details, facts, suggestions, titles, conversations, spent } = snapshot;
@@ -187,13 +192,14 @@ impl UserPage {
                 .code_misses
                 .is_suspended_on(&Day::from_timestamp(console.clock.now(), &console.zone())),
             notifications: format_notification_setting(details),
-            form: SettingsView::from_details(details, (movies, seasons)),
+            form: SettingsView::from_details(details, quotas),
             is_admin: role == UserRole::Admin,
             is_blocked: user.status == UserStatus::Blocked,
             is_active: user.status == UserStatus::Active,
             limits: vec![
-                limit("Movies", details.movies, details.account.movies, movies),
-                limit("Seasons", details.seasons, details.account.seasons, seasons),
+                limit("Movies", details.movies, details.account.movies, quotas.movies),
+                limit("Seasons", details.seasons, details.account.seasons, quotas.seasons),
+                space_line(details, quotas, console),
             ],
             is_priced: spent.cost > 0,
             spent: (*spent).into(),
@@ -214,10 +220,7 @@ impl UserPage {
 }
 
 impl SettingsView {
-    fn from_details(
-        details: &UserDetails,
-        (movies, seasons): (Option<RateLimit>, Option<RateLimit>),
-    ) -> Self {
+    fn from_details(details: &UserDetails, quotas: Quotas) -> Self {
         let rights = details.account.user.rights;
         let override_text = |limit: Option<u32>| limit.map(|limit| limit.to_string()).unwrap_or_default();
         let age_text = |age: Option<MinimumAge>| age.map(|age| age.0.to_string()).unwrap_or_default();
@@ -230,13 +233,33 @@ impl SettingsView {
             four_k: rights.four_k,
             movies: override_text(details.quota_override.movies),
             seasons: override_text(details.quota_override.seasons),
+            space: override_text(details.quota_override.space_gb),
             movie_age: age_text(rights.caps.movies),
             show_age: age_text(rights.caps.shows),
             parent: rights.parent,
-            household_movies: household(movies),
-            household_seasons: household(seasons),
+            household_movies: household(quotas.movies),
+            household_seasons: household(quotas.seasons),
+            household_space: quotas.space_gb.map_or_else(|| "none".to_owned(), |limit| limit.to_string()),
         }
     }
+}
+
+/// Returns the line of the space that the titles of the user hold.
+fn space_line(details: &UserDetails, quotas: Quotas, console: &ConsoleState) -> LimitLine {
+    let held = console.engine.library.last_known_space(&details.attributions);
+    let max = match details.account.user.rights.role {
+        UserRole::Admin => None,
+        UserRole::Member => details.quota_override.space_gb.or(quotas.space_gb),
+    };
+    let held_gb = held.map_or_else(|| "unknown".to_owned(), |held| to_gigabytes(held).to_string());
+    let label = match max {
+        Some(max) => format!("{held_gb} of {max}"),
+        None => format!("{held_gb}, no limit"),
+    };
+    let used = held.and_then(|held| u32::try_from(held / BYTES_PER_GB).ok()).unwrap_or_default();
+    let titles = details.attributions.len();
+    let period = format!("of {titles} requested {}", if titles == 1 { "title" } else { "titles" });
+    LimitLine { name: "Gigabytes", period, usage: LimitUsage { used, max, label } }
 }
 
 /// Formats the period of a limit, such as `in 7 days`.
