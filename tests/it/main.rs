@@ -60,6 +60,7 @@ mod model_load;
 mod more;
 mod moves;
 mod next_season;
+mod my_space;
 mod notices;
 mod own_phone;
 mod pages;

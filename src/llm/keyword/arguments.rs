@@ -47,6 +47,7 @@ pub(super) fn call_without_title(request: &Request, tools: &[ToolSpec]) -> Optio
         }
         Request::Recent(period) => ("recently_added", json_object([("days", json!(period_days(*period)))])),
         Request::Space => ("server_status", Map::new()),
+        Request::OwnSpace => ("my_space", Map::new()),
         Request::Missing(None) => ("find_in_library", json_object([("only", json!("missing"))])),
         Request::Recommend(recommendation) => ("recommend", recommendation_arguments(recommendation, tools)),
         Request::RecentlyWatched { by } => ("recently_watched", optional_argument("by", by.as_deref())),
@@ -142,7 +143,7 @@ pub(super) fn title_call(request: &Request, title: &FoundTitle) -> Option<Call> 
         Request::Unfollow(phrase) => {
             Some(("tell_me_when_ready", follow_arguments(title, season_of(phrase), true)?))
         }
-        Request::RemovePronoun(_) | Request::Remove { .. } => {
+        Request::RemovePronoun(_) | Request::Remove { .. } | Request::Drop(_) => {
             Some(("remove_media", removal_arguments(std::slice::from_ref(title), request)?))
         }
         _ => None,

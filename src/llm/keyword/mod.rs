@@ -7,6 +7,7 @@ mod next_step;
 mod past_calls;
 mod replies;
 mod season_question;
+mod space_drop;
 #[cfg(test)]
 mod tests;
 

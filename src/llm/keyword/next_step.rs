@@ -15,6 +15,7 @@ use super::replies::{
     WHOLE_SEASONS_REPLY, WHOLE_TITLES_REPLY,
 };
 use super::season_question::answered_call;
+use super::space_drop::{DroppedTitles, choose_dropped_titles};
 use crate::conversation::grammar::requests::parser::{ParsedLine, parse_line};
 use crate::conversation::grammar::requests::request::Request;
 use crate::conversation::grammar::requests::title_phrase::TitlePhrase;
@@ -146,6 +147,10 @@ impl KeywordTurn<'_> {
             Request::Pick(numbers) => self.pick_from_list(numbers),
             Request::Undo => self.undo(),
             Request::Remove { titles, .. } => self.remove_titles(request, titles),
+            Request::Drop(numbers) => match choose_dropped_titles(self.earlier, numbers) {
+                DroppedTitles::Chosen(titles) => self.remove_chosen(request, &titles),
+                DroppedTitles::Unclear(question) => KeywordStep::Reply(question),
+            },
             Request::RemovePronoun(_) | Request::Follow(None) => self.follow_reference(request),
             Request::Greeting => self.reply_greeting(),
             _ if self.lacks_argument(request) => {
@@ -251,14 +256,19 @@ impl KeywordTurn<'_> {
                 }
             }
         }
-        if self.offers_tool("request_removal") {
-            let names_part = titles.iter().any(|title| title.seasons.is_some() || title.episode.is_some());
-            return match names_part {
-                true => KeywordStep::Reply(WHOLE_TITLES_REPLY.to_owned()),
-                false => self.request_removals(&chosen),
-            };
+        let names_part = titles.iter().any(|title| title.seasons.is_some() || title.episode.is_some());
+        match names_part && self.offers_tool("request_removal") {
+            true => KeywordStep::Reply(WHOLE_TITLES_REPLY.to_owned()),
+            false => self.remove_chosen(request, &chosen),
         }
-        match arguments::removal_arguments(&chosen, request) {
+    }
+
+    /// Deletes the titles with one call, or asks the admins to delete each of them.
+    fn remove_chosen(&self, request: &Request, chosen: &[FoundTitle]) -> KeywordStep {
+        if self.offers_tool("request_removal") {
+            return self.request_removals(chosen);
+        }
+        match arguments::removal_arguments(chosen, request) {
             Some(arguments) => self.call_and_reply("remove_media", arguments),
             None => KeywordStep::Reply(WHOLE_SEASONS_REPLY.to_owned()),
         }

@@ -11,8 +11,12 @@ pub enum Form {
     Upcoming,
     Recent,
     Space,
+    /// Space that the titles of the user hold.
+    OwnSpace,
     Missing,
     Remove,
+    /// Removal of numbered titles of the user.
+    Drop,
     RemoveKeepingFiles,
     Follow,
     Unfollow,

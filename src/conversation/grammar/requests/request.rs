@@ -24,6 +24,8 @@ pub enum Request {
     },
     Recent(Option<Period>),
     Space,
+    /// Space that the titles of the user hold.
+    OwnSpace,
     Missing(Option<TitlePhrase>),
     Remove {
         titles: Vec<TitlePhrase>,
@@ -31,6 +33,8 @@ pub enum Request {
     },
     /// Removal of a title that the message does not name.
     RemovePronoun(TitlePhrase),
+    /// Removal of these numbers of the list of the user's titles.
+    Drop(Vec<u8>),
     /// Notification when the title is ready, or the last mentioned one.
     Follow(Option<TitlePhrase>),
     Unfollow(TitlePhrase),
@@ -83,6 +87,7 @@ impl Request {
             | Self::Upcoming { .. }
             | Self::Recent(_)
             | Self::Space
+            | Self::OwnSpace
             | Self::Missing(_)
             | Self::Recommend(_)
             | Self::RecentlyWatched { .. }
@@ -95,6 +100,7 @@ impl Request {
             Self::Add(_)
             | Self::Remove { .. }
             | Self::RemovePronoun(_)
+            | Self::Drop(_)
             | Self::Follow(_)
             | Self::Unfollow(_)
             | Self::Pick(_)
@@ -113,6 +119,7 @@ impl Request {
         match self {
             Self::Add(_)
             | Self::Remove { .. }
+            | Self::Drop(_)
             | Self::Follow(_)
             | Self::Unfollow(_)
             | Self::Pick(_)
@@ -127,7 +134,7 @@ impl Request {
     }
 
     pub fn is_removal(&self) -> bool {
-        matches!(self, Self::Remove { .. } | Self::RemovePronoun(_))
+        matches!(self, Self::Remove { .. } | Self::RemovePronoun(_) | Self::Drop(_))
     }
 
     /// Returns the title that the request names.
@@ -145,6 +152,8 @@ impl Request {
             Self::Remove { titles, .. } => titles.first(),
             Self::Recent(_)
             | Self::Space
+            | Self::OwnSpace
+            | Self::Drop(_)
             | Self::Recommend(_)
             | Self::RecentlyWatched { .. }
             | Self::WatchedTitles(_)
@@ -182,6 +191,8 @@ impl Request {
                 ("recent", arguments)
             }
             Self::Space => ("space", Map::new()),
+            Self::OwnSpace => ("my_space", Map::new()),
+            Self::Drop(numbers) => ("drop", object("numbers", json!(numbers))),
             Self::Missing(phrase) => ("missing", title_arguments(phrase.as_ref())),
             Self::Remove { titles, keep_files } => ("remove", remove_arguments(titles, *keep_files)),
             Self::RemovePronoun(_) => ("pronoun_remove", Map::new()),

@@ -175,6 +175,7 @@ fn form_request(form: Form, found: &Match, words: &[Token]) -> Option<Request> {
     let named_title = || title.clone().filter(|phrase| phrase.reference.is_none());
     let text = found.slot(Slot::Text, words).or_else(|| found.slot(Slot::Mood, words));
     let period = found.period(words);
+    let positions = || found.slot(Slot::Numbers, words).and_then(super::numbers::parse_positions);
     Some(match form {
         Form::Add => Request::Add(title?),
         Form::Have => Request::Have(title?),
@@ -184,6 +185,7 @@ fn form_request(form: Form, found: &Match, words: &[Token]) -> Option<Request> {
         Form::Upcoming => Request::Upcoming { title: named_title(), period },
         Form::Recent => Request::Recent(period),
         Form::Space => Request::Space,
+        Form::OwnSpace => Request::OwnSpace,
         Form::Missing => Request::Missing(named_title()),
         Form::Follow => Request::Follow(named_title()),
         Form::Unfollow => Request::Unfollow(title?),
@@ -199,9 +201,8 @@ fn form_request(form: Form, found: &Match, words: &[Token]) -> Option<Request> {
             Request::Details { title: title?, viewer }
         }
         Form::More => Request::More,
-        Form::Pick => {
-            Request::Pick(found.slot(Slot::Numbers, words).and_then(super::numbers::parse_positions)?)
-        }
+        Form::Pick => Request::Pick(positions()?),
+        Form::Drop => Request::Drop(positions()?),
         Form::ShowPreferences => Request::ShowPreferences,
         Form::Forget => Request::Forget(join_raw(text?)),
         Form::ForgetEverything => Request::Forget("everything".to_owned()),

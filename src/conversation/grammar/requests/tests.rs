@@ -70,6 +70,38 @@ fn add_takes_a_title_and_its_description() {
 }
 
 #[test]
+fn own_space_needs_my_or_i() {
+    let own = [
+        "my space",
+        "MY SPCE?",
+        "show me my space",
+        "how much space do i use",
+        "how much space do my titles take up?",
+        "what space do my titles take",
+        "how much disk space are my movies using",
+        "how big are my shows",
+    ];
+    check("my_space", &json!({}), &own);
+    check("space", &json!({}), &["space", "how much space is left", "disk space", "what is taking up space"]);
+}
+
+#[test]
+fn drop_takes_numbers_and_other_words_are_titles() {
+    check(
+        "drop",
+        &json!({ "numbers": [1] }),
+        &["drop 1", "Drop #1.", "please drop number one", "drop the first one"],
+    );
+    check(
+        "drop",
+        &json!({ "numbers": [1, 3] }),
+        &["drop 1 3", "drop 1 and 3", "drop 1, 3 please", "drp 1 3"],
+    );
+    check("remove", &json!({ "titles": ["heat"] }), &["drop heat"]);
+    check("remove", &json!({ "titles": ["1917"] }), &["drop 1917"]);
+}
+
+#[test]
 fn have_asks_for_a_title_season_or_episode() {
     check(
         "have",

@@ -66,6 +66,24 @@ pub const SECTIONS: &[Section] = &[
             "(whats|what is) the (latest|newest|last thing) [you added|we added|added|on $plex|downloaded|we got]",
         ],
     },
+    // Comes before the space of the server, which has the same words without "my".
+    Section {
+        form: Form::OwnSpace,
+        patterns: &[
+            "my space|my usage|my space usage|my own space|the space of my titles|space of my titles|space used by my titles|titles of mine",
+            "(whats|what is|hows|how is|how big is|how full is|show|show me|check|see|list|give me) my [own] (space|usage|space usage)",
+            "how much (space|storage|room|disk|disk space|gb) (do|did|does|have|has) (i|my $titles) [have] (use|used|take|taken|take up|taken up|hold|occupy|need|need up)",
+            "how much (space|storage|room|disk|disk space|gb) (am|are) (i|my $titles) (using|taking|taking up|holding|occupying)",
+            "how much (space|storage|room|disk|disk space|gb) (is|are) (used|taken|taken up|held) by (me|my $titles)",
+            "(what|which) (space|storage|room|disk space) (do|does) (i|my $titles) (use|take|take up|hold|occupy|need)",
+            "(what|which) of my $titles (take|takes|use|uses|hold|holds|need|needs) [up] [the] [most] (space|storage|room|disk space)",
+            "how (big|large) (are|is) my $titles",
+        ],
+    },
+    Section {
+        form: Form::Drop,
+        patterns: &["drop <numbers> [from my (space|list|titles)|from the list|of (my|the) list]"],
+    },
     Section {
         form: Form::Space,
         patterns: &[
