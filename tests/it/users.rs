@@ -89,7 +89,7 @@ fn every_address_of_a_user_finds_the_user_at_the_shell() {
 fn users_show_includes_conversations() {
     let cli = household();
     let shown = done(cli.run(&["users", "show", ADMIN], &[]));
-    let head: Vec<&str> = shown.lines().take(9).collect();
+    let head: Vec<&str> = shown.lines().take(10).collect();
     assert_eq!(
         head,
         [
@@ -106,7 +106,7 @@ fn users_show_includes_conversations() {
         ]
     );
     let conversations: Vec<Vec<&str>> =
-        shown.lines().skip(11).map(|line| line.split_whitespace().collect()).collect();
+        shown.lines().skip(12).map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(conversations[0], ["STARTED", "ENDED", "REASON", "TEXTS", "NAME"]);
     assert_eq!((conversations.len(), &conversations[1][2..5]), (2, &["-", "-", "1"][..]));
 }

@@ -143,7 +143,7 @@ impl World {
             let has_no_quota = self.plan.has_offers() && viewer.phone == BOB;
             let link = move |conn: &mut _| {
                 if has_no_quota {
-                    let quota = QuotaOverride { movies: None, seasons: Some(0) };
+                    let quota = QuotaOverride { movies: None, seasons: Some(0), space_gb: None };
                     quotas::store_quota_override(conn, id, quota, now)?;
                 }
                 users::set_name(conn, id, &UserName::parse(viewer.name).unwrap(), now)?;

@@ -44,7 +44,7 @@ use crate::store::{Conn, scratch};
 
 const SAM: &str = "+15550100077";
 const ANN: &str = "+15550100002";
-const ALL_TEXT_COLUMNS: [&str; 32] = [
+const ALL_TEXT_COLUMNS: [&str; 33] = [
     "agent_responses.keywords",
     "agent_responses.response_text",
     "agent_responses.summary",
