@@ -15,7 +15,7 @@ pub struct TitleOverCap {
 }
 
 /// Message to the person if no parent decided in time.
-pub const TITLE_REQUEST_EXPIRED: &str = "Nobody answered what you asked for. You can ask again.";
+pub const TITLE_REQUEST_EXPIRED: &str = "Your request expired. You can ask again.";
 
 /// Formats the message to the parents.
 pub fn format_title_request(requester: &str, over_cap: &TitleOverCap, code: &str) -> String {
@@ -47,7 +47,7 @@ pub fn format_title_decided(over_cap: &TitleOverCap, requester: &str, is_approve
     let title = over_cap.wanted.format_name();
     match is_approved {
         true => format!("OK, {requester} may have {title}. I am adding it."),
-        false => format!("OK, {requester} does not get {title}."),
+        false => format!("OK, {requester} may not have {title}."),
     }
 }
 

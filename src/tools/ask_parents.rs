@@ -59,15 +59,16 @@ impl TypedTool for AskParents {
         let Some(parents) = context.parents.as_deref() else { return Err(no_parent().into()) };
         let movies = library.radarr_instances(self.kind).first();
         let series = library.sonarr_instances(self.kind).first();
-        let movie = match movies {
-            Some(instance) => self.find_movie(instance).await?,
-            None => None,
+        let mut found = match movies {
+            Some(instance) => self.find_movies(instance).await?,
+            None => Vec::new(),
         };
-        let series = match series {
-            Some(instance) => self.find_series(instance).await?,
-            None => None,
-        };
-        let best = movie.into_iter().chain(series).min_by_key(|found| found.quality);
+        if let Some(instance) = series {
+            found.extend(self.find_series(instance).await?);
+        }
+        // A title that only resembles the words may be another one than is meant. Of several, one over the limit is meant.
+        found.retain(|found| found.quality < MatchQuality::Loose);
+        let best = found.into_iter().min_by_key(|found| (found.quality, found.is_within_limit));
         let Some(found) = best else { return Err(unknown_title(&self.title).into()) };
         if found.is_within_limit {
             return Err(within_limit().into());
@@ -92,11 +93,11 @@ impl TypedTool for AskParents {
 }
 
 impl AskParents {
-    async fn find_movie(&self, instance: &Instance<Radarr>) -> Result<Option<FoundTitle>, ToolError> {
+    async fn find_movies(&self, instance: &Instance<Radarr>) -> Result<Vec<FoundTitle>, ToolError> {
         let hits = instance.client.unlimited().lookup_movies(&self.title).await;
         let hits = hits.map_err(|error| instance.request_error(&error))?;
         let ranked = TitleQuery::new(&self.title).rank_hits(hits, |movie| (&movie.title, movie.year));
-        Ok(ranked.into_iter().next().map(|(quality, movie)| FoundTitle {
+        let found = ranked.into_iter().map(|(quality, movie)| FoundTitle {
             quality,
             is_within_limit: instance
                 .client
@@ -111,14 +112,15 @@ impl AskParents {
                 year: movie.year,
                 seasons: None,
             },
-        }))
+        });
+        Ok(found.collect())
     }
 
-    async fn find_series(&self, instance: &Instance<Sonarr>) -> Result<Option<FoundTitle>, ToolError> {
+    async fn find_series(&self, instance: &Instance<Sonarr>) -> Result<Vec<FoundTitle>, ToolError> {
         let hits = instance.client.unlimited().lookup_series(&self.title).await;
         let hits = hits.map_err(|error| instance.request_error(&error))?;
         let ranked = TitleQuery::new(&self.title).rank_hits(hits, |series| (&series.title, series.year));
-        Ok(ranked.into_iter().next().map(|(quality, series)| FoundTitle {
+        let found = ranked.into_iter().map(|(quality, series)| FoundTitle {
             quality,
             is_within_limit: instance
                 .client
@@ -133,7 +135,8 @@ impl AskParents {
                 year: series.year,
                 seasons: self.seasons.clone(),
             },
-        }))
+        });
+        Ok(found.collect())
     }
 }
 
@@ -158,8 +161,8 @@ fn asked_result(status: &str, sentence: String) -> CallResult {
 fn no_parent() -> CallFailure {
     CallFailure::new(
         FailureCode::NobodyToAsk,
-        json!({ "hint": "there is nobody to ask: say so" }),
-        Some("There is nobody I could ask.".to_owned()),
+        json!({ "hint": "there is no parent to ask: say so" }),
+        Some("There is no parent to ask.".to_owned()),
     )
 }
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::conversation::people::naming::UserName;
 use dialarr::conversation::rating_caps::{MinimumAge, RatingCaps};
-use dialarr::conversation::transcript::{MediaKind, PhoneNumber, User};
+use dialarr::conversation::transcript::{MediaKind, PhoneNumber, User, UserRole};
 use dialarr::llm::keyword::KeywordResponder;
+use dialarr::store::audit::Actor;
 use dialarr::store::library::follows::{self, FollowReason, FollowedTitle};
+use dialarr::store::people::user_admin::{self, UserChanges};
 use dialarr::store::people::{age_limits, users};
 use serde_json::json;
 
@@ -137,7 +139,7 @@ async fn approved_title_is_added_for_the_person_who_asked() {
 async fn denied_title_stays_hidden_and_its_name_untold() {
     let home = Home::start().await;
     let code = home.code_for_heat(BOB).await;
-    assert_eq!(home.bob(&format!("deny {code}")).await, "OK, Ann does not get Heat (1995).");
+    assert_eq!(home.bob(&format!("deny {code}")).await, "OK, Ann may not have Heat (1995).");
     assert_eq!(home.world.messages_to(ANN).pop().unwrap(), "Bob did not approve what you asked for.");
     home.world.pass(3 * MINUTE).await;
     assert_eq!(home.world.radarr().added_ids(), Vec::<i64>::new());
@@ -150,7 +152,7 @@ async fn request_that_nobody_decides_expires_with_a_message() {
     home.code_for_heat(BOB).await;
     home.world.pass(25 * 60 * MINUTE).await;
     let last = home.world.messages_to(ANN).pop().unwrap();
-    assert_eq!(last, "Nobody answered what you asked for. You can ask again.");
+    assert_eq!(last, "Your request expired. You can ask again.");
 }
 
 #[tokio::test(start_paused = true)]
@@ -168,7 +170,7 @@ async fn named_parent_decides_about_titles_and_nothing_else() {
     home.world.sms_from(DANA, "delete jaws").await;
     let removal = home.world.messages_to(BOB).pop().unwrap_or_default();
     let other_code: String = removal.split("APPROVE ").nth(1).expect(&removal).chars().take(4).collect();
-    assert!(dana(format!("approve {other_code}")).await.starts_with("No request has that code."));
+    assert!(dana(format!("approve {other_code}")).await.starts_with("No open request has that code."));
     assert_eq!(home.world.radarr().removed_ids(), Vec::<i64>::new());
 }
 
@@ -232,4 +234,32 @@ async fn person_with_a_cap_is_not_asked_in_votes_of_others() {
     assert!(home.world.messages_to(DANA).pop().unwrap_or_default().contains("heat"));
     assert_eq!(home.world.messages_to(ANN), Vec::<String>::new());
     assert!(!home.ann("vote").await.contains("heat"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn admin_with_stored_caps_starts_over_as_a_member() {
+    let home = Home::start().await;
+    home.world.register_admin(DANA).await;
+    home.set_caps(DANA, PG_13).await;
+    let found = home.world.sms_from(DANA, "search for heat").await.pop().unwrap();
+    assert!(found.contains("Heat (1995)"), "{found}");
+    let now = home.world.now();
+    home.change(DANA, move |conn, user| {
+        let changes = UserChanges { role: Some(UserRole::Member), ..UserChanges::default() };
+        user_admin::change_user(conn, user.id, &changes, Actor::Shell, now).unwrap();
+    })
+    .await;
+    let open = "SELECT count(*) AS line FROM conversations JOIN users ON users.id = conversations.user_id \
+        WHERE ended_at IS NULL AND movie_cap IS NOT NULL AND role = 'member' AND display_name IS NULL";
+    assert_eq!(home.world.lines(open).await, ["0"]);
+    let hidden = home.world.sms_from(DANA, "search for heat").await.pop().unwrap();
+    assert_eq!(hidden, "I found nothing for \"heat\".");
+}
+
+#[tokio::test(start_paused = true)]
+async fn title_that_only_resembles_the_words_is_not_asked_for() {
+    let home = Home::start().await;
+    home.world.radarr().add_to_catalog(movie("Heathers Forever").year(1990).tmdb(88).certification("R"));
+    home.ann("add heathers").await;
+    assert_eq!(home.world.messages_to(BOB), Vec::<String>::new());
 }

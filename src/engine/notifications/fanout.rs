@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::hidden_titles::HiddenFrom;
 use super::send_time::earliest_send_time;
+use super::title_readers::TitleReaders;
 use crate::arr::episodes::Episode;
 use crate::arr::history::HistoryEntry;
 use crate::arr::{Series, history};
@@ -153,8 +153,8 @@ impl UserNews {
 pub(super) struct NotificationFanout<'a> {
     pub(super) conn: &'a mut Conn,
     pub(super) settings: &'a HouseholdSettings,
-    /// People who must not learn about the title.
-    pub(super) hidden_from: &'a HiddenFrom,
+    /// Users with caps who may learn about the title.
+    pub(super) readers: &'a TitleReaders,
     pub(super) now: Timestamp,
 }
 
@@ -334,10 +334,10 @@ impl NotificationFanout<'_> {
         keys: &[(String, Timestamp)],
         text: &NotificationText,
     ) -> QueryResult<NotifyOutcome> {
-        if self.hidden_from.includes(user) {
+        let recipient = users::load_user(self.conn, user)?;
+        if !self.readers.includes(&recipient) {
             return Ok(NotifyOutcome::NotNotified);
         }
-        let recipient = users::load_user(self.conn, user)?;
         if recipient.status != UserStatus::Active || recipient.opted_out {
             return Ok(NotifyOutcome::NotNotified);
         }

@@ -4,7 +4,6 @@
 pub mod arr_event_intake;
 mod delay_notices;
 mod fanout;
-pub(super) mod hidden_titles;
 pub mod next_season_checker;
 pub mod notifier;
 mod playability_check;
@@ -12,3 +11,4 @@ pub mod reconciler;
 pub mod season_checker;
 mod season_offers;
 pub(crate) mod send_time;
+pub(super) mod title_readers;

@@ -4,8 +4,8 @@
 use jiff::Timestamp;
 
 use super::fanout::NotificationFanout;
-use super::hidden_titles::HiddenFrom;
 use super::season_offers::{AdditionPath, OfferOutcome, OfferRecipient, SeasonOffer};
+use super::title_readers::TitleReaders;
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
 use crate::arr::{DownloadContent, Series};
@@ -77,7 +77,7 @@ impl NextSeasonChecker {
     async fn load_recipients(&self, path: AdditionPath) -> anyhow::Result<Vec<OfferRecipient>> {
         let (settings, now) = (self.live.settings(), self.clock.now());
         let load = move |conn: &mut _| {
-            NotificationFanout { conn, settings: &settings, hidden_from: &HiddenFrom::default(), now }
+            NotificationFanout { conn, settings: &settings, readers: &TitleReaders::default(), now }
                 .load_offer_recipients(path)
         };
         Ok(self.db.read(load).await?)
@@ -198,7 +198,7 @@ impl ViewerCheck<'_> {
         let (settings, now) = (self.checker.live.settings(), self.checker.clock.now());
         let (user, season) = (recipient.user, season.clone());
         let check = move |conn: &mut _| {
-            NotificationFanout { conn, settings: &settings, hidden_from: &HiddenFrom::default(), now }
+            NotificationFanout { conn, settings: &settings, readers: &TitleReaders::default(), now }
                 .is_open_offer(user, &season)
         };
         Ok(self.checker.db.read(check).await?)
@@ -208,9 +208,9 @@ impl ViewerCheck<'_> {
         let (settings, now) = (self.checker.live.settings(), self.checker.clock.now());
         let (recipient, path) = (recipient.clone(), self.path);
         let title = (offer.season.kind, offer.season.catalog_id);
-        let hidden_from = HiddenFrom::find(&self.checker.db, self.library, title).await?;
+        let readers = TitleReaders::find(&self.checker.db, self.library, title).await?;
         let work = move |conn: &mut _| {
-            NotificationFanout { conn, settings: &settings, hidden_from: &hidden_from, now }
+            NotificationFanout { conn, settings: &settings, readers: &readers, now }
                 .offer_season((&recipient, path), &offer)
         };
         Ok(self.checker.db.write(work).await?)

@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::fanout::{FanoutOutcome, NotificationFanout, SeriesNews, followed_season};
-use super::hidden_titles::HiddenFrom;
 use super::playability_check::{ImportedTitle, PlayabilityCheck, ReadinessCheck};
+use super::title_readers::TitleReaders;
 use crate::arr::{ArrError, Series};
 use crate::clock::Clock;
 use crate::conversation::notifications::arr_events::{ArrEvent, EventGroup, EventSubject, group_events};
@@ -116,7 +116,7 @@ impl Notifier {
             PlayabilityOutcome::Proceed(group) => group,
             PlayabilityOutcome::Handled(outcome) => return Ok(outcome),
         };
-        let hidden_from = self.find_hidden_from(&group).await?;
+        let readers = self.find_readers(&group).await?;
         let (settings, now) = (self.live.settings(), self.clock.now());
         match &group.subject {
             EventSubject::Series(_) => {
@@ -128,14 +128,14 @@ impl Notifier {
                 // The clock may have been set during the request to Sonarr.
                 let now = self.clock.now();
                 let work = move |conn: &mut _| {
-                    NotificationFanout { conn, settings: &settings, hidden_from: &hidden_from, now }
+                    NotificationFanout { conn, settings: &settings, readers: &readers, now }
                         .notify_of_series(&news)
                 };
                 Ok(self.db.write(work).await?)
             }
             EventSubject::Movie(_) => {
                 let work = move |conn: &mut _| {
-                    NotificationFanout { conn, settings: &settings, hidden_from: &hidden_from, now }
+                    NotificationFanout { conn, settings: &settings, readers: &readers, now }
                         .notify_of_movie(&group)
                 };
                 self.db.write(work).await?;
@@ -144,7 +144,7 @@ impl Notifier {
             EventSubject::Download(_) | EventSubject::Check(_) => {
                 let service = self.instance_label(&group.instance);
                 let work = move |conn: &mut _| {
-                    NotificationFanout { conn, settings: &settings, hidden_from: &HiddenFrom::default(), now }
+                    NotificationFanout { conn, settings: &settings, readers: &TitleReaders::default(), now }
                         .notify_of_problem(&group, &service)
                 };
                 self.db.write(work).await?;
@@ -153,8 +153,8 @@ impl Notifier {
         }
     }
 
-    /// Returns the people who must not learn about the title of a group.
-    async fn find_hidden_from(&self, group: &EventGroup) -> anyhow::Result<HiddenFrom> {
+    /// Returns the users with caps who may learn about the title of a group.
+    async fn find_readers(&self, group: &EventGroup) -> anyhow::Result<TitleReaders> {
         let title = group.events.iter().find_map(|event| match &event.event {
             ArrEvent::MovieImported(movie, _) => Some((MediaKind::Movie, movie.catalog_id)),
             ArrEvent::EpisodeImported { show, .. } => Some((MediaKind::Series, show.catalog_id)),
@@ -165,8 +165,8 @@ impl Notifier {
             | ArrEvent::HealthRestored { .. } => None,
         });
         Ok(match title {
-            Some(title) => HiddenFrom::find(&self.db, &self.live.current().library, title).await?,
-            None => HiddenFrom::default(),
+            Some(title) => TitleReaders::find(&self.db, &self.live.current().library, title).await?,
+            None => TitleReaders::default(),
         })
     }
 
@@ -190,8 +190,8 @@ impl Notifier {
         match check.readiness {
             Readiness::Ready => Ok(PlayabilityOutcome::Proceed(group)),
             Readiness::Wait { until, notice } => {
-                let hidden_from = self.find_hidden_from(&group).await?;
-                self.notify_of_delay(imported, &check, (notice, hidden_from)).await?;
+                let readers = self.find_readers(&group).await?;
+                self.notify_of_delay(imported, &check, (notice, readers)).await?;
                 Ok(PlayabilityOutcome::Handled(FanoutOutcome::NotBefore(until)))
             }
             Readiness::GivenUp => {
@@ -199,7 +199,7 @@ impl Notifier {
                 let mut given_up = group;
                 given_up.events.retain(|event| now.duration_since(event.received_at) >= GIVE_UP_AFTER);
                 let work = move |conn: &mut _| {
-                    NotificationFanout { conn, settings: &settings, hidden_from: &HiddenFrom::default(), now }
+                    NotificationFanout { conn, settings: &settings, readers: &TitleReaders::default(), now }
                         .give_up(&given_up)
                 };
                 self.db.write(work).await?;
@@ -212,7 +212,7 @@ impl Notifier {
         &self,
         imported: ImportedTitle,
         check: &ReadinessCheck,
-        (notice, hidden_from): (DelayNotice, HiddenFrom),
+        (notice, readers): (DelayNotice, TitleReaders),
     ) -> anyhow::Result<()> {
         if notice == DelayNotice::Nobody {
             return Ok(());
@@ -223,7 +223,7 @@ impl Notifier {
         let delay = format_delay_notice(imported.content(), &labels, check.playability);
         let (waiting, delay_settings) = (imported.clone(), settings.clone());
         let notify_users = move |conn: &mut _| {
-            NotificationFanout { conn, settings: &delay_settings, hidden_from: &hidden_from, now }
+            NotificationFanout { conn, settings: &delay_settings, readers: &readers, now }
                 .notify_of_delay(&waiting, &delay)
         };
         self.db.write(notify_users).await?;
@@ -232,7 +232,7 @@ impl Notifier {
         }
         let (missing, read_settings) = (imported.clone(), settings.clone());
         let load_admins = move |conn: &mut _| {
-            NotificationFanout { conn, settings: &read_settings, hidden_from: &HiddenFrom::default(), now }
+            NotificationFanout { conn, settings: &read_settings, readers: &TitleReaders::default(), now }
                 .load_uninformed_admins(&missing)
         };
         if self.db.read(load_admins).await?.is_empty() {
@@ -242,7 +242,7 @@ impl Notifier {
         tracing::warn!(instance = imported.instance, server, ?cause, "an imported title does not play");
         let text = format_missing_title(imported.content(), server, cause);
         let notify_admins = move |conn: &mut _| {
-            NotificationFanout { conn, settings: &settings, hidden_from: &HiddenFrom::default(), now }
+            NotificationFanout { conn, settings: &settings, readers: &TitleReaders::default(), now }
                 .notify_of_missing_title(&imported, &text)
         };
         Ok(self.db.write(notify_admins).await?)

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use jiff::{SignedDuration, Timestamp};
 
 use super::fanout::{NotificationFanout, SeriesNews, UserNews, followed_season};
-use super::hidden_titles::HiddenFrom;
+use super::title_readers::TitleReaders;
 use crate::arr::completeness::expected_until;
 use crate::arr::episodes::Episode;
 use crate::arr::sonarr::Sonarr;
@@ -108,10 +108,10 @@ impl SeasonChecker {
         let CompleteSeasons { series, complete, episodes } = seasons;
         let news = SeriesNews::without_import(instance, &series, complete);
         let title = (MediaKind::Series, news.title.catalog_id);
-        let hidden_from = HiddenFrom::find(&self.db, &self.live.current().library, title).await?;
+        let readers = TitleReaders::find(&self.db, &self.live.current().library, title).await?;
         let (settings, now) = (self.live.settings(), self.clock.now());
         let work = move |conn: &mut _| {
-            NotificationFanout { conn, settings: &settings, hidden_from: &hidden_from, now }
+            NotificationFanout { conn, settings: &settings, readers: &readers, now }
                 .notify_of_seasons(&news, &episodes)
         };
         Ok(self.db.write(work).await?)

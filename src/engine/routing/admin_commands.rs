@@ -55,6 +55,8 @@ fn limit_lookup(found: CodeLookup, role: UserRole) -> CodeLookup {
         {
             CodeLookup::Unknown
         }
+        // Who decided other requests is for admins.
+        (CodeLookup::Ended(outcome, _), UserRole::Member) => CodeLookup::Ended(outcome, None),
         (found, _) => found,
     }
 }
@@ -104,11 +106,17 @@ impl TurnStart<'_> {
             CodeLookup::Unknown => {
                 approvals::count_wrong_code(self.conn)?;
                 match self.count_wrong_code(admin, &events[0])? {
+                    MissOutcome::Counted if admin.rights.role == UserRole::Member => {
+                        "No open request has that code.".to_owned()
+                    }
                     MissOutcome::Counted => {
                         "No request has that code. Text USERS to see open requests.".to_owned()
                     }
                     MissOutcome::Suspended => SUSPENDED_NOW.to_owned(),
                 }
+            }
+            CodeLookup::Disabled if admin.rights.role == UserRole::Member => {
+                "That code no longer works. The title has to be asked for again.".to_owned()
             }
             CodeLookup::Disabled => "That code no longer works. Text USERS for a new one.".to_owned(),
             CodeLookup::Ended(outcome, decided_by) => self.format_approval_outcome(outcome, decided_by)?,

@@ -17,6 +17,7 @@ use crate::store::confirmation::pending_action::{self, ActionClaimOutcome, Close
 use crate::store::conversation::conversations::{self, EndReason};
 use crate::store::conversation::history;
 use crate::store::people::addresses::{self, OptOutcome, OptTarget};
+use crate::store::people::age_limits;
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
 use crate::store::queue::limited_messages;
 use crate::store::queue::opt_out_confirmation;
@@ -280,9 +281,15 @@ impl TurnStart<'_> {
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
         let owner = events[0].conversation_owner(user.id);
+        let reader = match events[0].room {
+            Some(room) => age_limits::load_room_limit(self.conn, room)?,
+            None => age_limits::load_user_limit(self.conn, user)?,
+        };
         let last_answer = match conversations::load_open_conversation(self.conn, owner)? {
             // An open confirmation prompt was the last reply, and prompts are never split.
-            Some(open) if context.pending.is_none() => history::load_last_answer(self.conn, open.id)?,
+            Some(open) if context.pending.is_none() => {
+                history::load_last_answer(self.conn, open.id, reader.changed_after)?
+            }
             Some(_) | None => None,
         };
         let page_length = events[0].to.channel().profile().content.page_length;

@@ -8,8 +8,8 @@ use super::request_watcher::RequestWatcher;
 use crate::conversation::seerr_requests::{format_approved, format_failed};
 use crate::conversation::title_requests::format_declined;
 use crate::conversation::transcript::UserStatus;
-use crate::engine::notifications::hidden_titles::HiddenFrom;
 use crate::engine::notifications::send_time::earliest_send_time;
+use crate::engine::notifications::title_readers::TitleReaders;
 use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::HouseholdSettings;
 use crate::engine::turns::tool_effects::followed_titles;
@@ -64,10 +64,9 @@ impl RequestWatcher {
             return Ok(());
         }
         let title = (open.title.kind, open.title.catalog_id);
-        let hidden_from = HiddenFrom::find(&self.db, &self.live.current().library, title).await?;
+        let readers = TitleReaders::find(&self.db, &self.live.current().library, title).await?;
         let (settings, now) = (self.live.settings(), self.clock.now());
-        let record =
-            move |conn: &mut _| record_and_notify(conn, &open, (state, &hidden_from), (&settings, now));
+        let record = move |conn: &mut _| record_and_notify(conn, &open, (state, &readers), (&settings, now));
         self.db.write(record).await?;
         self.outbox.notify();
         Ok(())
@@ -78,7 +77,7 @@ impl RequestWatcher {
 fn record_and_notify(
     conn: &mut Conn,
     open: &OpenSeerrRequest,
-    (state, hidden_from): (SeerrState, &HiddenFrom),
+    (state, readers): (SeerrState, &TitleReaders),
     (settings, now): (&HouseholdSettings, Timestamp),
 ) -> QueryResult<()> {
     if seerr_requests::record_state(conn, open, state)? == RecordStateOutcome::NotOpen {
@@ -97,7 +96,7 @@ fn record_and_notify(
         SeerrState::Pending | SeerrState::Completed | SeerrState::Gone => return Ok(()),
     };
     let user = users::load_user(conn, open.user)?;
-    if user.status != UserStatus::Active || user.opted_out || hidden_from.includes(user.id) {
+    if user.status != UserStatus::Active || user.opted_out || !readers.includes(&user) {
         return Ok(());
     }
     let address = ReplyAddress::load_for_user(conn, &user, &settings.senders)?;

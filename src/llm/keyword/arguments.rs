@@ -223,3 +223,11 @@ pub(super) fn more_arguments(
     reference.insert("seasons".to_owned(), json!(selectors));
     reference
 }
+
+/// Returns the request without seasons that turned out to be a part of the title.
+pub(super) fn without_description(request: &Request) -> Request {
+    match request {
+        Request::Add(phrase) => Request::Add(TitlePhrase { seasons: None, ..phrase.clone() }),
+        other => other.clone(),
+    }
+}

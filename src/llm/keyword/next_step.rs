@@ -205,7 +205,9 @@ impl KeywordTurn<'_> {
             (_, TitleChoice::Several) if found.len() > 1 || !is_question(request) => {
                 KeywordStep::Reply(format_title_list(&found))
             }
-            (_, TitleChoice::FullName(title)) => self.act_on_title(title, &without_description(request)),
+            (_, TitleChoice::FullName(title)) => {
+                self.act_on_title(title, &arguments::without_description(request))
+            }
             (_, TitleChoice::One(title)) => self.act_on_title(title, request),
             (_, TitleChoice::Several) => found.first().map_or_else(
                 || KeywordStep::Reply(FAILED_REPLY.to_owned()),
@@ -492,12 +494,4 @@ fn nothing_to_undo() -> KeywordStep {
 /// Returns whether the request only asks about a title, so that the only result answers it.
 fn is_question(request: &Request) -> bool {
     request.only_reads() || matches!(request, Request::Follow(_) | Request::Unfollow(_))
-}
-
-/// Returns the request without seasons that turned out to be a part of the title.
-fn without_description(request: &Request) -> Request {
-    match request {
-        Request::Add(phrase) => Request::Add(TitlePhrase { seasons: None, ..phrase.clone() }),
-        other => other.clone(),
-    }
 }

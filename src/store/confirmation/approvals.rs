@@ -1,5 +1,5 @@
-//! Approvals that wait for the decision of an admin: join requests of newcomers, removal requests of members, and
-//! requests for the link of an account, requests for titles at a Seerr, and requests for titles over the caps of a person. Each approval is decided once, by its code.
+//! Approvals that wait for a decision by an admin or a parent: join requests, removal requests, account links, Seerr
+//! requests, and titles over a user's caps. Each approval is decided once, by its code.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};

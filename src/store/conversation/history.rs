@@ -145,9 +145,14 @@ fn load_last_turn(
         .optional()
 }
 
-/// Loads the full answer of the last finished turn.
-pub fn load_last_answer(conn: &mut Conn, conversation: ConversationId) -> QueryResult<Option<String>> {
-    Ok(load_last_turn(conn, conversation)?.and_then(|(_, answer)| answer))
+/// Loads the full answer of the last finished turn, if that turn is later than `after`.
+pub fn load_last_answer(
+    conn: &mut Conn,
+    conversation: ConversationId,
+    after: Option<TurnId>,
+) -> QueryResult<Option<String>> {
+    let last = load_last_turn(conn, conversation)?.filter(|(turn, _)| Some(*turn) > after);
+    Ok(last.and_then(|(_, answer)| answer))
 }
 
 /// Loads the source of the last answer, if the answer was a numbered list.

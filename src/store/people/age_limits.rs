@@ -1,8 +1,8 @@
-//! Caps on the age ratings of the titles that people may have, and the titles that a parent approved nevertheless.
+//! Caps on the age ratings of the titles that users may have, and the titles that a parent approved nevertheless.
 
 use std::sync::Arc;
 
-use diesel::dsl::max;
+use diesel::dsl::{max, min};
 use diesel::prelude::*;
 use jiff::Timestamp;
 
@@ -19,6 +19,7 @@ use crate::store::conversation::conversations::{self, EndReason};
 use crate::store::library::title_requests;
 use crate::store::queue::suppression;
 use crate::store::schema::{approved_titles, inbound_events, tool_calls, turns, users as user_rows};
+use crate::store::turns::turn_lifecycle;
 
 /// Converts the stored caps, in years. A constraint keeps them in range; any other value allows the least.
 pub(super) fn parse_caps(movies: Option<i64>, shows: Option<i64>) -> RatingCaps {
@@ -26,22 +27,30 @@ pub(super) fn parse_caps(movies: Option<i64>, shows: Option<i64>) -> RatingCaps 
     RatingCaps { movies: parse(movies), shows: parse(shows) }
 }
 
-/// Stores the caps of a person. What the person read before is not repeated: the conversation ends, an open prompt is
-/// closed, and waiting messages and additions are withdrawn.
+/// Stores the caps of a user.
 pub fn set_rating_caps(conn: &mut Conn, user: UserId, caps: RatingCaps, now: Timestamp) -> QueryResult<()> {
     if users::load_user(conn, user)?.rights.caps == caps {
         return Ok(());
     }
-    let last_turn: Option<TurnId> = turns::table.select(max(turns::id)).first(conn)?;
     let in_years = |cap: Option<MinimumAge>| cap.map(|age| i64::from(age.0));
     diesel::update(user_rows::table.find(user))
         .set((
             user_rows::movie_cap.eq(in_years(caps.movies)),
             user_rows::show_cap.eq(in_years(caps.shows)),
-            user_rows::caps_turn.eq(last_turn.map_or(0, |turn| turn.0)),
             user_rows::updated_at.eq(ms(now)),
         ))
         .execute(conn)?;
+    withdraw_readable_texts(conn, user, now)
+}
+
+/// Prevents that what a user could read before the caps changed is repeated: the running turn, the conversation and an
+/// open prompt end, waiting messages and additions are withdrawn, and earlier answers are not recalled.
+pub(super) fn withdraw_readable_texts(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+    let last_turn: Option<TurnId> = turns::table.select(max(turns::id)).first(conn)?;
+    diesel::update(user_rows::table.find(user))
+        .set(user_rows::caps_turn.eq(last_turn.map_or(0, |turn| turn.0)))
+        .execute(conn)?;
+    turn_lifecycle::request_cancel(conn, user, now)?;
     pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;
     suppression::suppress_messages_to(conn, OptTarget { user, address: None }, now)?;
     title_requests::withdraw_additions(conn, user, now)?;
@@ -51,7 +60,7 @@ pub fn set_rating_caps(conn: &mut Conn, user: UserId, caps: RatingCaps, now: Tim
     }
 }
 
-/// Stores whether a person decides about titles over the caps of others.
+/// Stores whether a user decides about titles over the caps of others.
 pub fn set_parent(conn: &mut Conn, user: UserId, parent: bool, now: Timestamp) -> QueryResult<()> {
     diesel::update(user_rows::table.find(user))
         .set((user_rows::parent.eq(parent), user_rows::updated_at.eq(ms(now))))
@@ -87,7 +96,8 @@ pub fn load_room_limit(conn: &mut Conn, room: UserId) -> QueryResult<ReaderLimit
     for user in load_limited_users(conn)? {
         if has_written_in(conn, user.id, room)? {
             reader.limit.caps = reader.limit.caps.strictest(user.rights.rating_caps());
-            reader.changed_after = reader.changed_after.max(load_caps_turn(conn, user.id)?);
+            let joined_after = load_last_turn_before_joining(conn, user.id, room)?;
+            reader.changed_after = reader.changed_after.max(load_caps_turn(conn, user.id)?).max(joined_after);
         }
     }
     Ok(reader)
@@ -97,6 +107,18 @@ fn has_written_in(conn: &mut Conn, user: UserId, room: UserId) -> QueryResult<bo
     let written =
         inbound_events::table.filter(inbound_events::user_id.eq(user).and(inbound_events::room_id.eq(room)));
     diesel::select(diesel::dsl::exists(written)).get_result(conn)
+}
+
+/// Loads the last turn before a user's first message in a room that was answered; the last turn of all if none was.
+fn load_last_turn_before_joining(conn: &mut Conn, user: UserId, room: UserId) -> QueryResult<Option<TurnId>> {
+    let first: Option<TurnId> = inbound_events::table
+        .filter(inbound_events::user_id.eq(user).and(inbound_events::room_id.eq(room)))
+        .select(min(inbound_events::turn_id))
+        .first(conn)?;
+    match first {
+        Some(first) => Ok(Some(TurnId(first.0 - 1))),
+        None => turns::table.select(max(turns::id)).first(conn),
+    }
 }
 
 fn load_caps_turn(conn: &mut Conn, user: UserId) -> QueryResult<Option<TurnId>> {
@@ -137,7 +159,8 @@ pub fn load_parents(conn: &mut Conn) -> QueryResult<Vec<User>> {
         .load(conn)?;
     let named: Vec<User> =
         ids.into_iter().map(|id| users::load_user(conn, id)).collect::<QueryResult<_>>()?;
-    let parents: Vec<User> = named.into_iter().filter(|user| user.rights.may_approve_titles()).collect();
+    let parents: Vec<User> =
+        named.into_iter().filter(|user| user.rights.may_approve_titles() && !user.opted_out).collect();
     if parents.is_empty() { users::load_admins(conn) } else { Ok(parents) }
 }
 

@@ -109,6 +109,10 @@ pub fn merge_users(
     user_rows::set_rights(conn, into.id, rights, now)?;
     age_limits::set_rating_caps(conn, into.id, rights.caps, now)?;
     age_limits::set_parent(conn, into.id, rights.parent, now)?;
+    if !rights.rating_caps().is_unlimited() {
+        // The texts of the other user may name titles over the caps.
+        age_limits::withdraw_readable_texts(conn, into.id, now)?;
+    }
     Ok(MergeOutcome::Merged)
 }
 

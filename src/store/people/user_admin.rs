@@ -206,6 +206,10 @@ pub fn change_user(
         shows: changes.show_cap.unwrap_or(current.caps.shows),
     };
     age_limits::set_rating_caps(conn, user, caps, now)?;
+    if rights.rating_caps() != current.rating_caps() {
+        // The caps of an admin apply once the admin is a member.
+        age_limits::withdraw_readable_texts(conn, user, now)?;
+    }
     if let Some(parent) = changes.parent {
         age_limits::set_parent(conn, user, parent, now)?;
     }

@@ -77,6 +77,8 @@ pub fn erase_user_content(conn: &mut Conn, user: UserId, now: Timestamp) -> Quer
     // Readers have received the erased content.
     recording::record_reset();
     erase_reactions(conn, scope)?;
+    // Only the titles of decided approvals are erased.
+    withdraw_requests(conn, user, now)?;
     erase_approval_titles(conn, scope)?;
     delete_title_requests(conn, scope)?;
     delete_notifications(conn, scope)?;
@@ -84,13 +86,12 @@ pub fn erase_user_content(conn: &mut Conn, user: UserId, now: Timestamp) -> Quer
     facts::erase_facts(conn, user, now)?;
     votes::erase_votes_of(conn, user)?;
     viewer_accounts::delete_accounts(conn, user)?;
-    withdraw_link_requests(conn, user, now)?;
     join_requests::erase_first_request(conn, user)?;
     diesel::delete(follows::table.filter(follows::user_id.eq(user))).execute(conn).map(drop)
 }
 
 /// Withdraws the open requests of a user for links of accounts, for titles at a Seerr, and for titles over the caps.
-fn withdraw_link_requests(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
+fn withdraw_requests(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     for open in stored_approvals::load_open_approvals_about(conn, user)? {
         if matches!(
             open.kind,
