@@ -103,18 +103,7 @@ impl TurnStart<'_> {
         }
         let found = approvals::find_approval_by_code(self.conn, code, self.now)?;
         let text = match limit_lookup(found, admin.rights.role) {
-            CodeLookup::Unknown => {
-                approvals::count_wrong_code(self.conn)?;
-                match self.count_wrong_code(admin, &events[0])? {
-                    MissOutcome::Counted if admin.rights.role == UserRole::Member => {
-                        "No open request has that code.".to_owned()
-                    }
-                    MissOutcome::Counted => {
-                        "No request has that code. Text USERS to see open requests.".to_owned()
-                    }
-                    MissOutcome::Suspended => SUSPENDED_NOW.to_owned(),
-                }
-            }
+            CodeLookup::Unknown => self.answer_wrong_code(admin, &events[0])?.to_owned(),
             CodeLookup::Disabled if admin.rights.role == UserRole::Member => {
                 "That code no longer works. The title has to be asked for again.".to_owned()
             }
@@ -169,6 +158,18 @@ impl TurnStart<'_> {
             },
         };
         self.answer_and_drop_prompt(admin, context, events, &text)
+    }
+
+    /// Counts a wrong code, and returns the answer to it.
+    fn answer_wrong_code(&mut self, user: &User, event: &InboundEvent) -> QueryResult<&'static str> {
+        approvals::count_wrong_code(self.conn)?;
+        Ok(match (self.count_wrong_code(user, event)?, user.rights.role) {
+            (MissOutcome::Counted, UserRole::Member) => "No open request has that code.",
+            (MissOutcome::Counted, UserRole::Admin) => {
+                "No request has that code. Text USERS to see open requests."
+            }
+            (MissOutcome::Suspended, _) => SUSPENDED_NOW,
+        })
     }
 
     fn decide_link(
