@@ -66,8 +66,9 @@ impl TypedTool for AskParents {
         if let Some(instance) = series {
             found.extend(self.find_series(instance).await?);
         }
-        // A title that only resembles the words may be another one than is meant. Of several, one over the limit is meant.
-        found.retain(|found| found.quality < MatchQuality::Loose);
+        // A title that does not begin with the words may be another one than is meant. Of several, one over the limit is
+        // meant.
+        found.retain(|found| found.quality <= MatchQuality::Prefix);
         let best = found.into_iter().min_by_key(|found| (found.quality, found.is_within_limit));
         let Some(found) = best else { return Err(unknown_title(&self.title).into()) };
         if found.is_within_limit {

@@ -257,7 +257,7 @@ async fn admin_with_stored_caps_starts_over_as_a_member() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn title_that_only_resembles_the_words_is_not_asked_for() {
+async fn title_that_does_not_begin_with_the_words_is_not_asked_for() {
     let home = Home::start().await;
     home.world.radarr().add_to_catalog(movie("Heathers Forever").year(1990).tmdb(88).certification("R"));
     home.ann("add forever").await;
