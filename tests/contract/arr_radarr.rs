@@ -51,6 +51,7 @@ fn movie(raw: &Value) -> Result<Movie> {
         },
         file: raw["movieFile"].is_object().then(|| file(&raw["movieFile"])).transpose()?,
         genres: genres(raw),
+        certification: raw["certification"].as_str().unwrap_or_default().to_owned(),
         rating: raw["ratings"]["tmdb"]["value"].as_f64().filter(|rating| *rating > 0.0),
         added: moment(raw, "added")?,
         last_search: moment(raw, "lastSearchTime")?,

@@ -52,6 +52,7 @@ fn series(raw: &Value) -> Result<Series> {
         next_airing: moment(raw, "nextAiring")?,
         new_seasons: raw["monitorNewItems"] == "all",
         genres: genres(raw),
+        certification: raw["certification"].as_str().unwrap_or_default().to_owned(),
         rating: raw["ratings"]["value"].as_f64().filter(|rating| *rating > 0.0),
         added: moment(raw, "added")?,
     })

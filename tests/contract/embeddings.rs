@@ -15,6 +15,7 @@ use dialarr::llm::embeddings::{EmbedError, Embedder};
 use dialarr::simulation::{self, SimulatedPeers};
 use dialarr::store::database::db::Db;
 use dialarr::store::memory::responses::{self, AnswerOwner};
+use dialarr::store::memory::search::RecallRange;
 use dialarr::store::people::users::{self, FirstContactRole};
 use jiff::tz::TimeZone;
 use serde::Deserialize;
@@ -138,7 +139,7 @@ async fn sixteen_of_eighteen_questions_recall_their_answer() -> Result<()> {
     let (mut asked, mut hits, mut missed) = (0, 0, Vec::new());
     for Query { query, viewer, expected } in &set.queries {
         let user = person(&app.db, viewer).await?;
-        let recalled = app.engine.recall.recall_answers(user, query, None).await?;
+        let recalled = app.engine.recall.recall_answers(user, query, RecallRange::default()).await?;
         let found: Vec<&Memory> = recalled
             .ranked_answers()
             .iter()
