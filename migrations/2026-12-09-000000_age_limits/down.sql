@@ -1,4 +1,4 @@
--- The program before does not know requests for titles over the caps. The messages about them are not sent any more.
+-- The program before does not know requests for titles over the caps. Their messages are suppressed.
 UPDATE outbox SET state = 'suppressed' WHERE state = 'queued' AND EXISTS (
   SELECT 1 FROM approvals WHERE kind = 'title' AND dedupe_key GLOB 'approval:' || approvals.id || ':*');
 DELETE FROM approvals WHERE kind = 'title';

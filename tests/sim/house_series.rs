@@ -39,7 +39,7 @@ impl Plan {
 }
 
 impl HouseJellyfin {
-    /// Lets everybody but Dot finish episodes now and then, until nothing goes wrong any more.
+    /// Lets everybody but Dot finish episodes at random, until the faults end.
     pub(crate) fn watch_series(&self, world: &World, rng: &mut Rng, mirror: &LibraryMirror) {
         if !world.plan.has_offers() || world.calm.load(Ordering::SeqCst) {
             return;

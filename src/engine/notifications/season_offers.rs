@@ -47,7 +47,7 @@ pub(super) struct SeasonOffer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OfferOutcome {
     Offered,
-    /// The user may not be offered a season any more, was offered this one before, or somebody has requested it.
+    /// The user may not be offered a season, was offered this one before, or somebody has requested it.
     NotOffered,
 }
 
