@@ -12,6 +12,7 @@ use super::library_cache::entries::CachedTitles;
 use super::library_cache::loaded_libraries::LoadedLibraries;
 use super::ranking::{MatchQuality, NormalizedTitle, TitleQuery};
 use crate::arr::radarr::Radarr;
+use crate::arr::{ArrError, Movie, Series};
 use crate::conversation::catalog_ids::CatalogIds;
 use crate::conversation::people::age_ratings::AgeLimit;
 use crate::conversation::transcript::MediaKind;
@@ -84,10 +85,7 @@ impl ArrInstances {
                 None => return false,
             },
         };
-        found.unwrap_or_else(|error| {
-            tracing::warn!(error = telemetry::error_chain(&error), "failed to look up an age rating");
-            false
-        })
+        found.unwrap_or_else(|error| hide_unread_title(&error))
     }
 
     /// Returns whether the library shows the reader a title, by its TMDB or TheTVDB id.
@@ -96,12 +94,14 @@ impl ArrInstances {
             return true;
         }
         for instance in self.radarr_instances(Some(kind)) {
-            if matches!(instance.client.fetch_movie_by_tmdb(catalog_id).await, Ok(Some(_))) {
+            let movie = instance.client.fetch_movie_by_tmdb(catalog_id).await;
+            if movie.map_or_else(|error| hide_unread_title(&error), |movie| movie.is_some()) {
                 return true;
             }
         }
         for instance in self.sonarr_instances(Some(kind)) {
-            if matches!(instance.client.fetch_series_by_tvdb(catalog_id).await, Ok(Some(_))) {
+            let series = instance.client.fetch_series_by_tvdb(catalog_id).await;
+            if series.map_or_else(|error| hide_unread_title(&error), |series| series.is_some()) {
                 return true;
             }
         }
@@ -115,14 +115,16 @@ impl ArrInstances {
             query.match_title(&NormalizedTitle::new(title), year) <= MatchQuality::Exact
         };
         for instance in self.movies.iter().take(1) {
-            let hits = instance.client.lookup_movies(name).await.unwrap_or_default();
-            if hits.iter().any(|hit| is_exact(&hit.title, hit.year)) {
+            let hits = instance.client.lookup_movies(name).await;
+            let has_exact = |hits: Vec<Movie>| hits.iter().any(|hit| is_exact(&hit.title, hit.year));
+            if hits.map_or_else(|error| hide_unread_title(&error), has_exact) {
                 return true;
             }
         }
         for instance in self.series.iter().take(1) {
-            let hits = instance.client.lookup_series(name).await.unwrap_or_default();
-            if hits.iter().any(|hit| is_exact(&hit.title, hit.year)) {
+            let hits = instance.client.lookup_series(name).await;
+            let has_exact = |hits: Vec<Series>| hits.iter().any(|hit| is_exact(&hit.title, hit.year));
+            if hits.map_or_else(|error| hide_unread_title(&error), has_exact) {
                 return true;
             }
         }
@@ -143,6 +145,12 @@ impl ArrInstances {
             ids: titles.map(|title| (title.media_kind(), title.catalog)).collect(),
         }
     }
+}
+
+/// Hides a title whose rating cannot be read.
+fn hide_unread_title(error: &ArrError) -> bool {
+    tracing::warn!(error = telemetry::error_chain(error), "failed to read an age rating");
+    false
 }
 
 /// Titles of a media server that a reader may see.

@@ -1,12 +1,13 @@
 //! Requests at a Seerr in place of additions: links of people, outcomes, lost answers and restarts.
 
 use dialarr::arr::fake::media_fixtures::{movie, series};
+use dialarr::conversation::rating_caps::{MinimumAge, RatingCaps};
 use dialarr::conversation::transcript::{MediaKind, PhoneNumber, UserRights, UserRole};
 use dialarr::conversation::viewer_accounts::{AccountScope, MediaServerKind, ViewerAccount};
 use dialarr::media_servers::fake::FakeJellyfin;
 use dialarr::seerr::fake::{Permission, WriteFault};
 use dialarr::store::audit::Actor;
-use dialarr::store::people::{users, viewer_accounts};
+use dialarr::store::people::{age_limits, users, viewer_accounts};
 use serde_json::{Value, json};
 
 use crate::harness::model::{adds_movie, calls, finds, offered, says};
@@ -48,6 +49,28 @@ async fn unlinked_person_is_refused_and_nothing_is_asked_for() {
     let posts: Vec<String> =
         home.world.seerr().calls().into_iter().filter(|call| call.contains("POST")).collect();
     assert_eq!(posts, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn title_over_a_cap_is_requested_only_after_its_approval() {
+    let home = Home::start(TRUSTED).await;
+    let (phone, now) = (PhoneNumber::parse(ANN).unwrap(), home.world.now());
+    let set_caps = move |conn: &mut _| {
+        let ann = users::find_user_by_phone(conn, &phone)?.unwrap();
+        let caps = RatingCaps { movies: Some(MinimumAge(13)), shows: None };
+        age_limits::set_rating_caps(conn, ann.id, caps, now)
+    };
+    home.world.write_database(set_caps).await;
+    home.asks_for_dune().await;
+    assert_eq!(home.requests(), []);
+    let phone = PhoneNumber::parse(ANN).unwrap();
+    let approve = move |conn: &mut _| {
+        let ann = users::find_user_by_phone(conn, &phone)?.unwrap();
+        age_limits::approve_title(conn, ann.id, (MediaKind::Movie, DUNE), now)
+    };
+    home.world.write_database(approve).await;
+    assert_eq!(home.asks_for_dune().await, ON_THE_WAY);
+    assert_eq!(home.requests(), [(home.sam, DUNE)]);
 }
 
 #[tokio::test(start_paused = true)]

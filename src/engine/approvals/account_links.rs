@@ -6,11 +6,12 @@ use crate::conversation::people::naming;
 use crate::conversation::routing::senders::Senders;
 use crate::conversation::transcript::{CallRow, User, UserId};
 use crate::conversation::viewer_accounts::{self, ViewerAccount};
+use crate::engine::approvals::requests;
 use crate::engine::reply_address::{self, ReplyAddress};
 use crate::engine::settings::HouseholdSettings;
 use crate::store::audit::Actor;
 use crate::store::confirmation::approvals::{
-    self, Approval, ApprovalKind, ApprovalOutcome, NewApproval, SettleApprovalOutcome,
+    self, Approval, ApprovalKind, ApprovalOutcome, SettleApprovalOutcome,
 };
 use crate::store::people::users;
 use crate::store::people::viewer_accounts::{self as stored_accounts, LinkAccountOutcome};
@@ -26,9 +27,7 @@ pub(crate) fn request_link(
     now: Timestamp,
 ) -> QueryResult<()> {
     let kind = ApprovalKind::LinkAccount(account.clone());
-    let request = NewApproval { user: user.id, kind: &kind, call: Some(call) };
-    let mut codes = settings.codes.approval_codes();
-    let approval = approvals::request_approval(conn, &request, &mut || codes.draw_code(), now)?;
+    let approval = requests::request_approval(conn, (user.id, Some(call)), &kind, settings, now)?;
     if user.test {
         // Test users must not cause messages to real phones.
         return Ok(());

@@ -4,6 +4,7 @@
 pub(super) mod account_links;
 pub mod expiry;
 pub(super) mod removal_requests;
+pub(super) mod requests;
 pub(super) mod room_access;
 pub(crate) mod seerr_requests;
 pub(super) mod title_approvals;

@@ -9,11 +9,12 @@ use crate::conversation::title_approvals::{
     TitleOverCap, format_title_decided, format_title_denied, format_title_request,
 };
 use crate::conversation::transcript::{CallRow, User};
+use crate::engine::approvals::requests;
 use crate::engine::reply_address::{self, ReplyAddress};
 use crate::engine::settings::HouseholdSettings;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::approvals::{
-    self, Approval, ApprovalKind, ApprovalOutcome, NewApproval, SettleApprovalOutcome,
+    self, Approval, ApprovalKind, ApprovalOutcome, SettleApprovalOutcome,
 };
 use crate::store::library::title_requests::{self, NewDeferredAddition};
 use crate::store::people::{age_limits, users};
@@ -29,9 +30,7 @@ pub(crate) fn request_title(
     now: Timestamp,
 ) -> QueryResult<()> {
     let kind = ApprovalKind::Title(Box::new(over_cap.clone()));
-    let request = NewApproval { user: user.id, kind: &kind, call: Some(call) };
-    let mut codes = settings.codes.approval_codes();
-    let approval = approvals::request_approval(conn, &request, &mut || codes.draw_code(), now)?;
+    let approval = requests::request_approval(conn, (user.id, Some(call)), &kind, settings, now)?;
     if user.test {
         // Test users must not cause messages to real phones.
         return Ok(());
@@ -62,19 +61,18 @@ pub(crate) fn decide_title(
     let (actor, subject) = (Actor::User(parent.id), AuditSubject::Approval(request.id));
     audit::record_change(conn, &NewAuditEntry { actor, kind, subject, detail: json!({}) }, now)?;
     let person = users::load_user(conn, request.user)?;
-    match approvals::load_requesting_call(conn, request.id)? {
-        Some(call) if is_approved => {
-            let TitleOverCap { wanted, arguments, .. } = over_cap;
-            age_limits::approve_title(conn, person.id, (wanted.kind, wanted.catalog_id), now)?;
+    if is_approved {
+        let TitleOverCap { wanted, arguments, .. } = over_cap;
+        age_limits::approve_title(conn, person.id, (wanted.kind, wanted.catalog_id), now)?;
+        if let Some(call) = approvals::load_requesting_call(conn, request.id)? {
             let addition = NewDeferredAddition { user: person.id, call, title: wanted, arguments };
             title_requests::queue_addition(conn, &addition, now)?;
         }
-        Some(_) | None => {
-            let text = format_title_denied(&naming::display_name(parent));
-            let address = ReplyAddress::load_for_user(conn, &person, &settings.senders)?;
-            let key = format!("approval:{}:decided", request.id);
-            outbox::queue_message_once(conn, &address.notification_message(&key, &text), now)?;
-        }
+    } else {
+        let text = format_title_denied(&naming::display_name(parent));
+        let address = ReplyAddress::load_for_user(conn, &person, &settings.senders)?;
+        let key = format!("approval:{}:decided", request.id);
+        outbox::queue_message_once(conn, &address.notification_message(&key, &text), now)?;
     }
     Ok(format_title_decided(over_cap, &naming::display_name(&person), is_approved))
 }

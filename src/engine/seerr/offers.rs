@@ -7,10 +7,11 @@ use crate::conversation::seerr_requests::{SeerrOffer, format_offer};
 use crate::conversation::title_requests::format_season_list;
 use crate::conversation::transcript::MediaKind;
 use crate::conversation::viewer_accounts::MediaServerKind;
+use crate::engine::approvals::requests;
 use crate::engine::reply_address;
 use crate::engine::settings::HouseholdSettings;
 use crate::seerr::{Seerr, SeerrRequest, SeerrRequestId, SeerrRequestStatus};
-use crate::store::confirmation::approvals::{self, ApprovalKind, ApprovalOutcome, NewApproval};
+use crate::store::confirmation::approvals::{self, ApprovalKind, ApprovalOutcome};
 use crate::store::confirmation::seerr_offers;
 use crate::store::people::{users, viewer_accounts};
 use crate::store::{Conn, QueryResult};
@@ -124,9 +125,7 @@ fn offer_to_admins(
     let owner = viewer_accounts::find_owner(conn, MediaServerKind::Seerr, &offer.requester_id)?;
     let user = owner.unwrap_or(first.id);
     let kind = ApprovalKind::SeerrRequest(offer.clone());
-    let request = NewApproval { user, kind: &kind, call: None };
-    let mut codes = settings.codes.approval_codes();
-    let approval = approvals::request_approval(conn, &request, &mut || codes.draw_code(), now)?;
+    let approval = requests::request_approval(conn, (user, None), &kind, settings, now)?;
     if users::load_user(conn, user)?.test {
         // Test users must not cause messages to real phones.
         return Ok(());

@@ -11,12 +11,12 @@ use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::title_requests::RequestedTitle;
 use crate::conversation::transcript::{CallRow, ToolArguments, User, UserId};
 use crate::conversation::turn::model_action::ModelAction;
-use crate::engine::approvals::{account_links, title_approvals};
+use crate::engine::approvals::{account_links, requests, title_approvals};
 use crate::engine::reply_address::{self, ReplyAddress};
 use crate::engine::settings::HouseholdSettings;
 use crate::engine::votes::opening;
 use crate::store::audit::Actor;
-use crate::store::confirmation::approvals::{self, ApprovalKind, NewApproval};
+use crate::store::confirmation::approvals::ApprovalKind;
 use crate::store::conversation::reactions;
 use crate::store::library::follows::{self, FollowReason, FollowedTitle};
 use crate::store::library::quotas;
@@ -199,9 +199,8 @@ fn ask_admins_for_removal(
     now: Timestamp,
 ) -> QueryResult<()> {
     let kind = ApprovalKind::Delete(Box::new(item.clone()));
-    let request = NewApproval { user: source.user.id, kind: &kind, call: Some(source.call) };
-    let mut codes = settings.codes.approval_codes();
-    let approval = approvals::request_approval(conn, &request, &mut || codes.draw_code(), now)?;
+    let approval =
+        requests::request_approval(conn, (source.user.id, Some(source.call)), &kind, settings, now)?;
     if source.user.test {
         // Test users must not cause messages to real phones. Their approvals are shown in the console.
         return Ok(());
