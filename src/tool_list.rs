@@ -14,6 +14,7 @@ use crate::tools::follow_title::TellMeWhenReady;
 use crate::tools::library::ArrInstances;
 use crate::tools::library_changes::change_media::ChangeMedia;
 use crate::tools::library_changes::get_more::GetMore;
+use crate::tools::making_room::make_room::MakeRoom;
 use crate::tools::media_details::MediaDetails;
 use crate::tools::memory::{ForgetFact, RememberFact};
 use crate::tools::own_space::my_space::MySpace;
@@ -47,6 +48,7 @@ pub fn all_tools(library: &Arc<ArrInstances>, pictures: PicturePolicy) -> Vec<Ar
         adapt_tool::<CheckStatus>(library),
         adapt_tool::<ServerStatus>(library),
         adapt_tool::<MySpace>(library),
+        adapt_tool::<MakeRoom>(library),
         adapt_tool::<UpcomingReleases>(library),
         adapt_tool::<RecentlyAdded>(library),
         adapt_tool::<RecommendTitles>(library),

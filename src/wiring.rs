@@ -172,6 +172,7 @@ fn build_settings(config: &Config) -> anyhow::Result<HouseholdSettings> {
             .map_or(DEFAULT_SIMILARITY_FLOOR, |embeddings| embeddings.floor),
         retention: SignedDuration::from_hours(24 * i64::from(config.retention_days)),
         watch_sharing: conversation.watch_sharing,
+        making_room: config.limits.making_room,
         recovery_delays: config::recovery_delays(),
     })
 }

@@ -24,6 +24,7 @@ use crate::access_rules::{
     parse_network,
 };
 use crate::conversation::grammar::triage::TriageLevel;
+use crate::conversation::making_room::{RoomPolicy, SilenceRule};
 use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::rate_limit::RateLimit;
@@ -238,7 +239,8 @@ fn read_limits(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPric
         quota_movies: rate(variables::QUOTA_MOVIES, 10, week),
         quota_seasons: rate(variables::QUOTA_SEASONS, 10, week),
         rate: rate(variables::RATE_LIMIT, 10, SignedDuration::from_mins(1)),
-        space_gb: read_space_limit(reader),
+        space_gb: read_gigabytes(reader, variables::SPACE_LIMIT_GB),
+        making_room: read_room_policy(reader),
         budget: DailyBudget {
             tokens: reader
                 .read_with(variables::DAILY_TOKENS, parse_daily_tokens)
@@ -248,12 +250,23 @@ fn read_limits(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPric
     }
 }
 
-/// Largest limit of space, in gigabytes.
+/// Largest amount of space in a setting, in gigabytes.
 const MAX_SPACE_GB: u64 = 1_000_000;
 
-fn read_space_limit(reader: &mut VariableReader<'_>) -> Option<u32> {
-    let limit = reader.read_number(variables::SPACE_LIMIT_GB, 1..=MAX_SPACE_GB).into_option();
-    limit.and_then(|limit| u32::try_from(limit).ok())
+fn read_gigabytes(reader: &mut VariableReader<'_>, variable: Variable) -> Option<u32> {
+    let amount = reader.read_number(variable, 1..=MAX_SPACE_GB).into_option();
+    amount.and_then(|amount| u32::try_from(amount).ok())
+}
+
+fn read_room_policy(reader: &mut VariableReader<'_>) -> RoomPolicy {
+    let meanings = [("stays", SilenceRule::Stays), ("may_go", SilenceRule::MayGo)];
+    RoomPolicy {
+        min_free_gb: read_gigabytes(reader, variables::MAKE_ROOM_BELOW_GB),
+        monthly: reader
+            .read_choice(variables::MAKE_ROOM_MONTHLY, &[("off", false), ("on", true)])
+            .unwrap_or(false),
+        silence: reader.read_choice(variables::MAKE_ROOM_SILENCE, &meanings).unwrap_or(SilenceRule::Stays),
+    }
 }
 
 fn read_alerts(reader: &mut VariableReader<'_>) -> AlertTargets {

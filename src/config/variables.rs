@@ -399,6 +399,14 @@ variables! {
             "Seasons per member", "Seasons that a member may add within a period, such as 10/7d, or off.";
         SPACE_LIMIT_GB = "200", PLAIN, Missing,
             "Space per member", "Gigabytes that the titles which a member asked for may hold before the member can add more.";
+        MAKE_ROOM_BELOW_GB = "500", PLAIN, Missing,
+            "Make room below", "Gigabytes of free space below which people are asked which titles could go.";
+        MAKE_ROOM_MONTHLY = "on", PLAIN, Value("off"),
+            "Make room monthly", "Whether people are asked every month which titles could go.",
+            OneOf(&[("off", "No"), ("on", "Yes")]);
+        MAKE_ROOM_SILENCE = "may_go", PLAIN, Value("stays"),
+            "Without an answer", "What happens to a title that could go if somebody does not answer.",
+            OneOf(&[("stays", "It stays"), ("may_go", "An admin may delete it")]);
         RATE_LIMIT = "10/1m", PLAIN, Value("10/1m"),
             "Texts per number", "Texts of one number that are answered within a period, such as 10/1m, or off.";
         DAILY_TOKENS = "3000000", PLAIN, Value("3000000"),

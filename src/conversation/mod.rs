@@ -12,6 +12,7 @@ pub mod invitation;
 pub mod library_sample;
 pub mod lifecycle;
 pub mod linking;
+pub mod making_room;
 pub mod memory;
 pub mod model_cost;
 pub mod model_request;

@@ -8,6 +8,7 @@ mod codes;
 pub mod gestures;
 pub mod inbound;
 mod lifecycle;
+mod making_room;
 pub mod memory;
 mod model_calls;
 pub mod moved_servers;
@@ -38,13 +39,14 @@ use gestures::recorder::GestureRecorder;
 use inbound::admission::Admission;
 use inbound::scheduler::TurnScheduler;
 use lifecycle::EngineLifecycle;
+use making_room::checker::RoomChecker;
 use memory::indexer::MemoryIndexer;
 use memory::recall::AnswerRecall;
 use moved_servers::MovedServers;
 use notifications::arr_event_intake::ArrEventIntake;
 use notifications::next_season_checker::NextSeasonChecker;
 use notifications::notifier::Notifier;
-use notifications::reconciler::Reconciler;
+use notifications::reconciler::{PeriodicCheckers, Reconciler};
 use notifications::season_checker::SeasonChecker;
 use operator::answers::AnswerActions;
 use operator::conversations::ConversationActions;
@@ -76,6 +78,7 @@ pub struct Engine {
     pub reconciler: Arc<Reconciler>,
     pub season_checker: Arc<SeasonChecker>,
     pub next_season_checker: Arc<NextSeasonChecker>,
+    pub room_checker: Arc<RoomChecker>,
     request_watcher: Arc<RequestWatcher>,
     pub expiry: Arc<DueExpiry>,
     pub gestures: Arc<GestureRecorder>,
@@ -107,7 +110,12 @@ impl Engine {
         let indexer = MemoryIndexer::new(parts, lifecycle.clone(), answer_stored.clone());
         let season_checker = Arc::new(SeasonChecker::new(parts));
         let next_season_checker = Arc::new(NextSeasonChecker::new(parts));
-        let checkers = (season_checker.clone(), next_season_checker.clone());
+        let room_checker = Arc::new(RoomChecker::new(parts));
+        let checkers = PeriodicCheckers {
+            seasons: season_checker.clone(),
+            next_seasons: next_season_checker.clone(),
+            room: room_checker.clone(),
+        };
         let reconciler = Reconciler::new(parts, event_stored.clone(), checkers);
         Self {
             arr_events: Arc::new(ArrEventIntake::new(parts, event_stored.clone(), requests_changed.clone())),
@@ -118,6 +126,7 @@ impl Engine {
             reconciler: Arc::new(reconciler),
             season_checker,
             next_season_checker,
+            room_checker,
             request_watcher: Arc::new(RequestWatcher::new(parts, requests_changed)),
             expiry: Arc::new(DueExpiry::new(parts)),
             gestures: Arc::new(GestureRecorder::new(parts)),

@@ -9,6 +9,7 @@ use super::codes::CodeSource;
 use crate::conversation::deletion::deletion_messages::CodePolicy;
 use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
 use crate::conversation::grammar::triage::TriageLevel;
+use crate::conversation::making_room::RoomPolicy;
 use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::rate_limit::RateLimit;
@@ -64,6 +65,8 @@ pub struct HouseholdSettings {
     pub retention: SignedDuration,
     /// Who may know what a person has watched.
     pub watch_sharing: WatchSharing,
+    /// When people are asked which titles could go.
+    pub making_room: RoomPolicy,
     pub recovery_delays: RecoveryDelays,
 }
 

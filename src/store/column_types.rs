@@ -22,6 +22,7 @@ pub use super::conversation::conversations::EndReason;
 pub use super::conversation::reactions::ReactionAuthor;
 pub use super::conversation::record::steps::AttemptState;
 pub use super::library::seerr_requests::SeerrState;
+pub use super::library::space_proposals::{ProposalAnswer, ProposalPhase, ProposedTitleState};
 pub use super::library::title_requests::RequestState;
 pub use super::memory::facts::{FactState, StoredFactSource};
 use super::memory::groups::GroupId;
@@ -37,6 +38,8 @@ use crate::conversation::channel_list;
 use crate::conversation::deletion::deletion_messages::ItemOutcome;
 pub use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
+pub use crate::conversation::making_room::SilenceRule;
+pub use crate::conversation::making_room::judgment::GoReason;
 pub use crate::conversation::memory::answer_metadata::ResponseType;
 pub use crate::conversation::memory::recall::RecallScope;
 pub use crate::conversation::people::facts::FactKind;
@@ -309,6 +312,8 @@ macro_rules! stored_enum {
 
 pub(in crate::store) use {enum_column, enum_texts, stored_enum};
 
+stored_enum!(impl SilenceRule { Stays = "stays", MayGo = "may_go" });
+stored_enum!(impl GoReason { Finished = "finished", NeverWatched = "never_watched", Old = "old" });
 stored_enum!(impl BlockKind { Text = "text", Thinking = "thinking", ToolCall = "tool_call" });
 stored_enum!(impl CallPhase {
     Created = "created", Held = "held", Running = "running", Unknown = "unknown", Complete = "complete",
@@ -364,7 +369,7 @@ stored_enum!(impl UserStatus { Pending = "pending", Active = "active", Blocked =
 enum_texts!(ItemOutcome {
     Deleted = "deleted", AlreadyGone = "already_gone", Changed = "changed", Failed = "failed",
     NotPermitted = "not_permitted", Stopped = "stopped", StillThere = "still_there", Unknown = "unknown",
-    BeingWatched = "being_watched", ViewingUnknown = "viewing_unknown",
+    BeingWatched = "being_watched", ViewingUnknown = "viewing_unknown", KeptMeanwhile = "kept",
 });
 enum_texts!(MediaKind { Movie = "movie", Series = "series" });
 enum_column!(MediaKind);

@@ -297,6 +297,20 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
+    kept_titles (kind, catalog_id, user_id) {
+        kind -> MediaKind,
+        catalog_id -> BigInt,
+        user_id -> BigInt,
+        title -> Text,
+        year -> BigInt,
+        kept_at -> Timestamp,
+        kept_until_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
     library_samples (slot, identity, library_id) {
         slot -> Text,
         identity -> Text,
@@ -583,6 +597,53 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
+    space_proposal_answers (proposal_id, number, user_id) {
+        proposal_id -> BigInt,
+        number -> BigInt,
+        user_id -> BigInt,
+        position -> Nullable<BigInt>,
+        answer -> Nullable<ProposalAnswer>,
+        answered_at -> Nullable<Timestamp>,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
+    space_proposal_titles (proposal_id, number) {
+        proposal_id -> BigInt,
+        number -> BigInt,
+        instance -> Text,
+        kind -> MediaKind,
+        item_id -> BigInt,
+        catalog_id -> BigInt,
+        title -> Text,
+        year -> BigInt,
+        size_bytes -> BigInt,
+        reason -> GoReason,
+        last_played_at -> Nullable<Timestamp>,
+        state -> ProposedTitleState,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
+    space_proposals (id) {
+        id -> BigInt,
+        user_id -> Nullable<BigInt>,
+        silence -> SilenceRule,
+        phase -> ProposalPhase,
+        opened_at -> Timestamp,
+        answers_end_at -> Timestamp,
+        review_ends_at -> Nullable<Timestamp>,
+        closed_at -> Nullable<Timestamp>,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
     sweeps (name) {
         name -> Text,
         last_id -> BigInt,
@@ -831,6 +892,7 @@ diesel::joinable!(inbound_events -> turns (turn_id));
 diesel::joinable!(inbound_events -> user_addresses (address_id));
 diesel::joinable!(inbound_events -> users (user_id));
 diesel::joinable!(invitations -> users (invited_by));
+diesel::joinable!(kept_titles -> users (user_id));
 diesel::joinable!(link_codes -> user_addresses (new_address_id));
 diesel::joinable!(link_codes -> users (user_id));
 diesel::joinable!(llm_steps -> turns (turn_id));
@@ -854,6 +916,9 @@ diesel::joinable!(reservations -> turns (turn_id));
 diesel::joinable!(reservations -> users (user_id));
 diesel::joinable!(rooms -> memory_groups (group_id));
 diesel::joinable!(rooms -> users (id));
+diesel::joinable!(space_proposal_answers -> users (user_id));
+diesel::joinable!(space_proposal_titles -> space_proposals (proposal_id));
+diesel::joinable!(space_proposals -> users (user_id));
 diesel::joinable!(title_attributions -> users (user_id));
 diesel::joinable!(tool_call_items -> tool_calls (tool_call_id));
 diesel::joinable!(tool_calls -> inbound_events (confirmed_by));
@@ -890,6 +955,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     inbound_events,
     instance,
     invitations,
+    kept_titles,
     library_samples,
     link_codes,
     llm_steps,
@@ -908,6 +974,9 @@ diesel::allow_tables_to_appear_in_same_query!(
     sessions,
     settings,
     sign_in_links,
+    space_proposal_answers,
+    space_proposal_titles,
+    space_proposals,
     sweeps,
     text_indexes,
     title_attributions,

@@ -38,6 +38,17 @@ s/^diesel::table! {$/&\n    use crate::store::column_types::*;\n/
   s/ seerr_state -> Nullable<Text>/ seerr_state -> Nullable<SeerrState>/
 }
 /^    title_attributions (/,/^    }/ s/ kind -> Text/ kind -> MediaKind/
+/^    kept_titles (/,/^    }/ s/ kind -> Text/ kind -> MediaKind/
+/^    space_proposals (/,/^    }/ {
+  s/ silence -> Text/ silence -> SilenceRule/
+  s/ phase -> Text/ phase -> ProposalPhase/
+}
+/^    space_proposal_titles (/,/^    }/ {
+  s/ kind -> Text/ kind -> MediaKind/
+  s/ reason -> Text/ reason -> GoReason/
+  s/ state -> Text/ state -> ProposedTitleState/
+}
+/^    space_proposal_answers (/,/^    }/ s/ answer -> Nullable<Text>/ answer -> Nullable<ProposalAnswer>/
 /^    additions (/,/^    }/ s/ kind -> Text/ kind -> QuotaKind/
 /^    alerts (/,/^    }/ {
   s/ kind -> Text/ kind -> AlertKind/

@@ -11,7 +11,9 @@ use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionI
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget};
 use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
 use crate::conversation::grammar::keyword_grammar;
+use crate::conversation::grammar::room_step::{RoomStep, parse_room_step};
 use crate::conversation::grammar::title_reference;
+use crate::conversation::making_room::ProposedTitle;
 use crate::conversation::rate_limit::RateCapacity;
 use crate::conversation::routing::rooms::Audience;
 use crate::conversation::transcript::{
@@ -133,6 +135,8 @@ pub struct RecentMessages<'a> {
     pub turn_messages: &'a [String],
     pub last_three_messages: &'a [String],
     pub languages: &'a [ReplyLanguage],
+    /// Titles that the user may decide on in a review.
+    pub under_review: &'a [ProposedTitle],
 }
 
 impl<'a> RecentMessages<'a> {
@@ -141,7 +145,18 @@ impl<'a> RecentMessages<'a> {
             turn_messages: &context.turn_messages,
             last_three_messages: &context.last_three_messages,
             languages: &context.languages,
+            under_review: &context.room.under_review,
         }
+    }
+
+    /// Returns whether the user asked with the command alone for a decision on titles, of which these are some.
+    fn review(self, items: &[DeletionTarget]) -> bool {
+        let is_review = |text: &String| parse_room_step(text) == Some(RoomStep::Review);
+        let is_proposed =
+            |item: &DeletionTarget| self.under_review.iter().any(|title| title.is_deleted_by(item));
+        !self.turn_messages.is_empty()
+            && self.turn_messages.iter().all(is_review)
+            && items.iter().all(is_proposed)
     }
 }
 
@@ -151,6 +166,9 @@ pub fn check_deletion_requested(
     items: &[DeletionTarget],
     messages: RecentMessages<'_>,
 ) -> Result<(), CallFailure> {
+    if messages.review(items) {
+        return Ok(());
+    }
     let titles: Vec<&str> = items.iter().map(|item| item.fingerprint.title.as_str()).collect();
     let turn_messages: Vec<&str> = messages.turn_messages.iter().map(String::as_str).collect();
     let last_three_messages: Vec<&str> = messages.last_three_messages.iter().map(String::as_str).collect();

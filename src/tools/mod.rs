@@ -24,6 +24,7 @@ pub mod library;
 pub mod library_cache;
 pub mod library_changes;
 mod library_ids;
+pub mod making_room;
 mod media_copy;
 pub mod media_details;
 pub mod memory;
@@ -65,6 +66,7 @@ pub use tool_context::{RequestTiming, ToolContext};
 pub use tool_error::ToolError;
 
 use crate::conversation::deletion::target::DeletionTarget;
+use crate::conversation::making_room::plan::ProposalPlan;
 use crate::conversation::people::facts::{FactKind, UserFact, UserFacts};
 use crate::conversation::title_approvals::TitleOverCap;
 use crate::conversation::title_requests::{Coverage, RequestedTitle};
@@ -110,6 +112,11 @@ pub trait Tool: Send + Sync {
 
     /// Returns whether calls read the titles that count toward the space of the user.
     fn reads_own_titles(&self) -> bool {
+        false
+    }
+
+    /// Returns whether calls read the records by which titles that could go are judged.
+    fn reads_room(&self) -> bool {
         false
     }
 
@@ -191,6 +198,8 @@ pub enum ToolEffect {
     Count(QuotaUse),
     /// Asks the admins to delete this item.
     AskAdmins(Box<DeletionTarget>),
+    /// Asks the people concerned which titles could go.
+    OpenProposal(Box<ProposalPlan>),
     /// Asks the parents for this title.
     AskParents(Box<TitleOverCap>),
     /// Records that the user requested this title, which is in the library or requested at a Seerr. The coverage states whether the request

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::making_room::RoomRecords;
 use super::own_space::OwnTitle;
 use super::quota_allowance::QuotaAllowance;
 use super::viewing::Viewers;
@@ -44,6 +45,9 @@ pub struct ToolContext {
     /// Titles that count toward the space of the user; loaded only for calls that read them, and for writes if a limit
     /// applies.
     pub own_titles: Vec<OwnTitle>,
+    /// Records by which titles that could go are judged; loaded only for calls that read them. For a deletion in a review,
+    /// only the titles under review.
+    pub room: RoomRecords,
     /// Stored facts about the user.
     pub facts: UserFacts,
     /// People whose watching the answer may mention; empty for a call that does not read it.

@@ -44,6 +44,8 @@ pub trait TypedTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     const SEERR_ARGUMENTS: &'static [&'static str] = &[];
     /// True if the tool reads the titles that count toward the space of the user.
     const READS_OWN_TITLES: bool = false;
+    /// True if the tool reads the records by which titles that could go are judged.
+    const READS_ROOM: bool = false;
     const TIMEOUT: Duration = match Self::EFFECT_LEVEL {
         EffectLevel::Read => READ_TIMEOUT,
         EffectLevel::Write | EffectLevel::Destructive => WRITE_TIMEOUT,
@@ -287,6 +289,10 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
 
     fn reads_own_titles(&self) -> bool {
         T::READS_OWN_TITLES
+    }
+
+    fn reads_room(&self) -> bool {
+        T::READS_ROOM
     }
 
     fn apply_preferences(

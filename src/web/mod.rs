@@ -52,9 +52,9 @@ use crate::store::queue::delivery_reports::AcceptancePolicy;
 use auth::request_guard::GuardState;
 use console::health as health_page;
 use console::{
-    api_page, assets, audit, conversation, deliveries, facts, home, keys, library, memory, more, requests,
-    rooms, settings, setup_assistant, setup_texting, setup_webhooks, sign_in, spend, user, user_addresses,
-    user_settings, users, viewer_accounts,
+    api_page, assets, audit, conversation, deliveries, facts, home, keys, library, making_room, memory, more,
+    requests, rooms, settings, setup_assistant, setup_texting, setup_webhooks, sign_in, spend, user,
+    user_addresses, user_settings, users, viewer_accounts,
 };
 use console_state::ConsoleState;
 use health::HealthChecker;
@@ -144,6 +144,7 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/requests", get(requests::show_requests))
         .route("/requests/{id}/decline", post(requests::decline_request))
         .route("/library", get(library::show_library))
+        .route("/make-room", get(making_room::show_making_room))
         .route("/library/search", post(requests::search_again))
         .route("/library/delete", post(library::request_deletion))
         .route("/posters/{instance}/{id}", get(posters::show_poster))

@@ -3,7 +3,7 @@
 import { check, faults, inspect, person, runSteps } from "./window.mjs";
 
 const { BASE, SWITCHES, PASSWORD, STORY, RIDDLE } = process.env;
-const PAGES = ["/", "/conversations", "/requests", "/library", "/more", "/nothing-here", "/users", "/viewer-accounts", "/users/1", "/users/2", "/users/1/merge?from=2", "/deliveries", "/spend", "/memory", "/health-checks",
+const PAGES = ["/", "/conversations", "/requests", "/library", "/make-room", "/more", "/nothing-here", "/users", "/viewer-accounts", "/users/1", "/users/2", "/users/1/merge?from=2", "/deliveries", "/spend", "/memory", "/health-checks",
   "/audit", "/settings", "/keys", "/api"];
 
 async function signIn({ page }) {

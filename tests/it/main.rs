@@ -53,6 +53,8 @@ mod joining;
 mod json_faults;
 mod lifecycle;
 mod linking;
+mod making_room;
+mod making_room_weeks;
 mod memory;
 mod metrics;
 mod missed;

@@ -11,11 +11,12 @@ use crate::harness::{ANN, BOB, Has, TestApp};
 
 const SAM: &str = "+15550100009";
 const HOSTILE: &str = "<script>alert(1)</script> \"><img src=x onerror=alert(1)> \u{202e}txet";
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 12] = [
     "/",
     "/users",
     "/users/1",
     "/viewer-accounts",
+    "/make-room",
     "/deliveries",
     "/spend",
     "/memory",

@@ -29,6 +29,7 @@ mod plan;
 mod prefix;
 mod records;
 mod rng;
+mod room_plan;
 mod run;
 mod simulated_model;
 mod timeline;

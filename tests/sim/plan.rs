@@ -211,6 +211,10 @@ impl Plan {
             plan.add_catalogs();
         }
         plan.add_viewing_questions();
+        if plan.makes_room() {
+            plan.add_proposals(&mut Rng::of(seed, "room"), end);
+            plan.acts.sort_by_key(|(at, _)| *at);
+        }
         plan
     }
 

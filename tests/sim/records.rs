@@ -28,6 +28,9 @@ pub(crate) struct Records {
     pub ballots: Vec<Value>,
     pub vote_messages: Vec<Value>,
     pub reactions: Vec<Value>,
+    pub proposals: Vec<Value>,
+    pub proposal_titles: Vec<Value>,
+    pub kept_titles: Vec<Value>,
 }
 
 impl Records {
@@ -60,6 +63,9 @@ impl Records {
             ballots: rows("ballots"),
             vote_messages: rows("vote_messages"),
             reactions: rows("reactions"),
+            proposals: rows("space_proposals"),
+            proposal_titles: rows("space_proposal_titles"),
+            kept_titles: rows("kept_titles"),
         }
     }
 
@@ -96,7 +102,7 @@ impl Records {
         changed.collect()
     }
 
-    fn all_tables(&self) -> [&Vec<Value>; 19] {
+    fn all_tables(&self) -> [&Vec<Value>; 22] {
         [
             &self.users,
             &self.turns,
@@ -117,6 +123,9 @@ impl Records {
             &self.ballots,
             &self.vote_messages,
             &self.reactions,
+            &self.proposals,
+            &self.proposal_titles,
+            &self.kept_titles,
         ]
     }
 

@@ -41,6 +41,7 @@ use crate::operator::WrittenText;
 use crate::plan::{ANN, BOB, BRAZIL, FAY, PEOPLE, Plan, SettingChange};
 use crate::records::Records;
 use crate::rng::Rng;
+use crate::room_plan;
 use crate::simulated_model::SimulatedModel;
 use crate::timeline::Timeline;
 
@@ -128,8 +129,13 @@ impl World {
         let start: Timestamp = "2026-11-20T21:04:00Z".parse().unwrap();
         let (clock, true_clock) = (Clock::from_runtime(start), Clock::from_runtime(start));
         let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock.clone()));
-        radarr.add(movie("Dune").year(2021).tmdb(438_631).size_gb(21.4));
-        radarr.add(movie("Heat").year(1995).tmdb(949).size_gb(18.2));
+        let (mut dune, mut heat) =
+            (movie("Dune").year(2021).tmdb(438_631), movie("Heat").year(1995).tmdb(949));
+        if plan.makes_room() {
+            (dune, heat) = (dune.added(room_plan::added_at(start)), heat.added(room_plan::added_at(start)));
+        }
+        radarr.add(dune.size_gb(21.4));
+        radarr.add(heat.size_gb(18.2));
         radarr.add(movie("Alien").year(1979).tmdb(348).size_gb(120.0));
         radarr.add_to_catalog(movie("Arrival").year(2016).tmdb(329_865));
         radarr.add_to_catalog(movie("Sicario").year(2015).tmdb(273_481));
@@ -317,6 +323,7 @@ impl World {
         }
         self.link_viewers(&app.db).await;
         self.link_requesters(&app.db).await;
+        room_plan::attribute_titles(self, &app.db).await;
         if self.plan.bot.is_some() {
             bot_people::open_chats(self);
         }

@@ -141,7 +141,8 @@ pub fn format_untitled_removal(outcome: ItemOutcome) -> String {
         | ItemOutcome::Stopped
         | ItemOutcome::StillThere
         | ItemOutcome::BeingWatched
-        | ItemOutcome::ViewingUnknown => {
+        | ItemOutcome::ViewingUnknown
+        | ItemOutcome::KeptMeanwhile => {
             "An admin agreed to your removal request, but the title could not be deleted. Please ask again later."
         }
     }
@@ -174,6 +175,9 @@ pub fn format_removal_outcome(item: &DeletionTarget, outcome: ItemOutcome) -> St
             "An admin agreed, but I can't see whether someone is watching {name}, so it was kept. Please ask again \
              later."
         ),
+        ItemOutcome::KeptMeanwhile => {
+            format!("An admin agreed, but somebody wants to keep {name}, so it was kept.")
+        }
         ItemOutcome::Unknown => {
             format!("An admin agreed, but I could not find out whether {name} is deleted.")
         }
@@ -271,6 +275,8 @@ pub enum ItemOutcome {
     BeingWatched,
     /// A media server answered when the prompt was written and not before the deletion, so the item was kept.
     ViewingUnknown,
+    /// Somebody has protected the item since the prompt was written.
+    KeptMeanwhile,
     /// The user lost the permission to delete after the prompt was sent.
     NotPermitted,
     /// The turn was canceled before the deletion of the item started.
@@ -314,6 +320,9 @@ pub fn format_report_naming(items: &[(DeletionTarget, ItemOutcome)], viewers: &[
     let pronoun = if unseen.len() > 1 { "them" } else { "it" };
     push_sentence(&unseen, &|names| {
         format!("I can no longer see whether someone is watching {names}, so I kept {pronoun}.")
+    });
+    push_sentence(&with_outcome(ItemOutcome::KeptMeanwhile), &|names| {
+        format!("Somebody asked to keep {names}, so I did not delete it.")
     });
     for (service, failed) in by_service(ItemOutcome::Failed) {
         push_sentence(&failed, &|names| {

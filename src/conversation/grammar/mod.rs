@@ -6,5 +6,6 @@ pub mod keyword_grammar;
 pub mod labeled_reply;
 pub mod reaction;
 pub mod requests;
+pub mod room_step;
 pub mod title_reference;
 pub mod triage;

@@ -49,6 +49,7 @@ fn concerns_author_only(route: Route) -> bool {
         | Route::ClearConversation
         | Route::More
         | Route::Vote
+        | Route::Keep
         | Route::RateLimited
         | Route::Unverified
         | Route::MediaOnly

@@ -18,7 +18,9 @@ use crate::conversation::grammar::confirmation_reply::{
 use crate::conversation::grammar::keyword_grammar::{self, TextCommand};
 use crate::conversation::grammar::reaction::{self, ReactionTarget};
 use crate::conversation::grammar::requests::request::{QuietChoice, Request};
+use crate::conversation::grammar::room_step;
 use crate::conversation::grammar::triage::{self, TriageDecision, TriageHint, TriageLevel};
+use crate::conversation::making_room::keep_command::{self, ChosenTitles, KeepCommand};
 use crate::conversation::notifications::quiet_hours::NotificationPreference;
 use crate::conversation::people::admin_commands;
 use crate::conversation::people::first_request::FirstRequest;
@@ -51,6 +53,9 @@ pub struct RoutingContext<'a> {
     pub answers_unaddressed: bool,
     /// Open vote of the room or the household. It is loaded only for messages that may be about one.
     pub open_vote: Option<OpenVote>,
+    /// Titles of the open proposal to make room about which the user was asked. They are loaded only for messages that may
+    /// be about them.
+    pub titles_asked_about: &'a [String],
 }
 
 /// Open vote, as the user's next message may answer it.
@@ -131,7 +136,7 @@ fn needs_authority(route: Route) -> bool {
     match route {
         Route::Confirm | Route::OptOut | Route::OptIn | Route::AdminCommand | Route::ForgetAll => true,
         Route::AcceptOffer | Route::DeclineOffer | Route::ListApprovals | Route::ListUsers => true,
-        Route::ForgetFact(_) | Route::SetNotifications(_) | Route::Vote => true,
+        Route::ForgetFact(_) | Route::SetNotifications(_) | Route::Vote | Route::Keep => true,
         Route::NewcomersCode | Route::Link | Route::PreferAddress => true,
         // A wrong code counts against its sender.
         Route::WrongCode => true,
@@ -188,6 +193,8 @@ pub fn classify_urgency(received: &ReceivedMessage, languages: &[ReplyLanguage])
     let is_command = opt_keyword.is_some()
         || command.is_some()
         || vote_command::parse_vote_command(&received.body).is_some()
+        || keep_command::parse_keep_command(&received.body).is_some()
+        || room_step::parse_room_step(&received.body).is_some()
         || admin_commands::parse_admin_command(&received.body).is_some();
     if reply != ConfirmationReply::Unrelated || is_command {
         MessageUrgency::Immediate
@@ -312,6 +319,24 @@ fn is_about_vote(context: &RoutingContext<'_>, event: &InboundEvent) -> bool {
     }
 }
 
+/// Returns whether a message in a private chat is about titles that could go. Words that could mean something else need a
+/// question about such a title.
+fn is_about_kept_titles(context: &RoutingContext<'_>, event: &InboundEvent) -> bool {
+    if event.room.is_some() {
+        return false;
+    }
+    match keep_command::parse_keep_command(&event.body) {
+        Some(KeepCommand::ListKept | KeepCommand::Unkeep(_)) => true,
+        Some(KeepCommand::Keep(chosen) | KeepCommand::Free(chosen)) => match chosen {
+            ChosenTitles::All | ChosenTitles::Numbers(_) => !context.titles_asked_about.is_empty(),
+            ChosenTitles::Named(words) => {
+                keep_command::find_named(&words, context.titles_asked_about).is_some()
+            }
+        },
+        None => false,
+    }
+}
+
 /// Routes a text that the operator wrote in a user's name. Regardless of its words, it answers no prompt and is no command.
 fn route_operator_text(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
     match keyword_grammar::parse_command(&event.body) {
@@ -349,6 +374,10 @@ fn route_without_prompt(context: &RoutingContext<'_>, event: &InboundEvent) -> R
     }
     if context.over_limit {
         return Route::RateLimited;
+    }
+    // "Keep all" would deny an open prompt.
+    if is_about_kept_titles(context, event) {
+        return Route::Keep;
     }
     let reply = match parse_confirmation_reply(&event.body, None, context.languages) {
         // "Delete it" answers an open prompt only.
@@ -436,6 +465,9 @@ fn route_plain_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
     if is_about_vote(context, event) {
         return Route::Vote;
     }
+    if is_about_kept_titles(context, event) {
+        return Route::Keep;
+    }
     match keyword_grammar::parse_command(&event.body) {
         Some(TextCommand::ClearConversation) => Route::ClearConversation,
         Some(TextCommand::ForgetAll) => Route::ForgetAll,
@@ -452,6 +484,7 @@ fn route_plain_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
             LastListSource::Code => Responder::Keyword,
             LastListSource::ModelOrNone => Responder::Model,
         }),
+        None if room_step::parse_room_step(&event.body).is_some() => Route::Turn(Responder::Keyword),
         None => route_request(context, event),
     }
 }
@@ -564,6 +597,7 @@ mod tests {
             resumed_at: None,
             answers_unaddressed: false,
             open_vote: None,
+            titles_asked_about: &[],
             first_request: None,
         }
     }

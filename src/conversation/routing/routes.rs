@@ -62,6 +62,9 @@ pub enum Route {
     More,
     /// Command about a vote, as [`parse_vote_reply`](crate::conversation::votes::vote_command::parse_vote_reply) parses it.
     Vote,
+    /// Answer about titles that could go, as [`parse_keep_command`](crate::conversation::making_room::keep_command::parse_keep_command)
+    /// parses it.
+    Keep,
     /// Set whether and when the user gets notifications.
     SetNotifications(NotificationPreference),
     /// Too many messages within a short time.

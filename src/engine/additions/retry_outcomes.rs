@@ -220,7 +220,7 @@ fn requested_title(effects: &[ToolEffect]) -> Option<&RequestedTitle> {
     effects.iter().find_map(|effect| match effect {
         ToolEffect::Request(title, _) => Some(title),
         ToolEffect::Act(_) | ToolEffect::Count(_) => None,
-        ToolEffect::AskAdmins(_) | ToolEffect::AskParents(_) => None,
+        ToolEffect::AskAdmins(_) | ToolEffect::AskParents(_) | ToolEffect::OpenProposal(_) => None,
         ToolEffect::TrackRequest { .. } => None,
         ToolEffect::Follow(_) | ToolEffect::Notify(_) | ToolEffect::Unfollow(_) | ToolEffect::Queue(..) => {
             None

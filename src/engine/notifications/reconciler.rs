@@ -20,6 +20,7 @@ use crate::conversation::notifications::arr_events::{
     ArrEvent, ArrTitle, ImportKind, KeyedArrEvent, format_arr_title, format_episodes,
 };
 use crate::conversation::transcript::MediaKind;
+use crate::engine::making_room::checker::RoomChecker;
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::work_signal::WorkSignal;
 use crate::store::database::db::Db;
@@ -30,7 +31,7 @@ use crate::tools::library::Instance;
 /// Delay before the first poll of the history, so that webhooks in flight arrive first.
 const START_DELAY: Duration = Duration::from_secs(30);
 const RECONCILE_INTERVAL: Duration = Duration::from_secs(300);
-/// Number of polls per check of the followed and the watched seasons, so that they are checked every six hours.
+/// Number of polls per check of the followed and the watched seasons and of the free space, every six hours.
 const POLLS_PER_CHECK: u32 = 72;
 /// Overlap of two polls of the history, since entries may be stored late and clocks differ.
 const OVERLAP: SignedDuration = SignedDuration::from_mins(15);
@@ -43,18 +44,20 @@ pub struct Reconciler {
     clock: Clock,
     live: LiveParts,
     event_stored: WorkSignal,
-    season_checker: Arc<SeasonChecker>,
-    next_season_checker: Arc<NextSeasonChecker>,
+    checkers: PeriodicCheckers,
+}
+
+/// Checkers that run every six hours.
+pub(crate) struct PeriodicCheckers {
+    pub(crate) seasons: Arc<SeasonChecker>,
+    pub(crate) next_seasons: Arc<NextSeasonChecker>,
+    pub(crate) room: Arc<RoomChecker>,
 }
 
 impl Reconciler {
-    pub(crate) fn new(
-        parts: &EngineParts,
-        event_stored: WorkSignal,
-        (season_checker, next_season_checker): (Arc<SeasonChecker>, Arc<NextSeasonChecker>),
-    ) -> Self {
+    pub(crate) fn new(parts: &EngineParts, event_stored: WorkSignal, checkers: PeriodicCheckers) -> Self {
         let EngineParts { db, clock, live, .. } = parts.clone();
-        Self { db, clock, live, event_stored, season_checker, next_season_checker }
+        Self { db, clock, live, event_stored, checkers }
     }
 
     /// Polls the history every few minutes, for as long as the future is polled.
@@ -64,8 +67,9 @@ impl Reconciler {
             self.reconcile_instances().await;
             // The check follows a poll, so that missed imports are known.
             if poll == 0 {
-                self.season_checker.check_seasons().await;
-                self.next_season_checker.check_viewers().await;
+                self.checkers.seasons.check_seasons().await;
+                self.checkers.next_seasons.check_viewers().await;
+                self.checkers.room.propose_if_due().await;
             }
             tokio::time::sleep(RECONCILE_INTERVAL).await;
         }

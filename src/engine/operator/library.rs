@@ -8,8 +8,10 @@ use sha2::{Digest, Sha256};
 use super::decisions::find_reachable_admin;
 use crate::arr::ArrError;
 use crate::clock::Clock;
+use crate::conversation::making_room::plan::Candidate;
 use crate::conversation::title_requests::{self, DeferredAdditionState};
-use crate::conversation::transcript::{MediaKind, UserId};
+use crate::conversation::transcript::{CallFailure, MediaKind, UserId};
+use crate::engine::making_room;
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::HouseholdSettings;
@@ -27,6 +29,7 @@ use crate::store::{Conn, QueryResult};
 use crate::tools::library_cache::overview::{
     self, DownloadList, OverviewQuery, RequestIndex, TitleLookupError, TitleOverview, TitlePage,
 };
+use crate::tools::making_room::candidates::CandidateSearch;
 use crate::tools::own_space::{OwnTitle, held_titles};
 use crate::tools::playback::PlayableTitles;
 
@@ -105,6 +108,16 @@ impl LibraryActions {
         };
         let own_titles: Vec<OwnTitle> = titles.iter().map(own_title).collect();
         held_titles::last_known_space(&own_titles, &self.live.current().library)
+    }
+
+    /// Finds the titles that could go to make room, or the server that does not answer.
+    pub async fn find_room_candidates(&self) -> Result<Result<Vec<Candidate>, CallFailure>, DbError> {
+        let (parts, now) = (self.live.current(), self.clock.now());
+        let settings = parts.settings.clone();
+        let records = self.db.read(move |conn| making_room::load_room_records(conn, &settings, now)).await?;
+        let search =
+            CandidateSearch { library: &parts.library, records: &records, now, zone: &parts.settings.zone };
+        Ok(search.find_candidates().await)
     }
 
     /// Returns a word that identifies the server of an instance; `None` if no instance has this name.

@@ -5,6 +5,7 @@ mod code_guesses;
 mod code_replies;
 mod fact_replies;
 mod invitations;
+mod keep_replies;
 mod linking;
 mod newcomers;
 mod rooms;

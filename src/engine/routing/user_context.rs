@@ -3,8 +3,10 @@
 use jiff::Timestamp;
 
 use crate::conversation::deletion::deletion_messages;
-use crate::conversation::grammar::{confirmation_reply, reaction};
+use crate::conversation::grammar::confirmation_reply::{self, ConfirmationReply, ReplyLanguage};
+use crate::conversation::grammar::reaction;
 use crate::conversation::lifecycle::{self, ConversationSlot};
+use crate::conversation::making_room::keep_command::parse_keep_command;
 use crate::conversation::people::first_request::{self, FirstRequest};
 use crate::conversation::rate_limit::TextAllowance;
 use crate::conversation::routing::inbound_message::InboundEvent;
@@ -15,11 +17,12 @@ use crate::conversation::routing::request_reader::RequestReader;
 use crate::conversation::routing::route::{
     self, EndedPrompt, LastListSource, OpenVote, RecentMessage, RoutingContext,
 };
-use crate::conversation::transcript::{Responder, User, UserId};
+use crate::conversation::transcript::{OutboxId, Responder, User, UserId};
 use crate::conversation::votes::vote_command;
 use crate::engine::settings::HouseholdSettings;
 use crate::store::confirmation::{ended_prompt, pending_action};
 use crate::store::conversation::{conversations, history};
+use crate::store::library::space_answers;
 use crate::store::people::join_requests;
 use crate::store::queue::limited_messages;
 use crate::store::{Conn, QueryResult, votes};
@@ -47,6 +50,8 @@ pub(super) struct UserContext {
     pub(super) answers_unaddressed: bool,
     /// Open vote, if the first waiting message may be about one.
     pub(super) open_vote: Option<OpenVote>,
+    /// Titles about which the user was asked, if the first waiting message may be about them.
+    pub(super) titles_asked_about: Vec<String>,
 }
 
 impl UserContext {
@@ -72,18 +77,7 @@ impl UserContext {
             Some(open) => history::load_last_list(conn, open.id)?,
             None => LastListSource::ModelOrNone,
         };
-        let languages = &settings.languages;
-        let prompt = pending.as_ref().map(|open| open.prompt);
-        let may_deny = |event: &InboundEvent| {
-            event.press.is_none_or(|press| prompt.is_some_and(|prompt| press.is_on(prompt)))
-        };
-        let is_no = |event: &InboundEvent| {
-            may_deny(event)
-                && !route::opts_out(event)
-                && confirmation_reply::parse_confirmation_reply(&event.body, None, languages)
-                    == confirmation_reply::ConfirmationReply::No
-        };
-        let denied_at = waiting.iter().skip(1).position(is_no).map(|index| index + 1);
+        let denied_at = find_no(waiting, pending.as_ref().map(|open| open.prompt), &settings.languages);
         let open_prompt = pending.as_ref().map(|open| OpenPrompt {
             titles: open.names.clone(),
             code: open.code,
@@ -113,6 +107,7 @@ impl UserContext {
         };
         let over_limit = mark_over_limit(conn, settings, user.id, waiting)?;
         let open_vote = load_open_vote(conn, user.id, waiting.first())?;
+        let titles_asked_about = load_titles_asked_about(conn, user.id, waiting.first())?;
         Ok(Self {
             pending,
             open_prompt,
@@ -128,6 +123,7 @@ impl UserContext {
             resumed_at: None,
             answers_unaddressed: false,
             open_vote,
+            titles_asked_about,
         })
     }
 
@@ -153,6 +149,7 @@ impl UserContext {
             resumed_at: self.resumed_at,
             answers_unaddressed: self.answers_unaddressed,
             open_vote: self.open_vote.filter(|_| index == 0),
+            titles_asked_about: if index == 0 { &self.titles_asked_about } else { &[] },
         }
     }
 
@@ -168,6 +165,20 @@ impl UserContext {
     pub(super) fn kept_sentence(&self) -> String {
         self.pending.as_ref().map(|open| deletion_messages::format_kept(&open.names)).unwrap_or_default()
     }
+}
+
+/// Returns the index of the first no to a prompt among the messages after the first one.
+fn find_no(waiting: &[InboundEvent], prompt: Option<OutboxId>, languages: &[ReplyLanguage]) -> Option<usize> {
+    let may_deny = |event: &InboundEvent| {
+        event.press.is_none_or(|press| prompt.is_some_and(|prompt| press.is_on(prompt)))
+    };
+    let is_no = |event: &InboundEvent| {
+        may_deny(event)
+            && !route::opts_out(event)
+            && confirmation_reply::parse_confirmation_reply(&event.body, None, languages)
+                == ConfirmationReply::No
+    };
+    waiting.iter().skip(1).position(is_no).map(|index| index + 1)
 }
 
 /// Formats the notifications since the last reply, as notes for the model.
@@ -196,6 +207,21 @@ fn load_open_vote(
     let Some(message) = message.filter(is_about_vote) else { return Ok(None) };
     let Some(vote) = votes::find_open_vote(conn, message.room)? else { return Ok(None) };
     Ok(Some(OpenVote { message: votes::find_ballot_message(conn, &vote, user)? }))
+}
+
+/// Loads the titles of the open proposal that a message may be about.
+fn load_titles_asked_about(
+    conn: &mut Conn,
+    user: UserId,
+    message: Option<&InboundEvent>,
+) -> QueryResult<Vec<String>> {
+    match message.and_then(|event| parse_keep_command(&event.body)) {
+        Some(_) => {
+            let titles = space_answers::load_asked_titles(conn, user)?.into_iter();
+            Ok(titles.map(|title| title.title).collect())
+        }
+        None => Ok(Vec::new()),
+    }
 }
 
 /// Marks the waiting messages that exceed the rate limit. Button presses of the operator do not count.

@@ -124,7 +124,13 @@ impl ToolCallRunner {
             .then(|| audit_entry(context, "write", row, change_record::intent_detail(call)));
         let reads_viewing = tool.reads_viewing(&call.arguments);
         let reads_own_titles = tool.reads_own_titles();
-        let scope = RecordScope { reads_viewing, reads_own_titles, ..RecordScope::from(call.effect_level) };
+        let reads_room = tool.reads_room();
+        let scope = RecordScope {
+            reads_viewing,
+            reads_own_titles,
+            reads_room,
+            ..RecordScope::from(call.effect_level)
+        };
         let records = self.tools.records_query(context, scope);
         let Some(records) = log.start_call(row, intent, records).await? else {
             return Ok(TurnProgress::Reload);

@@ -12,6 +12,7 @@ use crate::conversation::routing::rooms::Audience;
 use crate::conversation::title_requests::{RequestStatus, RequestedTitle, Requester, TitleRequest};
 use crate::conversation::transcript::{EffectLevel, EventId, QuotaKind, User, UserId, UserRole, UserStatus};
 use crate::conversation::viewer_accounts::{ViewerAccount, WatchSharing};
+use crate::engine::making_room;
 use crate::engine::settings::{HouseholdSettings, Quotas};
 use crate::store::confirmation::approvals::{self, ApprovalKind};
 use crate::store::library::title_attributions::{self, TitleAttribution};
@@ -22,6 +23,7 @@ use crate::store::people::users;
 use crate::store::people::viewer_accounts::{self, LinkedAccount};
 use crate::store::queue::inbound_messages;
 use crate::store::{Conn, QueryResult};
+use crate::tools::making_room::RoomRecords;
 use crate::tools::own_space::OwnTitle;
 use crate::tools::quota_allowance::{QuotaAllowance, QuotaUsage};
 use crate::tools::viewing::{Viewer, Viewers};
@@ -35,6 +37,10 @@ pub(crate) struct RecordScope {
     pub(super) reads_viewing: bool,
     /// The call reads the titles that count toward the space of the user.
     pub(super) reads_own_titles: bool,
+    /// The call reads the records by which titles that could go are judged.
+    pub(super) reads_room: bool,
+    /// The user asked for a review of the titles that may go.
+    pub(super) reviews: bool,
     /// The call may request titles at a Seerr.
     pub(super) requests_titles: bool,
     /// Room in which the answer is read.
@@ -43,7 +49,15 @@ pub(crate) struct RecordScope {
 
 impl From<EffectLevel> for RecordScope {
     fn from(level: EffectLevel) -> Self {
-        Self { level, reads_viewing: false, reads_own_titles: false, requests_titles: false, room: None }
+        Self {
+            level,
+            reads_viewing: false,
+            reads_own_titles: false,
+            reads_room: false,
+            reviews: false,
+            requests_titles: false,
+            room: None,
+        }
     }
 }
 
@@ -52,6 +66,7 @@ pub(crate) struct ToolRecords {
     limit: ReaderLimit,
     title_requests: Vec<TitleRequest>,
     own_titles: Vec<OwnTitle>,
+    room: RoomRecords,
     viewers: Viewers,
     seerr_account: Option<ViewerAccount>,
     user: UserRecords,
@@ -97,7 +112,14 @@ impl ToolRecords {
             EffectLevel::Read => UserRecords::default(),
         };
         records.allowance.space_limit_gb = quotas.space_gb;
-        Ok(Self { limit, title_requests, own_titles, viewers, seerr_account, user: records })
+        let room = if scope.reads_room {
+            making_room::load_room_records(conn, settings, now)?
+        } else if scope.level == EffectLevel::Destructive && scope.reviews {
+            making_room::load_titles_under_review(conn)?
+        } else {
+            RoomRecords::default()
+        };
+        Ok(Self { limit, title_requests, own_titles, room, viewers, seerr_account, user: records })
     }
 
     /// Builds the context of a tool from its records.
@@ -135,6 +157,7 @@ impl ToolRecords {
                 Audience::Room => self.title_requests.into_iter().filter(is_own_and_waiting).collect(),
             },
             own_titles: self.own_titles,
+            room: self.room,
             facts: context.facts.clone(),
             seerr_account: self.seerr_account,
             viewers: if is_written_by_user(context) { self.viewers } else { self.viewers.hidden() },

@@ -12,9 +12,10 @@ use crate::conversation::title_requests::RequestedTitle;
 use crate::conversation::transcript::{CallRow, ToolArguments, User, UserId};
 use crate::conversation::turn::model_action::ModelAction;
 use crate::engine::approvals::{account_links, requests, title_approvals};
+use crate::engine::making_room::opening;
 use crate::engine::reply_address::{self, ReplyAddress};
 use crate::engine::settings::HouseholdSettings;
-use crate::engine::votes::opening;
+use crate::engine::votes::opening as vote_opening;
 use crate::store::audit::Actor;
 use crate::store::confirmation::approvals::ApprovalKind;
 use crate::store::conversation::reactions;
@@ -58,6 +59,9 @@ pub(crate) fn apply_tool_effect(
         }
         ToolEffect::Count(added) => quotas::count_additions(conn, source.user.id, source.call, *added, now),
         ToolEffect::AskAdmins(item) => ask_admins_for_removal(conn, source, item, settings, now),
+        ToolEffect::OpenProposal(plan) => {
+            opening::open_proposal(conn, plan, Some(&source.user), settings, now)
+        }
         ToolEffect::AskParents(over_cap) => {
             title_approvals::request_title(conn, (&source.user, source.call), over_cap, settings, now)
         }
@@ -181,7 +185,7 @@ fn apply_action(
         }
         (ModelAction::StartVote(question), Some(event)) if event.room.is_some() => {
             let address = ReplyAddress::from_message(&source.user, event);
-            opening::start_vote(conn, (&address, source.call), question, now)
+            vote_opening::start_vote(conn, (&address, source.call), question, now)
         }
         // The tool is offered in rooms only.
         (ModelAction::StartVote(_), _) => Ok(()),

@@ -48,6 +48,7 @@ pub(super) fn call_without_title(request: &Request, tools: &[ToolSpec]) -> Optio
         Request::Recent(period) => ("recently_added", json_object([("days", json!(period_days(*period)))])),
         Request::Space => ("server_status", Map::new()),
         Request::OwnSpace => ("my_space", Map::new()),
+        Request::MakeRoom(step) => ("make_room", json_object([("step", json!(step))])),
         Request::Missing(None) => ("find_in_library", json_object([("only", json!("missing"))])),
         Request::Recommend(recommendation) => ("recommend", recommendation_arguments(recommendation, tools)),
         Request::RecentlyWatched { by } => ("recently_watched", optional_argument("by", by.as_deref())),

@@ -19,6 +19,7 @@ use super::space_drop::{DroppedTitles, choose_dropped_titles};
 use crate::conversation::grammar::requests::parser::{ParsedLine, parse_line};
 use crate::conversation::grammar::requests::request::Request;
 use crate::conversation::grammar::requests::title_phrase::TitlePhrase;
+use crate::conversation::grammar::room_step::RoomStep;
 use crate::conversation::grammar::title_reference::TitleReference;
 use crate::conversation::model_request::{ModelMessage, ModelRequest, ToolChoice};
 
@@ -151,6 +152,7 @@ impl KeywordTurn<'_> {
                 DroppedTitles::Chosen(titles) => self.remove_chosen(request, &titles),
                 DroppedTitles::Unclear(question) => KeywordStep::Reply(question),
             },
+            Request::MakeRoom(RoomStep::Review) => self.review_titles(request),
             Request::RemovePronoun(_) | Request::Follow(None) => self.follow_reference(request),
             Request::Greeting => self.reply_greeting(),
             _ if self.lacks_argument(request) => {
@@ -168,6 +170,22 @@ impl KeywordTurn<'_> {
                     )
                 }
             },
+        }
+    }
+
+    /// Deletes the titles that may go with one call, which asks about some of them at a time.
+    fn review_titles(&self, request: &Request) -> KeywordStep {
+        if !self.offers_tool("make_room") {
+            return KeywordStep::Reply(replies::not_offered_reply("make_room").to_owned());
+        }
+        let step = json_object([("step", json!(RoomStep::Review))]);
+        let result = match self.find_result_or_call("make_room", step) {
+            Ok(result) => result,
+            Err(call) => return call,
+        };
+        match parse_titles(result.content).filter(|titles| !titles.is_empty()) {
+            Some(titles) => self.remove_chosen(request, &titles),
+            None => KeywordStep::Reply(result.reply_text(FAILED_REPLY)),
         }
     }
 

@@ -93,6 +93,7 @@ pub(super) fn not_offered_reply(tool: &str) -> &'static str {
     match tool {
         "remove_media" => "You can't delete titles here. Please ask an admin.",
         "add_movie" | "add_series" | "get_more" => "You can't add titles here. Please ask an admin.",
+        "make_room" => "Only an admin can do that. Please ask one.",
         "my_space" => "Please ask me that in our private chat.",
         "recently_watched" => UNKNOWN_WATCHING_REPLY,
         "link_account" => "I can't link accounts here.",

@@ -53,6 +53,8 @@ pub enum ItemStartOutcome {
     NotStartable,
     /// The instance was moved to another server.
     ServerMoved,
+    /// Somebody has protected the title since the confirmation prompt was written.
+    KeptMeanwhile,
 }
 
 /// Starts an item by writing the intent to delete it.
@@ -92,6 +94,7 @@ pub fn finish_item(conn: &mut Conn, call: CallRow, ord: i64, outcome: ItemOutcom
         | ItemOutcome::StillThere
         | ItemOutcome::BeingWatched
         | ItemOutcome::ViewingUnknown
+        | ItemOutcome::KeptMeanwhile
         | ItemOutcome::Unknown => DeletionItemPhase::Error,
     };
     let stored = to_json(&outcome.as_text())?;

@@ -23,6 +23,7 @@ use crate::store::codec::{
 };
 use crate::store::column_types::StoredEnum;
 use crate::store::database::statement_cache::CacheStatement;
+use crate::store::library::space_proposals;
 use crate::store::queue::inbound_messages::MessageOutcome;
 use crate::store::queue::outbox::{self, NewOutboundMessage};
 use crate::store::schema::{outbox as outbox_rows, pending_actions, tool_call_items, tool_calls};
@@ -291,7 +292,11 @@ pub fn close_pending_action(
         ))
         .returning(ChangedCall::as_returning())
         .get_results(conn)?;
-    calls::record_changed_calls(conn, canceled, now)
+    calls::record_changed_calls(conn, canceled, now)?;
+    match reason {
+        CloseReason::Denied => space_proposals::keep_denied_titles(conn, call),
+        CloseReason::Expired | CloseReason::Dropped | CloseReason::Replaced => Ok(()),
+    }
 }
 
 /// Outcome of claiming a pending action with a yes.

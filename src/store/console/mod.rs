@@ -6,6 +6,7 @@ pub mod audit;
 pub mod conversation;
 pub mod conversations;
 pub mod deliveries;
+pub mod making_room;
 pub mod message_counts;
 pub mod requests;
 pub mod search;

@@ -122,6 +122,15 @@ pub fn load_series_follows(conn: &mut Conn, instance: &str) -> QueryResult<Vec<S
     rows.into_iter().map(into_follow).collect()
 }
 
+/// Loads the instances, kinds and ids of the titles that somebody follows.
+pub fn load_followed_titles(conn: &mut Conn) -> QueryResult<Vec<(String, MediaKind, i64)>> {
+    follows::table
+        .filter(OPEN)
+        .select((follows::instance, follows::kind, follows::catalog_id))
+        .distinct()
+        .load(conn)
+}
+
 /// Returns the time of a user's last request to follow a movie or a season; `None` without an active follow.
 pub fn load_follow_time(
     conn: &mut Conn,

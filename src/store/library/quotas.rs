@@ -3,10 +3,11 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
+use crate::conversation::making_room::ProposedTitle;
 use crate::conversation::transcript::{CallRow, QuotaKind, QuotaUse, UserId};
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms};
-use crate::store::schema::{additions, users};
+use crate::store::schema::{additions, requests, users};
 
 /// Counts the additions of a tool call. A second count for the same call has no effect.
 pub fn count_additions(
@@ -50,6 +51,15 @@ fn insert_addition(
         .on_conflict_do_nothing()
         .execute(conn)
         .map(drop)
+}
+
+/// Gives the quota for a title back to the users who asked for it.
+pub(super) fn give_back_additions(conn: &mut Conn, title: &ProposedTitle) -> QueryResult<()> {
+    let calls = requests::table
+        .filter(requests::kind.eq(title.kind).and(requests::catalog_id.eq(title.catalog_id)))
+        .filter(requests::instance.eq(&title.instance).and(requests::tool_call_id.is_not_null()))
+        .select(requests::tool_call_id);
+    diesel::delete(additions::table.filter(additions::tool_call_id.eq_any(calls))).execute(conn).map(drop)
 }
 
 /// Loads the counted additions of one kind after `since`, oldest first.

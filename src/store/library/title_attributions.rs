@@ -56,8 +56,19 @@ pub fn load_attributions(conn: &mut Conn, user: UserId) -> QueryResult<Vec<Title
     Ok(own.into_iter().map(into_attribution).collect())
 }
 
+/// Loads all titles that count toward the space of somebody, each with the time of the first request.
+pub fn load_all_attributions(conn: &mut Conn) -> QueryResult<Vec<(UserId, TitleKey, Timestamp)>> {
+    title_attributions::table
+        .select((
+            title_attributions::user_id,
+            (title_attributions::instance, title_attributions::kind, title_attributions::catalog_id),
+            title_attributions::first_requested_at,
+        ))
+        .load(conn)
+}
+
 /// Instance, kind and catalog id of a title.
-type TitleKey = (String, MediaKind, i64);
+pub type TitleKey = (String, MediaKind, i64);
 
 /// Loads the other users who requested titles of a user, those who did so first at the start.
 fn load_other_requesters(conn: &mut Conn, user: UserId) -> QueryResult<HashMap<TitleKey, Vec<UserId>>> {

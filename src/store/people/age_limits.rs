@@ -16,7 +16,7 @@ use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::conversations::{self, EndReason};
-use crate::store::library::title_requests;
+use crate::store::library::{space_answers, title_requests};
 use crate::store::queue::suppression;
 use crate::store::schema::{approved_titles, inbound_events, tool_calls, turns, users as user_rows};
 use crate::store::turns::turn_lifecycle;
@@ -54,6 +54,7 @@ pub(super) fn withdraw_readable_texts(conn: &mut Conn, user: UserId, now: Timest
     pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;
     suppression::suppress_messages_to(conn, OptTarget { user, address: None }, now)?;
     title_requests::withdraw_additions(conn, user, now)?;
+    space_answers::withdraw_questions(conn, user, now)?;
     match conversations::load_open_conversation(conn, user)? {
         Some(open) => conversations::end_conversation(conn, open.id, EndReason::Cleared, now),
         None => Ok(()),

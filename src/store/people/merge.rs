@@ -13,6 +13,7 @@ use crate::store::confirmation::approvals;
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::conversations::{self as conversation_rows, EndReason};
 use crate::store::library::quotas::{self, QuotaOverride};
+use crate::store::library::space_answers;
 use crate::store::memory::{facts, groups};
 use crate::store::queue::suppression;
 use crate::store::schema::{conversations, inbound_events, outbox, requests, user_facts, users};
@@ -185,6 +186,8 @@ fn move_user(
         conversation_rows::end_conversation(conn, open.id, EndReason::Superseded, now)?;
     }
     groups::detach_groups(conn, from_id)?;
+    // The numbers in the texts of the two users stand for different titles.
+    space_answers::withdraw_questions(conn, from_id, now)?;
     facts::move_facts(conn, (from_id, into_id), now)?;
     if from.status != UserStatus::Pending {
         let quota = stricter_quota(conn, (from_id, into_id), household)?;
@@ -252,6 +255,11 @@ const MOVE_STATEMENTS: &[&str] = &[
      WHERE user_id = ?1 ON CONFLICT (user_id, instance, kind, catalog_id) DO UPDATE SET \
      first_requested_at = min(title_attributions.first_requested_at, excluded.first_requested_at)",
     "DELETE FROM title_attributions WHERE user_id = ?1 AND ?2 > 0",
+    "UPDATE space_proposals SET user_id = ?2 WHERE user_id = ?1",
+    "UPDATE OR IGNORE space_proposal_answers SET user_id = ?2 WHERE user_id = ?1",
+    "DELETE FROM space_proposal_answers WHERE user_id = ?1 AND ?2 > 0",
+    "UPDATE OR IGNORE kept_titles SET user_id = ?2 WHERE user_id = ?1",
+    "DELETE FROM kept_titles WHERE user_id = ?1 AND ?2 > 0",
     "UPDATE reactions SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE audit_log SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE audit_log SET subject = 'user:' || ?2 WHERE subject = 'user:' || ?1",

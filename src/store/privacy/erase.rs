@@ -17,6 +17,7 @@ use crate::store::confirmation::approvals::{
 };
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::conversations::{self as conversation_rows, EndReason};
+use crate::store::library::{kept_titles, space_answers};
 use crate::store::memory::responses::{self, AnswerState, OPERATOR};
 use crate::store::memory::{facts, groups, shared_answers};
 use crate::store::people::{join_requests, viewer_accounts};
@@ -85,6 +86,8 @@ pub fn erase_user_content(conn: &mut Conn, user: UserId, now: Timestamp) -> Quer
     groups::leave_groups(conn, user)?;
     facts::erase_facts(conn, user, now)?;
     votes::erase_votes_of(conn, user)?;
+    space_answers::delete_answers_of(conn, user, now)?;
+    kept_titles::delete_kept_titles_of(conn, user)?;
     viewer_accounts::delete_accounts(conn, user)?;
     join_requests::erase_first_request(conn, user)?;
     diesel::delete(follows::table.filter(follows::user_id.eq(user))).execute(conn).map(drop)

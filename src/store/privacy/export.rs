@@ -8,8 +8,9 @@ use serde::Serialize;
 use super::export_rows::{
     ExportAdditionRow, ExportAddressRow, ExportAnswerRow, ExportApprovalRow, ExportApprovedTitleRow,
     ExportAuditRow, ExportBallotRow, ExportDeletionItemRow, ExportFactRow, ExportFollowRow,
-    ExportNotificationRow, ExportReactionRow, ExportTitleAttributionRow, ExportTitleRequestRow,
-    ExportUsageRow, ExportUserRow, ExportViewerAccountRow, ExportVoteRow,
+    ExportKeptTitleRow, ExportNotificationRow, ExportProposalAnswerRow, ExportReactionRow,
+    ExportTitleAttributionRow, ExportTitleRequestRow, ExportUsageRow, ExportUserRow, ExportViewerAccountRow,
+    ExportVoteRow,
 };
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::stream_events::BlockKind;
@@ -26,8 +27,9 @@ use crate::store::conversation::record::turns::{self as turn_records, TurnRecord
 use crate::store::people::rooms::IS_ROOM_CONVERSATION;
 use crate::store::schema::{
     additions, agent_responses, approvals, approved_titles, audit_log, ballots, conversations, follows,
-    notices, reactions, requests, title_attributions, tool_call_items, tool_calls, turns, usage,
-    user_addresses, user_facts, users, viewer_accounts, votes,
+    kept_titles, notices, reactions, requests, space_proposal_answers, space_proposal_titles,
+    title_attributions, tool_call_items, tool_calls, turns, usage, user_addresses, user_facts, users,
+    viewer_accounts, votes,
 };
 use crate::store::{Conn, QueryResult};
 
@@ -52,6 +54,9 @@ pub struct UserExport {
     facts: Vec<ExportFactRow>,
     votes_started: Vec<ExportVoteRow>,
     votes_given: Vec<ExportBallotRow>,
+    titles_kept: Vec<ExportKeptTitleRow>,
+    /// Answers about titles that could go.
+    answers_about_titles: Vec<ExportProposalAnswerRow>,
     additions: Vec<ExportAdditionRow>,
     usage_by_day: Vec<ExportUsageRow>,
     audit: Vec<ExportAuditRow>,
@@ -170,6 +175,21 @@ pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
             .filter(ballots::user_id.eq(user))
             .order(ballots::id)
             .select(ExportBallotRow::as_select())
+            .load(conn)?,
+        titles_kept: kept_titles::table
+            .filter(kept_titles::user_id.eq(user))
+            .order((kept_titles::kept_at, kept_titles::catalog_id))
+            .select(ExportKeptTitleRow::as_select())
+            .load(conn)?,
+        answers_about_titles: space_proposal_answers::table
+            .inner_join(
+                space_proposal_titles::table.on(space_proposal_titles::proposal_id
+                    .eq(space_proposal_answers::proposal_id)
+                    .and(space_proposal_titles::number.eq(space_proposal_answers::number))),
+            )
+            .filter(space_proposal_answers::user_id.eq(user))
+            .order((space_proposal_answers::proposal_id, space_proposal_answers::number))
+            .select(ExportProposalAnswerRow::as_select())
             .load(conn)?,
         additions: user_rows!(conn, user, additions)?,
         usage_by_day: usage::table

@@ -13,13 +13,14 @@ use crate::store::column_types::StoredJson;
 use crate::store::confirmation::approvals::{ApprovalState, StoredApprovalKind};
 use crate::store::confirmation::deletion_items::DeletionItemPhase;
 use crate::store::conversation::reactions::ReactionAuthor;
+use crate::store::library::space_proposals::ProposalAnswer;
 use crate::store::library::title_requests::RequestState;
 use crate::store::memory::facts::{FactState, StoredFactSource};
 use crate::store::memory::responses::AnswerState;
 use crate::store::schema::{
-    additions, agent_responses, approvals, approved_titles, audit_log, ballots, follows, notices, reactions,
-    requests, title_attributions, tool_call_items, usage, user_addresses, user_facts, users, viewer_accounts,
-    votes,
+    additions, agent_responses, approvals, approved_titles, audit_log, ballots, follows, kept_titles,
+    notices, reactions, requests, space_proposal_answers, space_proposal_titles, title_attributions,
+    tool_call_items, usage, user_addresses, user_facts, users, viewer_accounts, votes,
 };
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -245,6 +246,25 @@ pub(super) struct ExportVoteRow {
     created_at: Timestamp,
     closes_at: Timestamp,
     closed_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Queryable, Selectable, Serialize)]
+#[diesel(table_name = kept_titles)]
+pub(super) struct ExportKeptTitleRow {
+    kind: MediaKind,
+    title: String,
+    year: i64,
+    kept_at: Timestamp,
+    kept_until_at: Timestamp,
+}
+
+#[derive(Debug, Queryable, Selectable, Serialize)]
+#[diesel(table_name = space_proposal_answers)]
+pub(super) struct ExportProposalAnswerRow {
+    #[diesel(select_expression = space_proposal_titles::title)]
+    title: String,
+    answer: Option<ProposalAnswer>,
+    answered_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]

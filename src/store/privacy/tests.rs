@@ -44,7 +44,7 @@ use crate::store::{Conn, scratch};
 
 const SAM: &str = "+15550100077";
 const ANN: &str = "+15550100002";
-const ALL_TEXT_COLUMNS: [&str; 33] = [
+const ALL_TEXT_COLUMNS: [&str; 34] = [
     "agent_responses.keywords",
     "agent_responses.response_text",
     "agent_responses.summary",
@@ -59,6 +59,7 @@ const ALL_TEXT_COLUMNS: [&str; 33] = [
     "conversations.name",
     "inbound_events.body",
     "inbound_events.media",
+    "kept_titles.title",
     "llm_steps.error",
     "notices.matter",
     "notices.words",
@@ -340,6 +341,15 @@ fn insert_rows_outside_turns(conn: &mut Conn, user: UserId) {
          FROM inbound_events LIMIT 1;
          INSERT INTO title_attributions (user_id, instance, kind, catalog_id, first_requested_at)
          SELECT user_id, 'radarr', 'movie', 1, received_at FROM inbound_events LIMIT 1;
+         INSERT INTO space_proposals (id, silence, phase, opened_at, answers_end_at)
+         SELECT 1, 'stays', 'asking', received_at, received_at FROM inbound_events LIMIT 1;
+         INSERT INTO space_proposal_titles (proposal_id, number, instance, kind, item_id, catalog_id, title, year,
+           size_bytes, reason, state)
+         VALUES (1, 1, 'radarr', 'movie', 1, 1, 'Seal', 2021, 9, 'finished', 'asked');
+         INSERT INTO space_proposal_answers (proposal_id, number, user_id, position, answer, answered_at)
+         SELECT 1, 1, user_id, 1, 'free', received_at FROM inbound_events LIMIT 1;
+         INSERT INTO kept_titles (kind, catalog_id, user_id, title, year, kept_at, kept_until_at)
+         SELECT 'movie', 1, user_id, 'Walrus', 2021, received_at, received_at FROM inbound_events LIMIT 1;
          INSERT INTO follows (user_id, instance, kind, catalog_id, created_at, ended_at)
          SELECT user_id, 'radarr', 'movie', 1, received_at, received_at FROM inbound_events LIMIT 1;
          INSERT INTO notices (user_id, matter, words, created_at)
@@ -586,8 +596,9 @@ fn retention_erases_the_text_of_settled_rows_in_every_table() {
         erase_expired_text(&mut conn, day_time(9), 100, day_time(9)).unwrap(),
         RetentionProgress::Done
     );
-    // Facts about Sam remain until they are changed or forgotten.
-    let remaining = ["audit_log.detail", "user_facts.key", "user_facts.value", "users.display_name"];
+    // Facts about Sam remain until they are changed or forgotten, and kept titles until their period is over.
+    let remaining =
+        ["audit_log.detail", "kept_titles.title", "user_facts.key", "user_facts.value", "users.display_name"];
     assert_eq!(columns_containing(&mut conn, "walrus"), remaining);
     assert_eq!(
         count(&mut conn, "SELECT count(*) AS n FROM user_facts WHERE value <> '' AND ended_at IS NOT NULL"),

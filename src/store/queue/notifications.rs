@@ -14,21 +14,36 @@ use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms, unreadable_column};
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::library::follows;
+use crate::store::library::space_answers::QUESTION_KEY;
 use crate::store::schema::{notices, outbox as messages, users};
 
 /// Key prefixes of messages that respect quiet hours: notifications of titles, problems and next seasons, outcomes of
-/// deferred additions and of requests in Seerr, and votes in private chats.
-const QUIET_KEYS: [&str; 7] = ["ready:", "delay:", "trouble:", "next_season:", "request:", "seerr:", "vote:"];
+/// deferred additions and of requests in Seerr, votes in private chats, and questions and outcomes of proposals to make
+/// room.
+const QUIET_KEYS: [&str; 10] = [
+    "ready:",
+    "delay:",
+    "trouble:",
+    "next_season:",
+    "request:",
+    "seerr:",
+    "vote:",
+    "room_question:",
+    "room_review:",
+    "room_outcome:",
+];
 
 /// Condition of the messages that mention what their user has watched and are not erased, matched by a partial index.
 pub(in crate::store) const ABOUT_VIEWING: LiteralSql = LiteralSql(
-    "outbox.dedupe_key >= 'next_season:' AND outbox.dedupe_key < 'next_season;' AND outbox.body <> ''",
+    "((outbox.dedupe_key >= 'next_season:' AND outbox.dedupe_key < 'next_season;') \
+     OR (outbox.dedupe_key >= 'room_question:' AND outbox.dedupe_key < 'room_question;')) AND outbox.body <> ''",
 );
 
 /// Returns whether the message with this key, which no turn wrote, mentions what its user has watched. Its text is hidden
 /// from everybody else, and erased after a day.
 pub(in crate::store) fn is_about_viewing(key: &str) -> bool {
-    key.starts_with(&format!("{}:", topic_key(NotificationTopic::NextSeason)))
+    let prefixes = [topic_key(NotificationTopic::NextSeason), QUESTION_KEY];
+    prefixes.into_iter().any(|prefix| key.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(':')))
 }
 
 /// Notification preference of a user.

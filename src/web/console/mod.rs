@@ -18,6 +18,7 @@ pub(super) mod home;
 pub(super) mod keys;
 mod layout;
 pub(super) mod library;
+pub(super) mod making_room;
 pub(super) mod memory;
 mod model_preset;
 pub(super) mod more;

@@ -1,9 +1,11 @@
 //! Operator's actions at the shell while the program runs, and the program's automatic hourly work.
 
 use dialarr::conversation::transcript::{PhoneNumber, UserId};
+use dialarr::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
+use dialarr::media_servers::fake::FakeJellyfin;
 use dialarr::store::audit::Actor;
 use dialarr::store::database::shell_access;
-use dialarr::store::people::user_admin;
+use dialarr::store::people::{user_admin, users, viewer_accounts};
 use dialarr::store::privacy::export::export_user;
 use dialarr::store::privacy::forget::{ErasureOutcome, forget_user};
 use dialarr::store::{Conn, QueryResult};
@@ -36,6 +38,18 @@ impl TestApp {
     pub(crate) async fn demote_admins(&self) {
         let demote = "UPDATE users SET role = 'member'";
         self.app().db.write(|conn| conn.batch_execute(demote)).await.unwrap();
+    }
+
+    /// Links a person to a user of Jellyfin.
+    pub(crate) async fn link_viewer(&self, phone: &str, user: u64) {
+        let (phone, now) = (PhoneNumber::parse(phone).unwrap(), self.now());
+        let (server, id) = (MediaServerKind::Jellyfin, FakeJellyfin::user_id(user));
+        let account = ViewerAccount { server, id, name: "someone".to_owned() };
+        let link = move |conn: &mut Conn| {
+            let user = users::find_user_by_phone(conn, &phone)?.unwrap();
+            viewer_accounts::link_account(conn, user.id, &account, Actor::Console, now).map(drop)
+        };
+        self.app().db.write(link).await.unwrap();
     }
 
     /// Lets days pass, runs the hourly work, and waits until its messages are sent.

@@ -4,6 +4,7 @@ mod bot;
 mod deletions;
 mod guesses;
 mod household;
+mod making_room;
 mod notifications;
 mod phone;
 mod requests;
@@ -106,6 +107,7 @@ pub(crate) fn check(
     deletions::check(&mut evidence);
     texts::check(&mut evidence);
     household::check(&mut evidence);
+    making_room::check(&mut evidence);
     requests::check(&mut evidence);
     notifications::check(&mut evidence);
     votes::check(&mut evidence, world);
@@ -124,6 +126,7 @@ pub(crate) fn check(
     votes::count(&evidence, world, &mut tally);
     viewing::count(records, world, &mut tally);
     seerr::count(records, &seen, world, &mut tally);
+    making_room::count(records, &mut tally);
     let mut broken = evidence.broken;
     broken.extend(operator::check(world, records));
     tally.0.push(("texts of the operator", world.written.lock().unwrap().len()));

@@ -7,6 +7,7 @@ use super::recommendation::Recommendation;
 use super::seasons::RequestedSeasons;
 use super::title_phrase::TitlePhrase;
 use super::watched_titles::WatchedTitles;
+use crate::conversation::grammar::room_step::RoomStep;
 use crate::conversation::notifications::quiet_hours::QuietHours;
 
 /// Request of a user.
@@ -27,6 +28,8 @@ pub enum Request {
     /// Space that the titles of the user hold.
     OwnSpace,
     Missing(Option<TitlePhrase>),
+    /// Step of making room on the disks.
+    MakeRoom(RoomStep),
     Remove {
         titles: Vec<TitlePhrase>,
         keep_files: bool,
@@ -106,6 +109,7 @@ impl Request {
             | Self::Pick(_)
             | Self::Forget(_)
             | Self::Quiet(_)
+            | Self::MakeRoom(_)
             | Self::LinkAccount { .. }
             | Self::UnlinkAccount { .. }
             | Self::Greeting
@@ -125,6 +129,7 @@ impl Request {
             | Self::Pick(_)
             | Self::Forget(_)
             | Self::Quiet(_)
+            | Self::MakeRoom(_)
             | Self::LinkAccount { .. }
             | Self::UnlinkAccount { .. }
             | Self::Undo => true,
@@ -134,7 +139,10 @@ impl Request {
     }
 
     pub fn is_removal(&self) -> bool {
-        matches!(self, Self::Remove { .. } | Self::RemovePronoun(_) | Self::Drop(_))
+        matches!(
+            self,
+            Self::Remove { .. } | Self::RemovePronoun(_) | Self::Drop(_) | Self::MakeRoom(RoomStep::Review)
+        )
     }
 
     /// Returns the title that the request names.
@@ -154,6 +162,7 @@ impl Request {
             | Self::Space
             | Self::OwnSpace
             | Self::Drop(_)
+            | Self::MakeRoom(_)
             | Self::Recommend(_)
             | Self::RecentlyWatched { .. }
             | Self::WatchedTitles(_)
@@ -192,6 +201,7 @@ impl Request {
             }
             Self::Space => ("space", Map::new()),
             Self::OwnSpace => ("my_space", Map::new()),
+            Self::MakeRoom(step) => ("make_room", object("step", json!(step))),
             Self::Drop(numbers) => ("drop", object("numbers", json!(numbers))),
             Self::Missing(phrase) => ("missing", title_arguments(phrase.as_ref())),
             Self::Remove { titles, keep_files } => ("remove", remove_arguments(titles, *keep_files)),

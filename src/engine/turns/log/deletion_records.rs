@@ -13,7 +13,7 @@ use crate::store::confirmation::approvals::{self, Approval};
 use crate::store::confirmation::deletion_items::{self, ItemStartOutcome};
 use crate::store::confirmation::pending_action::{self, NewPendingAction};
 use crate::store::database::db::DbError;
-use crate::store::library::title_attributions;
+use crate::store::library::{space_proposals, title_attributions};
 use crate::store::people::users;
 use crate::store::queue::outbox;
 use crate::store::service_identities::MovedSlots;
@@ -52,10 +52,13 @@ impl TurnLog {
         intent: NewAuditEntry,
     ) -> Result<ItemStartOutcome, DbError> {
         let (turn, now) = (self.active_turn.id, self.now());
-        let (ord, instance) = (item.ord, item.target.instance.clone());
+        let (ord, target) = (item.ord, item.target.clone());
         let start = move |conn: &mut Conn| {
-            if MovedSlots::load(conn)?.includes(&instance, turn) {
+            if MovedSlots::load(conn)?.includes(&target.instance, turn) {
                 return Ok(ItemStartOutcome::ServerMoved);
+            }
+            if space_proposals::was_kept_since_asked(conn, call, &target, now)? {
+                return Ok(ItemStartOutcome::KeptMeanwhile);
             }
             let outcome = deletion_items::start_item(conn, call, ord, now)?;
             if outcome == ItemStartOutcome::Started {
@@ -82,6 +85,7 @@ impl TurnLog {
         let end = move |conn: &mut Conn| {
             audit::record_outcome(conn, &entry, now);
             if matches!(outcome, ItemOutcome::Deleted | ItemOutcome::AlreadyGone) {
+                space_proposals::settle_deleted_title(conn, &target)?;
                 title_attributions::drop_deleted_title(conn, &target)?;
             }
             deletion_items::finish_item(conn, call, ord, outcome)
