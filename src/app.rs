@@ -449,8 +449,7 @@ impl App {
         self.alerter.run_once().await
     }
 
-    /// Reads the arr events whose webhook was missed, sends all notifications that are due, checks the followed and the watched
-    /// seasons, and opens a proposal to make room if one is due.
+    /// Reads the arr events whose webhook was missed, sends all notifications that are due, and runs the periodic checks.
     pub async fn send_notifications_once(&self) -> anyhow::Result<()> {
         self.engine.reconciler.reconcile_instances().await;
         self.engine.notifier.send_due_notifications().await?;

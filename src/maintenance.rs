@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::store::console_access;
 use crate::store::database::db::{Db, DbError};
 use crate::store::database::migration;
-use crate::store::library::{arr_events, space_proposals};
+use crate::store::library::arr_events;
 use crate::store::privacy::retention::{RetentionProgress, erase_expired_text, erase_viewing_texts};
 use crate::store::queue::{alerts, notifications};
 
@@ -87,7 +87,6 @@ impl Maintenance {
         let delete_rows = move |conn: &mut _| {
             notifications::delete_old_notifications(conn, notified_before)?;
             alerts::delete_old_alerts(conn, received_before)?;
-            space_proposals::delete_old_proposals(conn, notified_before, now)?;
             arr_events::delete_handled_events(conn, received_before)
         };
         self.db.write(delete_rows).await.map(drop)

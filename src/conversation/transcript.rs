@@ -281,6 +281,8 @@ pub enum ToolAudience {
     CanAdd,
     /// Users who may delete.
     CanDelete,
+    /// Users who may delete, with a command. Requests to the model do not offer the tool.
+    DeletionCommand,
     /// Users who may not delete, and who can ask an admin instead.
     CannotDelete,
     /// Users in a private chat, because the tool is about what is stored of its user.
@@ -426,7 +428,7 @@ pub enum StopReason {
 }
 
 /// Writer of the replies in a turn: the model or the keyword grammar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Responder {
     Model,
     Keyword,

@@ -54,7 +54,7 @@ pub fn is_offered(tool: ToolAudience, rights: UserRights, audience: Audience) ->
     match tool {
         ToolAudience::Everyone => true,
         ToolAudience::CanAdd => rights.may_add(),
-        ToolAudience::CanDelete => rights.may_delete(),
+        ToolAudience::CanDelete | ToolAudience::DeletionCommand => rights.may_delete(),
         ToolAudience::CannotDelete => !rights.may_delete(),
         ToolAudience::PrivateChat => audience == Audience::Author,
         ToolAudience::Room => audience == Audience::Room,
@@ -227,7 +227,9 @@ fn not_permitted(spec: &ToolSpec) -> CallFailure {
         ToolAudience::CanDelete if spec.name == REMOVE_MEDIA => {
             (REQUEST_REMOVAL_HINT, "You can't delete titles. Please ask an admin.")
         }
-        ToolAudience::CanDelete => (NOT_PERMITTED_HINT, "You can't delete files. Please ask an admin."),
+        ToolAudience::CanDelete | ToolAudience::DeletionCommand => {
+            (NOT_PERMITTED_HINT, "You can't delete files. Please ask an admin.")
+        }
         ToolAudience::CannotDelete => {
             ("this user may delete: call remove_media", "You may delete titles yourself.")
         }

@@ -66,7 +66,7 @@ pub use tool_context::{RequestTiming, ToolContext};
 pub use tool_error::ToolError;
 
 use crate::conversation::deletion::target::DeletionTarget;
-use crate::conversation::making_room::plan::ProposalPlan;
+use crate::conversation::making_room::proposal::ProposalPlan;
 use crate::conversation::people::facts::{FactKind, UserFact, UserFacts};
 use crate::conversation::title_approvals::TitleOverCap;
 use crate::conversation::title_requests::{Coverage, RequestedTitle};

@@ -7,12 +7,12 @@ use super::arguments::schema::OfferedChoices;
 use super::{Tool, approval};
 use crate::conversation::offered_tools::OfferedTools;
 use crate::conversation::routing::rooms::Audience;
-use crate::conversation::transcript::{EffectLevel, UserRights};
+use crate::conversation::transcript::{EffectLevel, Responder, ToolAudience, UserRights};
 
 pub struct ToolRegistry {
     tools: Vec<Arc<dyn Tool>>,
-    /// Tools as last offered to users with the same rights and the same audience.
-    offers: Mutex<HashMap<(UserRights, Audience), ToolOffer>>,
+    /// Tools as last offered to a responder for users with the same rights and the same audience.
+    offers: Mutex<HashMap<(UserRights, Audience, Responder), ToolOffer>>,
 }
 
 /// Offered tools, with the choices in their specifications; `None` for a tool that is not offered.
@@ -30,22 +30,31 @@ impl ToolRegistry {
         self.tools.iter().find(|tool| tool.spec().name == name)
     }
 
-    /// Returns the tools that are offered to a user with these rights, for an answer that `audience` reads. They are built again only if a choice in them has
-    /// changed.
-    pub fn offered_tools(&self, rights: UserRights, audience: Audience) -> OfferedTools {
-        let offered_choices = |tool: &Arc<dyn Tool>| {
-            tool.offered_choices(rights)
-                .filter(|_| approval::is_offered(tool.spec().audience, rights, audience))
+    /// Returns the tools that a responder is offered for a user with these rights, for an answer that `audience` reads. They
+    /// are built again only if a choice in them has changed.
+    pub fn offered_tools(
+        &self,
+        rights: UserRights,
+        audience: Audience,
+        responder: Responder,
+    ) -> OfferedTools {
+        let is_offered = |tool: ToolAudience| {
+            (responder == Responder::Keyword || tool != ToolAudience::DeletionCommand)
+                && approval::is_offered(tool, rights, audience)
         };
+        let offered_choices =
+            |tool: &Arc<dyn Tool>| tool.offered_choices(rights).filter(|_| is_offered(tool.spec().audience));
         let choices: Vec<_> = self.tools.iter().map(offered_choices).collect();
         let mut offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(offer) = offers.get(&(rights, audience)).filter(|offer| offer.choices == choices) {
+        if let Some(offer) =
+            offers.get(&(rights, audience, responder)).filter(|offer| offer.choices == choices)
+        {
             return offer.tools.clone();
         }
         let specs = self.tools.iter().zip(&choices);
         let specs = specs.filter_map(|(tool, choices)| Some(tool.offered_spec(choices.as_ref()?)));
         let tools = OfferedTools::from(specs.collect::<Vec<_>>());
-        offers.insert((rights, audience), ToolOffer { choices, tools: tools.clone() });
+        offers.insert((rights, audience, responder), ToolOffer { choices, tools: tools.clone() });
         tools
     }
 

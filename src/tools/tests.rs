@@ -35,8 +35,8 @@ use crate::conversation::people::age_ratings::AgeLimit;
 use crate::conversation::people::facts::{FactKind, StoredFact, UserFact, UserFacts};
 use crate::conversation::routing::rooms::Audience;
 use crate::conversation::transcript::{
-    CallId, CallResult, CallRow, CallState, MediaKind, MediaRef, ToolArguments, ToolCall, TurnId, UserRights,
-    UserRole,
+    CallId, CallResult, CallRow, CallState, MediaKind, MediaRef, Responder, ToolArguments, ToolCall, TurnId,
+    UserRights, UserRole,
 };
 use crate::discovery::Discovery;
 use crate::http::HttpClient;
@@ -835,13 +835,14 @@ fn tool_descriptions_are_small() {
     let member = UserRights { role: UserRole::Member, delete: false, four_k: false, ..admin };
     for house in [House::with_titles(), House::with_four_k()] {
         for rights in [admin, member] {
-            let specs = ToolRegistry::new(house.tools()).offered_tools(rights, Audience::Author);
+            let specs =
+                ToolRegistry::new(house.tools()).offered_tools(rights, Audience::Author, Responder::Model);
             let serialized = specs.iter().map(|spec| {
                 json!({"type": "function", "function": {"name": spec.name,
                 "description": spec.description, "parameters": spec.parameters.raw()}})
             });
             let length = serialized.collect::<Value>().to_string().len();
-            assert!(length < 9_000, "{length}");
+            assert!(length < 8_700, "{length}");
         }
     }
 }
@@ -872,7 +873,7 @@ fn every_tool_and_argument_has_a_description() {
 
 /// Returns the schema of a tool's arguments, as offered to a user with these rights.
 fn offered_schema(registry: &ToolRegistry, tool: &str, rights: UserRights) -> Value {
-    let offered = registry.offered_tools(rights, Audience::Author);
+    let offered = registry.offered_tools(rights, Audience::Author, Responder::Model);
     let spec = offered.iter().find(|spec| spec.name == tool).unwrap();
     serde_json::from_str(spec.parameters.text()).unwrap()
 }
@@ -881,8 +882,10 @@ fn offered_schema(registry: &ToolRegistry, tool: &str, rights: UserRights) -> Va
 fn tools_of_the_same_rights_are_built_once() {
     let registry = ToolRegistry::new(House::with_titles().tools());
     let rights = context().rights;
-    let [first, second] =
-        [registry.offered_tools(rights, Audience::Author), registry.offered_tools(rights, Audience::Author)];
+    let [first, second] = [
+        registry.offered_tools(rights, Audience::Author, Responder::Model),
+        registry.offered_tools(rights, Audience::Author, Responder::Model),
+    ];
     assert!(!first.is_empty() && std::ptr::eq(&*first, &*second));
 }
 

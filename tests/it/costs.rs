@@ -286,7 +286,7 @@ async fn cost_of_a_confirmed_deletion_is_bounded() {
         }
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (22.8, 14.0), 265.5, 2.0, 60.5);
+    assert_within(&cost, (22.8, 14.0), 266.5, 2.0, 60.5);
 }
 
 #[tokio::test(start_paused = true)]
@@ -296,5 +296,5 @@ async fn cost_of_an_idle_hour_is_bounded() {
     meter.world.pass(60 * 60).await;
     let idle = meter.end_period().await;
     let measured = (idle.commits(), idle.synced_commits, idle.statements.len(), idle.model_requests);
-    assert!(measured.0 <= 120 && measured.1 <= 48 && measured.2 <= 998 && measured.3 == 0, "{measured:?}");
+    assert!(measured.0 <= 120 && measured.1 <= 48 && measured.2 <= 1_004 && measured.3 == 0, "{measured:?}");
 }

@@ -396,8 +396,8 @@ async fn page_shows_what_could_go_and_why() {
     home.app.sms("make room").await;
     home.app.sms_from(BOB, "keep 1").await;
     let page = browser.get("/make-room").await;
-    page.assert_shows(200, "Bob: keeps it");
-    page.assert_shows(200, "Cat: no answer");
+    page.assert_shows(200, "Bob : keeps it");
+    page.assert_shows(200, "Cat : no answer");
     page.assert_shows(200, "Dune (2021) kept by Bob");
     home.app.jellyfin().set_status(Some(503));
     browser.get("/make-room").await.assert_shows(200, "Jellyfin does not answer");

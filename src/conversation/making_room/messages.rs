@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::plan::{Candidate, ConcernedPerson, ProposalPlan, ProposalRules};
+use super::proposal::{Candidate, ConcernedPerson, ProposalPlan, ProposalRules};
 use super::{ProposedTitle, SilenceRule, day_of};
 use crate::conversation::making_room::judgment::GoReason;
 use crate::conversation::text::message_format::format_size;

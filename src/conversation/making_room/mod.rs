@@ -5,6 +5,7 @@ pub mod judgment;
 pub mod keep_command;
 pub mod messages;
 pub mod plan;
+pub mod proposal;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;

@@ -3,77 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
-
-use super::judgment::GoReason;
 use super::messages::{self, QuestionLine};
-use super::{ProposedTitle, SilenceRule, answers_end_at};
-use crate::conversation::rating_caps::RatingCaps;
+use super::proposal::{Candidate, ProposalPlan, ProposalRules, Question};
+use super::{SilenceRule, answers_end_at};
 use crate::conversation::transcript::UserId;
 
 /// Maximum number of titles of a proposal.
 pub const MAX_TITLES: usize = 10;
-
-/// Person whom a title concerns, because the person asked for it or has finished it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConcernedPerson {
-    pub user: UserId,
-    /// Caps of the person with which the title was checked.
-    pub caps: RatingCaps,
-    pub asked_at: Option<Timestamp>,
-    /// Time of the last play, if the person has finished the title; `Some(None)` if the time is unknown.
-    pub finished: Option<Option<Timestamp>>,
-    /// True if the person can be asked: is active, wants notifications, and may see the title.
-    pub may_be_asked: bool,
-}
-
-/// Title that could go.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    pub title: ProposedTitle,
-    pub reason: GoReason,
-    /// Time of the last play by anybody, if it is known.
-    pub last_played_at: Option<Timestamp>,
-    pub people: Vec<ConcernedPerson>,
-}
-
-/// Rules of a proposal.
-#[derive(Debug, Clone)]
-pub struct ProposalRules {
-    pub silence: SilenceRule,
-    /// Space to make; `None` for as many titles as a proposal may have.
-    pub wanted_bytes: Option<u64>,
-    pub now: Timestamp,
-    pub zone: TimeZone,
-}
-
-/// Proposal that has not started.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProposalPlan {
-    pub silence: SilenceRule,
-    /// End of the time for answers: now, if there is nobody to ask.
-    pub answers_end_at: Timestamp,
-    pub titles: Vec<Candidate>,
-    pub questions: Vec<Question>,
-}
-
-/// Question to one person about some titles of a proposal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
-    pub user: UserId,
-    /// Caps of the person with which the titles were checked.
-    pub caps: RatingCaps,
-    /// Indexes of the titles in the proposal, in the order of the numbers in the text.
-    pub titles: Vec<usize>,
-    pub text: String,
-}
-
-impl ProposalPlan {
-    pub fn total_bytes(&self) -> u64 {
-        self.titles.iter().fold(0, |sum, candidate| sum.saturating_add(candidate.title.size_bytes))
-    }
-}
 
 /// Plans a proposal. A title of which somebody cannot be asked is left out if silence protects it, and so is a title that
 /// fits no question of two segments. Returns `None` if no title could go.
@@ -130,9 +66,14 @@ fn write_questions(plan: &ProposalPlan, rules: &ProposalRules) -> Option<Vec<Que
 
 #[cfg(test)]
 mod tests {
-    use jiff::SignedDuration;
+    use jiff::tz::TimeZone;
+    use jiff::{SignedDuration, Timestamp};
 
+    use super::super::ProposedTitle;
+    use super::super::judgment::GoReason;
+    use super::super::proposal::ConcernedPerson;
     use super::*;
+    use crate::conversation::rating_caps::RatingCaps;
     use crate::conversation::transcript::MediaKind;
 
     const GB: u64 = 1_000_000_000;

@@ -2,6 +2,7 @@
 
 pub mod button_press;
 pub mod inbound_message;
+mod kept_titles;
 pub mod message_origin;
 pub mod no_reply_reason;
 pub mod open_prompt;

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::button_press::ButtonPress;
 use super::inbound_message::{InboundEvent, ReceivedMessage};
+use super::kept_titles::is_about_kept_titles;
 use super::message_origin::MessageOrigin;
 use super::no_reply_reason::NoReplyReason;
 use super::open_prompt::OpenPrompt;
@@ -20,7 +21,7 @@ use crate::conversation::grammar::reaction::{self, ReactionTarget};
 use crate::conversation::grammar::requests::request::{QuietChoice, Request};
 use crate::conversation::grammar::room_step;
 use crate::conversation::grammar::triage::{self, TriageDecision, TriageHint, TriageLevel};
-use crate::conversation::making_room::keep_command::{self, ChosenTitles, KeepCommand};
+use crate::conversation::making_room::keep_command;
 use crate::conversation::notifications::quiet_hours::NotificationPreference;
 use crate::conversation::people::admin_commands;
 use crate::conversation::people::first_request::FirstRequest;
@@ -319,24 +320,6 @@ fn is_about_vote(context: &RoutingContext<'_>, event: &InboundEvent) -> bool {
     }
 }
 
-/// Returns whether a message in a private chat is about titles that could go. Words that could mean something else need a
-/// question about such a title.
-fn is_about_kept_titles(context: &RoutingContext<'_>, event: &InboundEvent) -> bool {
-    if event.room.is_some() {
-        return false;
-    }
-    match keep_command::parse_keep_command(&event.body) {
-        Some(KeepCommand::ListKept | KeepCommand::Unkeep(_)) => true,
-        Some(KeepCommand::Keep(chosen) | KeepCommand::Free(chosen)) => match chosen {
-            ChosenTitles::All | ChosenTitles::Numbers(_) => !context.titles_asked_about.is_empty(),
-            ChosenTitles::Named(words) => {
-                keep_command::find_named(&words, context.titles_asked_about).is_some()
-            }
-        },
-        None => false,
-    }
-}
-
 /// Routes a text that the operator wrote in a user's name. Regardless of its words, it answers no prompt and is no command.
 fn route_operator_text(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
     match keyword_grammar::parse_command(&event.body) {
@@ -376,7 +359,7 @@ fn route_without_prompt(context: &RoutingContext<'_>, event: &InboundEvent) -> R
         return Route::RateLimited;
     }
     // "Keep all" would deny an open prompt.
-    if is_about_kept_titles(context, event) {
+    if is_about_kept_titles(context.titles_asked_about, event) {
         return Route::Keep;
     }
     let reply = match parse_confirmation_reply(&event.body, None, context.languages) {
@@ -465,7 +448,7 @@ fn route_plain_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
     if is_about_vote(context, event) {
         return Route::Vote;
     }
-    if is_about_kept_titles(context, event) {
+    if is_about_kept_titles(context.titles_asked_about, event) {
         return Route::Keep;
     }
     match keyword_grammar::parse_command(&event.body) {

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 
 use super::{opening, phases, records};
 use crate::clock::Clock;
-use crate::conversation::making_room::plan::{ProposalRules, plan_proposal};
+use crate::conversation::making_room::plan::plan_proposal;
+use crate::conversation::making_room::proposal::ProposalRules;
 use crate::conversation::making_room::{MONTHLY_INTERVAL, PROPOSAL_INTERVAL, RoomPolicy};
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::messaging::outbox_relay::OutboxSignal;
@@ -31,13 +32,19 @@ impl RoomChecker {
         Self { db, clock, live, outbox }
     }
 
-    /// Ends the phase of the open proposal if its time is over or everything is decided.
+    /// Ends the phase of the open proposal if its time is over or everything is decided, and deletes old proposals.
     pub(crate) async fn advance_proposal(&self) -> Result<(), DbError> {
-        if self.db.read_without_snapshot(space_proposals::load_open_proposal).await?.is_none() {
+        let (settings, now) = (self.live.settings(), self.clock.now());
+        let before = now - settings.retention;
+        let has_work = move |conn: &mut _| space_proposals::has_work(conn, before, now);
+        if !self.db.read_without_snapshot(has_work).await? {
             return Ok(());
         }
-        let (settings, now) = (self.live.settings(), self.clock.now());
-        self.db.write(move |conn| phases::advance_proposal(conn, &settings, None, now)).await?;
+        let work = move |conn: &mut _| {
+            phases::advance_proposal(conn, &settings, None, now)?;
+            space_proposals::delete_old_proposals(conn, before, now)
+        };
+        self.db.write(work).await?;
         self.outbox.notify();
         Ok(())
     }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::phases;
 use super::records::is_reachable;
 use crate::conversation::making_room::messages;
-use crate::conversation::making_room::plan::ProposalPlan;
+use crate::conversation::making_room::proposal::ProposalPlan;
 use crate::conversation::transcript::User;
 use crate::engine::notifications::send_time::earliest_send_time;
 use crate::engine::reply_address::ReplyAddress;

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::decisions::find_reachable_admin;
 use crate::arr::ArrError;
 use crate::clock::Clock;
-use crate::conversation::making_room::plan::Candidate;
+use crate::conversation::making_room::proposal::Candidate;
 use crate::conversation::title_requests::{self, DeferredAdditionState};
 use crate::conversation::transcript::{CallFailure, MediaKind, UserId};
 use crate::engine::making_room;

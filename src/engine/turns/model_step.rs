@@ -150,7 +150,7 @@ impl ModelStepRunner {
         // The keyword responder reads the words alone.
         let author = context.author().filter(|_| plan.responder == Responder::Model);
         prompt::build_request(&PromptMaterial {
-            tools: self.parts.tools.offered_tools(context.user.rights, context.audience()),
+            tools: self.parts.tools.offered_tools(context.user.rights, context.audience(), plan.responder),
             history: &history.messages,
             turn: &context.turn,
             author: author.as_deref(),

@@ -15,7 +15,9 @@ use super::turn_context::TurnContext;
 use super::viewing_check::CheckedItems;
 use crate::conversation::deletion::deletion_messages::format_not_asked;
 use crate::conversation::deletion::target::DeletionTarget;
-use crate::conversation::transcript::{CallFailure, CallRow, CallState, EffectLevel, MediaRef, ToolCall};
+use crate::conversation::transcript::{
+    CallFailure, CallRow, CallState, EffectLevel, MediaRef, Responder, ToolCall,
+};
 use crate::conversation::turn::prompt_preamble::format_prompt_preamble;
 use crate::engine::reply_address::prepend_sentence;
 use crate::failpoint;
@@ -247,7 +249,8 @@ impl ToolCallRunner {
     }
 
     fn unknown_tool_failure(&self, context: &TurnContext, call: &ToolCall) -> CallFailure {
-        let offered = self.tools.registry().offered_tools(context.user.rights, context.audience());
+        let offered =
+            self.tools.registry().offered_tools(context.user.rights, context.audience(), Responder::Model);
         let names: Vec<&str> = offered.iter().map(|spec| spec.name).collect();
         unknown_tool_failure(&call.name, &names)
     }

@@ -83,7 +83,7 @@ fn line_wishes(line: ParsedLine) -> Vec<Wish> {
     }
 }
 
-struct KeywordTurn<'a> {
+pub(super) struct KeywordTurn<'a> {
     request: &'a ModelRequest,
     /// Messages of earlier turns.
     earlier: &'a [Arc<ModelMessage>],
@@ -170,22 +170,6 @@ impl KeywordTurn<'_> {
                     )
                 }
             },
-        }
-    }
-
-    /// Deletes the titles that may go with one call, which asks about some of them at a time.
-    fn review_titles(&self, request: &Request) -> KeywordStep {
-        if !self.offers_tool("make_room") {
-            return KeywordStep::Reply(replies::not_offered_reply("make_room").to_owned());
-        }
-        let step = json_object([("step", json!(RoomStep::Review))]);
-        let result = match self.find_result_or_call("make_room", step) {
-            Ok(result) => result,
-            Err(call) => return call,
-        };
-        match parse_titles(result.content).filter(|titles| !titles.is_empty()) {
-            Some(titles) => self.remove_chosen(request, &titles),
-            None => KeywordStep::Reply(result.reply_text(FAILED_REPLY)),
         }
     }
 
@@ -284,7 +268,7 @@ impl KeywordTurn<'_> {
     }
 
     /// Deletes the titles with one call, or asks the admins to delete each of them.
-    fn remove_chosen(&self, request: &Request, chosen: &[FoundTitle]) -> KeywordStep {
+    pub(super) fn remove_chosen(&self, request: &Request, chosen: &[FoundTitle]) -> KeywordStep {
         if self.offers_tool("request_removal") {
             return self.request_removals(chosen);
         }
@@ -477,7 +461,7 @@ impl KeywordTurn<'_> {
     }
 
     /// Returns the result of the same call in this turn, or the step that makes the call.
-    fn find_result_or_call(
+    pub(super) fn find_result_or_call(
         &self,
         name: &'static str,
         arguments: Map<String, Value>,
@@ -500,7 +484,7 @@ impl KeywordTurn<'_> {
         argument.is_some_and(|(name, argument)| !offers_argument(&self.request.tools, name, argument))
     }
 
-    fn offers_tool(&self, name: &str) -> bool {
+    pub(super) fn offers_tool(&self, name: &str) -> bool {
         self.request.tools.iter().any(|tool| tool.name == name)
     }
 }

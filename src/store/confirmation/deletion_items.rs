@@ -9,6 +9,7 @@ use crate::conversation::transcript::CallRow;
 use crate::store::Conn;
 use crate::store::codec::{fingerprint_json, ms, scope_json, to_json};
 use crate::store::column_types::{StoredEnum, stored_enum};
+use crate::store::library::kept_titles;
 use crate::store::schema::tool_call_items;
 
 stored_enum! {
@@ -57,20 +58,30 @@ pub enum ItemStartOutcome {
     KeptMeanwhile,
 }
 
-/// Starts an item by writing the intent to delete it.
-pub fn start_item(conn: &mut Conn, call: CallRow, ord: i64, now: Timestamp) -> QueryResult<ItemStartOutcome> {
-    let started = diesel::update(
-        tool_call_items::table
-            .find((call, ord))
-            .filter(tool_call_items::state.eq(DeletionItemPhase::Pending)),
-    )
-    .set((
-        tool_call_items::state.eq(DeletionItemPhase::Running),
-        tool_call_items::started_at.eq(ms(now)),
-        tool_call_items::attempts.eq(tool_call_items::attempts + 1),
-    ))
-    .execute(conn)?;
-    Ok(if started == 1 { ItemStartOutcome::Started } else { ItemStartOutcome::NotStartable })
+/// Starts an item by writing the intent to delete it, unless somebody has protected its title since the call asked for a
+/// confirmation.
+pub fn start_item(
+    conn: &mut Conn,
+    (call, ord): (CallRow, i64),
+    target: &DeletionTarget,
+    now: Timestamp,
+) -> QueryResult<ItemStartOutcome> {
+    let is_kept = diesel::dsl::exists(kept_titles::kept_since_asked(call, target, now));
+    let pending = tool_call_items::table
+        .find((call, ord))
+        .filter(tool_call_items::state.eq(DeletionItemPhase::Pending));
+    let started = diesel::update(pending.filter(diesel::dsl::not(is_kept)))
+        .set((
+            tool_call_items::state.eq(DeletionItemPhase::Running),
+            tool_call_items::started_at.eq(ms(now)),
+            tool_call_items::attempts.eq(tool_call_items::attempts + 1),
+        ))
+        .execute(conn)?;
+    if started == 1 {
+        return Ok(ItemStartOutcome::Started);
+    }
+    let is_pending = diesel::select(diesel::dsl::exists(pending)).get_result(conn)?;
+    Ok(if is_pending { ItemStartOutcome::KeptMeanwhile } else { ItemStartOutcome::NotStartable })
 }
 
 /// Resets an item that is known to have had no effect, so that the item may be started again.

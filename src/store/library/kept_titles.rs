@@ -4,11 +4,13 @@ use diesel::dsl::exists;
 use diesel::prelude::*;
 use jiff::Timestamp;
 
+use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::making_room::KEEP_PERIOD;
-use crate::conversation::transcript::{MediaKind, UserId};
+use crate::conversation::transcript::{CallRow, MediaKind, UserId};
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms};
-use crate::store::schema::kept_titles;
+use crate::store::column_types::Millis;
+use crate::store::schema::{kept_titles, tool_calls};
 
 /// Title that a person protects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,16 +82,28 @@ pub fn is_kept(conn: &mut Conn, kind: MediaKind, catalog_id: i64, now: Timestamp
     diesel::select(exists(kept)).get_result(conn)
 }
 
-/// Returns whether somebody protected a title after `since`.
-pub fn was_kept_after(
-    conn: &mut Conn,
-    (kind, catalog_id): (MediaKind, i64),
-    since: Timestamp,
-    now: Timestamp,
-) -> QueryResult<bool> {
-    let kept = of_title(kind, catalog_id)
-        .filter(kept_titles::kept_at.ge(ms(since)).and(kept_titles::kept_until_at.gt(ms(now))));
-    diesel::select(exists(kept)).get_result(conn)
+/// Selects the protections of a title since the call that deletes it asked for a confirmation. A call that deletes no files
+/// matches none.
+#[diesel::dsl::auto_type(no_type_alias)]
+pub(in crate::store) fn kept_since_asked(call: CallRow, target: &DeletionTarget, now: Timestamp) -> _ {
+    let asked_at = tool_calls::table.find(call).select(tool_calls::created_at).single_value();
+    let kind: MediaKind = target.kind;
+    let catalog_id: i64 = protected_id(target);
+    let until: Millis = ms(now);
+    kept_titles::table
+        .filter(kept_titles::kind.eq(kind))
+        .filter(kept_titles::catalog_id.eq(catalog_id))
+        .filter(kept_titles::kept_at.nullable().ge(asked_at))
+        .filter(kept_titles::kept_until_at.gt(until))
+}
+
+/// Returns the TMDB or TheTVDB id of a title whose files a deletion deletes; 0, which no title has, for another deletion.
+fn protected_id(target: &DeletionTarget) -> i64 {
+    let catalog_id = match target.kind {
+        MediaKind::Movie => target.fingerprint.ids.tmdb,
+        MediaKind::Series => target.fingerprint.ids.tvdb,
+    };
+    catalog_id.filter(|_| target.deletes_playable_files()).unwrap_or_default()
 }
 
 #[diesel::dsl::auto_type(no_type_alias)]
@@ -109,7 +123,14 @@ pub(in crate::store) fn delete_kept_titles_of(conn: &mut Conn, user: UserId) -> 
     diesel::delete(kept_titles::table.filter(kept_titles::user_id.eq(user))).execute(conn).map(drop)
 }
 
+/// Selects the protections whose period is over.
+#[diesel::dsl::auto_type(no_type_alias)]
+pub(super) fn ended_protections(now: Timestamp) -> _ {
+    let until: Millis = ms(now);
+    kept_titles::table.filter(kept_titles::kept_until_at.le(until))
+}
+
 /// Deletes the protections whose period is over.
 pub(super) fn delete_ended_protections(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
-    diesel::delete(kept_titles::table.filter(kept_titles::kept_until_at.le(ms(now)))).execute(conn).map(drop)
+    diesel::delete(ended_protections(now)).execute(conn).map(drop)
 }

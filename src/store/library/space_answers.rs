@@ -7,7 +7,7 @@ use super::space_proposals::{
     self, ProposalAnswer, ProposalId, ProposalPhase, ProposedTitleState, SpaceProposal,
 };
 use crate::conversation::making_room::SilenceRule;
-use crate::conversation::making_room::plan::Question;
+use crate::conversation::making_room::proposal::Question;
 use crate::conversation::transcript::{MediaKind, UserId};
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms};

@@ -1,5 +1,6 @@
 //! Proposals to make room, with their titles. At most one is open.
 
+use diesel::dsl::exists;
 use diesel::prelude::*;
 use jiff::Timestamp;
 
@@ -8,14 +9,14 @@ use super::quotas;
 use super::space_answers;
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::making_room::judgment::GoReason;
-use crate::conversation::making_room::plan::{Candidate, ProposalPlan};
+use crate::conversation::making_room::proposal::{Candidate, ProposalPlan};
 use crate::conversation::making_room::{ProposedTitle, REVIEW_PERIOD, SilenceRule};
 use crate::conversation::transcript::{CallRow, MediaKind, UserId};
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms, saturating_i64};
 use crate::store::column_types::stored_enum;
 use crate::store::database::literal_sql::LiteralSql;
-use crate::store::schema::{space_proposal_titles, space_proposals, tool_call_items, tool_calls};
+use crate::store::schema::{space_proposal_titles, space_proposals, tool_call_items};
 
 /// Condition of the index of the open proposal.
 const OPEN: LiteralSql = LiteralSql("space_proposals.closed_at IS NULL");
@@ -291,22 +292,6 @@ pub fn settle_deleted_title(conn: &mut Conn, target: &DeletionTarget) -> QueryRe
     quotas::give_back_additions(conn, &deleted.title)
 }
 
-/// Returns whether somebody has protected a title since the call that deletes it asked for a confirmation.
-pub fn was_kept_since_asked(
-    conn: &mut Conn,
-    call: CallRow,
-    target: &DeletionTarget,
-    now: Timestamp,
-) -> QueryResult<bool> {
-    let catalog_id = match target.kind {
-        MediaKind::Movie => target.fingerprint.ids.tmdb,
-        MediaKind::Series => target.fingerprint.ids.tvdb,
-    };
-    let Some(catalog_id) = catalog_id.filter(|_| target.deletes_playable_files()) else { return Ok(false) };
-    let asked_at: Timestamp = tool_calls::table.find(call).select(tool_calls::created_at).first(conn)?;
-    kept_titles::was_kept_after(conn, (target.kind, catalog_id), asked_at, now)
-}
-
 /// Lets the titles of a denied deletion stay, as far as they are titles under review.
 pub(in crate::store) fn keep_denied_titles(conn: &mut Conn, call: CallRow) -> QueryResult<()> {
     let Some(open) = load_open_proposal(conn)?.filter(|open| open.phase == ProposalPhase::Review) else {
@@ -339,6 +324,14 @@ pub fn close_proposal(conn: &mut Conn, proposal: ProposalId, now: Timestamp) -> 
         .set((space_proposals::phase.eq(ProposalPhase::Closed), space_proposals::closed_at.eq(ms(now))))
         .execute(conn)
         .map(drop)
+}
+
+/// Returns whether a proposal is open, was closed before `before`, or a protection is over.
+pub fn has_work(conn: &mut Conn, before: Timestamp, now: Timestamp) -> QueryResult<bool> {
+    let is_old = CLOSED.and(space_proposals::closed_at.lt(ms(before)));
+    let (open, old) = (space_proposals::table.filter(OPEN), space_proposals::table.filter(is_old));
+    let has_work = exists(open).or(exists(old)).or(exists(kept_titles::ended_protections(now)));
+    diesel::select(has_work).get_result(conn)
 }
 
 /// Deletes the proposals that were closed before `before`, and the protections whose period is over.

@@ -13,7 +13,7 @@ use crate::conversation::making_room::ProposedTitle;
 use crate::conversation::making_room::judgment::{
     GoReason, Judgment, PlayingNow, TitleUse, ViewerProgress, ViewingEvidence, WatchProgress, judge_title,
 };
-use crate::conversation::making_room::plan::{Candidate, ConcernedPerson};
+use crate::conversation::making_room::proposal::{Candidate, ConcernedPerson};
 use crate::conversation::transcript::{CallFailure, FailureCode, MediaKind, UserId};
 use crate::conversation::viewer_accounts::ViewerAccount;
 use crate::media_servers::playability::{AskedTitle, MediaServers, TitlePart, WatchingNow};

@@ -9,9 +9,8 @@ use serde_json::{Value, json};
 use super::candidates::CandidateSearch;
 use crate::conversation::grammar::room_step::RoomStep;
 use crate::conversation::making_room::messages;
-use crate::conversation::making_room::plan::{
-    Candidate, MAX_TITLES, ProposalPlan, ProposalRules, plan_proposal,
-};
+use crate::conversation::making_room::plan::{MAX_TITLES, plan_proposal};
+use crate::conversation::making_room::proposal::{Candidate, ProposalPlan, ProposalRules};
 use crate::conversation::routing::rooms::Audience;
 use crate::conversation::text::message_format::format_size;
 use crate::conversation::text::title::format_title;
@@ -36,7 +35,7 @@ impl TypedTool for MakeRoom {
     const DESCRIPTION: &'static str =
         "Titles that could go. start: ask those concerned. review: delete what they left.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
-    const AUDIENCE: ToolAudience = ToolAudience::CanDelete;
+    const AUDIENCE: ToolAudience = ToolAudience::DeletionCommand;
     const READS_ROOM: bool = true;
     /// What all people have watched is read.
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;

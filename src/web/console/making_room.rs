@@ -6,7 +6,7 @@ use axum::extract::State;
 use super::format::UserLink;
 use super::layout::{ConsoleSection, DisplayTime, PageLayout, render_page};
 use super::responses::PageResult;
-use crate::conversation::making_room::plan::Candidate;
+use crate::conversation::making_room::proposal::Candidate;
 use crate::conversation::making_room::{ProposedTitle, SilenceRule, messages};
 use crate::conversation::text::message_format::format_size;
 use crate::conversation::text::title::format_title;

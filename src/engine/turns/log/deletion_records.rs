@@ -57,10 +57,7 @@ impl TurnLog {
             if MovedSlots::load(conn)?.includes(&target.instance, turn) {
                 return Ok(ItemStartOutcome::ServerMoved);
             }
-            if space_proposals::was_kept_since_asked(conn, call, &target, now)? {
-                return Ok(ItemStartOutcome::KeptMeanwhile);
-            }
-            let outcome = deletion_items::start_item(conn, call, ord, now)?;
+            let outcome = deletion_items::start_item(conn, (call, ord), &target, now)?;
             if outcome == ItemStartOutcome::Started {
                 audit::record_intent(conn, &intent, now)?;
             }
