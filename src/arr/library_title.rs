@@ -32,6 +32,8 @@ pub struct LibraryTitle {
     pub added: Option<Date>,
     /// Rating out of 10. Zero if the title has no rating.
     pub rating: f32,
+    /// Length of the movie, or of an episode, in minutes. Zero if unknown.
+    pub minutes: u16,
     pub detail: LibraryTitleDetails,
 }
 
@@ -75,6 +77,7 @@ impl From<MovieResource> for LibraryTitle {
             certification: record.certification.unwrap_or_default(),
             added: parse_day(record.added.as_deref()),
             rating: rating.unwrap_or_default() as f32,
+            minutes: integer_or_default(record.runtime),
             detail: LibraryTitleDetails::Movie {
                 has_file: record.has_file.unwrap_or_default(),
                 available: record.is_available.unwrap_or_default(),
@@ -117,6 +120,7 @@ impl From<SeriesResource> for LibraryTitle {
             certification: record.certification.unwrap_or_default(),
             added: parse_day(record.added.as_deref()),
             rating: record.ratings.as_ref().and_then(RatingResource::rating).unwrap_or_default() as f32,
+            minutes: integer_or_default(record.runtime),
             detail: LibraryTitleDetails::Series(EpisodeCounts {
                 seasons: u32::try_from(seasons.len()).unwrap_or(u32::MAX),
                 on_disk: sum(|season| season.episode_file_count),
@@ -159,6 +163,7 @@ mod tests {
             certification: String::new(),
             added: None,
             rating: 0.0,
+            minutes: 0,
             detail,
         }
     }
@@ -170,7 +175,7 @@ mod tests {
                 "alternateTitles": [{ "title": "Le huitieme passager" }, {}], "monitored": true, "hasFile": true,
                 "isAvailable": true, "sizeOnDisk": 9_000_000_000_u64, "qualityProfileId": 4,
                 "genres": ["Horror", "Science Fiction"], "certification": "R", "added": "2024-05-01T10:00:00Z", "path": "/films/a",
-                "ratings": { "imdb": { "value": 8.5 }, "tmdb": { "value": 8.1 } },
+                "ratings": { "imdb": { "value": 8.5 }, "tmdb": { "value": 8.1 } }, "runtime": 117,
                 "collection": { "title": "Alien Collection", "tmdbId": 8091 } }),
             &LibraryTitle {
                 id: 7,
@@ -186,6 +191,7 @@ mod tests {
                 certification: "R".into(),
                 added: Some(date(2024, 5, 1)),
                 rating: 8.5,
+                minutes: 117,
                 ..empty_title(LibraryTitleDetails::Movie {
                     has_file: true,
                     available: true,

@@ -38,6 +38,8 @@ pub(super) struct MovieResource {
     pub(super) added: Option<String>,
     last_search_time: Option<String>,
     pub(super) collection: Option<CollectionResource>,
+    /// Length in minutes.
+    pub(super) runtime: Option<i64>,
 }
 
 /// Name of a title in another language or country.
@@ -210,6 +212,8 @@ pub(super) struct SeriesResource {
     pub(super) genres: Option<Vec<String>>,
     pub(super) ratings: Option<RatingResource>,
     pub(super) added: Option<String>,
+    /// Length of an episode in minutes.
+    pub(super) runtime: Option<i64>,
 }
 
 #[derive(Debug, Default, Deserialize)]

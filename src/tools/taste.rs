@@ -162,6 +162,7 @@ mod tests {
             certification: String::new(),
             added: None,
             rating: 0.0,
+            minutes: 0,
             detail: LibraryTitleDetails::Movie { has_file: true, available: true, collection: None },
         }
     }

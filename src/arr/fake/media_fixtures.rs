@@ -35,6 +35,8 @@ pub struct FakeTitle<D> {
     pub certification: Option<String>,
     /// Rating from 0 to 10.
     pub rating: f64,
+    /// Length of the movie, or of an episode, in minutes.
+    pub minutes: u16,
     /// Time of the addition to the library.
     pub added: Timestamp,
     /// Quality of the files, such as `WEBDL-1080p`.
@@ -106,7 +108,7 @@ pub fn movie(title: &str) -> FakeMovie {
         collection: None,
         last_search: None,
     };
-    FakeTitle::from_details(title, details)
+    FakeTitle { minutes: 115, ..FakeTitle::from_details(title, details) }
 }
 
 pub fn series(title: &str) -> FakeSeries {
@@ -122,7 +124,7 @@ pub fn series(title: &str) -> FakeSeries {
         finales: Vec::new(),
         episodes: Vec::new(),
     };
-    FakeTitle::from_details(title, details)
+    FakeTitle { minutes: 45, ..FakeTitle::from_details(title, details) }
 }
 
 impl<D> FakeTitle<D> {
@@ -141,6 +143,7 @@ impl<D> FakeTitle<D> {
             genres: Vec::new(),
             certification: None,
             rating: 7.1,
+            minutes: 0,
             added: DEFAULT_ADDED,
             file_quality: "WEBDL-1080p".to_owned(),
             poster: None,
@@ -202,6 +205,11 @@ impl<D> FakeTitle<D> {
 
     pub fn rating(mut self, rating: f64) -> Self {
         self.rating = rating;
+        self
+    }
+
+    pub fn minutes(mut self, minutes: u16) -> Self {
+        self.minutes = minutes;
         self
     }
 

@@ -100,7 +100,7 @@ fn common_movie_json(movie: &FakeMovie) -> Value {
         "inCinemas": wire_date(cinema),
         "digitalRelease": wire_date(digital),
         "physicalRelease": wire_date(physical),
-        "runtime": 115,
+        "runtime": movie.minutes,
         "genres": movie.genres,
         "collection": collection,
         "tags": [],

@@ -232,7 +232,7 @@ fn common_series_json(series: &FakeSeries) -> Value {
         "seriesType": series.details.series_type,
         "monitorNewItems": "all",
         "useSceneNumbering": false,
-        "runtime": 45,
+        "runtime": series.minutes,
         "languageProfileId": 1,
         "genres": series.genres,
         "tags": [],

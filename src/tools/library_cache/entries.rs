@@ -58,6 +58,8 @@ pub struct CachedTitle {
     /// Rating out of 10. 0 if the title has none.
     pub rating: f32,
     pub genres: GenreSet,
+    /// Length of the movie, or of an episode, in minutes. Zero if unknown.
+    pub minutes: u16,
     /// Number of the age rating in its library, from 1. Zero if the title has none.
     certification: u8,
     pub kind: TitleKind,
@@ -122,6 +124,7 @@ impl CachedTitles {
             size_bytes: title.size_bytes,
             added: title.added,
             rating: title.rating,
+            minutes: title.minutes,
             genres,
             certification,
             kind,
@@ -324,6 +327,7 @@ mod tests {
             certification: String::new(),
             added: None,
             rating: 0.0,
+            minutes: 0,
             detail: LibraryTitleDetails::Movie { has_file: false, available: true, collection: None },
         }
     }

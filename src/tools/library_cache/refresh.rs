@@ -309,6 +309,7 @@ mod tests {
             certification: String::new(),
             added: None,
             rating: 0.0,
+            minutes: 0,
             detail: LibraryTitleDetails::Movie { has_file: false, available: true, collection: None },
         }
     }
