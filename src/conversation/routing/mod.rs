@@ -5,6 +5,7 @@ pub mod inbound_message;
 mod kept_titles;
 pub mod message_origin;
 pub mod no_reply_reason;
+pub mod number_answers;
 pub mod open_prompt;
 pub mod prompt_notes;
 pub mod request_reader;

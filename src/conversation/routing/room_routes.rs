@@ -50,6 +50,7 @@ fn concerns_author_only(route: Route) -> bool {
         | Route::More
         | Route::Vote
         | Route::Keep
+        | Route::WhichList
         | Route::RateLimited
         | Route::Unverified
         | Route::MediaOnly

@@ -7,6 +7,7 @@ use super::inbound_message::{InboundEvent, ReceivedMessage};
 use super::kept_titles::is_about_kept_titles;
 use super::message_origin::MessageOrigin;
 use super::no_reply_reason::NoReplyReason;
+use super::number_answers::{self, NumberedChat};
 use super::open_prompt::OpenPrompt;
 use super::request_reader::{self, RequestReader};
 use super::room_routes;
@@ -155,6 +156,7 @@ fn needs_authority(route: Route) -> bool {
         | Route::ListFacts
         | Route::Commands
         | Route::More
+        | Route::WhichList
         | Route::RateLimited
         | Route::Unverified
         | Route::MediaOnly
@@ -320,6 +322,24 @@ fn is_about_vote(context: &RoutingContext<'_>, event: &InboundEvent) -> bool {
     }
 }
 
+/// Returns the question which numbered list a number means, if a vote is open and our last message does not tell.
+pub fn which_list_question(context: &RoutingContext<'_>, event: &InboundEvent) -> Option<String> {
+    let Some(TextCommand::Number(number)) = keyword_grammar::parse_command(&event.body) else { return None };
+    let asked = MessageRef::Outbound(vote_message(context)?);
+    let last = last_outbound(context);
+    let sent = context.recent.iter().filter(|sent| matches!(sent.message, MessageRef::Outbound(_)));
+    let earlier = sent.filter(|sent| !context.is_first && sent.message != asked);
+    let chat = NumberedChat {
+        last: last.filter(|sent| sent.message != asked).map(|sent| sent.body.as_str()),
+        is_vote_last: last.is_some_and(|sent| sent.message == asked),
+        has_vote: true,
+        earlier: earlier.map(|sent| sent.body.as_str()).collect(),
+        has_code_list: context.last_list == LastListSource::Code,
+    };
+    let lists = chat.unclear_lists(number);
+    (!lists.is_empty()).then(|| number_answers::format_which_list(number, &lists))
+}
+
 /// Routes a text that the operator wrote in a user's name. Regardless of its words, it answers no prompt and is no command.
 fn route_operator_text(context: &RoutingContext<'_>, event: &InboundEvent) -> Route {
     match keyword_grammar::parse_command(&event.body) {
@@ -450,6 +470,9 @@ fn route_plain_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
     }
     if is_about_kept_titles(context.titles_asked_about, event) {
         return Route::Keep;
+    }
+    if which_list_question(context, event).is_some() {
+        return Route::WhichList;
     }
     match keyword_grammar::parse_command(&event.body) {
         Some(TextCommand::ClearConversation) => Route::ClearConversation,
@@ -604,10 +627,42 @@ mod tests {
         assert_eq!(route("vote for heat", Some(asked), &[]), Route::Vote);
         assert_eq!(route("vote for heat", None, &[]), Route::Turn(Responder::Model));
         assert_eq!(route("2", Some(asked), &last), Route::Vote);
-        assert_eq!(route("2", Some(asked), &other), Route::Turn(Responder::Model));
+        assert_eq!(
+            route("2", Some(asked), &other),
+            Route::Turn(Responder::Model),
+            "it answers another question"
+        );
+        assert_eq!(route("2", Some(asked), &[]), Route::WhichList);
         assert_eq!(route("2", None, &last), Route::Turn(Responder::Model));
         let forwarded = InboundEvent { authority: FieldAuthority::Unverified, ..text("vote 2") };
         assert_eq!(route_message(&routing_context(&user), &forwarded), Route::Unverified);
+    }
+
+    #[test]
+    fn number_during_a_vote_picks_from_the_last_list_or_is_asked_about() {
+        let user = member();
+        let sent = |id, body: &str| RecentMessage {
+            message: MessageRef::Outbound(OutboxId(id)),
+            body: body.to_owned(),
+            notified_at: None,
+        };
+        let ballot =
+            sent(7, "What should we watch tonight?\n1. Heat\n2. Up\nReply VOTE and a number until 9 pm.");
+        let list = sent(8, "1. Dune (2021)\n2. Dune (1984)");
+        let remark = sent(9, "Heat is downloading, 40%.");
+        let route = |recent: &[RecentMessage], last_list| {
+            let open_vote = Some(OpenVote { message: Some(OutboxId(7)) });
+            let context = RoutingContext { open_vote, recent, last_list, ..routing_context(&user) };
+            route_message(&context, &text("2"))
+        };
+        let (code, model) = (LastListSource::Code, LastListSource::ModelOrNone);
+        assert_eq!(route(&[list.clone(), ballot.clone()], code), Route::Turn(Responder::Keyword));
+        assert_eq!(route(&[list.clone(), ballot.clone()], model), Route::Turn(Responder::Model));
+        assert_eq!(route(&[remark.clone(), ballot.clone()], model), Route::WhichList);
+        assert_eq!(route(&[remark.clone(), list, ballot.clone()], code), Route::WhichList);
+        assert_eq!(route(&[ballot], code), Route::Vote);
+        let no_vote = RoutingContext { recent: &[remark], ..routing_context(&user) };
+        assert_eq!(route_message(&no_vote, &text("2")), Route::Turn(Responder::Model));
     }
 
     #[test]

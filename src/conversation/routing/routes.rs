@@ -65,6 +65,8 @@ pub enum Route {
     /// Answer about titles that could go, as [`parse_keep_command`](crate::conversation::making_room::keep_command::parse_keep_command)
     /// parses it.
     Keep,
+    /// A number that may mean one of several lists, none of which is our last message: ask which one.
+    WhichList,
     /// Set whether and when the user gets notifications.
     SetNotifications(NotificationPreference),
     /// Too many messages within a short time.

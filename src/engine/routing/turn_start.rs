@@ -284,6 +284,7 @@ impl TurnStart<'_> {
             ),
             Route::Vote => self.run_vote_command(user, context, first),
             Route::Keep => self.run_keep_command(user, context, first),
+            Route::WhichList => self.ask_which_list(user, context, first),
             Route::More => self.send_next_page(user, context, first),
             Route::SetNotifications(preference) => self.set_notifications(user, context, first, preference),
             Route::Unverified => {

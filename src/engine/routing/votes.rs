@@ -4,6 +4,7 @@ use super::turn_start::{TurnStart, TurnStartOutcome};
 use super::user_context::UserContext;
 use crate::conversation::people::naming;
 use crate::conversation::routing::inbound_message::InboundEvent;
+use crate::conversation::routing::route;
 use crate::conversation::transcript::{Responder, User, UserRole, UserStatus};
 use crate::conversation::votes::vote_command::{self, VoteCommand};
 use crate::conversation::votes::{InvalidVote, VoteMessage, VoteQuestion, vote_messages};
@@ -44,6 +45,19 @@ impl TurnStart<'_> {
             (Some(VoteCommand::Show), Some(vote)) => self.format_vote(user, &vote)?,
             (Some(_) | None, None) | (None, Some(_)) => vote_messages::NO_OPEN_VOTE.to_owned(),
         };
+        self.answer_and_drop_prompt(user, context, events, &text)
+    }
+
+    /// Asks which numbered list a number means.
+    pub(super) fn ask_which_list(
+        &mut self,
+        user: &User,
+        context: &UserContext,
+        events: &[InboundEvent],
+    ) -> QueryResult<TurnStartOutcome> {
+        let routing = context.routing_context(user, self.settings, 0);
+        let text = route::which_list_question(&routing, &events[0]);
+        let text = text.unwrap_or_else(|| vote_messages::NO_OPEN_VOTE.to_owned());
         self.answer_and_drop_prompt(user, context, events, &text)
     }
 
