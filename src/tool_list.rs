@@ -28,6 +28,7 @@ use crate::tools::seerr::report_problem::ReportProblem;
 use crate::tools::send_poster::SendPoster;
 use crate::tools::server_status::ServerStatus;
 use crate::tools::start_vote::StartVote;
+use crate::tools::tonight::ProposeTonight;
 use crate::tools::typed_tool::{adapt_deletion, adapt_tool};
 use crate::tools::viewing::link_account::LinkAccount;
 use crate::tools::viewing::recently_watched::RecentlyWatched;
@@ -61,6 +62,7 @@ pub fn all_tools(library: &Arc<ArrInstances>, pictures: PicturePolicy) -> Vec<Ar
         adapt_tool::<ForgetFact>(library),
         adapt_tool::<ReactToMessage>(library),
         adapt_tool::<StartVote>(library),
+        adapt_tool::<ProposeTonight>(library),
         adapt_tool::<RecentlyWatched>(library),
         adapt_tool::<LinkAccount>(library),
         adapt_tool::<ReportProblem>(library),

@@ -33,6 +33,7 @@ use dialarr::tools::find_in_library::FindInLibrary;
 use dialarr::tools::library::{ArrInstances, Instance};
 use dialarr::tools::making_room::RoomRecords;
 use dialarr::tools::quota_allowance::QuotaAllowance;
+use dialarr::tools::tonight::gathering::Gathering;
 use dialarr::tools::typed_tool::TypedTool;
 use dialarr::tools::viewing::Viewers;
 use dialarr::tools::{RequestTiming, ToolContext};
@@ -225,6 +226,7 @@ fn context(accounts: &[ViewerAccount], now: Timestamp) -> ToolContext {
         room: RoomRecords::default(),
         facts: UserFacts::default(),
         viewers: Viewers::new(accounts[..1].to_vec(), WatchSharing::Off),
+        gathering: Gathering::default(),
         seerr_account: None,
         request_timing: RequestTiming::Now,
     }

@@ -88,7 +88,7 @@ fn load_vote_extras(conn: &mut Conn, due: &DueMessage, message: VoteMessage) -> 
         VoteMessage::Announces(id) if has_polls => {
             extras.poll = Some(PollAction::End(votes::load_poll_messages(conn, id)?));
         }
-        VoteMessage::Announces(_) => {}
+        VoteMessage::Announces(_) | VoteMessage::AsksStarter => {}
     }
     Ok(extras)
 }

@@ -872,6 +872,10 @@ diesel::table! {
         created_at -> Timestamp,
         closes_at -> Timestamp,
         closed_at -> Nullable<Timestamp>,
+        reasons -> Nullable<Text>,
+        checked_kind -> Nullable<MediaKind>,
+        checked_cap -> Nullable<BigInt>,
+        winner -> Nullable<BigInt>,
     }
 }
 

@@ -6,15 +6,19 @@ use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
 use super::Conn;
-use super::codec::{convert_integer, from_json, ms};
+use super::codec::{convert_integer, from_json, ms, unreadable_column};
 use super::column_types::stored_enum;
 use super::database::literal_sql::LiteralSql;
 use super::people::addresses;
 use super::queue::outbox::OutboxState;
 use super::queue::suppression;
 use super::schema::{ballots, outbox, vote_messages, vote_polls, votes};
-use crate::conversation::transcript::{OutboxId, UserAddress, UserId, VoteId};
-use crate::conversation::votes::{MAX_VOTES_PER_DAY, Tally, VOTE_PERIOD, VoteMessage, VoteQuestion};
+use crate::conversation::rating_caps::MinimumAge;
+use crate::conversation::transcript::{MediaKind, OutboxId, UserAddress, UserId, VoteId};
+use crate::conversation::votes::vote_decision::{CountedBallot, LostVote};
+use crate::conversation::votes::{
+    CheckedLimit, MAX_VOTES_PER_DAY, Tally, VOTE_PERIOD, VoteMessage, VoteQuestion,
+};
 
 /// Condition of the index of open votes.
 const OPEN: LiteralSql = LiteralSql("votes.closed_at IS NULL");
@@ -52,16 +56,26 @@ struct VoteRow {
     options: String,
     closes_at: Timestamp,
     closed_at: Option<Timestamp>,
+    reasons: Option<String>,
+    checked_kind: Option<MediaKind>,
+    checked_cap: Option<i64>,
 }
 
 impl VoteRow {
     fn into_vote(self) -> QueryResult<Vote> {
         let options = from_json("options", &self.options)?;
+        let mut question = VoteQuestion::from_stored(self.question, options);
+        if let Some(kind) = self.checked_kind {
+            let reasons = self.reasons.as_deref().ok_or_else(|| unreadable_column("reasons"))?;
+            let cap = self.checked_cap.map(convert_integer).transpose()?.map(MinimumAge);
+            question =
+                question.with_checked_options(from_json("reasons", reasons)?, CheckedLimit { kind, cap });
+        }
         Ok(Vote {
             id: self.id,
             room: self.room_id,
             started_by: self.user_id,
-            question: VoteQuestion::from_stored(self.question, options),
+            question,
             closes_at: self.closes_at,
             closed_at: self.closed_at,
         })
@@ -88,14 +102,10 @@ pub fn start_vote(
     if find_open_vote(conn, room)?.is_some() {
         return Ok(StartOutcome::AlreadyOpen);
     }
-    let since = now - SignedDuration::from_hours(24);
-    let recent: i64 = votes::table
-        .filter(votes::user_id.eq(user).and(votes::created_at.gt(ms(since))))
-        .count()
-        .get_result(conn)?;
-    if recent >= MAX_VOTES_PER_DAY {
+    if has_started_too_many(conn, user, now)? {
         return Ok(StartOutcome::TooMany);
     }
+    let checked = question.checked();
     let row: VoteRow = diesel::insert_into(votes::table)
         .values((
             votes::room_id.eq(room),
@@ -104,10 +114,23 @@ pub fn start_vote(
             votes::options.eq(serde_json::json!(question.options()).to_string()),
             votes::created_at.eq(ms(now)),
             votes::closes_at.eq(ms(now + VOTE_PERIOD)),
+            votes::reasons.eq(checked.map(|_| serde_json::json!(question.reasons()).to_string())),
+            votes::checked_kind.eq(checked.map(|limit| limit.kind)),
+            votes::checked_cap.eq(checked.and_then(|limit| limit.cap).map(|age| i64::from(age.0))),
         ))
         .returning(VoteRow::as_returning())
         .get_result(conn)?;
     Ok(StartOutcome::Started(row.into_vote()?))
+}
+
+/// Returns whether a user has started the maximum number of votes within a day.
+pub fn has_started_too_many(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<bool> {
+    let since = now - SignedDuration::from_hours(24);
+    let recent: i64 = votes::table
+        .filter(votes::user_id.eq(user).and(votes::created_at.gt(ms(since))))
+        .count()
+        .get_result(conn)?;
+    Ok(recent >= MAX_VOTES_PER_DAY)
 }
 
 pub fn load_vote(conn: &mut Conn, id: VoteId) -> QueryResult<Option<Vote>> {
@@ -130,18 +153,44 @@ pub fn load_open_votes(conn: &mut Conn) -> QueryResult<Vec<Vote>> {
     rows.into_iter().map(VoteRow::into_vote).collect()
 }
 
-/// Closes a vote, and returns its result; `None` if it is closed already. The ballots of guests are not kept.
-pub fn close_vote(conn: &mut Conn, vote: &Vote, now: Timestamp) -> QueryResult<Option<Tally>> {
+/// Closes a vote, and stores the number of the option that won. Returns false if it is closed already. The ballots of
+/// guests are not kept.
+pub fn close_vote(conn: &mut Conn, vote: &Vote, winner: Option<u8>, now: Timestamp) -> QueryResult<bool> {
     let changed = diesel::update(votes::table.find(vote.id).filter(votes::closed_at.is_null()))
-        .set(votes::closed_at.eq(ms(now)))
+        .set((votes::closed_at.eq(ms(now)), votes::winner.eq(winner.map(i64::from))))
         .execute(conn)?;
     if changed == 0 {
-        return Ok(None);
+        return Ok(false);
     }
-    let tally = count_ballots(conn, vote)?;
     diesel::delete(ballots::table.filter(ballots::vote_id.eq(vote.id).and(ballots::guest.is_not_null())))
         .execute(conn)?;
-    Ok(Some(tally))
+    Ok(true)
+}
+
+/// Loads the ballots of a vote that have a choice.
+pub fn load_counted_ballots(conn: &mut Conn, vote: VoteId) -> QueryResult<Vec<CountedBallot>> {
+    let rows: Vec<(Option<UserId>, Option<i64>)> = ballots::table
+        .filter(ballots::vote_id.eq(vote))
+        .order(ballots::id)
+        .select((ballots::user_id, ballots::choice))
+        .load(conn)?;
+    let counted = rows.into_iter().filter_map(|(voter, choice)| Some((voter, choice?)));
+    counted.map(|(voter, choice)| Ok(CountedBallot { voter, choice: convert_integer(choice)? })).collect()
+}
+
+/// Loads the last decided vote that a user lost; `None` if the user has lost none.
+pub fn load_last_lost_vote(conn: &mut Conn, user: UserId) -> QueryResult<Option<LostVote>> {
+    let lost = votes::winner
+        .is_not_null()
+        .and(ballots::choice.assume_not_null().ne(votes::winner.assume_not_null()));
+    let at: Option<Option<Timestamp>> = ballots::table
+        .inner_join(votes::table)
+        .filter(ballots::user_id.eq(user).and(ballots::choice.is_not_null()).and(lost))
+        .order(votes::closed_at.desc())
+        .select(votes::closed_at)
+        .first(conn)
+        .optional()?;
+    Ok(at.flatten().map(|at| LostVote { voter: user, at }))
 }
 
 /// Person who votes.
@@ -226,20 +275,24 @@ pub fn load_choice(conn: &mut Conn, vote: VoteId, user: UserId) -> QueryResult<O
 
 /// Counts the ballots of a vote.
 pub fn count_ballots(conn: &mut Conn, vote: &Vote) -> QueryResult<Tally> {
-    let choices: Vec<Option<i64>> =
-        ballots::table.filter(ballots::vote_id.eq(vote.id)).select(ballots::choice).load(conn)?;
-    let choices: Vec<u8> = choices.into_iter().flatten().map(convert_integer).collect::<QueryResult<_>>()?;
-    Ok(Tally::count(&vote.question, choices))
+    let ballots = load_counted_ballots(conn, vote.id)?;
+    Ok(Tally::count(&vote.question, ballots.into_iter().map(|ballot| ballot.choice)))
 }
 
-/// Records the role of a message in a vote.
+/// Records the role of a message to a user in a vote.
 pub(in crate::store) fn record_message(
     conn: &mut Conn,
-    id: OutboxId,
+    (id, user): (OutboxId, UserId),
     message: VoteMessage,
 ) -> QueryResult<()> {
     let (vote, part) = match message {
         VoteMessage::Asks(vote) => (vote, VotePart::Ballot),
+        VoteMessage::AsksStarter => {
+            let open = find_open_vote(conn, None)?.filter(|vote| vote.started_by == user);
+            // The vote may have been closed meanwhile.
+            let Some(vote) = open else { return Ok(()) };
+            (vote.id, VotePart::Ballot)
+        }
         VoteMessage::Announces(vote) => (vote, VotePart::Result),
     };
     diesel::insert_into(vote_messages::table)
@@ -320,7 +373,7 @@ pub fn suppress_ballot_messages(conn: &mut Conn, vote: VoteId, now: Timestamp) -
 pub fn record_sent_poll(conn: &mut Conn, message: OutboxId, poll: &str) -> QueryResult<()> {
     match find_message(conn, message)? {
         Some(VoteMessage::Asks(vote)) => record_poll(conn, poll, vote),
-        Some(VoteMessage::Announces(_)) | None => Ok(()),
+        Some(VoteMessage::Announces(_) | VoteMessage::AsksStarter) | None => Ok(()),
     }
 }
 

@@ -51,6 +51,7 @@ pub mod start_vote;
 pub mod taste;
 #[cfg(test)]
 mod tests;
+pub mod tonight;
 mod tool_context;
 mod tool_error;
 pub mod typed_tool;
@@ -71,10 +72,11 @@ use crate::conversation::people::facts::{FactKind, UserFact, UserFacts};
 use crate::conversation::title_approvals::TitleOverCap;
 use crate::conversation::title_requests::{Coverage, RequestedTitle};
 use crate::conversation::transcript::{
-    CallFailure, CallResult, MediaRef, QuotaUse, ToolArguments, ToolSpec, UserRights,
+    CallFailure, CallResult, MediaRef, QuotaUse, ToolArguments, ToolSpec, UserId, UserRights,
 };
 use crate::conversation::turn::model_action::ModelAction;
 use crate::conversation::viewer_accounts::{AccountScope, ViewerAccount};
+use crate::conversation::votes::VoteQuestion;
 use crate::seerr::SeerrRequestId;
 use approval::ApprovedCall;
 use arguments::schema::OfferedChoices;
@@ -117,6 +119,11 @@ pub trait Tool: Send + Sync {
 
     /// Returns whether calls read the records by which titles that could go are judged.
     fn reads_room(&self) -> bool {
+        false
+    }
+
+    /// Returns whether calls read who could watch something together.
+    fn gathers_people(&self) -> bool {
         false
     }
 
@@ -194,6 +201,8 @@ impl ToolOutput {
 pub enum ToolEffect {
     /// Acts on the conversation itself. A failed action is logged, and the reply is sent anyway.
     Act(ModelAction),
+    /// Starts a vote about titles. If that is impossible, the call fails.
+    StartVote(Box<TitleVote>),
     /// Counts towards the quota of the user.
     Count(QuotaUse),
     /// Asks the admins to delete this item.
@@ -225,6 +234,14 @@ pub enum ToolEffect {
     RequestAccountLink(ViewerAccount),
     /// Removes the links of the user's accounts in this scope.
     UnlinkAccounts(AccountScope),
+}
+
+/// Vote about titles that a tool found for the people who take part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TitleVote {
+    pub question: VoteQuestion,
+    /// People who are asked in their private chats, besides the user.
+    pub asked: Vec<UserId>,
 }
 
 /// Ids and restricted features that a call uses.

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use super::making_room::RoomRecords;
 use super::own_space::OwnTitle;
 use super::quota_allowance::QuotaAllowance;
+use super::tonight::gathering::Gathering;
 use super::viewing::Viewers;
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
@@ -52,6 +53,8 @@ pub struct ToolContext {
     pub facts: UserFacts,
     /// People whose watching the answer may mention; empty for a call that does not read it.
     pub viewers: Viewers,
+    /// People who could watch something together; loaded only for calls about that.
+    pub gathering: Gathering,
     /// User of the Seerr in whose name titles are requested; loaded only for writes, if requests go there.
     pub seerr_account: Option<ViewerAccount>,
     pub request_timing: RequestTiming,

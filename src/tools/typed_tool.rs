@@ -46,6 +46,8 @@ pub trait TypedTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     const READS_OWN_TITLES: bool = false;
     /// True if the tool reads the records by which titles that could go are judged.
     const READS_ROOM: bool = false;
+    /// True if the tool reads who could watch something together.
+    const GATHERS_PEOPLE: bool = false;
     const TIMEOUT: Duration = match Self::EFFECT_LEVEL {
         EffectLevel::Read => READ_TIMEOUT,
         EffectLevel::Write | EffectLevel::Destructive => WRITE_TIMEOUT,
@@ -293,6 +295,10 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
 
     fn reads_room(&self) -> bool {
         T::READS_ROOM
+    }
+
+    fn gathers_people(&self) -> bool {
+        T::GATHERS_PEOPLE
     }
 
     fn apply_preferences(

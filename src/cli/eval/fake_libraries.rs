@@ -122,6 +122,7 @@ fn with_common_fields<D>(title: FakeTitle<D>, entry: &TitleEntry) -> FakeTitle<D
     title.genres.clone_from(&entry.genres);
     title.popularity = entry.popularity.unwrap_or(title.popularity);
     title.rating = entry.rating.unwrap_or(title.rating);
+    title.minutes = entry.minutes.unwrap_or(title.minutes);
     title.certification.clone_from(&entry.certification);
     title.poster.clone_from(&entry.poster);
     title.added = entry.added.unwrap_or(title.added);

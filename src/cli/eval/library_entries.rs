@@ -60,6 +60,8 @@ pub(super) struct TitleEntry {
     pub(super) popularity: Option<f64>,
     pub(super) genres: Vec<String>,
     pub(super) rating: Option<f64>,
+    /// Length of the movie, or of an episode.
+    pub(super) minutes: Option<u16>,
     /// Age rating: `PG-13`.
     pub(super) certification: Option<String>,
     pub(super) poster: Option<String>,

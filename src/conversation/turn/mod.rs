@@ -185,6 +185,8 @@ pub enum TurnReply {
     Model(String),
     /// Sentences that tools wrote, because the model had none.
     Tools(String),
+    /// The question of a vote that the turn has started, after what else there is to say.
+    Ballot(String),
     /// No text, because the model has reacted with an emoji.
     Reaction(Emoji),
     /// Fixed reply, if no other reply is available.

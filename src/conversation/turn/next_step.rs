@@ -19,6 +19,7 @@ use crate::conversation::transcript::{
     CallFailure, CallResult, CallState, EffectLevel, FailureCode, ModelStep, Responder, TURN_CANCELED,
     ToolCall,
 };
+use crate::conversation::votes::tonight::{TONIGHT, VOTE_STARTED};
 
 /// Backoff of repeated model calls. If the server asks for a pause that ends after the deadline of the turn, the
 /// keyword responder takes over.
@@ -28,6 +29,15 @@ const MODEL_BACKOFF: BackoffPolicy =
 impl Turn {
     /// Returns the next step of the turn.
     pub fn next_step(&self, now: Timestamp, limits: &TurnLimits) -> NextStep {
+        match (self.choose_next_step(now, limits), self.started_vote()) {
+            (NextStep::Reply(reply), Some(question)) => {
+                NextStep::Reply(TurnReply::Ballot(self.format_ballot(&reply, question)))
+            }
+            (step, _) => step,
+        }
+    }
+
+    fn choose_next_step(&self, now: Timestamp, limits: &TurnLimits) -> NextStep {
         if let Some(step) = self.next_for_open_calls(now, limits) {
             return step;
         }
@@ -40,6 +50,30 @@ impl Turn {
         match self.steps.last() {
             Some(step) if step.calls.is_empty() => self.check_last_response(step, now, limits),
             _ => self.plan_model_call(ModelCallStyle::Open, now, limits),
+        }
+    }
+
+    /// Returns the question of the vote in private chats that a call has started.
+    fn started_vote(&self) -> Option<&str> {
+        self.calls().find_map(|call| match &call.state {
+            CallState::Done(result) if call.name == TONIGHT && result.for_model["status"] == VOTE_STARTED => {
+                Some(result.for_user.as_str())
+            }
+            _ => None,
+        })
+    }
+
+    /// Formats the reply of a turn that has started a vote. The question is the end of it, so that a number answers it. Of a
+    /// model's own words, nothing is sent.
+    fn format_ballot(&self, reply: &TurnReply, question: &str) -> String {
+        let is_written_by_code = self.steps.last().is_some_and(|step| step.responder == Responder::Keyword);
+        let before = match reply {
+            TurnReply::Model(text) if is_written_by_code => text.replace(question, ""),
+            _ => self.write_results().map(|result| result.for_user.as_str()).collect::<Vec<_>>().join(" "),
+        };
+        match before.trim() {
+            "" => question.to_owned(),
+            before => format!("{before}\n{question}"),
         }
     }
 

@@ -1,7 +1,10 @@
 //! Votes: a question with options, on which the people in a room or the whole household choose. A vote changes nothing in
 //! the library.
 
+pub mod tonight;
+pub mod tonight_messages;
 pub mod vote_command;
+pub mod vote_decision;
 pub mod vote_messages;
 
 use jiff::SignedDuration;
@@ -10,9 +13,10 @@ use crate::conversation::grammar::confirmation_reply::{
     ConfirmationReply, ReplyLanguage, parse_confirmation_reply,
 };
 use crate::conversation::grammar::keyword_grammar;
+use crate::conversation::rating_caps::{MinimumAge, RatingCaps};
 use crate::conversation::text::normalization::{contains_phrase, normalize_title};
 use crate::conversation::text::title::clean_line;
-use crate::conversation::transcript::VoteId;
+use crate::conversation::transcript::{MediaKind, VoteId};
 
 /// Period after which a vote closes.
 pub const VOTE_PERIOD: SignedDuration = SignedDuration::from_hours(2);
@@ -31,6 +35,8 @@ const MAX_QUESTION_CHARS: usize = 120;
 pub enum VoteMessage {
     /// The message asks the question.
     Asks(VoteId),
+    /// The message asks the person who started the open vote of the household.
+    AsksStarter,
     /// The message announces the result.
     Announces(VoteId),
 }
@@ -40,6 +46,26 @@ pub enum VoteMessage {
 pub struct VoteQuestion {
     text: String,
     options: Vec<String>,
+    /// Short reasons for the options; empty if the options are free text.
+    reasons: Vec<String>,
+    /// Limit within which the options were checked; `None` if they are free text.
+    checked: Option<CheckedLimit>,
+}
+
+/// Age limit within which each option of a vote was checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckedLimit {
+    /// Kind of all options.
+    pub kind: MediaKind,
+    /// Lowest cap of the people for whom they were checked; `None` if none of them has one.
+    pub cap: Option<MinimumAge>,
+}
+
+impl CheckedLimit {
+    /// Returns whether the options may be shown to a person with these caps.
+    pub fn allows(self, caps: RatingCaps) -> bool {
+        caps.allows(self.kind, self.cap)
+    }
 }
 
 /// Reason why a vote cannot be started.
@@ -83,13 +109,19 @@ impl VoteQuestion {
         } else if has_answer {
             Err(InvalidVote::AnswersPrompts)
         } else {
-            Ok(Self { text, options })
+            Ok(Self { text, options, reasons: Vec::new(), checked: None })
         }
+    }
+
+    /// Returns the question with the reasons for its options, which were checked within a limit.
+    #[must_use]
+    pub fn with_checked_options(self, reasons: Vec<String>, limit: CheckedLimit) -> Self {
+        Self { reasons, checked: Some(limit), ..self }
     }
 
     /// Restores a stored question, which was checked when it was stored.
     pub fn from_stored(text: String, options: Vec<String>) -> Self {
-        Self { text, options }
+        Self { text, options, reasons: Vec::new(), checked: None }
     }
 
     pub fn text(&self) -> &str {
@@ -98,6 +130,24 @@ impl VoteQuestion {
 
     pub fn options(&self) -> &[String] {
         &self.options
+    }
+
+    pub fn reasons(&self) -> &[String] {
+        &self.reasons
+    }
+
+    pub fn checked(&self) -> Option<CheckedLimit> {
+        self.checked
+    }
+
+    /// Returns the options, each with its reason.
+    pub fn options_with_reasons(&self) -> Vec<String> {
+        let reasons = self.reasons.iter().map(String::as_str).chain(std::iter::repeat(""));
+        let join = |(option, reason): (&String, &str)| match reason {
+            "" => option.clone(),
+            reason => format!("{option}, {reason}"),
+        };
+        self.options.iter().zip(reasons).map(join).collect()
     }
 
     /// Returns the option with a number, which counts from 1.

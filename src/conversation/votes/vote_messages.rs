@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::vote_decision::VoteDecision;
 use super::{InvalidVote, MAX_VOTES_PER_DAY, Tally, VoteQuestion};
 
 pub const NO_OPEN_VOTE: &str =
@@ -10,12 +11,16 @@ pub const NO_OPEN_VOTE: &str =
 pub const NO_SUCH_OPTION: &str = "That is not one of the options.";
 pub const ALREADY_OPEN: &str = "There is a vote already. Text VOTE to see it, or CLOSE VOTE to close it.";
 pub const NOT_YOURS: &str = "Only the person who started the vote or an admin can close it.";
+/// Answer to a person who is not asked in the open vote of the household.
+pub const OTHERS_VOTE: &str = "Other people are voting right now. Try again when they are done.";
+/// Result of a vote whose options may no longer be shown to its readers.
+pub const VOTE_IS_OVER: &str = "The vote is over.";
 pub const NOBODY_ELSE: &str = "There is nobody else to ask right now.";
 
 /// Formats the question with its numbered options.
 pub fn format_question(question: &VoteQuestion) -> String {
-    let lines =
-        (1..).zip(question.options()).map(|(number, option): (usize, _)| format!("\n{number}. {option}"));
+    let options = question.options_with_reasons();
+    let lines = (1..).zip(options).map(|(number, option): (usize, _)| format!("\n{number}. {option}"));
     format!("{}{}", question.text(), lines.collect::<String>())
 }
 
@@ -31,12 +36,17 @@ pub fn format_started(
     closes_at: Timestamp,
     zone: &TimeZone,
 ) -> String {
-    let asked = match asked {
+    let asked = format_people(asked);
+    format!("I asked {asked}. {}\n{}", format_question(question), format_hint(closes_at, zone))
+}
+
+/// Formats the people who were asked: up to two names, or their number.
+pub(super) fn format_people(names: &[String]) -> String {
+    match names {
         [one] => one.clone(),
         [first, second] => format!("{first} and {second}"),
         others => format!("{} people", others.len()),
-    };
-    format!("I asked {asked}. {}\n{}", format_question(question), format_hint(closes_at, zone))
+    }
 }
 
 /// Formats the reply to a choice.
@@ -59,16 +69,26 @@ pub fn format_state(
     format!("{}{}\n{}", question.text(), lines.collect::<String>(), format_hint(closes_at, zone))
 }
 
-/// Formats the result.
-pub fn format_result(question: &VoteQuestion, tally: &Tally) -> String {
+/// Formats the result. `tie_breaker` is the name of the person whose choice decided a tie.
+pub fn format_result(question: &VoteQuestion, decision: &VoteDecision, tie_breaker: Option<&str>) -> String {
+    let tally = &decision.tally;
     let leaders: Vec<&str> =
         tally.leaders().into_iter().filter_map(|number| question.option(number)).collect();
     let most = tally.leaders().first().map_or(0, |number| tally.votes_for(*number));
-    let outcome = match leaders.as_slice() {
-        [] => return format!("{} Nobody voted.", question.text()),
-        [winner] => format!("{winner} wins with {most} of {}.", format_votes(tally.total())),
-        several => {
-            format!("It is a tie between {} with {} each.", join_with_and(several), format_votes(most))
+    let winner = decision.winner.and_then(|number| question.option(number));
+    let outcome = match (leaders.as_slice(), winner) {
+        ([], _) => return format!("{} Nobody voted.", question.text()),
+        ([winner], _) => format!("{winner} wins with {most} of {}.", format_votes(tally.total())),
+        (several, winner) => {
+            let tie =
+                format!("It is a tie between {} with {} each.", join_with_and(several), format_votes(most));
+            match (winner, tie_breaker) {
+                (None, _) => tie,
+                (Some(winner), Some(name)) => {
+                    format!("{tie} {winner} wins, because the choice of {name} lost most recently.")
+                }
+                (Some(winner), None) => format!("{tie} {winner} wins, because it is first in the list."),
+            }
         }
     };
     let others: Vec<String> = (1..)
@@ -98,11 +118,11 @@ pub fn format_too_many() -> String {
     format!("You started {MAX_VOTES_PER_DAY} votes today. Try again tomorrow.")
 }
 
-fn format_hint(closes_at: Timestamp, zone: &TimeZone) -> String {
+pub(super) fn format_hint(closes_at: Timestamp, zone: &TimeZone) -> String {
     format!("Reply VOTE and a number until {}.", format_time(closes_at, zone))
 }
 
-fn format_time(at: Timestamp, zone: &TimeZone) -> String {
+pub(super) fn format_time(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%-I:%M %P").to_string()
 }
 
@@ -110,7 +130,7 @@ fn format_votes(count: usize) -> String {
     if count == 1 { "1 vote".to_owned() } else { format!("{count} votes") }
 }
 
-fn join_with_and(names: &[&str]) -> String {
+pub(super) fn join_with_and(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [one] => (*one).to_owned(),
@@ -125,15 +145,22 @@ mod tests {
         ConfirmationReply, ReplyLanguage, parse_confirmation_reply,
     };
     use crate::conversation::text::normalization::contains_phrase;
+    use crate::conversation::votes::vote_decision::CountedBallot;
 
     fn question() -> VoteQuestion {
         VoteQuestion::new(None, &["Dune", "Heat", "Alien"]).unwrap()
     }
 
+    /// Returns the decision of a vote about free text, in which nothing decides a tie.
+    fn decision(choices: &[u8]) -> VoteDecision {
+        let ballots: Vec<CountedBallot> =
+            choices.iter().map(|choice| CountedBallot { voter: None, choice: *choice }).collect();
+        VoteDecision::from_ballots(&question(), &ballots, &[])
+    }
+
     #[test]
     fn result_names_the_winner_or_a_tie() {
-        let result =
-            |choices: &[u8]| format_result(&question(), &Tally::count(&question(), choices.iter().copied()));
+        let result = |choices: &[u8]| format_result(&question(), &decision(choices), None);
         assert_eq!(result(&[2, 1, 2]), "What should we watch? Heat wins with 2 of 3 votes. Others: Dune 1.");
         assert_eq!(result(&[3]), "What should we watch? Alien wins with 1 of 1 vote.");
         assert_eq!(
@@ -141,6 +168,21 @@ mod tests {
             "What should we watch? It is a tie between Dune and Heat with 1 vote each."
         );
         assert_eq!(result(&[]), "What should we watch? Nobody voted.");
+    }
+
+    #[test]
+    fn result_of_a_decided_tie_says_what_decided_it() {
+        let decided = VoteDecision { winner: Some(2), ..decision(&[1, 2]) };
+        assert_eq!(
+            format_result(&question(), &decided, Some("Dana")),
+            "What should we watch? It is a tie between Dune and Heat with 1 vote each. Heat wins, because the choice \
+             of Dana lost most recently."
+        );
+        assert_eq!(
+            format_result(&question(), &VoteDecision { winner: Some(1), ..decided }, None),
+            "What should we watch? It is a tie between Dune and Heat with 1 vote each. Dune wins, because it is first \
+             in the list."
+        );
     }
 
     #[test]
@@ -167,7 +209,9 @@ mod tests {
             format_ballot(&question(), "Sam", closes_at, &zone),
             format_started(&question(), &["Dana".to_owned()], closes_at, &zone),
             format_state(&question(), &Tally::count(&question(), [2]), None, closes_at, &zone),
-            format_result(&question(), &Tally::count(&question(), [2])),
+            format_result(&question(), &decision(&[2]), None),
+            OTHERS_VOTE.to_owned(),
+            VOTE_IS_OVER.to_owned(),
             NO_OPEN_VOTE.to_owned(),
             ALREADY_OPEN.to_owned(),
             NOT_YOURS.to_owned(),

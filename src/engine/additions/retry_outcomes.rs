@@ -219,7 +219,7 @@ pub(super) fn tool_name(kind: MediaKind) -> &'static str {
 fn requested_title(effects: &[ToolEffect]) -> Option<&RequestedTitle> {
     effects.iter().find_map(|effect| match effect {
         ToolEffect::Request(title, _) => Some(title),
-        ToolEffect::Act(_) | ToolEffect::Count(_) => None,
+        ToolEffect::Act(_) | ToolEffect::StartVote(_) | ToolEffect::Count(_) => None,
         ToolEffect::AskAdmins(_) | ToolEffect::AskParents(_) | ToolEffect::OpenProposal(_) => None,
         ToolEffect::TrackRequest { .. } => None,
         ToolEffect::Follow(_) | ToolEffect::Notify(_) | ToolEffect::Unfollow(_) | ToolEffect::Queue(..) => {

@@ -5,16 +5,14 @@ use super::user_context::UserContext;
 use crate::conversation::people::naming;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::route;
-use crate::conversation::transcript::{Responder, User, UserRole, UserStatus};
+use crate::conversation::transcript::{Responder, User, UserId, UserRole};
 use crate::conversation::votes::vote_command::{self, VoteCommand};
 use crate::conversation::votes::{InvalidVote, VoteMessage, VoteQuestion, vote_messages};
-use crate::engine::notifications::send_time::earliest_send_time;
 use crate::engine::reply_address::{self, ReplyAddress};
-use crate::engine::votes::closing;
+use crate::engine::votes::{closing, electorate, opening};
 use crate::store::QueryResult;
 use crate::store::people::users;
 use crate::store::queue::inbound_messages::MessageOutcome;
-use crate::store::queue::notifications::{self, NotificationSetting};
 use crate::store::queue::outbox::{self, NewOutboundMessage};
 use crate::store::turns::turn_lifecycle::{self, TurnEnd, TurnKind, TurnPlan};
 use crate::store::votes::{self, Ballot, StartOutcome, Vote, Voter};
@@ -26,10 +24,10 @@ impl TurnStart<'_> {
         context: &UserContext,
         events: &[InboundEvent],
     ) -> QueryResult<TurnStartOutcome> {
-        let may_learn = |vote: &Vote| {
-            vote.room.is_some() || vote.started_by == user.id || user.rights.rating_caps().is_unlimited()
+        let open = match votes::find_open_vote(self.conn, events[0].room)? {
+            Some(vote) if electorate::may_take_part(self.conn, &vote, user)? => Some(vote),
+            Some(_) | None => None,
         };
-        let open = votes::find_open_vote(self.conn, events[0].room)?.filter(may_learn);
         let text = match (vote_command::parse_vote_reply(&events[0].body), open) {
             (Some(VoteCommand::Start(question)), _) => {
                 return self.start_vote(user, context, events, question);
@@ -83,7 +81,8 @@ impl TurnStart<'_> {
         let vote = match votes::start_vote(self.conn, (user.id, room), &question, self.now)? {
             StartOutcome::Started(vote) => vote,
             StartOutcome::AlreadyOpen => {
-                return self.answer_and_drop_prompt(user, context, events, vote_messages::ALREADY_OPEN);
+                let text = self.format_open_vote(user, room)?;
+                return self.answer_and_drop_prompt(user, context, events, text);
             }
             StartOutcome::TooMany => {
                 let text = vote_messages::format_too_many();
@@ -113,6 +112,7 @@ impl TurnStart<'_> {
         let address = ReplyAddress::from_turn(user.clone(), turn, events);
         let key = match message {
             VoteMessage::Asks(vote) => format!("poll:{vote}:ask"),
+            VoteMessage::AsksStarter => format!("poll:turn:{turn}:ask"),
             VoteMessage::Announces(vote) => format!("poll:{vote}:result:turn:{turn}"),
         };
         let about_vote = |text: &str| NewOutboundMessage {
@@ -136,21 +136,25 @@ impl TurnStart<'_> {
         Ok(TurnStartOutcome::Answered)
     }
 
-    /// Loads the people in the household who can be asked now: those who get notifications and have no quiet hours.
+    /// Returns the answer to a person who wants to start a vote while another one is open.
+    fn format_open_vote(&mut self, user: &User, room: Option<UserId>) -> QueryResult<&'static str> {
+        let is_visible = match votes::find_open_vote(self.conn, room)? {
+            Some(vote) => electorate::may_take_part(self.conn, &vote, user)?,
+            None => true,
+        };
+        Ok(if is_visible { vote_messages::ALREADY_OPEN } else { vote_messages::OTHERS_VOTE })
+    }
+
+    /// Loads the people in the household who can be asked now, except those with caps: the options are free text, so they
+    /// may be over the caps of a person.
     fn load_other_voters(&mut self, user: &User) -> QueryResult<Vec<User>> {
         let mut voters = Vec::new();
         for other in users::load_known_users(self.conn)? {
-            let is_reachable = other.status == UserStatus::Active && !other.opted_out && !other.test;
-            // The options are free text, so they may be over the caps of a person.
             let may_learn = other.rights.rating_caps().is_unlimited();
-            if other.id == user.id || user.test || !is_reachable || !may_learn {
+            if other.id == user.id || user.test || !may_learn {
                 continue;
             }
-            let address = ReplyAddress::load_for_user(self.conn, &other, &self.settings.senders)?;
-            let setting = notifications::load_notification_setting(self.conn, other.id)?;
-            let send_at = earliest_send_time(self.conn, other.id, self.settings, self.now)?;
-            let has_channel = address.our_address().channel().is_remote();
-            if has_channel && setting != NotificationSetting::Off && send_at <= self.now {
+            if electorate::can_be_asked(self.conn, self.settings, &other, self.now)? {
                 voters.push(other);
             }
         }
@@ -162,12 +166,7 @@ impl TurnStart<'_> {
         let (name, zone) = (naming::display_name(asker), &self.settings.zone);
         let text = vote_messages::format_ballot(&vote.question, &name, vote.closes_at, zone);
         for voter in voters {
-            let address = ReplyAddress::load_for_user(self.conn, voter, &self.settings.senders)?;
-            let message = NewOutboundMessage {
-                vote: Some(VoteMessage::Asks(vote.id)),
-                ..address.notification_message(&format!("vote:{}", vote.id), &text)
-            };
-            outbox::queue_message_once(self.conn, &message, self.now)?;
+            opening::queue_ballot(self.conn, vote, (voter, &text), self.settings, self.now)?;
         }
         Ok(voters.iter().map(naming::display_name).collect())
     }
@@ -198,10 +197,10 @@ impl TurnStart<'_> {
         Ok(outcome)
     }
 
-    /// Returns whether somebody who was asked in a private chat has not voted.
+    /// Returns whether somebody who is asked in a private chat has not voted.
     fn is_awaited(&mut self, vote: &Vote) -> QueryResult<bool> {
-        for asked in votes::load_asked_users(self.conn, vote.id)? {
-            if votes::load_choice(self.conn, vote.id, asked)?.is_none() {
+        for awaited in electorate::load_awaited_users(self.conn, vote)? {
+            if votes::load_choice(self.conn, vote.id, awaited)?.is_none() {
                 return Ok(true);
             }
         }

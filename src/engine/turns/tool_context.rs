@@ -14,6 +14,7 @@ use crate::conversation::transcript::{EffectLevel, EventId, QuotaKind, User, Use
 use crate::conversation::viewer_accounts::{ViewerAccount, WatchSharing};
 use crate::engine::making_room;
 use crate::engine::settings::{HouseholdSettings, Quotas};
+use crate::engine::votes::gathering;
 use crate::store::confirmation::approvals::{self, ApprovalKind};
 use crate::store::library::title_attributions::{self, TitleAttribution};
 use crate::store::library::title_requests::RecentTitleRequest;
@@ -26,6 +27,7 @@ use crate::store::{Conn, QueryResult};
 use crate::tools::making_room::RoomRecords;
 use crate::tools::own_space::OwnTitle;
 use crate::tools::quota_allowance::{QuotaAllowance, QuotaUsage};
+use crate::tools::tonight::gathering::Gathering;
 use crate::tools::viewing::{Viewer, Viewers};
 use crate::tools::{RequestTiming, ToolContext};
 
@@ -41,6 +43,8 @@ pub(crate) struct RecordScope {
     pub(super) reads_room: bool,
     /// The user asked for a review of the titles that may go.
     pub(super) reviews: bool,
+    /// The call reads who could watch something together.
+    pub(super) gathers_people: bool,
     /// The call may request titles at a Seerr.
     pub(super) requests_titles: bool,
     /// Room in which the answer is read.
@@ -55,6 +59,7 @@ impl From<EffectLevel> for RecordScope {
             reads_own_titles: false,
             reads_room: false,
             reviews: false,
+            gathers_people: false,
             requests_titles: false,
             room: None,
         }
@@ -68,6 +73,7 @@ pub(crate) struct ToolRecords {
     own_titles: Vec<OwnTitle>,
     room: RoomRecords,
     viewers: Viewers,
+    gathering: Gathering,
     seerr_account: Option<ViewerAccount>,
     user: UserRecords,
 }
@@ -84,6 +90,10 @@ impl ToolRecords {
         let viewers = match scope.reads_viewing {
             true => load_viewers(conn, user, settings.watch_sharing)?,
             false => Viewers::default(),
+        };
+        let gathering = match scope.gathers_people {
+            true => gathering::load_gathering(conn, (user, scope.room), settings, now)?,
+            false => Gathering::default(),
         };
         let seerr_account = match scope.requests_titles {
             true => viewer_accounts::load_seerr_account(conn, user.id)?,
@@ -119,7 +129,7 @@ impl ToolRecords {
         } else {
             RoomRecords::default()
         };
-        Ok(Self { limit, title_requests, own_titles, room, viewers, seerr_account, user: records })
+        Ok(Self { limit, title_requests, own_titles, room, viewers, gathering, seerr_account, user: records })
     }
 
     /// Builds the context of a tool from its records.
@@ -161,6 +171,10 @@ impl ToolRecords {
             facts: context.facts.clone(),
             seerr_account: self.seerr_account,
             viewers: if is_written_by_user(context) { self.viewers } else { self.viewers.hidden() },
+            gathering: match is_written_by_user(context) {
+                true => self.gathering,
+                false => self.gathering.without_accounts(),
+            },
             request_timing: RequestTiming::Now,
         }
     }

@@ -9,7 +9,7 @@ use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::people::naming;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::title_requests::RequestedTitle;
-use crate::conversation::transcript::{CallRow, ToolArguments, User, UserId};
+use crate::conversation::transcript::{CallFailure, CallRow, ToolArguments, User, UserId};
 use crate::conversation::turn::model_action::ModelAction;
 use crate::engine::approvals::{account_links, requests, title_approvals};
 use crate::engine::making_room::opening;
@@ -28,7 +28,7 @@ use crate::store::people::viewer_accounts;
 use crate::store::queue::outbox;
 use crate::store::turns::{calls, turn_lifecycle};
 use crate::store::{Conn, QueryResult, with_savepoint};
-use crate::tools::ToolEffect;
+use crate::tools::{TitleVote, ToolEffect};
 
 /// User and call that cause a tool effect.
 #[derive(Debug, Clone)]
@@ -57,6 +57,8 @@ pub(crate) fn apply_tool_effect(
             apply_action(conn, source, action, settings, now);
             Ok(())
         }
+        // It was started before the result of the call was stored.
+        ToolEffect::StartVote(_) => Ok(()),
         ToolEffect::Count(added) => quotas::count_additions(conn, source.user.id, source.call, *added, now),
         ToolEffect::AskAdmins(item) => ask_admins_for_removal(conn, source, item, settings, now),
         ToolEffect::OpenProposal(plan) => {
@@ -97,6 +99,30 @@ pub(crate) fn apply_tool_effect(
             facts::forget_fact(conn, source.user.id, FactSelector::Key(*kind, key), now).map(drop)
         }
     }
+}
+
+/// Starts the vote that a call requests, and returns the failure of the call if that is impossible.
+pub(super) fn start_requested_vote(
+    conn: &mut Conn,
+    source: &EffectSource,
+    effects: &[ToolEffect],
+    settings: &HouseholdSettings,
+    now: Timestamp,
+) -> QueryResult<Option<CallFailure>> {
+    for effect in effects {
+        if let (ToolEffect::StartVote(vote), Some(event)) = (effect, &source.last_message) {
+            let address = ReplyAddress::from_message(&source.user, event);
+            let TitleVote { question, asked } = &**vote;
+            return opening::start_title_vote(
+                conn,
+                (&address, source.call),
+                (question, asked),
+                settings,
+                now,
+            );
+        }
+    }
+    Ok(None)
 }
 
 /// Follows each requested season, or the whole title if no seasons are given.

@@ -3,6 +3,7 @@
 use super::turn_context::TurnContext;
 use crate::conversation::channel::ReactionSupport;
 use crate::conversation::turn::{FallbackReply, NextStep, TurnReply};
+use crate::conversation::votes::VoteMessage;
 use crate::engine::reply_address;
 use crate::engine::settings::SmsReactions;
 use crate::store::queue::inbound_messages::MessageOutcome;
@@ -34,15 +35,23 @@ pub(super) fn reply_turn_end(context: &TurnContext, reply: &TurnReply, reactions
                 None => TurnEnd::without_message(id, MessageOutcome::Reacted),
             };
         }
-        TurnReply::Model(_) | TurnReply::Tools(_) | TurnReply::Code(_) | TurnReply::Reaction(_) => {
-            MessageOutcome::Replied
-        }
+        TurnReply::Model(_)
+        | TurnReply::Tools(_)
+        | TurnReply::Code(_)
+        | TurnReply::Ballot(_)
+        | TurnReply::Reaction(_) => MessageOutcome::Replied,
     };
     let text = turn_reply_text(reply);
-    match context.closing_sentence() {
+    let mut end = match context.closing_sentence() {
         Some(closing) => address.turn_end(id, outcome, &reply_address::prepend_sentence(closing, text)),
         None => address.turn_end(id, outcome, text),
+    };
+    if let TurnReply::Ballot(_) = reply {
+        for message in &mut end.messages {
+            message.vote = Some(VoteMessage::AsksStarter);
+        }
     }
+    end
 }
 
 /// Returns whether a reaction is the whole answer, without a message that contains its emoji.
@@ -77,7 +86,7 @@ pub(super) fn failed_turn_end(context: &TurnContext) -> TurnEnd {
 /// Returns the text of a turn's reply.
 fn turn_reply_text(reply: &TurnReply) -> &str {
     match reply {
-        TurnReply::Model(text) | TurnReply::Tools(text) => text,
+        TurnReply::Model(text) | TurnReply::Tools(text) | TurnReply::Ballot(text) => text,
         TurnReply::Reaction(emoji) => emoji.as_str(),
         TurnReply::Code(fallback) => fallback.text(),
     }

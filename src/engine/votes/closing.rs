@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::electorate::{may_show_in_room, may_take_part};
 use crate::clock::Clock;
+use crate::conversation::people::naming;
 use crate::conversation::transcript::{UserId, UserStatus};
+use crate::conversation::votes::vote_decision::{CountedBallot, LostVote, VoteDecision};
 use crate::conversation::votes::{VoteMessage, vote_messages};
 use crate::engine::notifications::send_time::earliest_send_time;
 use crate::engine::parts::{EngineParts, LiveParts};
@@ -113,11 +116,36 @@ pub(in crate::engine) fn close_vote_for(
     Ok(Some(text))
 }
 
-/// Ends a vote, and formats its result; `None` if it has ended already.
+/// Ends a vote, stores what won, and formats the result; `None` if it has ended already.
 fn end_vote(conn: &mut Conn, vote: &Vote, now: Timestamp) -> QueryResult<Option<String>> {
-    let Some(tally) = votes::close_vote(conn, vote, now)? else { return Ok(None) };
+    let ballots = votes::load_counted_ballots(conn, vote.id)?;
+    let losses = load_losses(conn, vote, &ballots)?;
+    let decision = VoteDecision::from_ballots(&vote.question, &ballots, &losses);
+    if !votes::close_vote(conn, vote, decision.winner, now)? {
+        return Ok(None);
+    }
     votes::suppress_ballot_messages(conn, vote.id, now)?;
-    Ok(Some(vote_messages::format_result(&vote.question, &tally)))
+    if let Some(room) = vote.room
+        && !may_show_in_room(conn, vote, room)?
+    {
+        return Ok(Some(vote_messages::VOTE_IS_OVER.to_owned()));
+    }
+    let tie_breaker = match decision.tie_breaker {
+        Some(voter) => Some(naming::display_name(&users::load_user(conn, voter)?)),
+        None => None,
+    };
+    Ok(Some(vote_messages::format_result(&vote.question, &decision, tie_breaker.as_deref())))
+}
+
+/// Loads the last lost votes of the voters of a vote in which they could decide a tie.
+fn load_losses(conn: &mut Conn, vote: &Vote, ballots: &[CountedBallot]) -> QueryResult<Vec<LostVote>> {
+    let mut losses = Vec::new();
+    if vote.question.checked().is_some() {
+        for voter in ballots.iter().filter_map(|ballot| ballot.voter) {
+            losses.extend(votes::load_last_lost_vote(conn, voter)?);
+        }
+    }
+    Ok(losses)
 }
 
 fn announce_in_room(
@@ -150,8 +178,7 @@ fn announce_to_household(
     for user in votes::load_asked_users(conn, vote.id)?.into_iter().filter(|user| Some(*user) != except) {
         let user = users::load_user(conn, user)?;
         // The options may be over the caps of a person who got them after the start of the vote.
-        let may_learn = user.rights.rating_caps().is_unlimited() || user.id == vote.started_by;
-        if !may_learn || user.status != UserStatus::Active || user.opted_out {
+        if !may_take_part(conn, vote, &user)? || user.status != UserStatus::Active || user.opted_out {
             continue;
         }
         let send_at = earliest_send_time(conn, user.id, settings, now)?;

@@ -13,7 +13,8 @@ impl Telegram {
         question: &VoteQuestion,
         reply_parameters: Option<ReplyParameters>,
     ) -> Result<SentMessage, BotApiError> {
-        let options = question.options().iter().map(|text| PollOption { text }).collect();
+        let options = question.options_with_reasons();
+        let options = options.iter().map(|text| PollOption { text }).collect();
         let parameters = SendPoll {
             chat_id: chat,
             question: question.text(),

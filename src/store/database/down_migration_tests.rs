@@ -20,6 +20,7 @@ const KEY_SCOPES_MIGRATION: &str = "20261202030000";
 const TELEGRAM_MIGRATION: &str = "20261203000000";
 const ROOMS_MIGRATION: &str = "20261204000000";
 const VOTES_MIGRATION: &str = "20261205000000";
+const CHECKED_VOTES_MIGRATION: &str = "20261212000000";
 const PLACED_REACTIONS_MIGRATION: &str = "20261206000000";
 const VIEWER_ACCOUNTS_MIGRATION: &str = "20261207000000";
 const SEERR_REQUESTS_MIGRATION: &str = "20261208010000";
@@ -450,6 +451,34 @@ fn down_migrations_of_votes_and_reactions_keep_the_messages() {
     assert_eq!(load_lines(&mut conn, rows), "out Which one?");
     conn.run_pending_migrations(MIGRATIONS).unwrap();
     conn.batch_execute(placed).unwrap();
+}
+
+#[test]
+fn down_migration_of_checked_votes_ends_those_that_are_open() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    let votes = "INSERT INTO outbox (id, dedupe_key, user_id, kind, to_addr, from_addr, body, segments, deadline_at, created_at, updated_at) VALUES
+           (8, 'vote:1:user:1', 1, 'notice', 'telegram:9', 'telegram:501', 'Heat?', 1, 9, 6, 6),
+           (9, 'vote:2:user:1', 1, 'notice', 'telegram:9', 'telegram:501', 'Which one?', 1, 9, 6, 6);
+         INSERT INTO votes (id, user_id, question, options, created_at, closes_at, reasons, checked_kind, checked_cap) VALUES
+           (1, 1, 'Heat?', '[\"a\",\"b\"]', 6, 9, '[]', 'movie', 13);
+         INSERT INTO votes (id, room_id, user_id, question, options, created_at, closes_at, closed_at, winner) VALUES
+           (2, NULL, 1, 'Which one?', '[\"a\",\"b\"]', 6, 9, 8, 1);
+         INSERT INTO vote_messages (outbox_id, vote_id, part) VALUES (8, 1, 'ballot'), (9, 2, 'ballot')";
+    conn.batch_execute(votes).unwrap();
+
+    revert_down_to(&mut conn, CHECKED_VOTES_MIGRATION);
+
+    let rows = "SELECT 'vote ' || id || ' ' || closed_at AS line FROM votes
+                UNION ALL SELECT 'out ' || id || ' ' || state FROM outbox WHERE id IN (8, 9)";
+    insta::assert_snapshot!(load_lines(&mut conn, rows), @r"
+    vote 1 9
+    vote 2 8
+    out 8 suppressed
+    out 9 queued
+    ");
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    conn.batch_execute("UPDATE votes SET winner = 2 WHERE id = 2").unwrap();
 }
 
 #[test]

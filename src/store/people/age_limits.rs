@@ -7,7 +7,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use super::addresses::OptTarget;
-use super::rooms::IS_PERSON;
+use super::rooms::{self, IS_PERSON};
 use super::users;
 use crate::conversation::people::age_ratings::AgeLimit;
 use crate::conversation::rating_caps::{MinimumAge, RatingCaps};
@@ -95,19 +95,13 @@ pub fn load_user_limit(conn: &mut Conn, user: &User) -> QueryResult<ReaderLimit>
 pub fn load_room_limit(conn: &mut Conn, room: UserId) -> QueryResult<ReaderLimit> {
     let mut reader = ReaderLimit::default();
     for user in load_limited_users(conn)? {
-        if has_written_in(conn, user.id, room)? {
+        if rooms::has_written_in(conn, user.id, room)? {
             reader.limit.caps = reader.limit.caps.strictest(user.rights.rating_caps());
             let joined_after = load_last_turn_before_joining(conn, user.id, room)?;
             reader.changed_after = reader.changed_after.max(load_caps_turn(conn, user.id)?).max(joined_after);
         }
     }
     Ok(reader)
-}
-
-fn has_written_in(conn: &mut Conn, user: UserId, room: UserId) -> QueryResult<bool> {
-    let written =
-        inbound_events::table.filter(inbound_events::user_id.eq(user).and(inbound_events::room_id.eq(room)));
-    diesel::select(diesel::dsl::exists(written)).get_result(conn)
 }
 
 /// Loads the last turn before a user's first message in a room that was answered; the last turn of all if none was.

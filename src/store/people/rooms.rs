@@ -230,6 +230,13 @@ pub fn move_to_private_chat(
     Ok(())
 }
 
+/// Returns whether a user has written in a room.
+pub fn has_written_in(conn: &mut Conn, user: UserId, room: UserId) -> QueryResult<bool> {
+    let written =
+        inbound_events::table.filter(inbound_events::user_id.eq(user).and(inbound_events::room_id.eq(room)));
+    dsl::select(dsl::exists(written)).get_result(conn)
+}
+
 fn has_any_turn(conn: &mut Conn, room: UserId) -> QueryResult<bool> {
     dsl::select(dsl::exists(conversations::table.filter(conversations::user_id.eq(room)))).get_result(conn)
 }

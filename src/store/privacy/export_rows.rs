@@ -246,6 +246,11 @@ pub(super) struct ExportVoteRow {
     created_at: Timestamp,
     closes_at: Timestamp,
     closed_at: Option<Timestamp>,
+    reasons: Option<StoredJson>,
+    checked_kind: Option<MediaKind>,
+    /// Lowest age rating of the people who were asked, in years.
+    checked_cap: Option<i64>,
+    winner: Option<i64>,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]

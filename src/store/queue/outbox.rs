@@ -155,7 +155,7 @@ pub fn queue_message_at(
         .get_result(conn)?;
     queued.record_insertion(conn, now)?;
     if let Some(vote) = message.vote {
-        votes::record_message(conn, queued.id, vote)?;
+        votes::record_message(conn, (queued.id, message.user), vote)?;
     }
     if let FirstState::Claimed(token) = first_state {
         recording::record_claimed_message(DueMessage::first_attempt(queued.id, message, token));

@@ -136,6 +136,8 @@ impl TurnLog {
         let (source, settings, now) =
             (EffectSource::from_call(context, call), self.logs.settings(), self.now());
         let record = move |conn: &mut Conn, context: &mut TurnContext| {
+            let refused = tool_effects::start_requested_vote(conn, &source, &effects, &settings, now)?;
+            let state = refused.map_or_else(|| state.clone(), CallState::Failed);
             finish_call(conn, context, call, (&state, entry.as_ref()), now)?;
             for effect in &effects {
                 tool_effects::apply_tool_effect(conn, &source, effect, &settings, now)?;
