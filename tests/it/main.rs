@@ -103,6 +103,7 @@ mod texts;
 mod threads;
 mod tidy;
 mod title_pages;
+mod tonight;
 mod tools;
 mod turns;
 mod unanswered;

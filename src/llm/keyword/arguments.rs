@@ -6,10 +6,11 @@ use super::found_title::{FoundTitle, json_object};
 use crate::conversation::grammar::requests::description::{Description, genre_of};
 use crate::conversation::grammar::requests::period::Period;
 use crate::conversation::grammar::requests::recommendation::Recommendation;
-use crate::conversation::grammar::requests::request::Request;
+use crate::conversation::grammar::requests::request::{Request, tonight_arguments};
 use crate::conversation::grammar::requests::seasons::RequestedSeasons;
 use crate::conversation::grammar::requests::title_phrase::TitlePhrase;
 use crate::conversation::transcript::{MediaKind, ToolSpec};
+use crate::conversation::votes::tonight::TONIGHT;
 
 type Call = (&'static str, Map<String, Value>);
 
@@ -53,6 +54,7 @@ pub(super) fn call_without_title(request: &Request, tools: &[ToolSpec]) -> Optio
         Request::Recommend(recommendation) => ("recommend", recommendation_arguments(recommendation, tools)),
         Request::RecentlyWatched { by } => ("recently_watched", optional_argument("by", by.as_deref())),
         Request::WatchedTitles(titles) => ("find_in_library", titles.arguments()),
+        Request::Tonight { people, minutes, kind } => (TONIGHT, tonight_arguments(people, *minutes, *kind)),
         Request::LinkAccount { name, is_seerr } => {
             ("link_account", with_seerr(optional_argument("name", name.as_deref()), *is_seerr))
         }

@@ -63,6 +63,8 @@ pub enum WatchingForm {
     /// Link of the user to their account at a Seerr.
     LinkSeerr,
     UnlinkSeerr,
+    /// Something that several people can watch together.
+    Tonight,
 }
 
 /// Form of a request for something to watch, which determines what the text has to name.

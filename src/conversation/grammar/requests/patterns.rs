@@ -1,17 +1,17 @@
 //! Table of the request patterns: one section for each form of a request.
 
 use super::form::Section;
-use super::pattern_tables::{about_discovery, about_program, about_titles, about_watching};
+use super::pattern_tables::{about_discovery, about_program, about_titles, about_tonight, about_watching};
 
 /// Returns all sections. Of two equally good matches, the first one counts.
 pub fn sections() -> impl Iterator<Item = &'static Section> {
-    let all = about_titles::SECTIONS.iter().chain(about_watching::SECTIONS).chain(about_program::SECTIONS);
-    all.chain(about_discovery::SECTIONS)
+    let all = about_titles::SECTIONS.iter().chain(about_watching::SECTIONS).chain(about_tonight::SECTIONS);
+    all.chain(about_program::SECTIONS).chain(about_discovery::SECTIONS)
 }
 
 /// Returns the parts that several patterns share, each with its name.
 pub fn macros() -> Vec<(&'static str, &'static str)> {
-    [MACROS, about_discovery::MACROS].concat()
+    [MACROS, about_discovery::MACROS, about_tonight::MACROS].concat()
 }
 
 /// Parts that patterns of several tables share.

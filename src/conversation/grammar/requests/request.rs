@@ -9,6 +9,7 @@ use super::title_phrase::TitlePhrase;
 use super::watched_titles::WatchedTitles;
 use crate::conversation::grammar::room_step::RoomStep;
 use crate::conversation::notifications::quiet_hours::QuietHours;
+use crate::conversation::transcript::MediaKind;
 
 /// Request of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +48,12 @@ pub enum Request {
         by: Option<String>,
     },
     WatchedTitles(WatchedTitles),
+    /// Something that several people can watch together; without names, everybody.
+    Tonight {
+        people: Vec<String>,
+        minutes: Option<u32>,
+        kind: Option<MediaKind>,
+    },
     /// Link of the user to their account at a media server or at a Seerr.
     LinkAccount {
         name: Option<String>,
@@ -110,6 +117,7 @@ impl Request {
             | Self::Forget(_)
             | Self::Quiet(_)
             | Self::MakeRoom(_)
+            | Self::Tonight { .. }
             | Self::LinkAccount { .. }
             | Self::UnlinkAccount { .. }
             | Self::Greeting
@@ -130,6 +138,7 @@ impl Request {
             | Self::Forget(_)
             | Self::Quiet(_)
             | Self::MakeRoom(_)
+            | Self::Tonight { .. }
             | Self::LinkAccount { .. }
             | Self::UnlinkAccount { .. }
             | Self::Undo => true,
@@ -166,6 +175,7 @@ impl Request {
             | Self::Recommend(_)
             | Self::RecentlyWatched { .. }
             | Self::WatchedTitles(_)
+            | Self::Tonight { .. }
             | Self::LinkAccount { .. }
             | Self::UnlinkAccount { .. }
             | Self::More
@@ -215,6 +225,9 @@ impl Request {
                 ("recently_watched", arguments)
             }
             Self::WatchedTitles(titles) => ("watched_titles", titles.arguments()),
+            Self::Tonight { people, minutes, kind } => {
+                ("tonight", tonight_arguments(people, *minutes, *kind))
+            }
             Self::LinkAccount { name, is_seerr } => {
                 let mut arguments = Map::new();
                 insert(&mut arguments, "name", name.clone());
@@ -277,6 +290,19 @@ impl RequestedSeasons {
             Self::Listed(_) | Self::All | Self::Latest => None,
         }
     }
+}
+
+/// Returns the arguments of a request for something that several people can watch.
+pub fn tonight_arguments(
+    people: &[String],
+    minutes: Option<u32>,
+    kind: Option<MediaKind>,
+) -> Map<String, Value> {
+    let mut arguments = Map::new();
+    insert(&mut arguments, "people", Some(people).filter(|people| !people.is_empty()));
+    insert(&mut arguments, "minutes", minutes);
+    insert(&mut arguments, "type", kind);
+    arguments
 }
 
 fn object(key: &str, value: Value) -> Map<String, Value> {

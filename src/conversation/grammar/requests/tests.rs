@@ -323,6 +323,62 @@ fn recommendation_may_be_from_the_library() {
 }
 
 #[test]
+fn several_people_can_watch_something_tonight() {
+    for (arguments, texts) in [
+        (
+            json!({}),
+            vec![
+                "what can we all watch tonight",
+                "what can we all watch",
+                "What should we watch tonight?",
+                "what should we put on tonight",
+                "what can we watch together",
+                "movie night",
+                "movie night!",
+                "hey, movie night tonight?",
+                "what can everybody watch tonight",
+                "what could we all wacth tonite",
+                "something we can all watch",
+                "find something for all of us to watch",
+            ],
+        ),
+        (
+            json!({ "people": ["sam", "dana"] }),
+            vec![
+                "what can sam and dana watch tonight",
+                "what can Sam and Dana watch",
+                "what should sam and dana and i watch tonight",
+                "movie night with sam and dana",
+                "what can we watch tonight with sam and dana",
+            ],
+        ),
+        (json!({ "people": ["sam", "dana", "kim"] }), vec!["what can sam, dana and kim watch tonight"]),
+        (json!({ "people": ["sam smith", "dana"] }), vec!["what can sam smith and dana watch"]),
+        (
+            json!({ "people": ["dana"] }),
+            vec!["what can dana watch tonight", "what can i watch with dana tonight"],
+        ),
+        (
+            json!({ "minutes": 120 }),
+            vec![
+                "what should we watch tonight, under 2 hours",
+                "what can we all watch tonight in less than 2 hours",
+                "what can we all watch tonight, we have 2 hours",
+                "movie night, we only have two hours",
+            ],
+        ),
+        (json!({ "type": "series" }), vec!["what show can we all watch tonight"]),
+        (
+            json!({ "type": "movie", "minutes": 90 }),
+            vec!["which movie should we watch tonight, 90 minutes max"],
+        ),
+    ] {
+        check("tonight", &arguments, &texts);
+    }
+    check("recommend", &json!({}), &["what should i watch tonight", "what should we watch"]);
+}
+
+#[test]
 fn watching_of_a_title_is_in_its_details() {
     check(
         "details",
