@@ -8,6 +8,7 @@ use dialarr::messaging::telegram::fake::FakeSentMessage;
 use crate::bot_plan::{BotAct, BotChats, ForgedData};
 use crate::checker::may_be_ignored;
 use crate::house_bot::{ROOM, account, button_data, person};
+use crate::house_tonight;
 use crate::people::{self, ReadMessage};
 use crate::plan::{Answers, DeliveryMode, FAY, PEOPLE};
 use crate::records::{Records, word};
@@ -27,6 +28,7 @@ pub(crate) fn open_chats(world: &World) {
         world.carriers.bot.open_room(&PEOPLE);
         if !world.has_orderly_room() {
             vote_people::start_votes(world);
+            house_tonight::ask(world);
         }
     }
 }

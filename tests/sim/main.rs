@@ -18,6 +18,7 @@ mod house_bot;
 mod house_jellyfin;
 mod house_seerr;
 mod house_series;
+mod house_tonight;
 mod house_viewers;
 mod network_faults;
 mod numbered_port;

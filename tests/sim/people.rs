@@ -6,6 +6,7 @@ use std::time::Duration;
 use dialarr::messaging::twilio::fake::{FakeDelivery, SentMessage};
 
 use crate::carriers::Carrier;
+use crate::house_tonight;
 use crate::plan::{self, Answers, DeliveryMode, Plan};
 use crate::rng::Rng;
 use crate::world::{World, pass};
@@ -97,6 +98,9 @@ pub(crate) fn react(world: &World, plan: &Plan) {
 pub(crate) fn read(world: &World, plan: &Plan, rng: &mut Rng, sent: &ReadMessage) {
     if sent.body.contains("Reply YES") {
         answer(world, plan, rng, sent);
+    }
+    if world.plan.bot.is_none() {
+        house_tonight::answer(world, rng, sent);
     }
     // One message may list several requests that wait.
     for code in codes(&sent.body) {

@@ -215,6 +215,7 @@ impl Plan {
             plan.add_proposals(&mut Rng::of(seed, "room"), end);
             plan.acts.sort_by_key(|(at, _)| *at);
         }
+        plan.add_tonight();
         plan
     }
 

@@ -106,3 +106,9 @@ fn vote_in_a_group_interrupted_anywhere_has_one_result() {
     let acts = [(GROUP_BEGIN, text("vote Dune, Heat")), (GROUP_BEGIN + 4_000, text("close vote"))];
     check_plan(GROUP_BEGIN, &acts, Some(&bot));
 }
+
+#[test]
+fn vote_about_titles_interrupted_anywhere_is_asked_and_decided_once() {
+    let acts = [(BEGIN, text("what can we all watch tonight")), (BEGIN + 6_000, text("close vote"))];
+    check_from(BEGIN, &acts);
+}

@@ -160,6 +160,8 @@ fn reply(request: &ModelRequest) -> ModelResponse {
         (Some(("add", title)), 1) | (Some(("want", title)), 0) => calls(vec![add(title)]),
         (Some(("delete", titles)), done) => delete(titles, &results, done, may_only_ask(request)),
         (Some(("recommend", what)), 0) => calls(vec![("recommend", criteria(what))]),
+        (Some(("what", "can we all watch tonight")), 0) => calls(vec![("tonight", json!({}))]),
+        (Some(("what", "can we all watch tonight")), _) => says(CONTENT),
         (Some(("what", "was i watching")), 0) => calls(vec![("recently_watched", json!({}))]),
         (Some(("what", "was that again")), 0) => says(&repeat_answer(request)),
         (Some(("what", question)), 0) if question.starts_with("did ") => {

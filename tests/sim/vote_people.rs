@@ -41,7 +41,7 @@ pub(crate) fn start_votes(world: &World) {
     }
 }
 
-fn write(world: &World, from: &str, is_in_room: bool, body: &str) {
+pub(crate) fn write(world: &World, from: &str, is_in_room: bool, body: &str) {
     world.journal.note(format!("{from} writes {body:?}, in the group: {is_in_room}"));
     match is_in_room {
         true => world.carriers.bot.write_in_room(from, body, true),

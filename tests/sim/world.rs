@@ -36,6 +36,7 @@ use crate::house_bot;
 use crate::house_jellyfin::HouseJellyfin;
 use crate::house_seerr::{self, HouseSeerr};
 use crate::house_series;
+use crate::house_tonight;
 use crate::network_faults::{NetworkFaults, Seen};
 use crate::operator::WrittenText;
 use crate::plan::{ANN, BOB, BRAZIL, FAY, PEOPLE, Plan, SettingChange};
@@ -129,14 +130,21 @@ impl World {
         let start: Timestamp = "2026-11-20T21:04:00Z".parse().unwrap();
         let (clock, true_clock) = (Clock::from_runtime(start), Clock::from_runtime(start));
         let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock.clone()));
-        let (mut dune, mut heat) =
-            (movie("Dune").year(2021).tmdb(438_631), movie("Heat").year(1995).tmdb(949));
-        if plan.makes_room() {
-            (dune, heat) = (dune.added(room_plan::added_at(start)), heat.added(room_plan::added_at(start)));
+        if plan.has_tonight() {
+            for movie in house_tonight::rated_movies() {
+                radarr.add(movie);
+            }
+        } else {
+            let (mut dune, mut heat) =
+                (movie("Dune").year(2021).tmdb(438_631), movie("Heat").year(1995).tmdb(949));
+            if plan.makes_room() {
+                (dune, heat) =
+                    (dune.added(room_plan::added_at(start)), heat.added(room_plan::added_at(start)));
+            }
+            radarr.add(dune.size_gb(21.4));
+            radarr.add(heat.size_gb(18.2));
+            radarr.add(movie("Alien").year(1979).tmdb(348).size_gb(120.0));
         }
-        radarr.add(dune.size_gb(21.4));
-        radarr.add(heat.size_gb(18.2));
-        radarr.add(movie("Alien").year(1979).tmdb(348).size_gb(120.0));
         radarr.add_to_catalog(movie("Arrival").year(2016).tmdb(329_865));
         radarr.add_to_catalog(movie("Sicario").year(2015).tmdb(273_481));
         radarr.add_to_catalog(movie("Tenet").year(2020).tmdb(577_922));
@@ -321,6 +329,7 @@ impl World {
             let role = if phone == ANN { UserRole::Admin } else { UserRole::Member };
             self.give_rights(&app.db, phone, role, phone != BOB).await;
         }
+        self.cap_a_person(&app.db).await;
         self.link_viewers(&app.db).await;
         self.link_requesters(&app.db).await;
         room_plan::attribute_titles(self, &app.db).await;

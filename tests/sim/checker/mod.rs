@@ -10,6 +10,7 @@ mod phone;
 mod requests;
 mod seerr;
 mod texts;
+mod tonight;
 mod viewing;
 mod votes;
 
@@ -111,6 +112,7 @@ pub(crate) fn check(
     requests::check(&mut evidence);
     notifications::check(&mut evidence);
     votes::check(&mut evidence, world);
+    tonight::check(&mut evidence, world);
     viewing::check(&mut evidence, world);
     seerr::check(&mut evidence, world);
     // A day of the program is not a day of the schedule if the clock was set.
@@ -124,6 +126,7 @@ pub(crate) fn check(
     phone::count(&evidence, world, &mut tally);
     bot::count(&evidence, world, &mut tally);
     votes::count(&evidence, world, &mut tally);
+    tonight::count(records, &mut tally);
     viewing::count(records, world, &mut tally);
     seerr::count(records, &seen, world, &mut tally);
     making_room::count(records, &mut tally);
