@@ -19,6 +19,7 @@ impl Plan {
             && self.phone.is_none()
             && self.bot.is_none()
             && !crate::has_failed_before(self.seed)
+            && !self.has_tonight()
     }
 
     /// Adds proposals with their answers and reviews. This part uses a separate random stream.
