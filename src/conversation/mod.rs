@@ -7,6 +7,7 @@ pub mod channel;
 pub mod channel_list;
 pub mod deletion;
 pub mod delivery_status;
+pub mod digest;
 pub mod grammar;
 pub mod invitation;
 pub mod library_sample;

@@ -25,7 +25,7 @@ pub mod recommendation;
 pub mod request;
 pub mod seasons;
 mod single_request;
-mod spelling;
+pub mod spelling;
 #[cfg(test)]
 mod tests;
 pub mod title_phrase;
