@@ -123,6 +123,8 @@ pub struct MediaFile {
 pub struct CalendarEntry {
     /// Title such as `Dune: Part Three (2026)` or `The Bear S04E03`.
     pub title: String,
+    /// Title of the series of an episode. Empty for a movie.
+    pub series: String,
     pub date: CalendarDate,
     pub on_disk: bool,
 }

@@ -156,10 +156,8 @@ fn calendar_entry(movie: &wire::MovieResource, start: Date, end: Date) -> Option
         .filter(|(day, _)| (start..=end).contains(day))
         .min_by_key(|(day, _)| *day)?;
     let date = CalendarDate::Released(day, release);
-    Some((
-        day,
-        CalendarEntry { title: movie.title_with_year()?, date, on_disk: movie.has_file.unwrap_or_default() },
-    ))
+    let (title, on_disk) = (movie.title_with_year()?, movie.has_file.unwrap_or_default());
+    Some((day, CalendarEntry { title, series: String::new(), date, on_disk }))
 }
 
 #[cfg(test)]
@@ -338,6 +336,7 @@ mod tests {
         let upcoming = radarr.fetch_calendar(date(2026, 3, 2), date(2026, 3, 9)).await.unwrap();
         let entry = |title: &str, day, release, on_disk| CalendarEntry {
             title: title.into(),
+            series: String::new(),
             date: CalendarDate::Released(day, release),
             on_disk,
         };

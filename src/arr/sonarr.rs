@@ -184,10 +184,8 @@ fn calendar_entry(episode: &wire::EpisodeResource) -> Option<(Timestamp, Calenda
         (Some(series), None) => series.to_owned(),
         (None, _) => episode.title.clone()?,
     };
-    Some((
-        at,
-        CalendarEntry { title, date: CalendarDate::Airs(at), on_disk: episode.has_file.unwrap_or_default() },
-    ))
+    let (series, date) = (series.unwrap_or_default().to_owned(), CalendarDate::Airs(at));
+    Some((at, CalendarEntry { title, series, date, on_disk: episode.has_file.unwrap_or_default() }))
 }
 
 #[cfg(test)]
@@ -380,6 +378,7 @@ mod tests {
         let [start, end] = ["2026-06-24T00:00:00Z", "2026-07-01T00:00:00Z"].map(|at| at.parse().unwrap());
         let entry = |title: &str, at: &str| CalendarEntry {
             title: title.into(),
+            series: "The Bear".into(),
             date: CalendarDate::Airs(at.parse().unwrap()),
             on_disk: false,
         };

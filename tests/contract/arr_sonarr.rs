@@ -102,8 +102,8 @@ async fn every_calendar_episode_has_its_time() -> Result<()> {
                 None => text(&raw, "title"),
             };
             let at = moment(&raw, "airDateUtc")?.context("an episode without a time")?;
-            let expected =
-                CalendarEntry { title, date: CalendarDate::Airs(at), on_disk: flag(&raw, "hasFile") };
+            let (series, on_disk) = (text(&raw["series"], "title"), flag(&raw, "hasFile"));
+            let expected = CalendarEntry { title, series, date: CalendarDate::Airs(at), on_disk };
             assert_eq!(entries, [expected], "{name}");
         }
     }

@@ -229,13 +229,18 @@ async fn calendar_and_history_are_listed() {
 
     let film = CalendarEntry {
         title: "Dune: Part Three (2026)".to_owned(),
+        series: String::new(),
         date: CalendarDate::Released(date(2026, 3, 12), ReleaseKind::Digital),
         on_disk: false,
     };
     assert_eq!(radarr(&films).fetch_calendar(date(2026, 3, 6), date(2026, 3, 13)).await.unwrap(), [film]);
     let airs = "2026-03-11T20:00:00Z".parse().unwrap();
-    let episode =
-        CalendarEntry { title: "The Bear S04E03".to_owned(), date: CalendarDate::Airs(airs), on_disk: false };
+    let episode = CalendarEntry {
+        title: "The Bear S04E03".to_owned(),
+        series: "The Bear".to_owned(),
+        date: CalendarDate::Airs(airs),
+        on_disk: false,
+    };
     let end = "2026-03-13T19:00:00Z".parse().unwrap();
     assert_eq!(sonarr(&shows).fetch_calendar(now(), end).await.unwrap(), [episode]);
 
