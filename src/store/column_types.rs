@@ -21,6 +21,7 @@ pub use super::console_access::KeyScope;
 pub use super::conversation::conversations::EndReason;
 pub use super::conversation::reactions::ReactionAuthor;
 pub use super::conversation::record::steps::AttemptState;
+pub use super::digests::DigestLineKind;
 pub use super::library::seerr_requests::SeerrState;
 pub use super::library::space_proposals::{ProposalAnswer, ProposalPhase, ProposedTitleState};
 pub use super::library::title_requests::RequestState;

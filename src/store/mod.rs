@@ -13,6 +13,7 @@ pub mod console_access;
 pub mod conversation;
 pub mod database;
 pub mod demo_history;
+pub mod digests;
 pub mod library;
 pub mod library_samples;
 pub mod memory;

@@ -233,6 +233,31 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
+    digest_lines (outbox_id, number) {
+        outbox_id -> BigInt,
+        number -> BigInt,
+        kind -> DigestLineKind,
+        reference -> BigInt,
+        title -> Text,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
+    digest_settings (user_id) {
+        user_id -> BigInt,
+        weekday -> BigInt,
+        hour -> BigInt,
+        set_at -> Timestamp,
+        last_due_at -> Nullable<Timestamp>,
+        preview_event -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
     follows (id) {
         id -> BigInt,
         user_id -> BigInt,
@@ -890,6 +915,9 @@ diesel::joinable!(ballots -> users (user_id));
 diesel::joinable!(ballots -> votes (vote_id));
 diesel::joinable!(blocks -> turns (turn_id));
 diesel::joinable!(conversations -> users (user_id));
+diesel::joinable!(digest_lines -> outbox (outbox_id));
+diesel::joinable!(digest_settings -> inbound_events (preview_event));
+diesel::joinable!(digest_settings -> users (user_id));
 diesel::joinable!(follows -> users (user_id));
 diesel::joinable!(inbound_events -> conversations (conversation_id));
 diesel::joinable!(inbound_events -> turns (turn_id));
@@ -955,6 +983,8 @@ diesel::allow_tables_to_appear_in_same_query!(
     connection_history,
     console_password,
     conversations,
+    digest_lines,
+    digest_settings,
     follows,
     inbound_events,
     instance,

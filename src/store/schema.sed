@@ -37,6 +37,7 @@ s/^diesel::table! {$/&\n    use crate::store::column_types::*;\n/
   s/ state -> Text/ state -> RequestState/
   s/ seerr_state -> Nullable<Text>/ seerr_state -> Nullable<SeerrState>/
 }
+/^    digest_lines (/,/^    }/ s/ kind -> Text/ kind -> DigestLineKind/
 /^    title_attributions (/,/^    }/ s/ kind -> Text/ kind -> MediaKind/
 /^    kept_titles (/,/^    }/ s/ kind -> Text/ kind -> MediaKind/
 /^    space_proposals (/,/^    }/ {

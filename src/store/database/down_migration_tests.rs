@@ -27,6 +27,7 @@ const SEERR_REQUESTS_MIGRATION: &str = "20261208010000";
 const SEERR_ACCOUNTS_MIGRATION: &str = "20261208000000";
 const SEASON_OFFERS_MIGRATION: &str = "20261210000000";
 const TITLE_ATTRIBUTIONS_MIGRATION: &str = "20261211000000";
+const DIGESTS_MIGRATION: &str = "20261213000000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
@@ -589,4 +590,22 @@ fn migration_attributes_titles_to_the_users_whose_requests_were_added() {
     let attributions = "SELECT user_id || ' ' || instance || ' ' || catalog_id || ' since ' || first_requested_at AS line \
         FROM title_attributions ORDER BY user_id";
     assert_eq!(load_lines(&mut conn, attributions), "1 radarr 949 since 3\n2 radarr 949 since 7");
+}
+
+#[test]
+fn down_migration_of_digests_withdraws_those_that_wait() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    conn.batch_execute(
+        "UPDATE outbox SET dedupe_key = 'digest:1:user:' || id WHERE id IN (1, 4);
+         INSERT INTO digest_settings (user_id, weekday, hour, set_at) VALUES (2, 5, 18, 1);
+         INSERT INTO digest_lines (outbox_id, number, kind, reference, title) VALUES (1, 1, 'movie', 0, 'Heat');",
+    )
+    .unwrap();
+
+    revert_down_to(&mut conn, DIGESTS_MIGRATION);
+
+    let texts = "SELECT id || ' ' || state AS line FROM outbox WHERE id IN (1, 3, 4)";
+    assert_eq!(load_lines(&mut conn, texts), "1 accepted\n3 queued\n4 suppressed");
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
 }

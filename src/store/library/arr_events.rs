@@ -57,6 +57,13 @@ struct ArrEventRow {
     received_at: Timestamp,
 }
 
+impl ArrEventRow {
+    fn into_event(self) -> QueryResult<PendingArrEvent> {
+        let event = from_json::<StoredEvent>("event", &self.event)?.into();
+        Ok(PendingArrEvent { id: self.id, instance: self.instance, event, received_at: self.received_at })
+    }
+}
+
 /// Loads the oldest events for which no notification was sent yet. An event that cannot be read does not block the
 /// others.
 pub fn load_pending_events(conn: &mut Conn, limit: i64) -> QueryResult<Vec<PendingArrEvent>> {
@@ -66,11 +73,17 @@ pub fn load_pending_events(conn: &mut Conn, limit: i64) -> QueryResult<Vec<Pendi
         .limit(limit)
         .select(ArrEventRow::as_select())
         .load_iter::<ArrEventRow, DefaultLoadingMode>(conn)?;
-    let into_event = |row: ArrEventRow| {
-        let event = from_json::<StoredEvent>("event", &row.event)?.into();
-        Ok(PendingArrEvent { id: row.id, instance: row.instance, event, received_at: row.received_at })
-    };
-    rows.filter_map(|row| none_if_unreadable(row.and_then(into_event)).transpose()).collect()
+    rows.filter_map(|row| none_if_unreadable(row.and_then(ArrEventRow::into_event)).transpose()).collect()
+}
+
+/// Loads the events that were received since `since`, oldest first. An event that cannot be read is skipped.
+pub fn load_events_since(conn: &mut Conn, since: Timestamp) -> QueryResult<Vec<PendingArrEvent>> {
+    let mut rows: Vec<ArrEventRow> = arr_events::table
+        .filter(arr_events::received_at.ge(ms(since)))
+        .select(ArrEventRow::as_select())
+        .load(conn)?;
+    rows.sort_unstable_by_key(|row| row.id);
+    rows.into_iter().filter_map(|row| none_if_unreadable(row.into_event()).transpose()).collect()
 }
 
 /// Outcome of claiming a set of events.

@@ -334,6 +334,19 @@ pub fn settle_title_request(
     Ok(SettleRequestOutcome::Settled)
 }
 
+/// Loads the deferred additions of a user, oldest first.
+pub fn load_additions_of(conn: &mut Conn, user: UserId) -> QueryResult<Vec<DeferredAddition>> {
+    let mut rows: Vec<TitleRequestRow> = requests::table
+        .filter(OPEN.and(requests::user_id.eq(user)))
+        .select(TitleRequestRow::as_select())
+        .load(conn)?;
+    rows.sort_unstable_by_key(|row| row.id);
+    rows.into_iter()
+        .filter_map(|row| none_if_unreadable(row.into_deferred_addition()).transpose())
+        .filter_map(Result::transpose)
+        .collect()
+}
+
 /// Withdraws all deferred additions of a user, without a notification.
 pub fn withdraw_additions(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
     // A user has only a few deferred additions.

@@ -12,7 +12,6 @@ use super::users;
 use crate::conversation::people::age_ratings::AgeLimit;
 use crate::conversation::rating_caps::{MinimumAge, RatingCaps};
 use crate::conversation::transcript::{CallRow, MediaKind, TurnId, User, UserId, UserStatus};
-use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::conversation::conversations::{self, EndReason};
@@ -20,6 +19,7 @@ use crate::store::library::{space_answers, title_requests};
 use crate::store::queue::suppression;
 use crate::store::schema::{approved_titles, inbound_events, tool_calls, turns, users as user_rows};
 use crate::store::turns::turn_lifecycle;
+use crate::store::{Conn, digests};
 
 /// Converts the stored caps, in years. A constraint keeps them in range; any other value allows the least.
 pub(super) fn parse_caps(movies: Option<i64>, shows: Option<i64>) -> RatingCaps {
@@ -53,6 +53,7 @@ pub(super) fn withdraw_readable_texts(conn: &mut Conn, user: UserId, now: Timest
     turn_lifecycle::request_cancel(conn, user, now)?;
     pending_action::close_pending_action(conn, user, CloseReason::Dropped, now)?;
     suppression::suppress_messages_to(conn, OptTarget { user, address: None }, now)?;
+    digests::withdraw_readable_digests(conn, user, now)?;
     title_requests::withdraw_additions(conn, user, now)?;
     space_answers::withdraw_questions(conn, user, now)?;
     match conversations::load_open_conversation(conn, user)? {

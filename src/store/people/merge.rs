@@ -243,6 +243,8 @@ const MOVE_STATEMENTS: &[&str] = &[
     "UPDATE votes SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE OR IGNORE ballots SET user_id = ?2 WHERE user_id = ?1",
     "DELETE FROM ballots WHERE user_id = ?1 AND ?2 > 0",
+    "UPDATE OR IGNORE digest_settings SET user_id = ?2 WHERE user_id = ?1",
+    "DELETE FROM digest_settings WHERE user_id = ?1 AND ?2 > 0",
     "UPDATE approvals SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE OR IGNORE approved_titles SET user_id = ?2 WHERE user_id = ?1",
     "DELETE FROM approved_titles WHERE user_id = ?1 AND ?2 > 0",

@@ -25,8 +25,8 @@ use crate::store::queue::inbound_messages::InboundState;
 use crate::store::queue::notifications as notification_rows;
 use crate::store::queue::outbox::SETTLED;
 use crate::store::schema::{
-    agent_responses, approvals, blocks, conversations, follows, inbound_events, llm_steps, notices, outbox,
-    reactions, requests as title_requests, tool_call_items, tool_calls, turns,
+    agent_responses, approvals, blocks, conversations, digest_lines, follows, inbound_events, llm_steps,
+    notices, outbox, reactions, requests as title_requests, tool_call_items, tool_calls, turns,
 };
 use crate::store::stream::recording;
 use crate::store::turns::{model_steps, turn_lifecycle};
@@ -140,6 +140,8 @@ pub(super) fn erase_inbound_messages(conn: &mut Conn, scope: ErasureScope) -> Qu
 pub(super) fn erase_outbound_messages(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
     let in_scope = outbox::id.eq_any(select_ids!(outbox, scope));
     let is_decided_with_title = outbox::state.eq_any(SETTLED);
+    let lines = digest_lines::outbox_id.eq_any(select_ids!(outbox, scope));
+    diesel::delete(digest_lines::table.filter(lines)).execute(conn)?;
     diesel::update(outbox::table.filter(in_scope.and(is_decided_with_title)))
         .set((outbox::body.eq(""), outbox::media_url.eq(None::<String>)))
         .execute(conn)

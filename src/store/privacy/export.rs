@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::export_rows::{
     ExportAdditionRow, ExportAddressRow, ExportAnswerRow, ExportApprovalRow, ExportApprovedTitleRow,
-    ExportAuditRow, ExportBallotRow, ExportDeletionItemRow, ExportFactRow, ExportFollowRow,
-    ExportKeptTitleRow, ExportNotificationRow, ExportProposalAnswerRow, ExportReactionRow,
-    ExportTitleAttributionRow, ExportTitleRequestRow, ExportUsageRow, ExportUserRow, ExportViewerAccountRow,
-    ExportVoteRow,
+    ExportAuditRow, ExportBallotRow, ExportDeletionItemRow, ExportDigestLineRow, ExportDigestRow,
+    ExportFactRow, ExportFollowRow, ExportKeptTitleRow, ExportNotificationRow, ExportProposalAnswerRow,
+    ExportReactionRow, ExportTitleAttributionRow, ExportTitleRequestRow, ExportUsageRow, ExportUserRow,
+    ExportViewerAccountRow, ExportVoteRow,
 };
 use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::stream_events::BlockKind;
@@ -26,10 +26,10 @@ use crate::store::conversation::record::turn_range::{TurnRange, select_turn_ids}
 use crate::store::conversation::record::turns::{self as turn_records, TurnRecord, TurnRow};
 use crate::store::people::rooms::IS_ROOM_CONVERSATION;
 use crate::store::schema::{
-    additions, agent_responses, approvals, approved_titles, audit_log, ballots, conversations, follows,
-    kept_titles, notices, reactions, requests, space_proposal_answers, space_proposal_titles,
-    title_attributions, tool_call_items, tool_calls, turns, usage, user_addresses, user_facts, users,
-    viewer_accounts, votes,
+    additions, agent_responses, approvals, approved_titles, audit_log, ballots, conversations, digest_lines,
+    digest_settings, follows, kept_titles, notices, outbox, reactions, requests, space_proposal_answers,
+    space_proposal_titles, title_attributions, tool_call_items, tool_calls, turns, usage, user_addresses,
+    user_facts, users, viewer_accounts, votes,
 };
 use crate::store::{Conn, QueryResult};
 
@@ -63,6 +63,8 @@ pub struct UserExport {
     /// Users of media servers that are linked to the person. What they watched is stored only there.
     media_server_accounts: Vec<ExportViewerAccountRow>,
     approved_titles: Vec<ExportApprovedTitleRow>,
+    digest: Option<ExportDigestRow>,
+    digest_lines: Vec<ExportDigestLineRow>,
 }
 
 #[derive(Debug, Serialize)]
@@ -211,6 +213,17 @@ pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
             .filter(approved_titles::user_id.eq(user))
             .order((approved_titles::kind, approved_titles::catalog_id))
             .select(ExportApprovedTitleRow::as_select())
+            .load(conn)?,
+        digest: digest_settings::table
+            .find(user)
+            .select(ExportDigestRow::as_select())
+            .first(conn)
+            .optional()?,
+        digest_lines: digest_lines::table
+            .inner_join(outbox::table)
+            .filter(outbox::user_id.eq(user))
+            .order((digest_lines::outbox_id, digest_lines::number))
+            .select(ExportDigestLineRow::as_select())
             .load(conn)?,
     })
 }

@@ -13,14 +13,16 @@ use crate::store::column_types::StoredJson;
 use crate::store::confirmation::approvals::{ApprovalState, StoredApprovalKind};
 use crate::store::confirmation::deletion_items::DeletionItemPhase;
 use crate::store::conversation::reactions::ReactionAuthor;
+use crate::store::digests::DigestLineKind;
 use crate::store::library::space_proposals::ProposalAnswer;
 use crate::store::library::title_requests::RequestState;
 use crate::store::memory::facts::{FactState, StoredFactSource};
 use crate::store::memory::responses::AnswerState;
 use crate::store::schema::{
-    additions, agent_responses, approvals, approved_titles, audit_log, ballots, follows, kept_titles,
-    notices, reactions, requests, space_proposal_answers, space_proposal_titles, title_attributions,
-    tool_call_items, usage, user_addresses, user_facts, users, viewer_accounts, votes,
+    additions, agent_responses, approvals, approved_titles, audit_log, ballots, digest_lines,
+    digest_settings, follows, kept_titles, notices, reactions, requests, space_proposal_answers,
+    space_proposal_titles, title_attributions, tool_call_items, usage, user_addresses, user_facts, users,
+    viewer_accounts, votes,
 };
 
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -58,6 +60,29 @@ pub(super) struct ExportApprovedTitleRow {
     kind: MediaKind,
     catalog_id: i64,
     approved_at: Timestamp,
+}
+
+/// Weekly digest of the user.
+#[derive(Debug, Queryable, Selectable, Serialize)]
+#[diesel(table_name = digest_settings)]
+pub(super) struct ExportDigestRow {
+    /// Day of the week, from 1 for Monday on.
+    weekday: i64,
+    hour: i64,
+    set_at: Timestamp,
+    last_due_at: Option<Timestamp>,
+}
+
+/// Matter of a line of a digest.
+#[derive(Debug, Queryable, Selectable, Serialize)]
+#[diesel(table_name = digest_lines)]
+pub(super) struct ExportDigestLineRow {
+    #[diesel(column_name = outbox_id)]
+    text_sent: i64,
+    number: i64,
+    kind: DigestLineKind,
+    reference: i64,
+    title: String,
 }
 
 #[derive(Debug, Queryable, Selectable, Serialize)]

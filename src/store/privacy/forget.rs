@@ -18,7 +18,7 @@ use crate::store::queue::outbox_events::{ChangedMessage, record_changed_messages
 use crate::store::queue::suppression;
 use crate::store::schema::{audit_log, outbox, users};
 use crate::store::turns::turn_lifecycle;
-use crate::store::{Conn, QueryResult};
+use crate::store::{Conn, QueryResult, digests};
 
 /// Outcome of the erasure of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +67,7 @@ pub fn forget_user(
     diesel::update(audit_log::table.filter(audit_log::user_id.eq(user)))
         .set(audit_log::detail.eq("{}"))
         .execute(conn)?;
+    digests::delete_setting(conn, user)?;
     age_limits::delete_age_limit(conn, user)?;
     anonymize_user(conn, user, now)?;
     Ok(ErasureOutcome::Erased)

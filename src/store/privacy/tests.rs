@@ -44,7 +44,7 @@ use crate::store::{Conn, scratch};
 
 const SAM: &str = "+15550100077";
 const ANN: &str = "+15550100002";
-const ALL_TEXT_COLUMNS: [&str; 34] = [
+const ALL_TEXT_COLUMNS: [&str; 35] = [
     "agent_responses.keywords",
     "agent_responses.response_text",
     "agent_responses.summary",
@@ -57,6 +57,7 @@ const ALL_TEXT_COLUMNS: [&str; 34] = [
     "audit_log.detail",
     "blocks.content",
     "conversations.name",
+    "digest_lines.title",
     "inbound_events.body",
     "inbound_events.media",
     "kept_titles.title",
@@ -350,6 +351,11 @@ fn insert_rows_outside_turns(conn: &mut Conn, user: UserId) {
          SELECT 1, 1, user_id, 1, 'free', received_at FROM inbound_events LIMIT 1;
          INSERT INTO kept_titles (kind, catalog_id, user_id, title, year, kept_at, kept_until_at)
          SELECT 'movie', 1, user_id, 'Walrus', 2021, received_at, received_at FROM inbound_events LIMIT 1;
+         INSERT INTO digest_settings (user_id, weekday, hour, set_at)
+         SELECT user_id, 5, 18, received_at FROM inbound_events LIMIT 1;
+         INSERT INTO digest_lines (outbox_id, number, kind, reference, title)
+         SELECT max(id), 1, 'movie', 0, 'Walrus' FROM outbox
+         WHERE user_id = (SELECT user_id FROM inbound_events LIMIT 1) AND state = 'accepted' HAVING max(id) > 0;
          INSERT INTO follows (user_id, instance, kind, catalog_id, created_at, ended_at)
          SELECT user_id, 'radarr', 'movie', 1, received_at, received_at FROM inbound_events LIMIT 1;
          INSERT INTO notices (user_id, matter, words, created_at)

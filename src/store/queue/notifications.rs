@@ -10,17 +10,17 @@ use super::outbox_events::{ChangedMessage, record_changed_messages};
 use crate::conversation::notifications::arr_events::NotificationTopic;
 use crate::conversation::notifications::quiet_hours::{NotificationPreference, QuietHours};
 use crate::conversation::transcript::{OutboxId, UserId};
-use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms, unreadable_column};
 use crate::store::database::literal_sql::LiteralSql;
 use crate::store::library::follows;
 use crate::store::library::space_answers::QUESTION_KEY;
 use crate::store::schema::{notices, outbox as messages, users};
+use crate::store::{Conn, digests};
 
 /// Key prefixes of messages that respect quiet hours: notifications of titles, problems and next seasons, outcomes of
-/// deferred additions and of requests in Seerr, votes in private chats, and questions and outcomes of proposals to make
-/// room.
-const QUIET_KEYS: [&str; 10] = [
+/// deferred additions and of requests in Seerr, votes in private chats, digests, and questions and outcomes of proposals
+/// to make room.
+const QUIET_KEYS: [&str; 11] = [
     "ready:",
     "delay:",
     "trouble:",
@@ -31,6 +31,7 @@ const QUIET_KEYS: [&str; 10] = [
     "room_question:",
     "room_review:",
     "room_outcome:",
+    "digest:",
 ];
 
 /// Condition of the messages that mention what their user has watched and are not erased, matched by a partial index.
@@ -93,6 +94,7 @@ pub fn store_notification_preference(
             .execute(conn)?,
         NotificationPreference::Off => {
             suppress_topic_notifications(conn, user, now)?;
+            digests::withdraw_waiting_digests(conn, user, now)?;
             follows::mute_follows(conn, user)?;
             diesel::update(user_row)
                 .set((users::notify.eq(false), users::updated_at.eq(ms(now))))
