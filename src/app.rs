@@ -449,13 +449,14 @@ impl App {
         self.alerter.run_once().await
     }
 
-    /// Reads the arr events whose webhook was missed, sends all notifications that are due, and runs the periodic checks.
+    /// Reads the arr events whose webhook was missed, sends what is due, and runs the periodic checks.
     pub async fn send_notifications_once(&self) -> anyhow::Result<()> {
         self.engine.reconciler.reconcile_instances().await;
         self.engine.notifier.send_due_notifications().await?;
         self.engine.season_checker.check_seasons().await;
         self.engine.next_season_checker.check_viewers().await;
         self.engine.room_checker.propose_if_due().await;
+        self.engine.digests.send_due_digests().await?;
         Ok(())
     }
 

@@ -5,6 +5,7 @@ pub mod additions;
 pub mod approvals;
 pub(crate) mod clock_step;
 mod codes;
+pub mod digests;
 pub mod gestures;
 pub mod inbound;
 mod lifecycle;
@@ -35,6 +36,7 @@ use crate::store::database::db::DbError;
 use additions::addition_retrier::AdditionRetrier;
 use approvals::expiry::DueExpiry;
 use clock_step::ClockStepAdoption;
+use digests::sender::DigestSender;
 use gestures::recorder::GestureRecorder;
 use inbound::admission::Admission;
 use inbound::scheduler::TurnScheduler;
@@ -83,6 +85,7 @@ pub struct Engine {
     pub expiry: Arc<DueExpiry>,
     pub gestures: Arc<GestureRecorder>,
     vote_closer: Arc<VoteCloser>,
+    pub digests: Arc<DigestSender>,
     pub streams: Hub,
     pub decisions: OperatorDecisions,
     pub conversation_actions: ConversationActions,
@@ -100,10 +103,11 @@ impl Engine {
         let lifecycle = EngineLifecycle::default();
         let (event_stored, addition_queued) = (WorkSignal::default(), WorkSignal::default());
         let (answer_stored, requests_changed) = (WorkSignal::default(), WorkSignal::default());
+        let digest_changed = WorkSignal::default();
         let recall = Arc::new(AnswerRecall::new(parts));
         let logs = TurnLogs::new(parts, answer_stored.clone(), addition_queued.clone());
         let turns = TurnRunners::new(parts, logs, recall.clone());
-        let starter = TurnStarter::new(parts, addition_queued.clone());
+        let starter = TurnStarter::new(parts, addition_queued.clone(), digest_changed.clone());
         let scheduler = TurnScheduler::new(parts, lifecycle.clone(), starter, turns);
         let admission = Arc::new(Admission::new(parts, scheduler.clone()));
         let additions = AdditionRetrier::new(parts, lifecycle.clone(), addition_queued);
@@ -131,6 +135,7 @@ impl Engine {
             expiry: Arc::new(DueExpiry::new(parts)),
             gestures: Arc::new(GestureRecorder::new(parts)),
             vote_closer: Arc::new(VoteCloser::new(parts)),
+            digests: Arc::new(DigestSender::new(parts, digest_changed)),
             streams: Hub::new(parts.db.clone()),
             decisions: OperatorDecisions::new(parts, scheduler.clone()),
             conversation_actions: ConversationActions::new(parts, scheduler.clone(), admission.clone()),
@@ -177,6 +182,7 @@ impl Engine {
         self.additions.wake_worker();
         self.notifier.wake_worker();
         self.vote_closer.wake_worker();
+        self.digests.wake_worker();
         self.request_watcher.wake_worker();
     }
 
@@ -192,15 +198,22 @@ impl Engine {
         self.streams.close().await;
     }
 
-    /// Starts the notifier, the reconciler, the vote closer and the request watcher. They run until the engine drains.
+    /// Starts the notifier, the reconciler, the vote closer, the sender of digests and the request watcher. They run until the engine drains.
     pub(crate) fn start_notifications(&self) {
         let (notifier, reconciler) = (self.notifier.clone(), self.reconciler.clone());
         let (vote_closer, request_watcher) = (self.vote_closer.clone(), self.request_watcher.clone());
+        let digests = self.digests.clone();
         let lifecycle = self.lifecycle.clone();
         self.lifecycle.spawn(async move {
             let work = async {
                 lifecycle.wait_for_turns().await;
-                tokio::join!(notifier.run(), reconciler.run(), vote_closer.run(), request_watcher.run());
+                tokio::join!(
+                    notifier.run(),
+                    reconciler.run(),
+                    vote_closer.run(),
+                    request_watcher.run(),
+                    digests.run()
+                );
             };
             tokio::select! {
                 () = work => {}

@@ -32,6 +32,7 @@ mod crowd;
 mod dashboard;
 mod database_file;
 mod details;
+mod digests;
 mod discovery;
 mod doctor;
 mod documents;

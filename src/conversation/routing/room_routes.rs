@@ -51,6 +51,8 @@ fn concerns_author_only(route: Route) -> bool {
         | Route::Vote
         | Route::Keep
         | Route::WhichList
+        | Route::Digest
+        | Route::DigestLine(_)
         | Route::RateLimited
         | Route::Unverified
         | Route::MediaOnly

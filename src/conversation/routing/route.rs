@@ -14,6 +14,7 @@ use super::room_routes;
 use super::routes::Route;
 use super::staleness::stale_reason;
 use super::verification::FieldAuthority;
+use crate::conversation::digest::digest_command;
 use crate::conversation::grammar::confirmation_reply::{
     self, ConfirmationReply, ReplyLanguage, UnclearYes, parse_confirmation_reply, parse_prompt_reply,
 };
@@ -58,6 +59,8 @@ pub struct RoutingContext<'a> {
     /// Titles of the open proposal to make room about which the user was asked. They are loaded only for messages that may
     /// be about them.
     pub titles_asked_about: &'a [String],
+    /// True if our last message in the chat is a digest. It is loaded only for numbers.
+    pub follows_digest: bool,
 }
 
 /// Open vote, as the user's next message may answer it.
@@ -139,6 +142,8 @@ fn needs_authority(route: Route) -> bool {
         Route::Confirm | Route::OptOut | Route::OptIn | Route::AdminCommand | Route::ForgetAll => true,
         Route::AcceptOffer | Route::DeclineOffer | Route::ListApprovals | Route::ListUsers => true,
         Route::ForgetFact(_) | Route::SetNotifications(_) | Route::Vote | Route::Keep => true,
+        // The line of a request states the code with which it is approved.
+        Route::Digest | Route::DigestLine(_) => true,
         Route::NewcomersCode | Route::Link | Route::PreferAddress => true,
         // A wrong code counts against its sender.
         Route::WrongCode => true,
@@ -198,6 +203,7 @@ pub fn classify_urgency(received: &ReceivedMessage, languages: &[ReplyLanguage])
         || vote_command::parse_vote_command(&received.body).is_some()
         || keep_command::parse_keep_command(&received.body).is_some()
         || room_step::parse_room_step(&received.body).is_some()
+        || digest_command::parse_digest_command(&received.body).is_some()
         || admin_commands::parse_admin_command(&received.body).is_some();
     if reply != ConfirmationReply::Unrelated || is_command {
         MessageUrgency::Immediate
@@ -465,14 +471,22 @@ fn route_plain_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
     if is_small_talk && context.triage_level != TriageLevel::Off && may_stay_unanswered(context) {
         return Route::Skip(NoReplyReason::SmallTalk);
     }
+    if context.follows_digest
+        && let Some(TextCommand::Number(number)) = keyword_grammar::parse_command(&event.body)
+    {
+        return Route::DigestLine(number);
+    }
     if is_about_vote(context, event) {
         return Route::Vote;
     }
     if is_about_kept_titles(context.titles_asked_about, event) {
         return Route::Keep;
     }
-    if which_list_question(context, event).is_some() {
+    if !context.follows_digest && which_list_question(context, event).is_some() {
         return Route::WhichList;
+    }
+    if digest_command::parse_digest_command(&event.body).is_some() {
+        return Route::Digest;
     }
     match keyword_grammar::parse_command(&event.body) {
         Some(TextCommand::ClearConversation) => Route::ClearConversation,
@@ -604,6 +618,7 @@ mod tests {
             answers_unaddressed: false,
             open_vote: None,
             titles_asked_about: &[],
+            follows_digest: false,
             first_request: None,
         }
     }
@@ -663,6 +678,22 @@ mod tests {
         assert_eq!(route(&[ballot], code), Route::Vote);
         let no_vote = RoutingContext { recent: &[remark], ..routing_context(&user) };
         assert_eq!(route_message(&no_vote, &text("2")), Route::Turn(Responder::Model));
+    }
+
+    #[test]
+    fn digest_command_works_at_any_time_and_a_number_needs_the_digest() {
+        let user = member();
+        let route = |body: &str, follows_digest| {
+            route_message(&RoutingContext { follows_digest, ..routing_context(&user) }, &text(body))
+        };
+        for body in ["digest", "digest friday 18", "stop the digest", "digest daily 8"] {
+            assert_eq!(route(body, false), Route::Digest, "{body}");
+        }
+        assert_eq!(route("2", true), Route::DigestLine(2));
+        assert_eq!(route("2", false), Route::Turn(Responder::Model));
+        assert_eq!(route("add dune", true), Route::Turn(Responder::Model));
+        let forwarded = InboundEvent { authority: FieldAuthority::Unverified, ..text("digest off") };
+        assert_eq!(route_message(&routing_context(&user), &forwarded), Route::Unverified);
     }
 
     #[test]

@@ -67,6 +67,11 @@ pub enum Route {
     Keep,
     /// A number that may mean one of several lists, none of which is our last message: ask which one.
     WhichList,
+    /// Command about the digest, as [`parse_digest_command`](crate::conversation::digest::digest_command::parse_digest_command)
+    /// parses it.
+    Digest,
+    /// Number of a line of the digest, which is our last message.
+    DigestLine(u8),
     /// Set whether and when the user gets notifications.
     SetNotifications(NotificationPreference),
     /// Too many messages within a short time.

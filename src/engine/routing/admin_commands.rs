@@ -187,7 +187,7 @@ impl TurnStart<'_> {
         request: (&Approval, &TitleOverCap),
         outcome: ApprovalOutcome,
     ) -> QueryResult<String> {
-        self.has_queued_addition |= outcome == ApprovalOutcome::Approved;
+        self.wakes.has_queued_addition |= outcome == ApprovalOutcome::Approved;
         title_approvals::decide_title(self.conn, request, (parent, outcome), self.settings, self.now)
     }
 
@@ -221,7 +221,7 @@ impl TurnStart<'_> {
     }
 
     /// Formats an approval request for the admins.
-    fn format_approval_request(&mut self, approval: &Approval) -> QueryResult<String> {
+    pub(super) fn format_approval_request(&mut self, approval: &Approval) -> QueryResult<String> {
         let requester = users::load_user(self.conn, approval.user)?;
         let code = approval.code.as_str();
         Ok(match &approval.kind {
@@ -321,7 +321,7 @@ impl TurnStart<'_> {
     }
 
     /// Replaces a code that wrong guesses have disabled, and sends the new code to the other admins.
-    fn replace_code(&mut self, admin: &User, disabled: &Approval) -> QueryResult<Approval> {
+    pub(super) fn replace_code(&mut self, admin: &User, disabled: &Approval) -> QueryResult<Approval> {
         let mut codes = self.settings.codes.approval_codes();
         let renewed =
             approvals::replace_disabled_code(self.conn, disabled, &mut || codes.draw_code(), self.now)?;

@@ -3,6 +3,7 @@
 mod admin_commands;
 mod code_guesses;
 mod code_replies;
+mod digests;
 mod fact_replies;
 mod invitations;
 mod keep_replies;

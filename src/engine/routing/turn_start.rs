@@ -71,12 +71,14 @@ pub(crate) struct TurnStarter {
     outbox: OutboxSignal,
     /// Signal to the worker that adds approved titles.
     addition_queued: WorkSignal,
+    /// Signal to the worker that sends digests.
+    digest_changed: WorkSignal,
 }
 
 impl TurnStarter {
-    pub(crate) fn new(parts: &EngineParts, addition_queued: WorkSignal) -> Self {
+    pub(crate) fn new(parts: &EngineParts, addition_queued: WorkSignal, digest_changed: WorkSignal) -> Self {
         let EngineParts { db, clock, outbox, live, .. } = parts.clone();
-        Self { db, clock, live, outbox, addition_queued }
+        Self { db, clock, live, outbox, addition_queued, digest_changed }
     }
 
     /// Starts work on the user's next message. Also returns the created turn, if there is one.
@@ -97,10 +99,10 @@ impl TurnStarter {
                 responder,
                 created_turn: None,
                 has_decided: false,
-                has_queued_addition: false,
+                wakes: WorkerWakes::default(),
             };
             let outcome = start.route_next_message(user)?;
-            Ok((outcome, start.created_turn, start.has_decided, start.has_queued_addition))
+            Ok((outcome, start.created_turn, start.has_decided, start.wakes))
         };
         // If such a start is lost, the message waits and its turn starts again.
         let only_starts_turn = |outcome: &TurnStartOutcome, has_decided: bool| {
@@ -109,14 +111,16 @@ impl TurnStarter {
         let durability = move |(outcome, _, has_decided, _): &_| {
             if only_starts_turn(outcome, *has_decided) { Durability::Unsynced } else { Durability::Synced }
         };
-        let (outcome, created_turn, has_decided, has_queued_addition) =
-            self.db.write_with(durability, start).await?;
+        let (outcome, created_turn, has_decided, wakes) = self.db.write_with(durability, start).await?;
         failpoint::reached("turn.begun");
         if !only_starts_turn(&outcome, has_decided) {
             self.outbox.notify();
         }
-        if has_queued_addition {
+        if wakes.has_queued_addition {
             self.addition_queued.notify();
+        }
+        if wakes.has_changed_digest {
+            self.digest_changed.notify();
         }
         Ok((outcome, created_turn))
     }
@@ -135,8 +139,16 @@ pub(super) struct TurnStart<'a> {
     pub(super) created_turn: Option<TurnId>,
     /// Whether the transaction closes a confirmation prompt or ends an opt-out before the turn starts.
     has_decided: bool,
+    pub(super) wakes: WorkerWakes,
+}
+
+/// Workers that have work after the transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct WorkerWakes {
     /// Whether the worker has an approved title to add.
     pub(super) has_queued_addition: bool,
+    /// Whether the time of a digest was set, or somebody asks for one.
+    pub(super) has_changed_digest: bool,
 }
 
 impl TurnStart<'_> {
@@ -285,6 +297,8 @@ impl TurnStart<'_> {
             Route::Vote => self.run_vote_command(user, context, first),
             Route::Keep => self.run_keep_command(user, context, first),
             Route::WhichList => self.ask_which_list(user, context, first),
+            Route::Digest => self.run_digest_command(user, context, first),
+            Route::DigestLine(number) => self.act_on_digest_line(user, context, first, number),
             Route::More => self.send_next_page(user, context, first),
             Route::SetNotifications(preference) => self.set_notifications(user, context, first, preference),
             Route::Unverified => {

@@ -5,6 +5,8 @@ use jiff::Timestamp;
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::grammar::confirmation_reply::{self, ConfirmationReply, ReplyLanguage};
 use crate::conversation::grammar::reaction;
+use crate::conversation::grammar::keyword_grammar::{self, TextCommand};
+use crate::conversation::grammar::{confirmation_reply, reaction};
 use crate::conversation::lifecycle::{self, ConversationSlot};
 use crate::conversation::making_room::keep_command::parse_keep_command;
 use crate::conversation::people::first_request::{self, FirstRequest};
@@ -15,7 +17,7 @@ use crate::conversation::routing::open_prompt::OpenPrompt;
 use crate::conversation::routing::prompt_notes;
 use crate::conversation::routing::request_reader::RequestReader;
 use crate::conversation::routing::route::{
-    self, EndedPrompt, LastListSource, OpenVote, RecentMessage, RoutingContext,
+    self, EndedPrompt, LastListSource, MessageRef, OpenVote, RecentMessage, RoutingContext,
 };
 use crate::conversation::transcript::{OutboxId, Responder, User, UserId};
 use crate::conversation::votes::vote_command;
@@ -25,7 +27,7 @@ use crate::store::conversation::{conversations, history};
 use crate::store::library::space_answers;
 use crate::store::people::join_requests;
 use crate::store::queue::limited_messages;
-use crate::store::{Conn, QueryResult, votes};
+use crate::store::{Conn, QueryResult, digests, votes};
 
 /// Data about a user that decides the route of the user's next message.
 #[derive(Clone)]
@@ -52,6 +54,8 @@ pub(super) struct UserContext {
     pub(super) open_vote: Option<OpenVote>,
     /// Titles about which the user was asked, if the first waiting message may be about them.
     pub(super) titles_asked_about: Vec<String>,
+    /// Digest that is our last message, if the first waiting message is a number.
+    pub(super) digest: Option<OutboxId>,
 }
 
 impl UserContext {
@@ -97,14 +101,11 @@ impl UserContext {
             false => history::load_last_messages(conn, user.id, room)?,
         };
         let notes = format_notes(user, &recent, settings, now);
+        let digest = find_last_digest(conn, &recent, waiting.first())?;
         if !has_reaction {
             recent.retain(|message| message.notified_at.is_none());
         }
-        let has_offer = recent.iter().any(|recent| first_request::may_contain_offer(&recent.body));
-        let first_request = match has_offer && room.is_none() {
-            true => join_requests::load_first_request(conn, user.id, now)?,
-            false => None,
-        };
+        let first_request = load_first_request(conn, (user.id, room), &recent, now)?;
         let over_limit = mark_over_limit(conn, settings, user.id, waiting)?;
         let open_vote = load_open_vote(conn, user.id, waiting.first())?;
         let titles_asked_about = load_titles_asked_about(conn, user.id, waiting.first())?;
@@ -123,7 +124,7 @@ impl UserContext {
             resumed_at: None,
             answers_unaddressed: false,
             open_vote,
-            titles_asked_about,
+    digest, titles_asked_about,
         })
     }
 
@@ -150,6 +151,7 @@ impl UserContext {
             answers_unaddressed: self.answers_unaddressed,
             open_vote: self.open_vote.filter(|_| index == 0),
             titles_asked_about: if index == 0 { &self.titles_asked_about } else { &[] },
+            follows_digest: index == 0 && self.digest.is_some(),
         }
     }
 
@@ -195,6 +197,20 @@ fn format_notes(
     }
 }
 
+/// Loads the title that a new member requested, if our recent messages may offer it.
+fn load_first_request(
+    conn: &mut Conn,
+    (user, room): (UserId, Option<UserId>),
+    recent: &[RecentMessage],
+    now: Timestamp,
+) -> QueryResult<Option<FirstRequest>> {
+    let has_offer = recent.iter().any(|recent| first_request::may_contain_offer(&recent.body));
+    match has_offer && room.is_none() {
+        true => join_requests::load_first_request(conn, user, now),
+        false => Ok(None),
+    }
+}
+
 /// Loads the open vote that a message may be about.
 fn load_open_vote(
     conn: &mut Conn,
@@ -222,6 +238,31 @@ fn load_titles_asked_about(
         }
         None => Ok(Vec::new()),
     }
+/// Finds the digest that is our last message in the chat, for a message that is a number. Other notifications that expect
+/// no reply are not counted.
+fn find_last_digest(
+    conn: &mut Conn,
+    recent: &[RecentMessage],
+    message: Option<&InboundEvent>,
+) -> QueryResult<Option<OutboxId>> {
+    let is_number = |event: &&InboundEvent| {
+        let command = keyword_grammar::parse_command(&event.body);
+        event.press.is_none() && matches!(command, Some(TextCommand::Number(_)))
+    };
+    if message.filter(is_number).is_none() {
+        return Ok(None);
+    }
+    let ours: Vec<(OutboxId, bool)> = recent
+        .iter()
+        .filter_map(|recent| match recent.message {
+            MessageRef::Outbound(id) => Some((id, recent.notified_at.is_none())),
+            MessageRef::Inbound(_) => None,
+        })
+        .collect();
+    let ids: Vec<OutboxId> = ours.iter().map(|(id, _)| *id).collect();
+    let digests = digests::find_digests(conn, &ids)?;
+    let last = ours.into_iter().find(|(id, expects_reply)| *expects_reply || digests.contains(id));
+    Ok(last.map(|(id, _)| id).filter(|id| digests.contains(id)))
 }
 
 /// Marks the waiting messages that exceed the rate limit. Button presses of the operator do not count.

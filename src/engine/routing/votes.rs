@@ -225,7 +225,7 @@ impl TurnStart<'_> {
         }
     }
 
-    fn format_vote(&mut self, user: &User, vote: &Vote) -> QueryResult<String> {
+    pub(super) fn format_vote(&mut self, user: &User, vote: &Vote) -> QueryResult<String> {
         let tally = votes::count_ballots(self.conn, vote)?;
         let own = votes::load_choice(self.conn, vote.id, user.id)?;
         Ok(vote_messages::format_state(&vote.question, &tally, own, vote.closes_at, &self.settings.zone))
