@@ -29,8 +29,10 @@ async function approve() {
   const settings = page.locator("form[action^='/rooms/']").first();
   await settings.getByLabel("Answer").selectOption({ label: "Also what the model picks" });
   await settings.getByLabel("Remember what is said").uncheck();
+  await settings.getByLabel("Weekly digest").fill("Friday 6pm");
   await submit(page, settings.getByRole("button", { name: "Save" }));
   await page.reload();
+  check(await settings.getByLabel("Weekly digest").inputValue() === "friday 18", "the time of the digest is not kept");
   check(await settings.getByLabel("Answer").inputValue() === "ai", "the choice of answers is not kept");
   check(!(await settings.getByLabel("Remember what is said").isChecked()), "the group still remembers");
   await settings.getByLabel("Answer").selectOption({ label: "Mentions, replies and commands" });

@@ -120,10 +120,14 @@ async fn user_is_changed_by_an_admin_key_only() {
     assert_eq!(user["season_limit"], Value::Null);
     let household = patch(&admin, bob, json!({ "movie_limit": null })).await.json();
     assert_eq!((&household["movie_limit"], &household["may_delete"]), (&Value::Null, &json!(true)));
+    let with_digest = patch(&admin, bob, json!({ "digest": "Friday 6pm" })).await.json();
+    assert_eq!(with_digest["digest"], "friday 18");
+    let without_digest = patch(&admin, bob, json!({ "digest": null })).await.json();
+    assert_eq!(without_digest["digest"], Value::Null);
     let limited = patch(&admin, bob, json!({ "space_limit_gb": 200 })).await.json();
     assert_eq!((&user["space_limit_gb"], &limited["space_limit_gb"]), (&Value::Null, &json!(200)));
     let entries = admin.get("/api/v1/audit?kind=set").await.json();
-    assert_eq!(entries["items"][2]["detail"], json!({ "delete": true, "movies": 3, "name": "changed" }));
+    assert_eq!(entries["items"][4]["detail"], json!({ "delete": true, "movies": 3, "name": "changed" }));
 
     assert_eq!(patch(&app.program().await, bob, json!({ "role": "admin" })).await.problem().0, 403);
     assert_eq!(patch(&admin, "/api/v1/users/9", json!({ "may_add": true })).await.problem().0, 404);

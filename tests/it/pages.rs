@@ -386,6 +386,7 @@ async fn user_page_changes_settings_like_the_shell() {
         ("space", "200"),
         ("movie_age", "13"),
         ("show_age", ""),
+        ("digest", "Friday 6pm"),
     ];
 
     let (location, page) = presses(&app, "/users/2/settings", &settings).await;
@@ -402,6 +403,7 @@ async fn user_page_changes_settings_like_the_shell() {
             "movie cap: 13",
             "role: admin",
             "space gb: 200",
+            "digest: friday 18",
         ],
     );
     assert_eq!(presses(&app, "/users/2/settings", &settings).await.0, "/users/2?flash=unchanged");

@@ -89,7 +89,7 @@ fn every_address_of_a_user_finds_the_user_at_the_shell() {
 fn users_show_includes_conversations() {
     let cli = household();
     let shown = done(cli.run(&["users", "show", ADMIN], &[]));
-    let head: Vec<&str> = shown.lines().take(10).collect();
+    let head: Vec<&str> = shown.lines().take(11).collect();
     assert_eq!(
         head,
         [
@@ -102,11 +102,12 @@ fn users_show_includes_conversations() {
             "seasons: default",
             "space in GB: default",
             "age ratings: decides for others",
+            "digest: off",
             "opted out: no"
         ]
     );
     let conversations: Vec<Vec<&str>> =
-        shown.lines().skip(12).map(|line| line.split_whitespace().collect()).collect();
+        shown.lines().skip(13).map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(conversations[0], ["STARTED", "ENDED", "REASON", "TEXTS", "NAME"]);
     assert_eq!((conversations.len(), &conversations[1][2..5]), (2, &["-", "-", "1"][..]));
 }
@@ -192,6 +193,7 @@ fn invalid_arguments_are_refused_before_the_database_is_opened() {
         (&["users", "set", SAM, "--name", "Sam <3"], "not a name"),
         (&["users", "set", SAM, "--name", "Samantha Alexandra the Thirtieth"], "not a name"),
         (&["users", "set", SAM, "--movies", "many"], "a limit is a number or \"default\""),
+        (&["users", "set", SAM, "--digest", "daily 8"], "a day of the week and a full hour"),
         (&["users", "set", SAM, "--add", "maybe"], "possible values: on, off"),
         (&["users", "set", SAM], "required arguments were not provided"),
     ] {

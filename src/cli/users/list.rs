@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use super::{database_path, print_text, unknown_user_text, with_user};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::conversation::digest::schedule::DigestSchedule;
 use crate::conversation::rating_caps::MinimumAge;
 use crate::conversation::transcript::{User, UserAddress, UserRights, UserRole, UserStatus};
 use crate::store::database::shell_access;
@@ -71,6 +72,7 @@ pub(super) fn format_user(account: &UserAccount, zone: &TimeZone) -> String {
         ("seasons", format_limit(account.seasons)),
         ("space in GB", format_limit(account.space)),
         ("age ratings", format_caps(user.rights)),
+        ("digest", account.digest.map_or_else(|| "off".to_owned(), DigestSchedule::to_words)),
         ("opted out", opted_out_text(user).to_owned()),
         ("last text", format_last_text(account, zone)),
     ];

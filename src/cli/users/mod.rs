@@ -17,7 +17,7 @@ use crate::conversation::people::naming::UserName;
 use crate::conversation::transcript::{UserAddress, UserId, UserRole};
 use crate::store::people::user_admin::{self, UserChanges, UserLimit};
 use crate::store::{Conn, QueryResult};
-use value_parsers::{AgeCap, OnOff};
+use value_parsers::{AgeCap, DigestChoice, OnOff};
 
 #[derive(Debug, Subcommand, PartialEq, Eq)]
 pub enum UsersCommand {
@@ -113,6 +113,9 @@ struct SetChanges {
     /// Let the user decide about titles over the age ratings of others
     #[arg(long)]
     parent: Option<OnOff>,
+    /// Time of the weekly digest, such as "friday 18"
+    #[arg(long, value_name = "DAY HOUR|off", value_parser = value_parsers::parse_digest)]
+    digest: Option<DigestChoice>,
 }
 
 pub(super) fn run_users_command(config: &Config, command: &UsersCommand) -> anyhow::Result<()> {
@@ -156,6 +159,7 @@ impl SetChanges {
             movie_cap: self.movie_age.map(AgeCap::minimum_age),
             show_cap: self.show_age.map(AgeCap::minimum_age),
             parent: self.parent.map(OnOff::is_on),
+            digest: self.digest.map(DigestChoice::schedule),
         }
     }
 }

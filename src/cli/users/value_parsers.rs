@@ -2,6 +2,8 @@
 
 use clap::ValueEnum;
 
+use crate::conversation::digest::digest_command;
+use crate::conversation::digest::schedule::DigestSchedule;
 use crate::conversation::rating_caps::MinimumAge;
 use crate::conversation::transcript::{PhoneNumber, UserAddress};
 use crate::store::people::user_admin::UserLimit;
@@ -59,6 +61,31 @@ pub(super) fn parse_cap(text: &str) -> Result<AgeCap, &'static str> {
         age => {
             MinimumAge::parse(age).map(AgeCap::Years).ok_or("an age is a number from 0 to 18, or \"none\"")
         }
+    }
+}
+
+/// Time of the weekly digest of a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DigestChoice {
+    Off,
+    On(DigestSchedule),
+}
+
+impl DigestChoice {
+    pub(super) fn schedule(self) -> Option<DigestSchedule> {
+        match self {
+            Self::Off => None,
+            Self::On(schedule) => Some(schedule),
+        }
+    }
+}
+
+pub(super) fn parse_digest(text: &str) -> Result<DigestChoice, &'static str> {
+    match text {
+        "off" => Ok(DigestChoice::Off),
+        words => digest_command::parse_schedule(words)
+            .map(DigestChoice::On)
+            .ok_or("a digest is a day of the week and a full hour, such as \"friday 18\", or \"off\""),
     }
 }
 

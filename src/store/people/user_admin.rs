@@ -8,16 +8,17 @@ use super::addresses::{self, StoredAddress};
 use super::age_limits;
 use super::rooms;
 use super::users as user_rows;
+use crate::conversation::digest::schedule::DigestSchedule;
 use crate::conversation::people::naming::UserName;
 use crate::conversation::rating_caps::{MinimumAge, RatingCaps};
 use crate::conversation::transcript::{ConversationId, User, UserAddress, UserId, UserRights, UserRole};
-use crate::store::Conn;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::column_types::StoredEnum;
 use crate::store::confirmation::code_misses::{self, CodeMisses};
 use crate::store::conversation::conversations::EndReason;
 use crate::store::library::quotas::{self, QuotaOverride};
 use crate::store::schema::{conversations, inbound_events, turns, users};
+use crate::store::{Conn, digests};
 
 /// User, with the fields that only the operator sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,7 @@ pub struct UserAccount {
     pub seasons: UserLimit,
     /// Limit in gigabytes.
     pub space: UserLimit,
+    pub digest: Option<DigestSchedule>,
     pub last_message_at: Option<Timestamp>,
     pub code_misses: CodeMisses,
 }
@@ -87,6 +89,7 @@ pub(in crate::store) fn load_account_details(conn: &mut Conn, user: User) -> Que
         .optional()?;
     let user_limit = |limit: Option<u32>| limit.map_or(UserLimit::Household, UserLimit::Own);
     let code_misses = code_misses::load_code_misses(conn, user.id)?;
+    let digest = digests::load_schedule(conn, user.id)?;
     Ok(UserAccount {
         code_misses,
         addresses: addresses::load_addresses(conn, user.id)?,
@@ -94,6 +97,7 @@ pub(in crate::store) fn load_account_details(conn: &mut Conn, user: User) -> Que
         movies: user_limit(quota.movies),
         seasons: user_limit(quota.seasons),
         space: user_limit(quota.space_gb),
+        digest,
         last_message_at,
     })
 }
@@ -165,6 +169,8 @@ pub struct UserChanges {
     pub show_cap: Option<Option<MinimumAge>>,
     /// Whether the user decides about titles over the caps of others.
     pub parent: Option<bool>,
+    /// Time of the weekly digest; `Some(None)` turns it off.
+    pub digest: Option<Option<DigestSchedule>>,
 }
 
 /// Outcome of changing a user.
@@ -213,6 +219,9 @@ pub fn change_user(
     if let Some(parent) = changes.parent {
         age_limits::set_parent(conn, user, parent, now)?;
     }
+    if let Some(digest) = changes.digest {
+        digests::store_schedule(conn, user, digest, now)?;
+    }
     if let Some(name) = &changes.name {
         user_rows::set_name(conn, user, name, now)?;
     }
@@ -244,6 +253,7 @@ impl UserChanges {
             movie_cap: self.movie_cap.filter(|cap| *cap != rights.caps.movies),
             show_cap: self.show_cap.filter(|cap| *cap != rights.caps.shows),
             parent: self.parent.filter(|parent| *parent != rights.parent),
+            digest: self.digest.filter(|digest| *digest != account.digest),
         }
     }
 
@@ -264,6 +274,10 @@ impl UserChanges {
             ("movie_cap", self.movie_cap.map(cap_json)),
             ("show_cap", self.show_cap.map(cap_json)),
             ("parent", self.parent.map(Value::from)),
+            (
+                "digest",
+                self.digest.map(|digest| digest.map_or(json!("off"), |digest| json!(digest.to_words()))),
+            ),
         ];
         let changed = fields.into_iter().filter_map(|(field, value)| Some((field.to_owned(), value?)));
         Value::Object(changed.collect::<Map<_, _>>())

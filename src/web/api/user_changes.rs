@@ -10,6 +10,8 @@ use utoipa::ToSchema;
 use super::database_unavailable;
 use super::extract::{JsonBody, PathId};
 use super::users::{UserJson, last_admin, show_user, user_not_found};
+use crate::conversation::digest::digest_command;
+use crate::conversation::digest::schedule::DigestSchedule;
 use crate::conversation::people::naming::UserName;
 use crate::conversation::rating_caps::MinimumAge;
 use crate::conversation::transcript::{UserId, UserRole};
@@ -56,6 +58,10 @@ pub(super) struct UserPatch {
     show_age: Option<Option<Number>>,
     /// Whether the user decides about titles over the age ratings of others.
     parent: Option<bool>,
+    /// Day of the week and full hour of the weekly digest, in the time zone of the household. Null: no digest.
+    #[serde(default, deserialize_with = "deserialize_given_text")]
+    #[schema(value_type = Option<String>, example = "friday 18")]
+    digest: Option<Option<String>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
@@ -68,6 +74,13 @@ enum RolePatch {
 
 /// Deserializes a field that may be null, and is not the same as one that is left out.
 fn deserialize_given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Number>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// Like [`deserialize_given`], for a text.
+fn deserialize_given_text<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<String>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
@@ -89,6 +102,7 @@ impl UserPatch {
             movie_cap: self.movie_age.map(|age| parse_cap("movie_age", age)).transpose()?,
             show_cap: self.show_age.map(|age| parse_cap("show_age", age)).transpose()?,
             parent: self.parent,
+            digest: self.digest.map(parse_digest).transpose()?,
         })
     }
 }
@@ -119,6 +133,14 @@ fn parse_cap(field: &str, age: Option<Number>) -> Result<Option<MinimumAge>, Pro
         .ok_or_else(|| unprocessable(format!("{field} must be an integer from 0 to {max}")))
 }
 
+fn parse_digest(digest: Option<String>) -> Result<Option<DigestSchedule>, ProblemDetails> {
+    let Some(words) = digest else { return Ok(None) };
+    let schedule = digest_command::parse_schedule(&words);
+    let invalid =
+        || unprocessable("digest must be a day of the week and a full hour, such as friday 18".to_owned());
+    schedule.map(Some).ok_or_else(invalid)
+}
+
 /// Change a user's name, role, permissions or limits
 #[utoipa::path(
     patch,
@@ -142,7 +164,10 @@ pub(super) async fn change_user(
     let changes = patch.into_changes()?;
     let outcome = console.engine.decisions.change_user(UserId(id), changes, caller.actor()).await;
     match outcome.map_err(database_unavailable)? {
-        UserChangeOutcome::Changed | UserChangeOutcome::Unchanged => show_user(&console, UserId(id)).await,
+        UserChangeOutcome::Changed | UserChangeOutcome::Unchanged => {
+            console.engine.digests.wake_worker();
+            show_user(&console, UserId(id)).await
+        }
         UserChangeOutcome::LastAdmin => Err(last_admin()),
         UserChangeOutcome::UnknownUser => Err(user_not_found()),
     }

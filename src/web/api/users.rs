@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use super::database_unavailable;
 use super::extract::{PathId, QueryParams};
 use super::paging::{Page, PagingParams};
+use crate::conversation::digest::schedule::DigestSchedule;
 use crate::conversation::transcript::{self, PhoneNumber, UserAddress, UserId, UserRole, UserStatus};
 use crate::engine::operator::decisions::{AccessOutcome, CloseOutcome};
 use crate::store::console::user_details;
@@ -50,6 +51,9 @@ pub(super) struct UserJson {
     show_age: Option<u8>,
     /// Whether the user decides about titles over the age ratings of others.
     parent: bool,
+    /// Day of the week and hour of the weekly digest, in the time zone of the household. Null: no digest.
+    #[schema(example = "friday 18")]
+    digest: Option<String>,
     /// True after the user sent STOP: nothing is sent to them.
     opted_out: bool,
     /// True after too many wrong codes from the user's number today: they cannot delete or approve by text until
@@ -63,8 +67,16 @@ pub(super) struct UserJson {
 
 impl UserJson {
     fn from_account(account: UserAccount, today: &Day) -> Self {
-        let UserAccount { user, addresses, movies, seasons, space, last_message_at: last_text, code_misses } =
-            account;
+        let UserAccount {
+            user,
+            addresses,
+            movies,
+            seasons,
+            space,
+            digest,
+            last_message_at: last_text,
+            code_misses,
+        } = account;
         Self {
             id: user.id.0,
             phone: user.address.as_ref().and_then(UserAddress::phone).map(|phone| phone.as_str().to_owned()),
@@ -88,6 +100,7 @@ impl UserJson {
             movie_age: user.rights.rating_caps().movies.map(|age| age.0),
             show_age: user.rights.rating_caps().shows.map(|age| age.0),
             parent: user.rights.parent,
+            digest: digest.map(DigestSchedule::to_words),
             opted_out: user.opted_out,
             codes_suspended: code_misses.is_suspended_on(today),
             test: user.test,

@@ -62,6 +62,7 @@ flash_messages! {
     InvalidName, Warning, "bad-name",
         "Not saved: a name has up to three words of letters, at most 30 characters, and is not a command.";
     InvalidAge, Warning, "bad-age", "Not saved: an age is a number from 0 to 18, or empty for no cap.";
+    InvalidDigest, Warning, "bad-digest", "Not saved: a digest is a day and a full hour, such as friday 18, or empty.";
     InvalidLimit, Warning, "bad-limit", "Not saved: a limit is a number, or empty for the household limit.";
     ErasureNotConfirmed, Warning, "not-typed", "Not erased: type FORGET to confirm.";
     UserErased, Success, "forgotten",

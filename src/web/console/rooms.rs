@@ -5,6 +5,8 @@ use serde::Deserialize;
 
 use super::flash::FlashMessage;
 use super::responses::{PageError, PageId, PageResult, redirect_with_flash};
+use super::user_settings::parse_digest;
+use crate::conversation::digest::schedule::DigestSchedule;
 use crate::conversation::routing::rooms::RoomMode;
 use crate::conversation::transcript::{UserId, UserStatus};
 use crate::engine::operator::decisions::AccessOutcome;
@@ -24,6 +26,8 @@ pub(super) struct RoomLine {
     pub(super) status: (&'static str, &'static str),
     pub(super) modes: Vec<ModeOption>,
     pub(super) remembers: bool,
+    /// Time of the weekly digest, empty without one.
+    pub(super) digest: String,
     pub(super) can_be_approved: bool,
     pub(super) can_be_blocked: bool,
 }
@@ -35,7 +39,7 @@ pub(super) struct ModeOption {
 }
 
 impl RoomLine {
-    pub(super) fn from_room(room: &Room) -> Self {
+    pub(super) fn from_room(room: &Room, digest: Option<DigestSchedule>) -> Self {
         let option = |mode: RoomMode| ModeOption {
             word: mode.as_word(),
             label: mode_label(mode),
@@ -52,6 +56,7 @@ impl RoomLine {
             },
             modes: RoomMode::ALL.into_iter().map(option).collect(),
             remembers: room.remembers,
+            digest: digest.map(DigestSchedule::to_words).unwrap_or_default(),
             can_be_approved: room.status != UserStatus::Active,
             can_be_blocked: room.status != UserStatus::Blocked,
         }
@@ -71,6 +76,8 @@ pub(in crate::web) struct RoomForm {
     mode: String,
     /// Present if the box is checked.
     remembers: Option<String>,
+    #[serde(default)]
+    digest: String,
 }
 
 pub(in crate::web) async fn change_room(
@@ -79,9 +86,16 @@ pub(in crate::web) async fn change_room(
     SignedForm(form): SignedForm<RoomForm>,
 ) -> PageResult {
     let Some(mode) = RoomMode::from_word(&form.mode) else { return Err(PageError::NotFound) };
-    let settings = RoomSettings { mode, remembers: form.remembers.is_some() };
+    let digest = match parse_digest(&form.digest) {
+        Ok(digest) => digest,
+        Err(flash) => return Ok(redirect_with_flash("/users", flash)),
+    };
+    let settings = RoomSettings { mode, remembers: form.remembers.is_some(), digest };
     match console.engine.decisions.change_room(UserId(id), settings, Actor::Console).await? {
-        RoomChangeOutcome::Changed => Ok(redirect_with_flash("/users", FlashMessage::SettingsSaved)),
+        RoomChangeOutcome::Changed => {
+            console.engine.digests.wake_worker();
+            Ok(redirect_with_flash("/users", FlashMessage::SettingsSaved))
+        }
         RoomChangeOutcome::Unchanged => Ok(redirect_with_flash("/users", FlashMessage::NothingChanged)),
         RoomChangeOutcome::UnknownRoom => Err(PageError::NotFound),
     }

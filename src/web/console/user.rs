@@ -14,6 +14,7 @@ use super::responses::{PageError, PageId, PageParams, PageResult};
 use super::spend::{SpendRow, first_day};
 use super::user_addresses::AddressLine;
 use super::users::{LimitUsage, role_label, status_label};
+use crate::conversation::digest::schedule::DigestSchedule;
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::rating_caps::MinimumAge;
@@ -89,6 +90,8 @@ struct SettingsView {
     movie_age: String,
     show_age: String,
     parent: bool,
+    /// Time of the weekly digest, empty without one.
+    digest: String,
     household_movies: String,
     household_seasons: String,
     household_space: String,
@@ -237,6 +240,7 @@ impl SettingsView {
             movie_age: age_text(rights.caps.movies),
             show_age: age_text(rights.caps.shows),
             parent: rights.parent,
+            digest: details.account.digest.map(DigestSchedule::to_words).unwrap_or_default(),
             household_movies: household(quotas.movies),
             household_seasons: household(quotas.seasons),
             household_space: quotas.space_gb.map_or_else(|| "none".to_owned(), |limit| limit.to_string()),

@@ -10,6 +10,8 @@ use super::error_page::error_response;
 use super::flash::FlashMessage;
 use super::home::actions::ButtonForm;
 use super::responses::{PageError, PageId, PageResult, redirect_with_flash};
+use crate::conversation::digest::digest_command;
+use crate::conversation::digest::schedule::DigestSchedule;
 use crate::conversation::people::naming::UserName;
 use crate::conversation::rating_caps::MinimumAge;
 use crate::conversation::transcript::{UserId, UserRole};
@@ -114,6 +116,8 @@ pub(in crate::web) struct UserSettingsForm {
     movie_age: String,
     show_age: String,
     parent: Option<String>,
+    #[serde(default)]
+    digest: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -135,7 +139,10 @@ pub(in crate::web) async fn change_settings(
     };
     let outcome = console.engine.decisions.change_user(UserId(id), changes, Actor::Console).await?;
     let flash = match outcome {
-        UserChangeOutcome::Changed => FlashMessage::SettingsSaved,
+        UserChangeOutcome::Changed => {
+            console.engine.digests.wake_worker();
+            FlashMessage::SettingsSaved
+        }
         UserChangeOutcome::Unchanged => FlashMessage::NothingChanged,
         UserChangeOutcome::LastAdmin => FlashMessage::LastAdmin,
         UserChangeOutcome::UnknownUser => return Err(PageError::NotFound),
@@ -162,6 +169,7 @@ impl UserSettingsForm {
             movie_cap: Some(parse_cap(&self.movie_age)?),
             show_cap: Some(parse_cap(&self.show_age)?),
             parent: Some(self.parent.is_some()),
+            digest: Some(parse_digest(&self.digest)?),
         })
     }
 }
@@ -170,6 +178,14 @@ fn parse_limit(text: &str) -> Result<UserLimit, FlashMessage> {
     match text.trim() {
         "" => Ok(UserLimit::Household),
         count => count.parse().map(UserLimit::Own).map_err(|_| FlashMessage::InvalidLimit),
+    }
+}
+
+/// Parses the time of a digest. An empty text means that there is none.
+pub(super) fn parse_digest(text: &str) -> Result<Option<DigestSchedule>, FlashMessage> {
+    match text.trim() {
+        "" | "off" => Ok(None),
+        words => digest_command::parse_schedule(words).map(Some).ok_or(FlashMessage::InvalidDigest),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::conversation::transcript::{User, UserRights, UserRole, UserStatus};
 use crate::engine::operator::addresses::AdminCodeOutcome;
 use crate::store::console::NEWEST;
 use crate::store::console::user_details::{self, UserSummary};
+use crate::store::digests;
 use crate::store::people::rooms;
 use crate::store::people::user_admin::UserLimit;
 use crate::store::people::users;
@@ -173,7 +174,12 @@ async fn render_users(
         .read(move |conn| {
             let limits = (quotas.movies, quotas.seasons);
             let page = user_details::load_user_summaries(conn, limits, before, PAGE_ROWS, now)?;
-            Ok((page, users::has_admin(conn)?, rooms::load_rooms(conn, MAX_ROOMS)?))
+            let mut with_digests = Vec::new();
+            for room in rooms::load_rooms(conn, MAX_ROOMS)? {
+                let digest = digests::load_schedule(conn, room.id)?;
+                with_digests.push((room, digest));
+            }
+            Ok((page, users::has_admin(conn)?, with_digests))
         })
         .await?;
     let row =
@@ -185,7 +191,7 @@ async fn render_users(
         can_invite: console.engine.decisions.can_invite(),
         has_account_servers: console.engine.decisions.has_account_servers(),
         users: summaries.rows.iter().map(row).collect(),
-        rooms: rooms.iter().map(RoomLine::from_room).collect(),
+        rooms: rooms.iter().map(|(room, digest)| RoomLine::from_room(room, *digest)).collect(),
         older: summaries.older.map(|before| format!("/users?before={before}")),
     }))
 }
