@@ -50,6 +50,7 @@ mod household;
 mod import_graph;
 mod inbound;
 mod intervening;
+mod invitations;
 mod joining;
 mod json_faults;
 mod lifecycle;

@@ -2,9 +2,11 @@
 
 pub(crate) mod alert_server;
 pub(crate) mod browser;
+pub(crate) mod checked_folder;
 pub(crate) mod cli;
 pub(crate) mod expected_events;
 pub(crate) mod forms;
+pub(crate) mod invitations;
 pub(crate) mod model;
 pub(crate) mod model_server;
 pub(crate) mod old_database;
@@ -92,7 +94,7 @@ pub(crate) struct TestApp {
 struct World {
     setup: Setup,
     peers: SimulatedPeers,
-    folder: tempfile::TempDir,
+    folder: checked_folder::CheckedFolder,
 }
 
 impl TestApp {

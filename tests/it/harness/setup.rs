@@ -19,6 +19,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use secrecy::SecretString;
 
+use super::checked_folder::CheckedFolder;
 use super::model::Holding;
 use super::{ANN, Has, PUBLIC_URL, TestApp, World, reports};
 
@@ -207,7 +208,7 @@ impl Setup {
             None => peers,
         };
         let peers = if self.has_seerr { peers.with_seerr() } else { peers };
-        let world = World { setup: self, peers, folder: tempfile::tempdir().unwrap() };
+        let world = World { setup: self, peers, folder: CheckedFolder::new() };
         let app = world.run().await;
         let this = TestApp { app: Some(app), world };
         this.register_user(ANN, Has::EveryRight).await;

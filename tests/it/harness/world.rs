@@ -46,6 +46,7 @@ use http::{Request, StatusCode};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
+use super::checked_folder::CheckedFolder;
 use super::expected_events::{EventReport, ExpectedEvents};
 use super::phone::HousePhone;
 use super::reports::{SECRET, report};
@@ -66,7 +67,7 @@ pub(crate) struct World {
     moved: MovedServers,
     house_phone: HousePhone,
     house_bot: HouseBot,
-    folder: tempfile::TempDir,
+    folder: CheckedFolder,
 }
 
 /// Our number at the other carrier account.
@@ -159,7 +160,7 @@ impl World {
         let clock = Clock::from_runtime(at.parse().unwrap());
         let (radarr, sonarr) = (FakeRadarr::with_clock(clock.clone()), FakeSonarr::with_clock(clock.clone()));
         let peers = SimulatedPeers::new(clock, radarr, sonarr, PUBLIC_URL);
-        let folder = tempfile::tempdir().unwrap();
+        let folder = CheckedFolder::new();
         let house_phone = HousePhone::new(peers.clock.clone());
         let house_bot = HouseBot::new(peers.clock.clone());
         Self {
