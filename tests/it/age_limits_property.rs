@@ -218,6 +218,62 @@ async fn check(generated: &Generated) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Lets every title of the library arrive or come out, and reads the digests of Bob and the answers to their numbers.
+async fn check_digest(generated: &Generated) -> Result<(), TestCaseError> {
+    let app = start(generated).await;
+    // The first reading of the history stores its start.
+    app.later(0).await;
+    for index in (0..MOVIES).filter(|index| generated.movies[*index].1) {
+        let name = movie_name(index);
+        app.radarr().download_and_import(&name);
+        app.receive_event("radarr", &app.radarr().import_event_json(&name)).await;
+        app.radarr().add_calendar_entry(&name, jiff::civil::date(2026, 11, 24));
+    }
+    for index in (0..SHOWS).filter(|index| generated.shows[*index].1) {
+        let name = show_name(index);
+        app.sonarr().download_and_import(&format!("{name} S01E08"));
+        app.receive_event("sonarr", &app.sonarr().import_event_json(&format!("{name} S01E08"))).await;
+        app.sonarr().add_calendar_entry(&format!("{name} S01E09"), "2026-11-23T20:00:00Z".parse().unwrap());
+    }
+    let (movies, shows) = generated.caps;
+    let caps = RatingCaps { movies: movies.map(MinimumAge), shows: shows.map(MinimumAge) };
+    let phone = PhoneNumber::parse(BOB).unwrap();
+    app.sms_from(BOB, "digest friday 22").await;
+    // A digest from before the caps, whose numbers are answered after they were set.
+    app.sms_from(BOB, "digest").await;
+    app.later(0).await;
+    let (before, now) = (app.messages_to(BOB).len(), app.now());
+    let set = move |conn: &mut _| {
+        let bob = users::find_user_by_phone(conn, &phone)?.unwrap();
+        age_limits::set_rating_caps(conn, bob.id, caps, now)
+    };
+    app.app().db.write(set).await.unwrap();
+    app.model_plays([says("I don't know.")]);
+    app.sms_from(BOB, "1").await;
+    app.model().replace_script(Vec::new());
+    app.later(60 * 60).await;
+    for number in 1..=9 {
+        app.model_plays([says("I don't know.")]);
+        app.sms_from(BOB, &number.to_string()).await;
+        app.model().replace_script(Vec::new());
+        app.sms_from(BOB, "digest").await;
+        app.later(0).await;
+    }
+    let sent = app.messages_to(BOB).split_off(before).join("\n");
+    for name in generated.hidden() {
+        prop_assert!(!sent.contains(&name), "{name} was texted: {sent}");
+    }
+    Ok(())
+}
+
+#[test]
+fn no_digest_names_a_title_over_a_cap_of_its_reader() {
+    let mut runner = TestRunner::new(Config { cases: 8, failure_persistence: None, ..Config::default() });
+    let runtime =
+        Arc::new(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap());
+    runner.run(&generated(), |generated| runtime.block_on(check_digest(&generated))).unwrap();
+}
+
 #[test]
 fn nothing_over_a_cap_reaches_a_person_with_the_cap() {
     let mut runner = TestRunner::new(Config { cases: 8, failure_persistence: None, ..Config::default() });

@@ -207,6 +207,8 @@ impl ScenarioHarness {
         if elapsed >= MAINTENANCE_INTERVAL {
             self.app.run_maintenance_once().await;
             self.app.db.write(text_index::index_new_text).await?;
+            self.app.engine.digests.send_due_digests().await?;
+            self.app.relay.wait_until_settled().await?;
         }
         self.servers.take_writes();
         self.model.take_activity();
@@ -218,6 +220,8 @@ impl ScenarioHarness {
         let started = Instant::now();
         self.perform(file, message, (number, at)).await?;
         self.app.engine.scheduler.wait_until_idle().await;
+        // The worker may not have noticed yet that a text asks for the digest.
+        self.app.engine.digests.send_due_digests().await?;
         self.app.relay.wait_until_settled().await?;
         let latency = started.elapsed();
 
