@@ -10,6 +10,7 @@ mod bot_people;
 mod bot_plan;
 mod carriers;
 mod checker;
+mod digest_people;
 mod disk_faults;
 #[path = "../it/harness/expected_events.rs"]
 mod expected_events;
@@ -20,6 +21,8 @@ mod house_seerr;
 mod house_series;
 mod house_tonight;
 mod house_viewers;
+#[path = "../it/harness/invitations.rs"]
+mod invitations;
 mod network_faults;
 mod numbered_port;
 mod operator;

@@ -31,6 +31,8 @@ pub(crate) struct Records {
     pub proposals: Vec<Value>,
     pub proposal_titles: Vec<Value>,
     pub kept_titles: Vec<Value>,
+    pub digest_settings: Vec<Value>,
+    pub digest_lines: Vec<Value>,
 }
 
 impl Records {
@@ -66,6 +68,8 @@ impl Records {
             proposals: rows("space_proposals"),
             proposal_titles: rows("space_proposal_titles"),
             kept_titles: rows("kept_titles"),
+            digest_settings: rows("digest_settings"),
+            digest_lines: rows("digest_lines"),
         }
     }
 
@@ -102,7 +106,7 @@ impl Records {
         changed.collect()
     }
 
-    fn all_tables(&self) -> [&Vec<Value>; 22] {
+    fn all_tables(&self) -> [&Vec<Value>; 24] {
         [
             &self.users,
             &self.turns,
@@ -126,6 +130,8 @@ impl Records {
             &self.proposals,
             &self.proposal_titles,
             &self.kept_titles,
+            &self.digest_settings,
+            &self.digest_lines,
         ]
     }
 

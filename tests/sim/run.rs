@@ -70,6 +70,7 @@ async fn play(plan: &Plan, database: &Path) -> Verdict {
     world.run_seerr();
     let app = world.start().await;
     world.introduce_people(&app).await;
+    world.arrange_digests(&app).await;
     let expected_events = ExpectedEvents::begin(&app.db).await;
     let mut stage = Stage {
         world: world.clone(),
@@ -227,6 +228,10 @@ impl Stage {
         if self.world.plan.has_offers() {
             self.check_viewers().await;
         }
+        if self.world.plan.has_digests() {
+            // The program checks its digests every half an hour.
+            pass(Duration::from_secs(31 * 60)).await;
+        }
         if self.world.peers.radarr.added_ids().contains(&BRAZIL) {
             // The import of that title is read within five minutes.
             pass(Duration::from_secs(6 * 60)).await;
@@ -326,6 +331,7 @@ fn restless(world: &World, records: &Records) -> Vec<String> {
     restless.extend(phone_people::unfinished(world, records));
     restless.extend(bot_people::unfinished(world, records));
     restless.extend(checker::unfinished_requests(world, records));
+    restless.extend(checker::unfinished_digests(world, records));
     let open = records.events.iter().filter(|event| matches!(word(event, "state"), "pending" | "processing"));
     restless.extend(open.map(|event| format!("event {event}")));
     let live = records.turns.iter().filter(|turn| turn["finished_at"].is_null());

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use crate::conversation::deletion::deletion_messages;
 use crate::conversation::grammar::confirmation_reply::{self, ConfirmationReply, ReplyLanguage};
-use crate::conversation::grammar::reaction;
 use crate::conversation::grammar::keyword_grammar::{self, TextCommand};
+use crate::conversation::grammar::reaction;
 use crate::conversation::grammar::{confirmation_reply, reaction};
 use crate::conversation::lifecycle::{self, ConversationSlot};
 use crate::conversation::making_room::keep_command::parse_keep_command;
@@ -124,7 +124,8 @@ impl UserContext {
             resumed_at: None,
             answers_unaddressed: false,
             open_vote,
-    digest, titles_asked_about,
+            digest,
+            titles_asked_about,
         })
     }
 
@@ -238,6 +239,8 @@ fn load_titles_asked_about(
         }
         None => Ok(Vec::new()),
     }
+}
+
 /// Finds the digest that is our last message in the chat, for a message that is a number. Other notifications that expect
 /// no reply are not counted.
 fn find_last_digest(

@@ -2,6 +2,7 @@
 
 mod bot;
 mod deletions;
+mod digests;
 mod guesses;
 mod household;
 mod making_room;
@@ -20,6 +21,7 @@ use serde_json::Value;
 
 use self::bot::BotEvidence;
 pub(crate) use self::bot::may_be_ignored;
+pub(crate) use self::digests::unfinished as unfinished_digests;
 use self::phone::PhoneEvidence;
 pub(crate) use self::seerr::unfinished as unfinished_requests;
 use crate::network_faults::Seen;
@@ -113,6 +115,7 @@ pub(crate) fn check(
     notifications::check(&mut evidence);
     votes::check(&mut evidence, world);
     tonight::check(&mut evidence, world);
+    digests::check(&mut evidence, timeline.steps());
     viewing::check(&mut evidence, world);
     seerr::check(&mut evidence, world);
     // A day of the program is not a day of the schedule if the clock was set.
@@ -127,6 +130,7 @@ pub(crate) fn check(
     bot::count(&evidence, world, &mut tally);
     votes::count(&evidence, world, &mut tally);
     tonight::count(records, &mut tally);
+    digests::count(&evidence, &mut tally);
     viewing::count(records, world, &mut tally);
     seerr::count(records, &seen, world, &mut tally);
     making_room::count(records, &mut tally);

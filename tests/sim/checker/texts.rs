@@ -4,6 +4,7 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use super::{Evidence, bot, notifications, phone};
+use crate::invitations::invited_confirmation;
 use crate::plan::FAY;
 use crate::records::{Records, by_id, number, word};
 use crate::simulated_model::LIE;
@@ -48,6 +49,10 @@ pub(super) fn check(evidence: &mut Evidence<'_>) {
     }
     order(evidence, &sent);
     opted_out(evidence, &sent);
+    let unasked = evidence.records.outbox.iter().filter(|text| word(text, "kind") == "notice");
+    let inviting = unasked.filter_map(|text| Some((text, invited_confirmation(word(text, "body"))?))).next();
+    evidence
+        .expect(inviting.is_none(), || format!("I34 a message that nobody asked for invites: {inviting:?}"));
     let lie = evidence.records.outbox.iter().find(|text| word(text, "body").contains(LIE));
     evidence.expect(lie.is_none(), || format!("T2 a false claim was sent: {lie:?}"));
 }
