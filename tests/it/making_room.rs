@@ -416,3 +416,14 @@ async fn export_has_answers_and_kept_titles_and_forgetting_removes_them() {
     assert_eq!(home.states().await, ["Dune stays", "Heat stays", "Alien asked"]);
     assert_eq!(home.app.lines("SELECT count(*) AS line FROM kept_titles").await, ["0"]);
 }
+
+#[tokio::test]
+async fn digest_names_what_leaves_and_how_to_keep_it() {
+    let home = Home::with_silence(SilenceRule::MayGo).await;
+    home.app.sms("make room").await;
+    let digest = home.app.sms_from(BOB, "digest").await;
+    let digest = format!("{digest}\n{}", home.app.last_to(BOB));
+    assert!(digest.contains("Leaving:\n1. Dune (2021), Thu"), "{digest}");
+    assert_eq!(home.app.sms_from(BOB, "1").await, "Text KEEP 1 to keep Dune (2021).");
+    assert_eq!(home.app.sms_from(BOB, "keep 1").await, "Kept until Feb 18: Dune.");
+}

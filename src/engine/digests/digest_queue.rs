@@ -3,17 +3,22 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use super::library_news::LibraryNews;
 use super::waiting_items::WaitingReader;
 use crate::conversation::digest::content::{DigestContent, LeavingTitle, format_digest};
 use crate::conversation::digest::digest_messages;
 use crate::conversation::digest::schedule::DigestTiming;
+use crate::conversation::making_room::SilenceRule;
+use crate::conversation::text::title::format_title;
 use crate::conversation::transcript::{EventId, MediaKind, OutboxId, User, UserId, UserStatus};
 use crate::engine::notifications::send_time::earliest_send_time;
 use crate::engine::reply_address::ReplyAddress;
 use crate::engine::settings::HouseholdSettings;
 use crate::store::digests::{self, DigestSetting};
+use crate::store::library::space_answers::{self, AskedTitle};
+use crate::store::library::space_proposals::{self, ProposalAnswer, ProposedTitleState};
 use crate::store::people::age_limits::{self, ReaderLimit};
 use crate::store::people::{rooms, users};
 use crate::store::queue::notifications::{self, NotificationSetting};
@@ -148,7 +153,7 @@ impl DigestQueue<'_> {
         let content = DigestContent {
             came: digest.news.came.clone(),
             coming: digest.news.coming.clone(),
-            leaving: load_leaving_titles(),
+            leaving: load_leaving_titles(self.conn, reader, &self.settings.zone)?,
             waiting: waiting.load_items(self.conn, self.now)?,
         };
         let (key, send_at) = match occasion {
@@ -184,7 +189,26 @@ impl DigestQueue<'_> {
     }
 }
 
-/// Returns the titles that are to be deleted to make room. No proposals are stored yet.
-fn load_leaving_titles() -> Vec<LeavingTitle> {
-    Vec::new()
+/// Loads the titles about which a person was asked and that may be deleted to make room, with their numbers in the
+/// question.
+fn load_leaving_titles(
+    conn: &mut Conn,
+    reader: &DigestReader,
+    zone: &TimeZone,
+) -> QueryResult<Vec<LeavingTitle>> {
+    let Some(open) = space_proposals::load_open_proposal(conn)?.filter(|_| !reader.is_room) else {
+        return Ok(Vec::new());
+    };
+    let leaves_on = open.answers_end_at.to_zoned(zone.clone()).date();
+    let may_leave = |asked: &AskedTitle| {
+        let is_undecided = matches!(asked.state, ProposedTitleState::Asked | ProposedTitleState::MayGo);
+        is_undecided && (open.silence == SilenceRule::MayGo || asked.answer == Some(ProposalAnswer::Free))
+    };
+    let asked = (1_i64..).zip(space_answers::load_titles_asked(conn, open.id, reader.user.id)?);
+    let leaving = asked.filter(|(_, asked)| may_leave(asked)).map(|(number, asked)| LeavingTitle {
+        name: format_title(&asked.title, asked.year),
+        leaves_on,
+        number,
+    });
+    Ok(leaving.collect())
 }
