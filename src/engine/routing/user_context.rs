@@ -6,7 +6,7 @@ use crate::conversation::deletion::deletion_messages;
 use crate::conversation::grammar::confirmation_reply::{self, ConfirmationReply, ReplyLanguage};
 use crate::conversation::grammar::keyword_grammar::{self, TextCommand};
 use crate::conversation::grammar::reaction;
-use crate::conversation::grammar::{confirmation_reply, reaction};
+
 use crate::conversation::lifecycle::{self, ConversationSlot};
 use crate::conversation::making_room::keep_command::parse_keep_command;
 use crate::conversation::people::first_request::{self, FirstRequest};

@@ -113,7 +113,7 @@ pub(super) fn start_requested_vote(
         if let (ToolEffect::StartVote(vote), Some(event)) = (effect, &source.last_message) {
             let address = ReplyAddress::from_message(&source.user, event);
             let TitleVote { question, asked } = &**vote;
-            return opening::start_title_vote(
+            return vote_opening::start_title_vote(
                 conn,
                 (&address, source.call),
                 (question, asked),
