@@ -168,7 +168,7 @@ async fn approvals_wait_in_the_digest_of_an_admin_and_their_number_repeats_the_c
 #[tokio::test]
 async fn digest_is_sent_late_for_twelve_hours_and_then_left_out() {
     let home = Home::with_digest_of_bob(Setup::default()).await;
-    assert_eq!(home.sent_within(BOB, 12 * HOUR).await, [DIGEST.replace("Sun Mon", "Sun Mon")]);
+    assert_eq!(home.sent_within(BOB, 12 * HOUR).await, [DIGEST]);
     let home = Home::with_digest_of_bob(Setup::default()).await;
     assert_eq!(home.sent_within(BOB, 13 * HOUR + 50 * MINUTE).await, NONE);
     assert_eq!(home.sent_within(BOB, MINUTE).await, NONE);
