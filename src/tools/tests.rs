@@ -852,8 +852,19 @@ fn tool_descriptions_are_small() {
 /// Arguments that several tools share, which the system prompt describes.
 const SHARED_ARGUMENTS: [&str; 4] = ["type", "id", "instance", "season"];
 /// Arguments that a description would only repeat.
-const SELF_EXPLANATORY_ARGUMENTS: [&str; 10] =
-    ["anime", "emoji", "genre", "kind", "max_minutes", "min_rating", "only", "sort", "trending", "year"];
+const SELF_EXPLANATORY_ARGUMENTS: [&str; 11] = [
+    "anime",
+    "emoji",
+    "genre",
+    "kind",
+    "max_minutes",
+    "min_rating",
+    "minutes",
+    "only",
+    "sort",
+    "trending",
+    "year",
+];
 
 #[test]
 fn every_tool_and_argument_has_a_description() {

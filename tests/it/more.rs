@@ -423,7 +423,7 @@ async fn model_request_of_a_ping_is_below_8_kb() {
     app.model_plays([says("pong")]);
     app.sms("ping").await;
     let size = app.last_request().byte_size();
-    assert!(size < 8_000, "{size}");
+    assert!(size < 8_192, "{size}");
 }
 
 #[tokio::test]

@@ -12,15 +12,13 @@ pub enum NumberedList {
     Titles,
 }
 
-/// Our messages in a chat in which the user texts a number.
+/// Our messages in a chat in which the user texts a number, while an open vote has asked the user.
 #[derive(Debug, Clone, Default)]
 pub struct NumberedChat<'a> {
-    /// Our last message, unless it is the question of the open vote.
+    /// Our last message.
     pub last: Option<&'a str>,
     /// True if our last message is the question of the open vote.
     pub is_vote_last: bool,
-    /// True if an open vote has asked the user.
-    pub has_vote: bool,
     /// Our earlier messages that may be lists.
     pub earlier: Vec<&'a str>,
     /// True if the last answer of code is a list.
@@ -28,12 +26,12 @@ pub struct NumberedChat<'a> {
 }
 
 impl NumberedChat<'_> {
-    /// Returns the lists that the number may mean, if it answers none for sure: a vote is open, and our last message is
-    /// neither its question, nor a list with the number, nor another question. Empty for everything else.
+    /// Returns the lists that the number may mean, if it answers none for sure: our last message is neither the question of
+    /// the vote, nor a list with the number, nor another question. Empty for everything else.
     pub fn unclear_lists(&self, number: u8) -> Vec<NumberedList> {
         let answers_last = self.is_vote_last
             || self.last.is_some_and(|text| has_entry(text, number) || message_format::asks_question(text));
-        if !self.has_vote || answers_last {
+        if answers_last {
             return Vec::new();
         }
         let has_titles = self.has_code_list || self.earlier.iter().any(|text| has_entry(text, number));
@@ -63,15 +61,15 @@ fn has_entry(text: &str, number: u8) -> bool {
     ButtonChoice::from_list(text).contains(&ButtonChoice::Number(number))
 }
 
-/// Formats the question which of several lists a number means; empty without lists.
-pub fn format_which_list(number: u8, lists: &[NumberedList]) -> String {
+/// Formats the question which of several lists a number means; `None` without lists.
+pub fn format_which_list(number: u8, lists: &[NumberedList]) -> Option<String> {
     if lists.is_empty() {
-        return String::new();
+        return None;
     }
     let names: Vec<&str> = lists.iter().map(|list| list.name()).collect();
     let words: Vec<String> = lists.iter().map(|list| list.answer_words(number)).collect();
     let words = words.join(", or ");
-    format!("Do you mean {}? {}{}.", names.join(" or "), words[..1].to_uppercase(), &words[1..])
+    Some(format!("Do you mean {}? {}{}.", names.join(" or "), words[..1].to_uppercase(), &words[1..]))
 }
 
 #[cfg(test)]
@@ -82,7 +80,7 @@ mod tests {
     const REMARK: &str = "Heat is downloading, 40%.";
 
     fn during_vote(last: &str) -> NumberedChat<'_> {
-        NumberedChat { last: Some(last), has_vote: true, ..NumberedChat::default() }
+        NumberedChat { last: Some(last), ..NumberedChat::default() }
     }
 
     #[test]
@@ -90,8 +88,7 @@ mod tests {
         for chat in [
             during_vote(LIST),
             during_vote("Which season do you want?"),
-            NumberedChat { is_vote_last: true, has_vote: true, ..NumberedChat::default() },
-            NumberedChat { last: Some(REMARK), earlier: vec![LIST], ..NumberedChat::default() },
+            NumberedChat { is_vote_last: true, ..NumberedChat::default() },
         ] {
             assert_eq!(chat.unclear_lists(2), [], "{chat:?}");
         }
@@ -113,14 +110,12 @@ mod tests {
     fn question_says_how_to_answer_each_list() {
         use NumberedList::{Titles, Vote};
         assert_eq!(
-            format_which_list(2, &[Vote, Titles]),
+            format_which_list(2, &[Vote, Titles]).unwrap(),
             "Do you mean the vote or the list? Text VOTE 2 for the vote, or ask me for the list again."
         );
-        assert_eq!(format_which_list(1, &[Vote]), "Do you mean the vote? Text VOTE 1 for the vote.");
-        assert_eq!(format_which_list(1, &[]), "");
-        assert!(
-            !message_format::asks_question(&format_which_list(1, &[Vote])),
-            "a later number is no answer to it"
-        );
+        let question = format_which_list(1, &[Vote]).unwrap();
+        assert_eq!(question, "Do you mean the vote? Text VOTE 1 for the vote.");
+        assert!(!message_format::asks_question(&question), "a later number is no answer to it");
+        assert_eq!(format_which_list(1, &[]), None);
     }
 }

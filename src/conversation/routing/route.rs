@@ -331,19 +331,15 @@ fn is_about_vote(context: &RoutingContext<'_>, event: &InboundEvent) -> bool {
 /// Returns the question which numbered list a number means, if a vote is open and our last message does not tell.
 pub fn which_list_question(context: &RoutingContext<'_>, event: &InboundEvent) -> Option<String> {
     let Some(TextCommand::Number(number)) = keyword_grammar::parse_command(&event.body) else { return None };
-    let asked = MessageRef::Outbound(vote_message(context)?);
-    let last = last_outbound(context);
-    let sent = context.recent.iter().filter(|sent| matches!(sent.message, MessageRef::Outbound(_)));
-    let earlier = sent.filter(|sent| !context.is_first && sent.message != asked);
+    let (asked, last) = (MessageRef::Outbound(vote_message(context)?), last_outbound(context));
+    let is_earlier = |sent: &&RecentMessage| !context.is_first && sent.message != asked;
     let chat = NumberedChat {
-        last: last.filter(|sent| sent.message != asked).map(|sent| sent.body.as_str()),
+        last: last.map(|sent| sent.body.as_str()),
         is_vote_last: last.is_some_and(|sent| sent.message == asked),
-        has_vote: true,
-        earlier: earlier.map(|sent| sent.body.as_str()).collect(),
+        earlier: context.recent.iter().filter(is_earlier).map(|sent| sent.body.as_str()).collect(),
         has_code_list: context.last_list == LastListSource::Code,
     };
-    let lists = chat.unclear_lists(number);
-    (!lists.is_empty()).then(|| number_answers::format_which_list(number, &lists))
+    number_answers::format_which_list(number, &chat.unclear_lists(number))
 }
 
 /// Routes a text that the operator wrote in a user's name. Regardless of its words, it answers no prompt and is no command.

@@ -19,9 +19,8 @@ use crate::tools::taste::GenreProfile;
 
 /// What the people want to watch.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TonightWishes<'a> {
+pub(super) struct TonightWishes {
     pub(super) kind: MediaKind,
-    pub(super) genre: Option<&'a str>,
     pub(super) max_minutes: Option<u16>,
 }
 
@@ -43,7 +42,7 @@ pub(super) struct TonightFindings {
 
 /// Chooses titles of a library, which shows only what everybody may see.
 pub(super) async fn find_titles(
-    wishes: TonightWishes<'_>,
+    wishes: TonightWishes,
     participants: &Participants<'_>,
     library: &ArrInstances,
     now: Timestamp,
@@ -62,7 +61,7 @@ pub(super) async fn find_titles(
         has_read_viewing: !watched.is_empty(),
     };
     if evidence != WatchEvidence::NotAnswered {
-        let candidates = titles_on_disk(&loaded, wishes.genre);
+        let candidates = titles_on_disk(&loaded);
         let titles = describe_titles(&candidates, &loaded, &watched, (library, now)).await;
         findings.choice = choose_titles(titles, wishes.max_minutes);
     }
@@ -83,15 +82,13 @@ async fn load_watched(
 }
 
 /// Returns the titles on disk, each once.
-fn titles_on_disk<'a>(loaded: &'a LoadedLibraries<'_>, genre: Option<&str>) -> Vec<Candidate<'a>> {
+fn titles_on_disk<'a>(loaded: &'a LoadedLibraries<'_>) -> Vec<Candidate<'a>> {
     let mut seen = BTreeSet::new();
     let all = loaded
         .cached_titles()
         .into_iter()
         .flat_map(|entries| entries.titles().iter().map(move |entry| Candidate { entries, entry }));
-    all.filter(|title| title.entry.is_on_disk() && title.has_genre(genre))
-        .filter(|title| seen.insert(title.entry.catalog))
-        .collect()
+    all.filter(|title| title.entry.is_on_disk()).filter(|title| seen.insert(title.entry.catalog)).collect()
 }
 
 async fn describe_titles(
@@ -152,10 +149,6 @@ impl Candidate<'_> {
 
     fn as_asked(&self) -> AskedTitle {
         AskedTitle { kind: self.entry.media_kind(), ids: self.entry.catalog_ids(), part: TitlePart::Whole }
-    }
-
-    fn has_genre(&self, genre: Option<&str>) -> bool {
-        genre.is_none_or(|genre| self.entry.genres.intersects(self.entries.matching_genres(genre)))
     }
 
     fn genres(&self) -> Vec<String> {

@@ -25,19 +25,17 @@ use gathering::Participants;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProposeTonight {
-    /// Names; default everybody.
+    /// Default: all.
     #[serde(default)]
     people: Vec<String>,
-    /// Time available.
     minutes: Option<u16>,
     #[serde(rename = "type")]
     kind: Option<MediaKind>,
-    genre: Option<String>,
 }
 
 impl TypedTool for ProposeTonight {
     const NAME: &'static str = TONIGHT;
-    const DESCRIPTION: &'static str = "Let people vote on movies none of them has seen. It is sent for you.";
+    const DESCRIPTION: &'static str = "Let people vote on movies new to all.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
     const GATHERS_PEOPLE: bool = true;
@@ -59,8 +57,7 @@ impl TypedTool for ProposeTonight {
         let kind = self.kind.unwrap_or(MediaKind::Movie);
         let limit = participants.age_limit(&context.age_limit);
         let shown = library.limited_to(&limit).await;
-        let genre = self.genre.as_deref().map(str::trim).filter(|genre| !genre.is_empty());
-        let wishes = TonightWishes { kind, genre, max_minutes: self.minutes };
+        let wishes = TonightWishes { kind, max_minutes: self.minutes };
         let findings = find_titles(wishes, &participants, &shown, context.now).await?;
         let cap = match kind {
             MediaKind::Movie => limit.caps.movies,
