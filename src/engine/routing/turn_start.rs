@@ -276,9 +276,7 @@ impl TurnStart<'_> {
                     text.as_deref().unwrap_or("Nothing is open."),
                 )
             }
-            Route::StaleButton => {
-                self.answer_by_code(user, TurnKind::Command, first, keyword_grammar::STALE_BUTTON_REPLY)
-            }
+            Route::StaleButton => self.answer_command(user, first, keyword_grammar::STALE_BUTTON_REPLY),
             Route::Stale(reason) => self.reply_stale(user, context, reason),
             Route::RateLimited => self.reply_rate_limited(user, context, waiting),
             Route::AdminCommand => self.run_admin_command(user, context, first),
@@ -301,14 +299,20 @@ impl TurnStart<'_> {
             Route::DigestLine(number) => self.act_on_digest_line(user, context, first, number),
             Route::More => self.send_next_page(user, context, first),
             Route::SetNotifications(preference) => self.set_notifications(user, context, first, preference),
-            Route::Unverified => {
-                self.answer_by_code(user, TurnKind::Command, first, keyword_grammar::UNVERIFIED_REPLY)
-            }
-            Route::MediaOnly => {
-                self.answer_by_code(user, TurnKind::Command, first, keyword_grammar::MEDIA_ONLY_REPLY)
-            }
+            Route::Unverified => self.answer_command(user, first, keyword_grammar::UNVERIFIED_REPLY),
+            Route::MediaOnly => self.answer_command(user, first, keyword_grammar::MEDIA_ONLY_REPLY),
             Route::Turn(responder) => self.start_chat_turn(user, context, waiting, responder),
         }
+    }
+
+    /// Answers with a text of the program, and leaves an open confirmation prompt open.
+    fn answer_command(
+        &mut self,
+        user: &User,
+        first: &[InboundEvent],
+        text: &str,
+    ) -> QueryResult<TurnStartOutcome> {
+        self.answer_by_code(user, TurnKind::Command, first, text)
     }
 
     fn answer_list_of_users(

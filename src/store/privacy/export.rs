@@ -178,21 +178,8 @@ pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
             .order(ballots::id)
             .select(ExportBallotRow::as_select())
             .load(conn)?,
-        titles_kept: kept_titles::table
-            .filter(kept_titles::user_id.eq(user))
-            .order((kept_titles::kept_at, kept_titles::catalog_id))
-            .select(ExportKeptTitleRow::as_select())
-            .load(conn)?,
-        answers_about_titles: space_proposal_answers::table
-            .inner_join(
-                space_proposal_titles::table.on(space_proposal_titles::proposal_id
-                    .eq(space_proposal_answers::proposal_id)
-                    .and(space_proposal_titles::number.eq(space_proposal_answers::number))),
-            )
-            .filter(space_proposal_answers::user_id.eq(user))
-            .order((space_proposal_answers::proposal_id, space_proposal_answers::number))
-            .select(ExportProposalAnswerRow::as_select())
-            .load(conn)?,
+        titles_kept: load_kept_titles(conn, user)?,
+        answers_about_titles: load_proposal_answers(conn, user)?,
         additions: user_rows!(conn, user, additions)?,
         usage_by_day: usage::table
             .filter(usage::user_id.eq(user))
@@ -219,13 +206,41 @@ pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
             .select(ExportDigestRow::as_select())
             .first(conn)
             .optional()?,
-        digest_lines: digest_lines::table
-            .inner_join(outbox::table)
-            .filter(outbox::user_id.eq(user))
-            .order((digest_lines::outbox_id, digest_lines::number))
-            .select(ExportDigestLineRow::as_select())
-            .load(conn)?,
+        digest_lines: load_digest_lines(conn, user)?,
     })
+}
+
+/// Loads the lines of the digests of a user.
+fn load_digest_lines(conn: &mut Conn, user: UserId) -> QueryResult<Vec<ExportDigestLineRow>> {
+    digest_lines::table
+        .inner_join(outbox::table)
+        .filter(outbox::user_id.eq(user))
+        .order((digest_lines::outbox_id, digest_lines::number))
+        .select(ExportDigestLineRow::as_select())
+        .load(conn)
+}
+
+/// Loads the titles that a user keeps.
+fn load_kept_titles(conn: &mut Conn, user: UserId) -> QueryResult<Vec<ExportKeptTitleRow>> {
+    kept_titles::table
+        .filter(kept_titles::user_id.eq(user))
+        .order((kept_titles::kept_at, kept_titles::catalog_id))
+        .select(ExportKeptTitleRow::as_select())
+        .load(conn)
+}
+
+/// Loads the answers of a user about titles that could go.
+fn load_proposal_answers(conn: &mut Conn, user: UserId) -> QueryResult<Vec<ExportProposalAnswerRow>> {
+    space_proposal_answers::table
+        .inner_join(
+            space_proposal_titles::table.on(space_proposal_titles::proposal_id
+                .eq(space_proposal_answers::proposal_id)
+                .and(space_proposal_titles::number.eq(space_proposal_answers::number))),
+        )
+        .filter(space_proposal_answers::user_id.eq(user))
+        .order((space_proposal_answers::proposal_id, space_proposal_answers::number))
+        .select(ExportProposalAnswerRow::as_select())
+        .load(conn)
 }
 
 fn export_conversations(conn: &mut Conn, user: UserId) -> QueryResult<Vec<ExportedConversation>> {
