@@ -21,7 +21,7 @@ use crate::conversation::transcript::PhoneNumber;
 use crate::doctor::connection_test::{ConnectionTester, TestedParts};
 use crate::doctor::phone::PublicAddress;
 use crate::engine::clock_step::end_uncertain_waits;
-use crate::engine::notifications::send_time::reschedule_notifications;
+use crate::engine::send_time::reschedule_notifications;
 use crate::engine::service_moves::end_work_on_earlier_servers;
 use crate::engine::{Engine, EngineConfiguration, EngineParts, HouseholdSettings};
 use crate::live::Live;
@@ -453,9 +453,7 @@ impl App {
     pub async fn send_notifications_once(&self) -> anyhow::Result<()> {
         self.engine.reconciler.reconcile_instances().await;
         self.engine.notifier.send_due_notifications().await?;
-        self.engine.season_checker.check_seasons().await;
-        self.engine.next_season_checker.check_viewers().await;
-        self.engine.room_checker.propose_if_due().await;
+        self.engine.checkers.run_once().await;
         self.engine.digests.send_due_digests().await?;
         Ok(())
     }

@@ -53,7 +53,7 @@ impl Maintenance {
         if let Err(error) = self.engine.expiry.expire_due().await {
             tracing::warn!(%error, "failed to expire conversations and requests");
         }
-        if let Err(error) = self.engine.room_checker.advance_proposal().await {
+        if let Err(error) = self.engine.checkers.room.advance_proposal().await {
             tracing::warn!(%error, "failed to advance a proposal to make room");
         }
         self.db.event_log().drop_events_before(self.clock.now() - EVENT_RETENTION);

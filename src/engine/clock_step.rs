@@ -4,8 +4,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::approvals::expiry::notify_expired_requests;
-use super::notifications::send_time::reschedule_notifications;
 use super::parts::{EngineParts, LiveParts};
+use super::send_time::reschedule_notifications;
 use super::settings::HouseholdSettings;
 use crate::clock::Clock;
 use crate::store::confirmation::{approvals, code_misses};

@@ -19,6 +19,7 @@ mod parts;
 mod reply_address;
 mod routing;
 mod seerr;
+pub(crate) mod send_time;
 pub(crate) mod service_moves;
 mod settings;
 pub mod stream;
@@ -41,15 +42,12 @@ use gestures::recorder::GestureRecorder;
 use inbound::admission::Admission;
 use inbound::scheduler::TurnScheduler;
 use lifecycle::EngineLifecycle;
-use making_room::checker::RoomChecker;
 use memory::indexer::MemoryIndexer;
 use memory::recall::AnswerRecall;
 use moved_servers::MovedServers;
 use notifications::arr_event_intake::ArrEventIntake;
-use notifications::next_season_checker::NextSeasonChecker;
 use notifications::notifier::Notifier;
 use notifications::reconciler::{PeriodicCheckers, Reconciler};
-use notifications::season_checker::SeasonChecker;
 use operator::answers::AnswerActions;
 use operator::conversations::ConversationActions;
 use operator::decisions::OperatorDecisions;
@@ -78,9 +76,7 @@ pub struct Engine {
     pub recall: Arc<AnswerRecall>,
     pub notifier: Arc<Notifier>,
     pub reconciler: Arc<Reconciler>,
-    pub season_checker: Arc<SeasonChecker>,
-    pub next_season_checker: Arc<NextSeasonChecker>,
-    pub room_checker: Arc<RoomChecker>,
+    pub checkers: PeriodicCheckers,
     request_watcher: Arc<RequestWatcher>,
     pub expiry: Arc<DueExpiry>,
     pub gestures: Arc<GestureRecorder>,
@@ -112,15 +108,8 @@ impl Engine {
         let admission = Arc::new(Admission::new(parts, scheduler.clone()));
         let additions = AdditionRetrier::new(parts, lifecycle.clone(), addition_queued);
         let indexer = MemoryIndexer::new(parts, lifecycle.clone(), answer_stored.clone());
-        let season_checker = Arc::new(SeasonChecker::new(parts));
-        let next_season_checker = Arc::new(NextSeasonChecker::new(parts));
-        let room_checker = Arc::new(RoomChecker::new(parts));
-        let checkers = PeriodicCheckers {
-            seasons: season_checker.clone(),
-            next_seasons: next_season_checker.clone(),
-            room: room_checker.clone(),
-        };
-        let reconciler = Reconciler::new(parts, event_stored.clone(), checkers);
+        let checkers = PeriodicCheckers::new(parts);
+        let reconciler = Reconciler::new(parts, event_stored.clone(), checkers.clone());
         Self {
             arr_events: Arc::new(ArrEventIntake::new(parts, event_stored.clone(), requests_changed.clone())),
             additions: Arc::new(additions),
@@ -128,9 +117,7 @@ impl Engine {
             recall,
             notifier: Arc::new(Notifier::new(parts, event_stored)),
             reconciler: Arc::new(reconciler),
-            season_checker,
-            next_season_checker,
-            room_checker,
+            checkers,
             request_watcher: Arc::new(RequestWatcher::new(parts, requests_changed)),
             expiry: Arc::new(DueExpiry::new(parts)),
             gestures: Arc::new(GestureRecorder::new(parts)),

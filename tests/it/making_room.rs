@@ -421,6 +421,7 @@ async fn export_has_answers_and_kept_titles_and_forgetting_removes_them() {
 async fn digest_names_what_leaves_and_how_to_keep_it() {
     let home = Home::with_silence(SilenceRule::MayGo).await;
     home.app.sms("make room").await;
+    home.app.sms_from(BOB, "digest friday 18").await;
     let digest = home.app.sms_from(BOB, "digest").await;
     let digest = format!("{digest}\n{}", home.app.last_to(BOB));
     assert!(digest.contains("Leaving:\n1. Dune (2021), Thu"), "{digest}");

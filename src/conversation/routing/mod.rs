@@ -15,4 +15,5 @@ pub mod route;
 pub mod routes;
 pub mod senders;
 pub mod staleness;
+pub mod urgency;
 pub mod verification;

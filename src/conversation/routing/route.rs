@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::button_press::ButtonPress;
-use super::inbound_message::{InboundEvent, ReceivedMessage};
+use super::inbound_message::InboundEvent;
 use super::kept_titles::is_about_kept_titles;
 use super::message_origin::MessageOrigin;
 use super::no_reply_reason::NoReplyReason;
@@ -23,7 +23,6 @@ use crate::conversation::grammar::reaction::{self, ReactionTarget};
 use crate::conversation::grammar::requests::request::{QuietChoice, Request};
 use crate::conversation::grammar::room_step;
 use crate::conversation::grammar::triage::{self, TriageDecision, TriageHint, TriageLevel};
-use crate::conversation::making_room::keep_command;
 use crate::conversation::notifications::quiet_hours::NotificationPreference;
 use crate::conversation::people::admin_commands;
 use crate::conversation::people::first_request::FirstRequest;
@@ -103,21 +102,6 @@ pub enum LastListSource {
     ModelOrNone,
 }
 
-/// Effect of a message on waiting messages and on a running turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MessageUrgency {
-    /// Wait for further messages that may belong to this one.
-    MayWait,
-    /// Process the message at once, because replies, commands and numbers are complete on their own.
-    Immediate,
-    /// Cancel the running turn.
-    CancelsTurn,
-    /// Cancel the running turn and send nothing more, because the user opts out.
-    OptsOut,
-    /// Cancel the running turn; if a prompt is open, answer the prompt instead.
-    CancelsTurnOrAnswers,
-}
-
 /// Returns whether the message opts its sender out.
 pub fn opts_out(event: &InboundEvent) -> bool {
     event.authority.may_act()
@@ -181,35 +165,6 @@ fn effective_opt_keyword(event: &InboundEvent) -> Option<OptKeyword> {
     let keyword = event.carrier_word.or_else(|| keyword_grammar::parse_opt_keyword(&event.body));
     // Only a private chat can be opted out.
     keyword.filter(|keyword| event.room.is_none() || *keyword == OptKeyword::Help)
-}
-
-/// Classifies a message by its effect on waiting messages and on a running turn.
-pub fn classify_urgency(received: &ReceivedMessage, languages: &[ReplyLanguage]) -> MessageUrgency {
-    let opt_keyword = received.carrier_word.or_else(|| keyword_grammar::parse_opt_keyword(&received.body));
-    let opt_keyword = opt_keyword.filter(|_| received.room.is_none());
-    let command = keyword_grammar::parse_command(&received.body);
-    if received.channel.honors_opt_out() && opt_keyword == Some(OptKeyword::Out) {
-        return MessageUrgency::OptsOut;
-    }
-    if command == Some(TextCommand::ClearConversation) {
-        return MessageUrgency::CancelsTurn;
-    }
-    if keyword_grammar::is_retraction(&received.body) {
-        return MessageUrgency::CancelsTurnOrAnswers;
-    }
-    let reply = parse_confirmation_reply(&received.body, None, languages);
-    let is_command = opt_keyword.is_some()
-        || command.is_some()
-        || vote_command::parse_vote_command(&received.body).is_some()
-        || keep_command::parse_keep_command(&received.body).is_some()
-        || room_step::parse_room_step(&received.body).is_some()
-        || digest_command::parse_digest_command(&received.body).is_some()
-        || admin_commands::parse_admin_command(&received.body).is_some();
-    if reply != ConfirmationReply::Unrelated || is_command {
-        MessageUrgency::Immediate
-    } else {
-        MessageUrgency::MayWait
-    }
 }
 
 /// Returns whether a message opts an opted-out user back in. A typed YES does, and also counts as a reply.

@@ -10,7 +10,7 @@ use super::scheduler::TurnScheduler;
 use crate::conversation::channel::Channel;
 use crate::conversation::grammar::triage::TriageDecision;
 use crate::conversation::routing::inbound_message::ReceivedMessage;
-use crate::conversation::routing::route::{self, MessageUrgency};
+use crate::conversation::routing::urgency::{self, MessageUrgency};
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::metrics::Metrics;
@@ -89,7 +89,7 @@ impl Admission {
 
     fn plan_admission(&self, received: &ReceivedMessage) -> AdmissionPlan {
         let settings = self.live.settings();
-        let urgency = match route::classify_urgency(received, &settings.languages) {
+        let urgency = match urgency::classify_urgency(received, &settings.languages) {
             // The message is verified against the carrier's record before it acts, when its user's task processes it.
             MessageUrgency::OptsOut if !received.authority.may_act() => MessageUrgency::Immediate,
             urgency => urgency,

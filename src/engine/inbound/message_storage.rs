@@ -1,7 +1,7 @@
 //! Storage of a message, with the effects that cannot wait for its turn.
 
 use crate::conversation::routing::inbound_message::ReceivedMessage;
-use crate::conversation::routing::route::MessageUrgency;
+use crate::conversation::routing::urgency::MessageUrgency;
 use crate::store::confirmation::pending_action;
 use crate::store::people::addresses::{self, OptOutcome, OptTarget};
 use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy};

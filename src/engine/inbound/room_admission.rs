@@ -8,7 +8,7 @@ use crate::conversation::people::onboarding;
 use crate::conversation::routing::inbound_message::ReceivedMessage;
 use crate::conversation::routing::room_routes;
 use crate::conversation::routing::rooms::{self as room_texts, RoomChange, RoomMode, RoomUpdate};
-use crate::conversation::routing::route::MessageUrgency;
+use crate::conversation::routing::urgency::MessageUrgency;
 use crate::conversation::transcript::{AddressId, User, UserRole, UserStatus};
 use crate::engine::approvals::{room_access, user_access};
 use crate::engine::reply_address::{self, ReplyAddress};

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use super::records::is_reachable;
 use crate::conversation::making_room::{ProposedTitle, messages};
 use crate::conversation::transcript::{User, UserId};
-use crate::engine::notifications::send_time::earliest_send_time;
 use crate::engine::reply_address::ReplyAddress;
+use crate::engine::send_time::earliest_send_time;
 use crate::engine::settings::HouseholdSettings;
 use crate::store::library::space_answers;
 use crate::store::library::space_proposals::{

@@ -2,9 +2,9 @@
 
 use super::fanout::NotificationFanout;
 use super::playability_check::ImportedTitle;
-use super::send_time::earliest_send_time;
 use crate::conversation::notifications::arr_events::{EventGroup, NotificationText, NotificationTopic};
 use crate::conversation::transcript::UserId;
+use crate::engine::send_time::earliest_send_time;
 use crate::store::QueryResult;
 use crate::store::library::follows;
 use crate::store::people::users;

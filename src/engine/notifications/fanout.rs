@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 
-use super::send_time::earliest_send_time;
 use super::title_readers::TitleReaders;
 use crate::arr::episodes::Episode;
 use crate::arr::history::HistoryEntry;
@@ -13,6 +12,7 @@ use crate::conversation::notifications::arr_events::{
 };
 use crate::conversation::transcript::{MediaKind, UserId, UserStatus};
 use crate::engine::reply_address::ReplyAddress;
+use crate::engine::send_time::earliest_send_time;
 use crate::engine::settings::HouseholdSettings;
 use crate::store::library::arr_events::{self, EventClaimOutcome};
 use crate::store::library::follows::{self, FollowedTitle};

@@ -10,5 +10,4 @@ mod playability_check;
 pub mod reconciler;
 pub mod season_checker;
 mod season_offers;
-pub(crate) mod send_time;
 pub(super) mod title_readers;

@@ -48,10 +48,28 @@ pub struct Reconciler {
 }
 
 /// Checkers that run every six hours.
-pub(crate) struct PeriodicCheckers {
-    pub(crate) seasons: Arc<SeasonChecker>,
-    pub(crate) next_seasons: Arc<NextSeasonChecker>,
+#[derive(Clone)]
+pub struct PeriodicCheckers {
+    seasons: Arc<SeasonChecker>,
+    next_seasons: Arc<NextSeasonChecker>,
     pub(crate) room: Arc<RoomChecker>,
+}
+
+impl PeriodicCheckers {
+    pub(crate) fn new(parts: &EngineParts) -> Self {
+        Self {
+            seasons: Arc::new(SeasonChecker::new(parts)),
+            next_seasons: Arc::new(NextSeasonChecker::new(parts)),
+            room: Arc::new(RoomChecker::new(parts)),
+        }
+    }
+
+    /// Checks the followed and the watched seasons, and opens a proposal to make room if one is due.
+    pub(crate) async fn run_once(&self) {
+        self.seasons.check_seasons().await;
+        self.next_seasons.check_viewers().await;
+        self.room.propose_if_due().await;
+    }
 }
 
 impl Reconciler {
@@ -67,9 +85,7 @@ impl Reconciler {
             self.reconcile_instances().await;
             // The check follows a poll, so that missed imports are known.
             if poll == 0 {
-                self.checkers.seasons.check_seasons().await;
-                self.checkers.next_seasons.check_viewers().await;
-                self.checkers.room.propose_if_due().await;
+                self.checkers.run_once().await;
             }
             tokio::time::sleep(RECONCILE_INTERVAL).await;
         }

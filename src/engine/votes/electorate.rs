@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use crate::conversation::transcript::{User, UserId, UserStatus};
-use crate::engine::notifications::send_time::earliest_send_time;
 use crate::engine::reply_address::ReplyAddress;
+use crate::engine::send_time::earliest_send_time;
 use crate::engine::settings::HouseholdSettings;
 use crate::store::people::age_limits;
 use crate::store::queue::notifications::{self, NotificationSetting};

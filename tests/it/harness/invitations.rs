@@ -36,8 +36,9 @@ fn invitation_in_sentence(sentence: &str) -> Option<String> {
     });
     let phrases = starts.flat_map(|start| {
         let longest = words.len().saturating_sub(start).min(MAX_WORDS);
-        // A number behind the words belongs to them: KEEP 3 is no KEEP.
-        let is_whole = |count: &usize| words.get(start + count).is_none_or(|next| !is_number(next));
+        // What follows belongs to the words: KEEP 3 and KEEP ALL, which answer a proposal to make room, are no KEEP.
+        let is_whole =
+            |count: &usize| words.get(start + count).is_none_or(|next| !is_number(next) && next != "all");
         (1..=longest).filter(is_whole).map(|count| words[start..start + count].join(" ")).collect::<Vec<_>>()
     });
     phrases.into_iter().find(|phrase| {
