@@ -418,12 +418,25 @@ async fn export_has_answers_and_kept_titles_and_forgetting_removes_them() {
 }
 
 #[tokio::test]
+async fn keep_all_keeps_titles_and_closes_a_prompt() {
+    let home = Home::with_silence(SilenceRule::MayGo).await;
+    home.app.execute("UPDATE users SET can_delete = 1 WHERE display_name = 'Bob'").await;
+    home.app.sms("make room").await;
+    home.app.sms_from(BOB, "delete alien").await;
+    let reply = home.app.sms_from(BOB, "keep all").await;
+    assert_eq!(reply, "OK, Alien (1979) is kept. Kept until Feb 18: Dune and Heat.");
+    assert_eq!(home.states().await, ["Dune stays", "Heat stays", "Alien may_go"]);
+    assert_eq!(home.app.lines("SELECT count(*) AS line FROM pending_actions").await, ["0"]);
+}
+
+#[tokio::test]
 async fn digest_names_what_leaves_and_how_to_keep_it() {
     let home = Home::with_silence(SilenceRule::MayGo).await;
     home.app.sms("make room").await;
     home.app.sms_from(BOB, "digest friday 18").await;
-    let digest = home.app.sms_from(BOB, "digest").await;
-    let digest = format!("{digest}\n{}", home.app.last_to(BOB));
+    home.app.sms_from(BOB, "digest").await;
+    home.app.later(1).await;
+    let digest = home.app.last_to(BOB);
     assert!(digest.contains("Leaving:\n1. Dune (2021), Thu"), "{digest}");
     assert_eq!(home.app.sms_from(BOB, "1").await, "Text KEEP 1 to keep Dune (2021).");
     assert_eq!(home.app.sms_from(BOB, "keep 1").await, "Kept until Feb 18: Dune.");

@@ -25,7 +25,7 @@ pub const NOTHING_COULD_GO: &str =
 pub const NO_PROPOSAL: &str = "There is no list to choose from right now.";
 /// Reply to an answer with a number or a name that is not in the list.
 pub const NO_SUCH_TITLE: &str =
-    "That is not in the list. Text KEEP and a number of my last list, or KEEP ALL.";
+    "That is not in the list. Text KEEP 1 for the first title in my last list, or KEEP ALL.";
 pub const NOTHING_KEPT: &str = "No titles are kept.";
 /// Reply to UNKEEP with a number or a name that is not in the list.
 pub const NOT_KEPT: &str = "That is not in the list. Text KEPT to see it.";

@@ -315,6 +315,10 @@ fn route_with_prompt(context: &RoutingContext<'_>, prompt: &OpenPrompt, event: &
     if reaction::looks_like_reaction(&event.body) || event.body.trim().is_empty() {
         return route_if_unclear;
     }
+    // It keeps the titles of the proposal, and closes the prompt as well.
+    if is_about_kept_titles(context.titles_asked_about, event) {
+        return Route::Keep;
+    }
     match parse_prompt_reply(&event.body, &prompt.titles, prompt.code, context.languages) {
         ConfirmationReply::Yes if prompt.denied_since => Route::Deny,
         ConfirmationReply::Yes if prompt.is_confirmed_by(event) => Route::Confirm,

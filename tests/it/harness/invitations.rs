@@ -17,6 +17,9 @@ const REACH: usize = 8;
 /// End of the offer to add the first request of a newcomer, which is a question. Nothing was prompted before it.
 const FIRST_REQUEST_OFFER: &str = "Reply YES to add it.";
 
+/// Answer to a proposal to make room. It also closes a prompt, without a deletion.
+const KEEP_ALL: &str = "keep all";
+
 /// Returns the words of a suggested reply that would confirm or deny a prompt. Titles in quotes suggest nothing.
 pub(crate) fn invited_confirmation(body: &str) -> Option<String> {
     let body = body.trim_end().strip_suffix(FIRST_REQUEST_OFFER).unwrap_or(body);
@@ -41,7 +44,7 @@ fn invitation_in_sentence(sentence: &str) -> Option<String> {
             |count: &usize| words.get(start + count).is_none_or(|next| !is_number(next) && next != "all");
         (1..=longest).filter(is_whole).map(|count| words[start..start + count].join(" ")).collect::<Vec<_>>()
     });
-    phrases.into_iter().find(|phrase| {
+    phrases.into_iter().filter(|phrase| phrase != KEEP_ALL).find(|phrase| {
         parse_confirmation_reply(phrase, None, &ReplyLanguage::ALL) != ConfirmationReply::Unrelated
     })
 }
