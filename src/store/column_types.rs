@@ -370,7 +370,7 @@ stored_enum!(impl UserStatus { Pending = "pending", Active = "active", Blocked =
 enum_texts!(ItemOutcome {
     Deleted = "deleted", AlreadyGone = "already_gone", Changed = "changed", Failed = "failed",
     NotPermitted = "not_permitted", Stopped = "stopped", StillThere = "still_there", Unknown = "unknown",
-    BeingWatched = "being_watched", ViewingUnknown = "viewing_unknown", KeptMeanwhile = "kept",
+    BeingWatched = "being_watched", ViewingUnknown = "viewing_unknown", Protected = "kept",
 });
 enum_texts!(MediaKind { Movie = "movie", Series = "series" });
 enum_column!(MediaKind);

@@ -182,7 +182,7 @@ async fn keep_between_question_and_yes_stops_the_deletion() {
     let report = home.app.sms(&format!("yes {code}")).await;
     assert_eq!(
         report,
-        "Deleted Dune (2021), Alien (1979). Freed 42 GB. Somebody asked to keep Heat (1995), so I did not delete it."
+        "Deleted Dune (2021), Alien (1979). Freed 42 GB. Somebody keeps Heat (1995), so I did not delete it. Text KEPT to see what is protected."
     );
     assert_eq!(home.app.radarr().removed_ids(), [1, 3]);
 }

@@ -142,7 +142,7 @@ pub fn format_untitled_removal(outcome: ItemOutcome) -> String {
         | ItemOutcome::StillThere
         | ItemOutcome::BeingWatched
         | ItemOutcome::ViewingUnknown
-        | ItemOutcome::KeptMeanwhile => {
+        | ItemOutcome::Protected => {
             "An admin agreed to your removal request, but the title could not be deleted. Please ask again later."
         }
     }
@@ -175,7 +175,7 @@ pub fn format_removal_outcome(item: &DeletionTarget, outcome: ItemOutcome) -> St
             "An admin agreed, but I can't see whether someone is watching {name}, so it was kept. Please ask again \
              later."
         ),
-        ItemOutcome::KeptMeanwhile => {
+        ItemOutcome::Protected => {
             format!("An admin agreed, but somebody wants to keep {name}, so it was kept.")
         }
         ItemOutcome::Unknown => {
@@ -275,8 +275,8 @@ pub enum ItemOutcome {
     BeingWatched,
     /// A media server answered when the prompt was written and not before the deletion, so the item was kept.
     ViewingUnknown,
-    /// Somebody has protected the item since the prompt was written.
-    KeptMeanwhile,
+    /// Somebody protects the item with KEEP.
+    Protected,
     /// The user lost the permission to delete after the prompt was sent.
     NotPermitted,
     /// The turn was canceled before the deletion of the item started.
@@ -321,8 +321,8 @@ pub fn format_report_naming(items: &[(DeletionTarget, ItemOutcome)], viewers: &[
     push_sentence(&unseen, &|names| {
         format!("I can no longer see whether someone is watching {names}, so I kept {pronoun}.")
     });
-    push_sentence(&with_outcome(ItemOutcome::KeptMeanwhile), &|names| {
-        format!("Somebody asked to keep {names}, so I did not delete it.")
+    push_sentence(&with_outcome(ItemOutcome::Protected), &|names| {
+        format!("Somebody keeps {names}, so I did not delete it. Text KEPT to see what is protected.")
     });
     for (service, failed) in by_service(ItemOutcome::Failed) {
         push_sentence(&failed, &|names| {

@@ -26,7 +26,9 @@ pub const NO_PROPOSAL: &str = "There is no list to choose from right now.";
 /// Reply to an answer with a number or a name that is not in the list.
 pub const NO_SUCH_TITLE: &str =
     "That is not in the list. Text KEEP 1 for the first title in my last list, or KEEP ALL.";
-pub const NOTHING_KEPT: &str = "No titles are kept.";
+/// Reply to an answer about titles that were deleted, are kept, or may go already.
+pub const DECIDED_ALREADY: &str = "That is decided already.";
+pub const NOTHING_KEPT: &str = "You protect no titles right now.";
 /// Reply to UNKEEP with a number or a name that is not in the list.
 pub const NOT_KEPT: &str = "That is not in the list. Text KEPT to see it.";
 /// Reply to UNKEEP of a person with a cap, to whom titles are not named.

@@ -18,7 +18,9 @@ use crate::engine::send_time::earliest_send_time;
 use crate::engine::settings::HouseholdSettings;
 use crate::store::digests::{self, DigestSetting};
 use crate::store::library::space_answers::{self, AskedTitle};
-use crate::store::library::space_proposals::{self, ProposalAnswer, ProposedTitleState};
+use crate::store::library::space_proposals::{
+    self, ProposalAnswer, ProposalPhase, ProposedTitleState, SpaceProposal,
+};
 use crate::store::people::age_limits::{self, ReaderLimit};
 use crate::store::people::{rooms, users};
 use crate::store::queue::notifications::{self, NotificationSetting};
@@ -196,13 +198,14 @@ fn load_leaving_titles(
     reader: &DigestReader,
     zone: &TimeZone,
 ) -> QueryResult<Vec<LeavingTitle>> {
-    let Some(open) = space_proposals::load_open_proposal(conn)?.filter(|_| !reader.is_room) else {
+    let is_current = |open: &SpaceProposal| !reader.is_room && open.phase == ProposalPhase::Asking;
+    let Some(open) = space_proposals::load_open_proposal(conn)?.filter(is_current) else {
         return Ok(Vec::new());
     };
     let leaves_on = open.answers_end_at.to_zoned(zone.clone()).date();
     let may_leave = |asked: &AskedTitle| {
-        let is_undecided = matches!(asked.state, ProposedTitleState::Asked | ProposedTitleState::MayGo);
-        is_undecided && (open.silence == SilenceRule::MayGo || asked.answer == Some(ProposalAnswer::Free))
+        asked.state == ProposedTitleState::Asked
+            && (open.silence == SilenceRule::MayGo || asked.answer == Some(ProposalAnswer::Free))
     };
     let asked = (1_i64..).zip(space_answers::load_titles_asked(conn, open.id, reader.user.id)?);
     let leaving = asked.filter(|(_, asked)| may_leave(asked)).map(|(number, asked)| LeavingTitle {

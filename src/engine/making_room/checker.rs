@@ -124,5 +124,7 @@ fn may_start(last: LastProposal, now: Timestamp) -> bool {
 }
 
 fn is_monthly_due(policy: RoomPolicy, last: LastProposal, now: Timestamp) -> bool {
-    policy.monthly && last.is_none_or(|(opened_at, _)| now.duration_since(opened_at) >= MONTHLY_INTERVAL)
+    policy.monthly
+        && last
+            .is_none_or(|(opened_at, _)| opened_at > now || now.duration_since(opened_at) >= MONTHLY_INTERVAL)
 }

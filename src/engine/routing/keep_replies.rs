@@ -10,7 +10,7 @@ use crate::engine::making_room::phases;
 use crate::store::QueryResult;
 use crate::store::library::kept_titles::{self, KeptTitle, TitleToKeep};
 use crate::store::library::space_answers::{self, AskedTitle};
-use crate::store::library::space_proposals::ProposalAnswer;
+use crate::store::library::space_proposals::{ProposalAnswer, ProposedTitleState};
 
 impl TurnStart<'_> {
     pub(super) fn run_keep_command(
@@ -41,7 +41,15 @@ impl TurnStart<'_> {
         }
         let names: Vec<String> = asked.iter().map(|title| title.title.clone()).collect();
         let Some(indexes) = choose(chosen, &names) else { return Ok(messages::NO_SUCH_TITLE.to_owned()) };
-        let titles: Vec<&AskedTitle> = indexes.into_iter().map(|index| &asked[index]).collect();
+        let is_chosen = |title: &&AskedTitle| match answer {
+            ProposalAnswer::Keep => title.state != ProposedTitleState::Deleted,
+            ProposalAnswer::Free => title.state == ProposedTitleState::Asked,
+        };
+        let titles: Vec<&AskedTitle> =
+            indexes.into_iter().map(|index| &asked[index]).filter(is_chosen).collect();
+        if titles.is_empty() {
+            return Ok(messages::DECIDED_ALREADY.to_owned());
+        }
         let names: Vec<String> = titles.iter().map(|title| title.title.clone()).collect();
         let mut kept_until = self.now;
         for title in titles {

@@ -107,7 +107,7 @@ pub(crate) fn deletion_entry(
         Some(ItemOutcome::StillThere) => ("delete_failed", Some("still_there")),
         Some(ItemOutcome::BeingWatched) => ("delete_failed", Some("being_watched")),
         Some(ItemOutcome::ViewingUnknown) => ("delete_failed", Some("viewing_unknown")),
-        Some(ItemOutcome::KeptMeanwhile) => ("delete_failed", Some("kept")),
+        Some(ItemOutcome::Protected) => ("delete_failed", Some("kept")),
         Some(ItemOutcome::Failed) => ("delete_failed", None),
     };
     let mut detail = json!({ "title": deletion_messages::format_target_name(item), "instance": item.instance, "id": item.id, "item": ord,

@@ -130,7 +130,7 @@ impl DeletionRunner {
             // An earlier start may have deleted the title from the earlier server.
             ItemStartOutcome::ServerMoved if item.attempts > 0 => return Ok(Some(ItemOutcome::Unknown)),
             ItemStartOutcome::ServerMoved => return Ok(Some(ItemOutcome::Stopped)),
-            ItemStartOutcome::KeptMeanwhile => return Ok(Some(ItemOutcome::KeptMeanwhile)),
+            ItemStartOutcome::Protected => return Ok(Some(ItemOutcome::Protected)),
         }
         failpoint::reached("item.started");
         let tool_context = self.tools.load_context(context, EffectLevel::Destructive).await?;

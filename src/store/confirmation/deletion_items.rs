@@ -54,19 +54,18 @@ pub enum ItemStartOutcome {
     NotStartable,
     /// The instance was moved to another server.
     ServerMoved,
-    /// Somebody has protected the title since the confirmation prompt was written.
-    KeptMeanwhile,
+    /// Somebody protects the title.
+    Protected,
 }
 
-/// Starts an item by writing the intent to delete it, unless somebody has protected its title since the call asked for a
-/// confirmation.
+/// Starts an item by writing the intent to delete it, unless somebody protects its title.
 pub fn start_item(
     conn: &mut Conn,
     (call, ord): (CallRow, i64),
     target: &DeletionTarget,
     now: Timestamp,
 ) -> QueryResult<ItemStartOutcome> {
-    let is_kept = diesel::dsl::exists(kept_titles::kept_since_asked(call, target, now));
+    let is_kept = diesel::dsl::exists(kept_titles::protections(target, now));
     let pending = tool_call_items::table
         .find((call, ord))
         .filter(tool_call_items::state.eq(DeletionItemPhase::Pending));
@@ -81,7 +80,7 @@ pub fn start_item(
         return Ok(ItemStartOutcome::Started);
     }
     let is_pending = diesel::select(diesel::dsl::exists(pending)).get_result(conn)?;
-    Ok(if is_pending { ItemStartOutcome::KeptMeanwhile } else { ItemStartOutcome::NotStartable })
+    Ok(if is_pending { ItemStartOutcome::Protected } else { ItemStartOutcome::NotStartable })
 }
 
 /// Resets an item that is known to have had no effect, so that the item may be started again.
@@ -105,7 +104,7 @@ pub fn finish_item(conn: &mut Conn, call: CallRow, ord: i64, outcome: ItemOutcom
         | ItemOutcome::StillThere
         | ItemOutcome::BeingWatched
         | ItemOutcome::ViewingUnknown
-        | ItemOutcome::KeptMeanwhile
+        | ItemOutcome::Protected
         | ItemOutcome::Unknown => DeletionItemPhase::Error,
     };
     let stored = to_json(&outcome.as_text())?;

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::making_room::KEEP_PERIOD;
-use crate::conversation::transcript::{CallRow, MediaKind, UserId};
+use crate::conversation::transcript::{MediaKind, UserId};
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms};
 use crate::store::column_types::Millis;
-use crate::store::schema::{kept_titles, tool_calls};
+use crate::store::schema::kept_titles;
 
 /// Title that a person protects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,18 +82,15 @@ pub fn is_kept(conn: &mut Conn, kind: MediaKind, catalog_id: i64, now: Timestamp
     diesel::select(exists(kept)).get_result(conn)
 }
 
-/// Selects the protections of a title since the call that deletes it asked for a confirmation. A call that deletes no files
-/// matches none.
+/// Selects the protections of a title that a deletion would delete. A deletion without files matches none.
 #[diesel::dsl::auto_type(no_type_alias)]
-pub(in crate::store) fn kept_since_asked(call: CallRow, target: &DeletionTarget, now: Timestamp) -> _ {
-    let asked_at = tool_calls::table.find(call).select(tool_calls::created_at).single_value();
+pub(in crate::store) fn protections(target: &DeletionTarget, now: Timestamp) -> _ {
     let kind: MediaKind = target.kind;
     let catalog_id: i64 = protected_id(target);
     let until: Millis = ms(now);
     kept_titles::table
         .filter(kept_titles::kind.eq(kind))
         .filter(kept_titles::catalog_id.eq(catalog_id))
-        .filter(kept_titles::kept_at.nullable().ge(asked_at))
         .filter(kept_titles::kept_until_at.gt(until))
 }
 

@@ -11,6 +11,7 @@ use crate::conversation::making_room::proposal::Question;
 use crate::conversation::transcript::{MediaKind, UserId};
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms};
+use crate::store::queue::suppression;
 use crate::store::schema::{outbox, space_proposal_answers, space_proposal_titles};
 
 /// Prefix of the keys of questions, which mention what their user has watched.
@@ -50,11 +51,12 @@ pub(super) fn insert_questions(
     Ok(())
 }
 
-/// Loads the titles of the open proposal about which a person was asked, in the order of the person's text.
+/// Loads the titles of the open proposal about which a person was asked, in the order of the person's text; none until a
+/// channel has accepted that text.
 pub fn load_asked_titles(conn: &mut Conn, user: UserId) -> QueryResult<Vec<AskedTitle>> {
     match space_proposals::load_open_proposal(conn)? {
-        Some(open) => load_titles_asked(conn, open.id, user),
-        None => Ok(Vec::new()),
+        Some(open) if was_question_accepted(conn, open.id, user)? => load_titles_asked(conn, open.id, user),
+        Some(_) | None => Ok(Vec::new()),
     }
 }
 
@@ -166,6 +168,11 @@ fn was_question_accepted(conn: &mut Conn, proposal: ProposalId, user: UserId) ->
     let question = outbox::table.filter(outbox::dedupe_key.eq(question_key(proposal, user)));
     let accepted = question.filter(outbox::accepted_at.is_not_null());
     diesel::select(diesel::dsl::exists(accepted)).get_result(conn)
+}
+
+/// Withdraws the questions of a proposal that were not sent in time.
+pub(super) fn suppress_questions(conn: &mut Conn, proposal: ProposalId, now: Timestamp) -> QueryResult<()> {
+    suppression::suppress_messages_by_key(conn, &format!("{QUESTION_KEY}:{proposal}"), now)
 }
 
 /// Returns the key of the message that asks a person about the titles of a proposal.

@@ -260,6 +260,7 @@ pub fn begin_review(
             may_go.push(title.title);
         }
     }
+    space_answers::suppress_questions(conn, proposal.id, now)?;
     diesel::update(space_proposals::table.find(proposal.id.0).filter(OPEN))
         .set((
             space_proposals::phase.eq(ProposalPhase::Review),

@@ -121,7 +121,8 @@ async fn review(search: &CandidateSearch<'_>, context: &ToolContext) -> Result<T
         false => lines.collect::<Vec<_>>().join("\n"),
     };
     let shown = candidates.iter().map(media_ref).collect();
-    Ok(CallResult { for_model: json!({ "results": results }), for_user, shown }.into())
+    let result = CallResult { for_model: json!({ "results": results }), for_user, shown };
+    Ok(ToolOutput::with_effect(result, ToolEffect::MentionViewing))
 }
 
 fn text_result(for_model: Value, for_user: String) -> CallResult {
