@@ -10,7 +10,7 @@ use crate::plan::PEOPLE;
 use crate::rng::Rng;
 use crate::world::{World, pass};
 
-/// Number of the options in each vote.
+/// Largest number of the options of a vote.
 const OPTIONS: u64 = 3;
 
 /// Answer to a poll in the group.
@@ -56,7 +56,8 @@ pub(crate) fn answer(world: &World, rng: &mut Rng, sent: &FakeSentMessage) {
             let mut at = 0;
             for _ in 0..rng.below(4) {
                 at += rng.one_of(&[0, 20, 400, 3_000, 30_000, 120_000]) + rng.below(200);
-                let option = usize::try_from(rng.below(OPTIONS)).unwrap();
+                // A poll may have fewer options.
+                let option = usize::try_from(rng.below(OPTIONS)).unwrap() % poll.options.len();
                 let option = if rng.percent(85) { Some(option) } else { None };
                 let vote = PollVote { poll: poll.id.clone(), person: account(voter), option };
                 answer_later(world, Duration::from_millis(at), sent.message_id, vote);

@@ -31,6 +31,7 @@ pub(super) fn check(evidence: &mut Evidence<'_>) {
             });
             let kept_at = number(kept, "kept_at");
             is_title
+                && kept["kind"] == item["kind"]
                 && kept_at >= number(call, "created_at")
                 && kept_at + LONGEST_WRITE_WAIT_MS < number(item, "started_at")
         });
