@@ -20,7 +20,7 @@ use crate::arr::sonarr::Sonarr;
 use crate::clock::Clock;
 use crate::conversation::deletion::deletion_messages::CodePolicy;
 use crate::conversation::grammar::triage::TriageLevel;
-use crate::conversation::making_room::RoomPolicy;
+use crate::conversation::making_room::SpacePolicy;
 use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::rate_limit::RateLimit;
 use crate::conversation::routing::senders::Senders;
@@ -282,7 +282,7 @@ pub fn simulation_settings(zone: TimeZone) -> HouseholdSettings {
         similarity_floor: DEFAULT_SIMILARITY_FLOOR,
         retention: RETENTION,
         watch_sharing: WatchSharing::Off,
-        making_room: RoomPolicy::default(),
+        making_room: SpacePolicy::default(),
         recovery_delays: RecoveryDelays::STANDARD,
     }
 }

@@ -31,7 +31,7 @@ use dialarr::media_servers::playability::{AskedTitle, MediaServers, TitlePart};
 use dialarr::media_servers::{CatalogIds, MediaServer, WatchEvidence, WatchState};
 use dialarr::tools::find_in_library::FindInLibrary;
 use dialarr::tools::library::{ArrInstances, Instance};
-use dialarr::tools::making_room::RoomRecords;
+use dialarr::tools::making_room::SpaceRecords;
 use dialarr::tools::quota_allowance::QuotaAllowance;
 use dialarr::tools::tonight::gathering::Gathering;
 use dialarr::tools::typed_tool::TypedTool;
@@ -223,7 +223,7 @@ fn context(accounts: &[ViewerAccount], now: Timestamp) -> ToolContext {
         admins: 1,
         title_requests: Vec::new(),
         own_titles: Vec::new(),
-        room: RoomRecords::default(),
+        space: SpaceRecords::default(),
         facts: UserFacts::default(),
         viewers: Viewers::new(accounts[..1].to_vec(), WatchSharing::Off),
         gathering: Gathering::default(),

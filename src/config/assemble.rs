@@ -24,7 +24,7 @@ use crate::access_rules::{
     parse_network,
 };
 use crate::conversation::grammar::triage::TriageLevel;
-use crate::conversation::making_room::{RoomPolicy, SilenceRule};
+use crate::conversation::making_room::{SilenceRule, SpacePolicy};
 use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::rate_limit::RateLimit;
@@ -240,7 +240,7 @@ fn read_limits(reader: &mut VariableReader<'_>, prices: &VariableValue<ModelPric
         quota_seasons: rate(variables::QUOTA_SEASONS, 10, week),
         rate: rate(variables::RATE_LIMIT, 10, SignedDuration::from_mins(1)),
         space_gb: read_gigabytes(reader, variables::SPACE_LIMIT_GB),
-        making_room: read_room_policy(reader),
+        making_room: read_space_policy(reader),
         budget: DailyBudget {
             tokens: reader
                 .read_with(variables::DAILY_TOKENS, parse_daily_tokens)
@@ -258,9 +258,9 @@ fn read_gigabytes(reader: &mut VariableReader<'_>, variable: Variable) -> Option
     amount.and_then(|amount| u32::try_from(amount).ok())
 }
 
-fn read_room_policy(reader: &mut VariableReader<'_>) -> RoomPolicy {
+fn read_space_policy(reader: &mut VariableReader<'_>) -> SpacePolicy {
     let meanings = [("stays", SilenceRule::Stays), ("may_go", SilenceRule::MayGo)];
-    RoomPolicy {
+    SpacePolicy {
         min_free_gb: read_gigabytes(reader, variables::MAKE_ROOM_BELOW_GB),
         monthly: reader
             .read_choice(variables::MAKE_ROOM_MONTHLY, &[("off", false), ("on", true)])

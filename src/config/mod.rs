@@ -34,7 +34,7 @@ use url::Url;
 
 use crate::access_rules::{AccessRules, TrustedProxies};
 use crate::conversation::grammar::triage::TriageLevel;
-use crate::conversation::making_room::RoomPolicy;
+use crate::conversation::making_room::SpacePolicy;
 use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::rate_limit::RateLimit;
@@ -257,7 +257,7 @@ pub struct Limits {
     pub quota_seasons: Option<RateLimit>,
     /// Gigabytes that the titles of a member may hold.
     pub space_gb: Option<u32>,
-    pub making_room: RoomPolicy,
+    pub making_room: SpacePolicy,
     pub rate: Option<RateLimit>,
     pub budget: DailyBudget,
 }

@@ -9,7 +9,7 @@ use super::codes::CodeSource;
 use crate::conversation::deletion::deletion_messages::CodePolicy;
 use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
 use crate::conversation::grammar::triage::TriageLevel;
-use crate::conversation::making_room::RoomPolicy;
+use crate::conversation::making_room::SpacePolicy;
 use crate::conversation::model_cost::{DailyBudget, ModelPrices};
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::rate_limit::RateLimit;
@@ -66,7 +66,7 @@ pub struct HouseholdSettings {
     /// Who may know what a person has watched.
     pub watch_sharing: WatchSharing,
     /// When people are asked which titles could go.
-    pub making_room: RoomPolicy,
+    pub making_room: SpacePolicy,
     pub recovery_delays: RecoveryDelays,
 }
 

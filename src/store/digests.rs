@@ -124,8 +124,8 @@ pub(in crate::store) fn withdraw_waiting_digests(
     waiting.into_iter().try_for_each(|id| suppression::suppress_message(conn, id, now))
 }
 
-/// Prevents that the digests of a person, and those of the rooms in which the person has written, are read or answered
-/// from now on: waiting ones are withdrawn, and the numbers of sent ones have no meaning any more.
+/// Withdraws the waiting digests of a person and of the rooms in which the person has written, and deletes the lines of
+/// those that were sent, so that their numbers have no meaning.
 pub(in crate::store) fn withdraw_readable_digests(
     conn: &mut Conn,
     person: UserId,

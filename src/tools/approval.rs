@@ -11,7 +11,7 @@ use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionI
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget};
 use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
 use crate::conversation::grammar::keyword_grammar;
-use crate::conversation::grammar::room_step::{RoomStep, parse_room_step};
+use crate::conversation::grammar::make_room_step::{MakeRoomStep, parse_make_room_step};
 use crate::conversation::grammar::title_reference;
 use crate::conversation::making_room::ProposedTitle;
 use crate::conversation::rate_limit::RateCapacity;
@@ -145,13 +145,13 @@ impl<'a> RecentMessages<'a> {
             turn_messages: &context.turn_messages,
             last_three_messages: &context.last_three_messages,
             languages: &context.languages,
-            under_review: &context.room.under_review,
+            under_review: &context.space.under_review,
         }
     }
 
     /// Returns whether the user asked with the command alone for a decision on titles, of which these are some.
     fn review(self, items: &[DeletionTarget]) -> bool {
-        let is_review = |text: &String| parse_room_step(text) == Some(RoomStep::Review);
+        let is_review = |text: &String| parse_make_room_step(text) == Some(MakeRoomStep::Review);
         let is_proposed =
             |item: &DeletionTarget| self.under_review.iter().any(|title| title.is_deleted_by(item));
         !self.turn_messages.is_empty()

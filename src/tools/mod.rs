@@ -118,7 +118,7 @@ pub trait Tool: Send + Sync {
     }
 
     /// Returns whether calls read the records by which titles that could go are judged.
-    fn reads_room(&self) -> bool {
+    fn reads_space_records(&self) -> bool {
         false
     }
 

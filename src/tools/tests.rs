@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::approval::{self, CallDecision};
 use super::library::{ArrInstances, Instance};
-use super::making_room::RoomRecords;
+use super::making_room::SpaceRecords;
 use super::quota_allowance::QuotaAllowance;
 use super::registry::ToolRegistry;
 use super::remove_media::RemoveMedia;
@@ -196,7 +196,7 @@ pub(super) fn context() -> ToolContext {
         admins: 1,
         title_requests: Vec::new(),
         own_titles: Vec::new(),
-        room: RoomRecords::default(),
+        space: SpaceRecords::default(),
         facts: UserFacts::default(),
         viewers: Viewers::default(),
         gathering: Gathering::default(),

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::making_room::RoomRecords;
+use super::making_room::SpaceRecords;
 use super::own_space::OwnTitle;
 use super::quota_allowance::QuotaAllowance;
 use super::tonight::gathering::Gathering;
@@ -48,7 +48,7 @@ pub struct ToolContext {
     pub own_titles: Vec<OwnTitle>,
     /// Records by which titles that could go are judged; loaded only for calls that read them. For a deletion in a review,
     /// only the titles under review.
-    pub room: RoomRecords,
+    pub space: SpaceRecords,
     /// Stored facts about the user.
     pub facts: UserFacts,
     /// People whose watching the answer may mention; empty for a call that does not read it.

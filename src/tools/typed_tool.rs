@@ -45,7 +45,7 @@ pub trait TypedTool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// True if the tool reads the titles that count toward the space of the user.
     const READS_OWN_TITLES: bool = false;
     /// True if the tool reads the records by which titles that could go are judged.
-    const READS_ROOM: bool = false;
+    const READS_SPACE_RECORDS: bool = false;
     /// True if the tool reads who could watch something together.
     const GATHERS_PEOPLE: bool = false;
     const TIMEOUT: Duration = match Self::EFFECT_LEVEL {
@@ -293,8 +293,8 @@ impl<T: TypedTool> Tool for ToolAdapter<T> {
         T::READS_OWN_TITLES
     }
 
-    fn reads_room(&self) -> bool {
-        T::READS_ROOM
+    fn reads_space_records(&self) -> bool {
+        T::READS_SPACE_RECORDS
     }
 
     fn gathers_people(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Proposals to make room: who is asked, what KEEP protects, and the deletions after REVIEW.
 
 use dialarr::arr::fake::media_fixtures::movie;
-use dialarr::conversation::making_room::{RoomPolicy, SilenceRule};
+use dialarr::conversation::making_room::{SilenceRule, SpacePolicy};
 use dialarr::conversation::rating_caps::{MinimumAge, RatingCaps};
 use dialarr::conversation::transcript::PhoneNumber;
 use dialarr::media_servers::CatalogIds;
@@ -55,7 +55,7 @@ impl Home {
     }
 
     async fn with_silence(silence: SilenceRule) -> Self {
-        let policy = RoomPolicy { silence, ..RoomPolicy::default() };
+        let policy = SpacePolicy { silence, ..SpacePolicy::default() };
         Self::start(Setup::default().keyword_responder().with(|settings| settings.making_room = policy)).await
     }
 
@@ -162,8 +162,8 @@ async fn silence_keeps_titles_unless_everybody_frees_them() {
     home.app.sms("make room").await;
     assert_eq!(
         home.app.last_to(CAT),
-        "To make room by Thursday: 1 Heat (18 GB, you finished it in May). Reply FREE 1 if it may go, else KEEP 1. What \
-         nobody frees stays."
+        "To make room by Thursday: 1 Heat (18 GB, you finished it in May). Reply FREE 1 if it may go, else KEEP 1. Titles \
+         that nobody frees stay."
     );
     assert_eq!(home.app.sms_from(CAT, "free 1").await, "Heat may go.");
     assert_eq!(home.app.sms_from(BOB, "free dune").await, "Dune may go.");
@@ -263,7 +263,8 @@ async fn kept_title_is_proposed_again_only_after_ninety_days() {
 
 #[tokio::test]
 async fn full_disk_starts_a_proposal_with_as_much_as_is_missing() {
-    let policy = RoomPolicy { min_free_gb: Some(110), silence: SilenceRule::MayGo, ..RoomPolicy::default() };
+    let policy =
+        SpacePolicy { min_free_gb: Some(110), silence: SilenceRule::MayGo, ..SpacePolicy::default() };
     let home =
         Home::start(Setup::default().keyword_responder().with(|settings| settings.making_room = policy))
             .await;
@@ -282,7 +283,7 @@ async fn full_disk_starts_a_proposal_with_as_much_as_is_missing() {
 
 #[tokio::test]
 async fn monthly_proposal_starts_by_itself() {
-    let policy = RoomPolicy { monthly: true, ..RoomPolicy::default() };
+    let policy = SpacePolicy { monthly: true, ..SpacePolicy::default() };
     let home =
         Home::start(Setup::default().keyword_responder().with(|settings| settings.making_room = policy))
             .await;
@@ -371,7 +372,7 @@ async fn deleted_title_gives_its_quota_back() {
 
 #[tokio::test]
 async fn model_may_look_but_deletes_only_after_words_that_ask_for_it() {
-    let policy = RoomPolicy { silence: SilenceRule::MayGo, ..RoomPolicy::default() };
+    let policy = SpacePolicy { silence: SilenceRule::MayGo, ..SpacePolicy::default() };
     let app = Home::start(Setup::default().with(|settings| settings.making_room = policy)).await.app;
     app.sms("make room").await;
     app.days_pass(7).await;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use dialarr::arr::fake::media_fixtures::movie;
-use dialarr::conversation::making_room::{RoomPolicy, SilenceRule};
+use dialarr::conversation::making_room::{SilenceRule, SpacePolicy};
 use dialarr::media_servers::CatalogIds;
 use jiff::{SignedDuration, Timestamp};
 
@@ -61,7 +61,7 @@ impl Weeks {
     async fn start(seed: u64) -> Self {
         let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 ^ (seed + 1));
         let silence = if numbers.below(2) == 0 { SilenceRule::Stays } else { SilenceRule::MayGo };
-        let policy = RoomPolicy { silence, ..RoomPolicy::default() };
+        let policy = SpacePolicy { silence, ..SpacePolicy::default() };
         let setup = Setup::default().keyword_responder().jellyfin();
         let app = setup.with(|settings| settings.making_room = policy).start().await;
         for (name, phone, has) in

@@ -40,9 +40,9 @@ use crate::house_tonight;
 use crate::network_faults::{NetworkFaults, Seen};
 use crate::operator::WrittenText;
 use crate::plan::{ANN, BOB, BRAZIL, FAY, PEOPLE, Plan, SettingChange};
+use crate::proposal_plan;
 use crate::records::Records;
 use crate::rng::Rng;
-use crate::room_plan;
 use crate::simulated_model::SimulatedModel;
 use crate::timeline::Timeline;
 
@@ -139,7 +139,7 @@ impl World {
                 (movie("Dune").year(2021).tmdb(438_631), movie("Heat").year(1995).tmdb(949));
             if plan.makes_room() {
                 (dune, heat) =
-                    (dune.added(room_plan::added_at(start)), heat.added(room_plan::added_at(start)));
+                    (dune.added(proposal_plan::added_at(start)), heat.added(proposal_plan::added_at(start)));
             }
             radarr.add(dune.size_gb(21.4));
             radarr.add(heat.size_gb(18.2));
@@ -332,7 +332,7 @@ impl World {
         self.cap_a_person(&app.db).await;
         self.link_viewers(&app.db).await;
         self.link_requesters(&app.db).await;
-        room_plan::attribute_titles(self, &app.db).await;
+        proposal_plan::attribute_titles(self, &app.db).await;
         if self.plan.bot.is_some() {
             bot_people::open_chats(self);
         }

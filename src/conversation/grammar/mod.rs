@@ -4,8 +4,8 @@
 pub mod confirmation_reply;
 pub mod keyword_grammar;
 pub mod labeled_reply;
+pub mod make_room_step;
 pub mod reaction;
 pub mod requests;
-pub mod room_step;
 pub mod title_reference;
 pub mod triage;

@@ -11,7 +11,7 @@ const QUIET_PERIOD: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// Minimum age of a title that nobody has finished.
 const UNUSED_PERIOD: SignedDuration = SignedDuration::from_hours(180 * 24);
 
-/// How far one user of a media server has watched a title.
+/// Progress of one user of a media server in a title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchProgress {
     /// All of what is there. The time is that of the last play, if it is known.
@@ -41,7 +41,7 @@ pub struct ViewerProgress {
     pub progress: WatchProgress,
 }
 
-/// What is known of the watching of a title.
+/// Evidence of who has watched a title.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ViewingEvidence {
     /// No media server is configured.
@@ -51,7 +51,7 @@ pub enum ViewingEvidence {
     NotAnswered,
 }
 
-/// Whether somebody is watching a title now.
+/// Playback of a title at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlayingNow {
     Nobody,
@@ -59,7 +59,7 @@ pub enum PlayingNow {
     Unknown,
 }
 
-/// What a title is judged by.
+/// Evidence by which a title is judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TitleUse {
     pub size_bytes: u64,

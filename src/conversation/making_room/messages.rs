@@ -68,7 +68,7 @@ pub fn format_question(
         SilenceRule::MayGo => format!("Leaving {day} to make room: {list}. Reply {keep}."),
         SilenceRule::Stays => {
             format!(
-                "To make room by {day}: {list}. Reply FREE 1 if it may go, else {keep}. What nobody frees stays."
+                "To make room by {day}: {list}. Reply FREE 1 if it may go, else {keep}. Titles that nobody frees stay."
             )
         }
     };
@@ -76,7 +76,7 @@ pub fn format_question(
     (text.chars().count() <= limit).then_some(text)
 }
 
-/// Formats what connects a person with a title, such as `you finished it in May`.
+/// Formats the relation of a person to a title, such as `you finished it in May`.
 fn format_own_use(person: &ConcernedPerson, rules: &ProposalRules) -> Option<String> {
     match (person.finished, person.asked_at) {
         (Some(Some(at)), _) => Some(format!("you finished it {}", format_month(at, rules.now, &rules.zone))),
@@ -119,7 +119,7 @@ pub fn format_review(count: usize, bytes: u64) -> String {
     format!("{} may go, {}. Text REVIEW to decide.", format_count(count), format_size(bytes))
 }
 
-/// Formats what could go, and why, for the user who asks.
+/// Formats the titles that could go, with the reasons.
 pub fn format_preview(
     candidates: &[Candidate],
     (now, zone): (Timestamp, &TimeZone),
@@ -139,7 +139,7 @@ pub fn format_preview(
     lines.join("\n")
 }
 
-/// Formats why a title could go, without naming anybody.
+/// Formats the reason why a title could go, without naming anybody.
 pub fn format_reason(
     reason: GoReason,
     last_played_at: Option<Timestamp>,

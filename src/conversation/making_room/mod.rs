@@ -37,7 +37,7 @@ pub enum SilenceRule {
 
 /// When proposals start by themselves, and what no answer means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RoomPolicy {
+pub struct SpacePolicy {
     /// Free space in gigabytes below which a proposal starts; `None` for never.
     pub min_free_gb: Option<u32>,
     /// A proposal starts every month.

@@ -47,7 +47,7 @@ impl NumberedList {
         }
     }
 
-    /// Returns the words that answer the list, whatever our last message is.
+    /// Returns the words that answer the list regardless of our last message.
     fn answer_words(self, number: u8) -> String {
         match self {
             Self::Vote => format!("text VOTE {number} for the vote"),

@@ -19,9 +19,9 @@ use crate::conversation::grammar::confirmation_reply::{
     self, ConfirmationReply, ReplyLanguage, UnclearYes, parse_confirmation_reply, parse_prompt_reply,
 };
 use crate::conversation::grammar::keyword_grammar::{self, TextCommand};
+use crate::conversation::grammar::make_room_step;
 use crate::conversation::grammar::reaction::{self, ReactionTarget};
 use crate::conversation::grammar::requests::request::{QuietChoice, Request};
-use crate::conversation::grammar::room_step;
 use crate::conversation::grammar::triage::{self, TriageDecision, TriageHint, TriageLevel};
 use crate::conversation::notifications::quiet_hours::NotificationPreference;
 use crate::conversation::people::admin_commands;
@@ -459,7 +459,9 @@ fn route_plain_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
             LastListSource::Code => Responder::Keyword,
             LastListSource::ModelOrNone => Responder::Model,
         }),
-        None if room_step::parse_room_step(&event.body).is_some() => Route::Turn(Responder::Keyword),
+        None if make_room_step::parse_make_room_step(&event.body).is_some() => {
+            Route::Turn(Responder::Keyword)
+        }
         None => route_request(context, event),
     }
 }

@@ -6,7 +6,7 @@ use crate::conversation::grammar::confirmation_reply::{
     ConfirmationReply, ReplyLanguage, parse_confirmation_reply,
 };
 use crate::conversation::grammar::keyword_grammar::{self, TextCommand};
-use crate::conversation::grammar::room_step;
+use crate::conversation::grammar::make_room_step;
 use crate::conversation::making_room::keep_command;
 use crate::conversation::people::admin_commands;
 use crate::conversation::transcript::OptKeyword;
@@ -46,7 +46,7 @@ pub fn classify_urgency(received: &ReceivedMessage, languages: &[ReplyLanguage])
         || command.is_some()
         || vote_command::parse_vote_command(&received.body).is_some()
         || keep_command::parse_keep_command(&received.body).is_some()
-        || room_step::parse_room_step(&received.body).is_some()
+        || make_room_step::parse_make_room_step(&received.body).is_some()
         || digest_command::parse_digest_command(&received.body).is_some()
         || admin_commands::parse_admin_command(&received.body).is_some();
     if reply != ConfirmationReply::Unrelated || is_command {

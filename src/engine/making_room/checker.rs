@@ -6,7 +6,7 @@ use super::{opening, phases, records};
 use crate::clock::Clock;
 use crate::conversation::making_room::plan::plan_proposal;
 use crate::conversation::making_room::proposal::ProposalRules;
-use crate::conversation::making_room::{MONTHLY_INTERVAL, PROPOSAL_INTERVAL, RoomPolicy};
+use crate::conversation::making_room::{MONTHLY_INTERVAL, PROPOSAL_INTERVAL, SpacePolicy};
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::database::db::{Db, DbError};
@@ -16,7 +16,7 @@ use crate::tools::making_room::candidates::CandidateSearch;
 use crate::tools::making_room::free_space::{LowSpace, find_low_space};
 
 /// Checker of proposals to make room.
-pub struct RoomChecker {
+pub struct SpaceChecker {
     db: Db,
     clock: Clock,
     live: LiveParts,
@@ -26,7 +26,7 @@ pub struct RoomChecker {
 /// Time at which the last proposal was opened, and at which it was closed.
 type LastProposal = Option<(Timestamp, Option<Timestamp>)>;
 
-impl RoomChecker {
+impl SpaceChecker {
     pub(crate) fn new(parts: &EngineParts) -> Self {
         let EngineParts { db, clock, outbox, live, .. } = parts.clone();
         Self { db, clock, live, outbox }
@@ -81,7 +81,7 @@ impl RoomChecker {
         let (settings, now) = (self.live.settings(), self.clock.now());
         let load = {
             let settings = settings.clone();
-            move |conn: &mut _| records::load_room_records(conn, &settings, now)
+            move |conn: &mut _| records::load_space_records(conn, &settings, now)
         };
         let room = self.db.read(load).await?;
         let search = CandidateSearch { library, records: &room, now, zone: &settings.zone };
@@ -123,7 +123,7 @@ fn may_start(last: LastProposal, now: Timestamp) -> bool {
     }
 }
 
-fn is_monthly_due(policy: RoomPolicy, last: LastProposal, now: Timestamp) -> bool {
+fn is_monthly_due(policy: SpacePolicy, last: LastProposal, now: Timestamp) -> bool {
     policy.monthly
         && last
             .is_none_or(|(opened_at, _)| opened_at > now || now.duration_since(opened_at) >= MONTHLY_INTERVAL)

@@ -6,4 +6,4 @@ pub(super) mod opening;
 pub(super) mod phases;
 mod records;
 
-pub(super) use records::{load_room_records, load_titles_under_review};
+pub(super) use records::{load_space_records, load_titles_under_review};

@@ -10,20 +10,20 @@ use crate::store::library::{follows, kept_titles, space_proposals, title_attribu
 use crate::store::people::{age_limits, users, viewer_accounts};
 use crate::store::queue::notifications::{self, NotificationSetting};
 use crate::store::{Conn, QueryResult};
-use crate::tools::making_room::{RequestRecord, RoomPerson, RoomRecords};
+use crate::tools::making_room::{HouseholdPerson, RequestRecord, SpaceRecords};
 
 /// Loads the records of the household.
-pub(in crate::engine) fn load_room_records(
+pub(in crate::engine) fn load_space_records(
     conn: &mut Conn,
     settings: &HouseholdSettings,
     now: Timestamp,
-) -> QueryResult<RoomRecords> {
+) -> QueryResult<SpaceRecords> {
     let kept = kept_titles::load_kept_titles(conn, now)?;
     let requests = title_attributions::load_all_attributions(conn)?.into_iter().map(|attribution| {
         let (user, (instance, kind, catalog_id), at) = attribution;
         RequestRecord { instance, kind, catalog_id, user, at }
     });
-    Ok(RoomRecords {
+    Ok(SpaceRecords {
         people: load_people(conn, settings)?,
         requests: requests.collect(),
         kept: kept.into_iter().map(|title| (title.kind, title.catalog_id)).collect(),
@@ -35,13 +35,13 @@ pub(in crate::engine) fn load_room_records(
 }
 
 /// Loads only the titles on which an admin may decide.
-pub(in crate::engine) fn load_titles_under_review(conn: &mut Conn) -> QueryResult<RoomRecords> {
+pub(in crate::engine) fn load_titles_under_review(conn: &mut Conn) -> QueryResult<SpaceRecords> {
     let under_review = space_proposals::load_titles_to_review(conn)?;
-    Ok(RoomRecords { under_review, ..RoomRecords::default() })
+    Ok(SpaceRecords { under_review, ..SpaceRecords::default() })
 }
 
 /// Loads the active users.
-fn load_people(conn: &mut Conn, settings: &HouseholdSettings) -> QueryResult<Vec<RoomPerson>> {
+fn load_people(conn: &mut Conn, settings: &HouseholdSettings) -> QueryResult<Vec<HouseholdPerson>> {
     let linked = viewer_accounts::load_linked_accounts(conn)?;
     let mut people = Vec::new();
     for user in users::load_known_users(conn)? {
@@ -50,7 +50,7 @@ fn load_people(conn: &mut Conn, settings: &HouseholdSettings) -> QueryResult<Vec
         }
         let accounts = linked.iter().filter(|linked| linked.user == user.id);
         let accounts = accounts.map(|linked| linked.account.clone());
-        people.push(RoomPerson {
+        people.push(HouseholdPerson {
             user: user.id,
             name: naming::display_name(&user),
             accounts: accounts.filter(|account| account.server.is_media_server()).collect(),

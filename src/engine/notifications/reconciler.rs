@@ -20,7 +20,7 @@ use crate::conversation::notifications::arr_events::{
     ArrEvent, ArrTitle, ImportKind, KeyedArrEvent, format_arr_title, format_episodes,
 };
 use crate::conversation::transcript::MediaKind;
-use crate::engine::making_room::checker::RoomChecker;
+use crate::engine::making_room::checker::SpaceChecker;
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::work_signal::WorkSignal;
 use crate::store::database::db::Db;
@@ -52,7 +52,7 @@ pub struct Reconciler {
 pub struct PeriodicCheckers {
     seasons: Arc<SeasonChecker>,
     next_seasons: Arc<NextSeasonChecker>,
-    pub(crate) room: Arc<RoomChecker>,
+    pub(crate) room: Arc<SpaceChecker>,
 }
 
 impl PeriodicCheckers {
@@ -60,7 +60,7 @@ impl PeriodicCheckers {
         Self {
             seasons: Arc::new(SeasonChecker::new(parts)),
             next_seasons: Arc::new(NextSeasonChecker::new(parts)),
-            room: Arc::new(RoomChecker::new(parts)),
+            room: Arc::new(SpaceChecker::new(parts)),
         }
     }
 

@@ -111,10 +111,10 @@ impl LibraryActions {
     }
 
     /// Finds the titles that could go to make room, or the server that does not answer.
-    pub async fn find_room_candidates(&self) -> Result<Result<Vec<Candidate>, CallFailure>, DbError> {
+    pub async fn find_space_candidates(&self) -> Result<Result<Vec<Candidate>, CallFailure>, DbError> {
         let (parts, now) = (self.live.current(), self.clock.now());
         let settings = parts.settings.clone();
-        let records = self.db.read(move |conn| making_room::load_room_records(conn, &settings, now)).await?;
+        let records = self.db.read(move |conn| making_room::load_space_records(conn, &settings, now)).await?;
         let search =
             CandidateSearch { library: &parts.library, records: &records, now, zone: &parts.settings.zone };
         Ok(search.find_candidates().await)

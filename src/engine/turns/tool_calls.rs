@@ -126,11 +126,11 @@ impl ToolCallRunner {
             .then(|| audit_entry(context, "write", row, change_record::intent_detail(call)));
         let reads_viewing = tool.reads_viewing(&call.arguments);
         let reads_own_titles = tool.reads_own_titles();
-        let (reads_room, gathers_people) = (tool.reads_room(), tool.gathers_people());
+        let (reads_space_records, gathers_people) = (tool.reads_space_records(), tool.gathers_people());
         let scope = RecordScope {
             reads_viewing,
             reads_own_titles,
-            reads_room,
+            reads_space_records,
             gathers_people,
             ..RecordScope::from(call.effect_level)
         };

@@ -24,7 +24,7 @@ use crate::store::people::users;
 use crate::store::people::viewer_accounts::{self, LinkedAccount};
 use crate::store::queue::inbound_messages;
 use crate::store::{Conn, QueryResult};
-use crate::tools::making_room::RoomRecords;
+use crate::tools::making_room::SpaceRecords;
 use crate::tools::own_space::OwnTitle;
 use crate::tools::quota_allowance::{QuotaAllowance, QuotaUsage};
 use crate::tools::tonight::gathering::Gathering;
@@ -40,7 +40,7 @@ pub(crate) struct RecordScope {
     /// The call reads the titles that count toward the space of the user.
     pub(super) reads_own_titles: bool,
     /// The call reads the records by which titles that could go are judged.
-    pub(super) reads_room: bool,
+    pub(super) reads_space_records: bool,
     /// The user asked for a review of the titles that may go.
     pub(super) reviews: bool,
     /// The call reads who could watch something together.
@@ -57,7 +57,7 @@ impl From<EffectLevel> for RecordScope {
             level,
             reads_viewing: false,
             reads_own_titles: false,
-            reads_room: false,
+            reads_space_records: false,
             reviews: false,
             gathers_people: false,
             requests_titles: false,
@@ -71,7 +71,7 @@ pub(crate) struct ToolRecords {
     limit: ReaderLimit,
     title_requests: Vec<TitleRequest>,
     own_titles: Vec<OwnTitle>,
-    room: RoomRecords,
+    space: SpaceRecords,
     viewers: Viewers,
     gathering: Gathering,
     seerr_account: Option<ViewerAccount>,
@@ -122,14 +122,23 @@ impl ToolRecords {
             EffectLevel::Read => UserRecords::default(),
         };
         records.allowance.space_limit_gb = quotas.space_gb;
-        let room = if scope.reads_room {
-            making_room::load_room_records(conn, settings, now)?
+        let space = if scope.reads_space_records {
+            making_room::load_space_records(conn, settings, now)?
         } else if scope.level == EffectLevel::Destructive && scope.reviews {
             making_room::load_titles_under_review(conn)?
         } else {
-            RoomRecords::default()
+            SpaceRecords::default()
         };
-        Ok(Self { limit, title_requests, own_titles, room, viewers, gathering, seerr_account, user: records })
+        Ok(Self {
+            limit,
+            title_requests,
+            own_titles,
+            space,
+            viewers,
+            gathering,
+            seerr_account,
+            user: records,
+        })
     }
 
     /// Builds the context of a tool from its records.
@@ -167,7 +176,7 @@ impl ToolRecords {
                 Audience::Room => self.title_requests.into_iter().filter(is_own_and_waiting).collect(),
             },
             own_titles: self.own_titles,
-            room: self.room,
+            space: self.space,
             facts: context.facts.clone(),
             seerr_account: self.seerr_account,
             viewers: if is_written_by_user(context) { self.viewers } else { self.viewers.hidden() },

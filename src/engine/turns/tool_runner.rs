@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::tool_context::{RecordScope, ToolRecords};
 use super::turn_context::TurnContext;
 use crate::clock::Clock;
-use crate::conversation::grammar::room_step::{RoomStep, parse_room_step};
+use crate::conversation::grammar::make_room_step::{MakeRoomStep, parse_make_room_step};
 use crate::conversation::transcript::EffectLevel;
 use crate::engine::parts::{ConfiguredParts, EngineParts, LiveParts};
 use crate::engine::reply_address::ReplyAddress;
@@ -87,7 +87,7 @@ impl ToolRunner {
         let last_message = context.events.last().map(|event| (event.id, event.room));
         let requests_titles = scope.level == EffectLevel::Write && self.parts.library.requests.is_some();
         let mut texts = context.events.iter().map(|event| event.body.as_str());
-        let reviews = texts.all(|text| parse_room_step(text) == Some(RoomStep::Review));
+        let reviews = texts.all(|text| parse_make_room_step(text) == Some(MakeRoomStep::Review));
         let scope = RecordScope { requests_titles, reviews, room: context.active_turn.room, ..scope };
         move |conn| ToolRecords::load_records(conn, &user, last_message, (scope, &settings), now)
     }

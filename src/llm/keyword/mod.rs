@@ -6,11 +6,11 @@ mod found_title;
 mod next_step;
 mod past_calls;
 mod replies;
-mod room_review;
 mod season_question;
 mod space_drop;
 #[cfg(test)]
 mod tests;
+mod title_review;
 
 use std::sync::Arc;
 

@@ -16,10 +16,10 @@ use super::replies::{
 };
 use super::season_question::answered_call;
 use super::space_drop::{DroppedTitles, choose_dropped_titles};
+use crate::conversation::grammar::make_room_step::MakeRoomStep;
 use crate::conversation::grammar::requests::parser::{ParsedLine, parse_line};
 use crate::conversation::grammar::requests::request::Request;
 use crate::conversation::grammar::requests::title_phrase::TitlePhrase;
-use crate::conversation::grammar::room_step::RoomStep;
 use crate::conversation::grammar::title_reference::TitleReference;
 use crate::conversation::model_request::{ModelMessage, ModelRequest, ToolChoice};
 
@@ -152,7 +152,7 @@ impl KeywordTurn<'_> {
                 DroppedTitles::Chosen(titles) => self.remove_chosen(request, &titles),
                 DroppedTitles::Unclear(question) => KeywordStep::Reply(question),
             },
-            Request::MakeRoom(RoomStep::Review) => self.review_titles(request),
+            Request::MakeRoom(MakeRoomStep::Review) => self.review_titles(request),
             Request::RemovePronoun(_) | Request::Follow(None) => self.follow_reference(request),
             Request::Greeting => self.reply_greeting(),
             _ if self.lacks_argument(request) => {

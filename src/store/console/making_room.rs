@@ -10,7 +10,7 @@ use crate::store::{Conn, QueryResult};
 
 /// Proposals and kept titles.
 #[derive(Debug, Clone)]
-pub struct RoomOverview {
+pub struct SpaceOverview {
     pub open: Option<OpenProposal>,
     pub kept: Vec<(UserRef, KeptTitle)>,
 }
@@ -30,7 +30,7 @@ pub struct AnsweredTitle {
 }
 
 /// Loads the open proposal and the kept titles.
-pub fn load_room_overview(conn: &mut Conn, now: Timestamp) -> QueryResult<RoomOverview> {
+pub fn load_space_overview(conn: &mut Conn, now: Timestamp) -> QueryResult<SpaceOverview> {
     let open = match space_proposals::load_open_proposal(conn)? {
         Some(proposal) => Some(load_answered(conn, proposal)?),
         None => None,
@@ -39,7 +39,7 @@ pub fn load_room_overview(conn: &mut Conn, now: Timestamp) -> QueryResult<RoomOv
     for title in kept_titles::load_kept_titles(conn, now)? {
         kept.push((user_ref::load_user_ref(conn, title.user)?, title));
     }
-    Ok(RoomOverview { open, kept })
+    Ok(SpaceOverview { open, kept })
 }
 
 fn load_answered(conn: &mut Conn, proposal: SpaceProposal) -> QueryResult<OpenProposal> {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::{RoomPerson, RoomRecords};
+use super::{HouseholdPerson, SpaceRecords};
 use crate::conversation::catalog_ids::CatalogIds;
 use crate::conversation::making_room::ProposedTitle;
 use crate::conversation::making_room::judgment::{
@@ -29,7 +29,7 @@ const MAX_CLOSE_LOOKS: usize = 40;
 /// Search for titles that could go.
 pub struct CandidateSearch<'a> {
     pub library: &'a ArrInstances,
-    pub records: &'a RoomRecords,
+    pub records: &'a SpaceRecords,
     pub now: Timestamp,
     pub zone: &'a TimeZone,
 }
@@ -142,7 +142,7 @@ impl CandidateSearch<'_> {
             let asked_at = requests.iter().find(|(user, _)| *user == person.user).map(|(_, at)| *at);
             (finished.is_some() || asked_at.is_some()).then_some((person, asked_at, finished))
         });
-        let concern = |(person, asked_at, finished): (&RoomPerson, _, _)| {
+        let concern = |(person, asked_at, finished): (&HouseholdPerson, _, _)| {
             let (user, is_reachable, limit) = (person.user, person.is_reachable, person.limit.clone());
             async move {
                 let may_see = limit.is_unlimited()

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::candidates::CandidateSearch;
-use crate::conversation::grammar::room_step::RoomStep;
+use crate::conversation::grammar::make_room_step::MakeRoomStep;
 use crate::conversation::making_room::messages;
 use crate::conversation::making_room::plan::{MAX_TITLES, plan_proposal};
 use crate::conversation::making_room::proposal::{Candidate, ProposalPlan, ProposalRules};
@@ -27,7 +27,7 @@ use crate::tools::{LOOKUP_TIMEOUT, ToolContext, ToolEffect, ToolError, ToolOutpu
 #[serde(deny_unknown_fields)]
 pub struct MakeRoom {
     /// Default: preview.
-    step: Option<RoomStep>,
+    step: Option<MakeRoomStep>,
 }
 
 impl TypedTool for MakeRoom {
@@ -36,7 +36,7 @@ impl TypedTool for MakeRoom {
         "Titles that could go. start: ask those concerned. review: delete what they left.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::DeletionCommand;
-    const READS_ROOM: bool = true;
+    const READS_SPACE_RECORDS: bool = true;
     /// What all people have watched is read.
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;
 
@@ -48,16 +48,16 @@ impl TypedTool for MakeRoom {
             )
             .into());
         }
-        let step = self.step.unwrap_or(RoomStep::Preview);
-        if step != RoomStep::Preview && context.rights.role != UserRole::Admin {
+        let step = self.step.unwrap_or(MakeRoomStep::Preview);
+        if step != MakeRoomStep::Preview && context.rights.role != UserRole::Admin {
             return Err(failure("only an admin may start that", messages::ADMINS_ONLY).into());
         }
         let search =
-            CandidateSearch { library, records: &context.room, now: context.now, zone: &context.zone };
+            CandidateSearch { library, records: &context.space, now: context.now, zone: &context.zone };
         match step {
-            RoomStep::Preview => preview(&search.find_candidates().await?, context),
-            RoomStep::Start => start(&search, context).await,
-            RoomStep::Review => review(&search, context).await,
+            MakeRoomStep::Preview => preview(&search.find_candidates().await?, context),
+            MakeRoomStep::Start => start(&search, context).await,
+            MakeRoomStep::Review => review(&search, context).await,
         }
     }
 }
@@ -68,7 +68,7 @@ fn failure(hint: &str, for_user: &str) -> CallFailure {
 
 fn rules(context: &ToolContext) -> ProposalRules {
     ProposalRules {
-        silence: context.room.silence,
+        silence: context.space.silence,
         wanted_bytes: None,
         now: context.now,
         zone: context.zone.clone(),
@@ -80,7 +80,7 @@ fn preview(candidates: &[Candidate], context: &ToolContext) -> Result<ToolOutput
     if largest.is_empty() {
         return Ok(text_result(json!({ "results": [] }), messages::NOTHING_COULD_GO.to_owned()).into());
     }
-    let may_start = context.rights.role == UserRole::Admin && context.room.open_until.is_none();
+    let may_start = context.rights.role == UserRole::Admin && context.space.open_until.is_none();
     let for_user = messages::format_preview(largest, (context.now, &context.zone), may_start);
     let results: Vec<Value> = largest.iter().map(|candidate| candidate_json(candidate, context)).collect();
     let result = CallResult {
@@ -92,7 +92,7 @@ fn preview(candidates: &[Candidate], context: &ToolContext) -> Result<ToolOutput
 }
 
 async fn start(search: &CandidateSearch<'_>, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-    if let Some(until) = context.room.open_until {
+    if let Some(until) = context.space.open_until {
         let text = messages::format_already_open(until, &context.zone);
         return Ok(text_result(json!({ "status": "asked_already" }), text).into());
     }
@@ -106,7 +106,7 @@ async fn start(search: &CandidateSearch<'_>, context: &ToolContext) -> Result<To
 }
 
 async fn review(search: &CandidateSearch<'_>, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-    let proposed = &context.room.under_review;
+    let proposed = &context.space.under_review;
     if proposed.is_empty() {
         return Ok(text_result(json!({ "results": [] }), messages::NOTHING_TO_REVIEW.to_owned()).into());
     }
@@ -130,7 +130,7 @@ fn text_result(for_model: Value, for_user: String) -> CallResult {
 }
 
 fn names_of_asked(plan: &ProposalPlan, context: &ToolContext) -> Vec<String> {
-    let name = |user| context.room.people.iter().find(|person| person.user == user);
+    let name = |user| context.space.people.iter().find(|person| person.user == user);
     plan.questions
         .iter()
         .filter_map(|question| name(question.user))

@@ -16,8 +16,8 @@ use crate::conversation::viewer_accounts::ViewerAccount;
 
 /// Records of the household by which titles are judged.
 #[derive(Debug, Clone, Default)]
-pub struct RoomRecords {
-    pub people: Vec<RoomPerson>,
+pub struct SpaceRecords {
+    pub people: Vec<HouseholdPerson>,
     pub requests: Vec<RequestRecord>,
     /// Protected titles, by TMDB or TheTVDB id.
     pub kept: Vec<(MediaKind, i64)>,
@@ -32,7 +32,7 @@ pub struct RoomRecords {
 
 /// Active user who may be concerned by a title.
 #[derive(Debug, Clone)]
-pub struct RoomPerson {
+pub struct HouseholdPerson {
     pub user: UserId,
     pub name: String,
     /// Accounts at the media servers.

@@ -10,7 +10,7 @@ use crate::conversation::making_room::proposal::Candidate;
 use crate::conversation::making_room::{ProposedTitle, SilenceRule, messages};
 use crate::conversation::text::message_format::format_size;
 use crate::conversation::text::title::format_title;
-use crate::store::console::making_room::{AnsweredTitle, OpenProposal, RoomOverview, load_room_overview};
+use crate::store::console::making_room::{AnsweredTitle, OpenProposal, SpaceOverview, load_space_overview};
 use crate::store::library::kept_titles::KeptTitle;
 use crate::store::library::space_proposals::{ProposalAnswer, ProposalPhase, ProposedTitleState};
 use crate::web::auth::Operator;
@@ -62,8 +62,8 @@ pub(in crate::web) async fn show_making_room(
     operator: Operator,
 ) -> PageResult {
     let now = console.clock.now();
-    let overview = console.db.read(move |conn| load_room_overview(conn, now)).await?;
-    let (candidates, failure) = match console.engine.library.find_room_candidates().await? {
+    let overview = console.db.read(move |conn| load_space_overview(conn, now)).await?;
+    let (candidates, failure) = match console.engine.library.find_space_candidates().await? {
         Ok(candidates) => (candidates, None),
         Err(failure) => (Vec::new(), failure.for_user),
     };
@@ -74,7 +74,7 @@ pub(in crate::web) async fn show_making_room(
 impl MakingRoomPage {
     fn build(
         layout: PageLayout,
-        overview: RoomOverview,
+        overview: SpaceOverview,
         (candidates, failure): (&[Candidate], Option<String>),
         console: &ConsoleState,
     ) -> Self {

@@ -6,7 +6,7 @@ use super::request::Request;
 use super::single_request::{mark_known_words, strip_courtesies};
 use super::title_phrase::TitlePhrase;
 use super::token::{MAX_TOKENS, Token, join_raw, tokenize};
-use crate::conversation::grammar::room_step;
+use crate::conversation::grammar::make_room_step;
 
 /// Requests of one line of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,7 +31,7 @@ impl ParsedLine {
 
 /// Parses one line.
 pub fn parse_line(line: &str) -> ParsedLine {
-    if let Some(step) = room_step::parse_room_step(line) {
+    if let Some(step) = make_room_step::parse_make_room_step(line) {
         return ParsedLine { requests: vec![Request::MakeRoom(step)], ..ParsedLine::default() };
     }
     let mut tokens = tokenize(line);

@@ -7,7 +7,7 @@ use super::recommendation::Recommendation;
 use super::seasons::RequestedSeasons;
 use super::title_phrase::TitlePhrase;
 use super::watched_titles::WatchedTitles;
-use crate::conversation::grammar::room_step::RoomStep;
+use crate::conversation::grammar::make_room_step::MakeRoomStep;
 use crate::conversation::notifications::quiet_hours::QuietHours;
 use crate::conversation::transcript::MediaKind;
 
@@ -30,7 +30,7 @@ pub enum Request {
     OwnSpace,
     Missing(Option<TitlePhrase>),
     /// Step of making room on the disks.
-    MakeRoom(RoomStep),
+    MakeRoom(MakeRoomStep),
     Remove {
         titles: Vec<TitlePhrase>,
         keep_files: bool,
@@ -150,7 +150,10 @@ impl Request {
     pub fn is_removal(&self) -> bool {
         matches!(
             self,
-            Self::Remove { .. } | Self::RemovePronoun(_) | Self::Drop(_) | Self::MakeRoom(RoomStep::Review)
+            Self::Remove { .. }
+                | Self::RemovePronoun(_)
+                | Self::Drop(_)
+                | Self::MakeRoom(MakeRoomStep::Review)
         )
     }
 

@@ -7,24 +7,24 @@ use crate::conversation::text::normalization::normalize_title;
 /// model reads the names alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum RoomStep {
+pub enum MakeRoomStep {
     Preview,
     Start,
     Review,
 }
 
 /// Parses the whole of `text`, apart from courtesy, as a command that makes room. A question only shows what could go.
-pub fn parse_room_step(text: &str) -> Option<RoomStep> {
+pub fn parse_make_room_step(text: &str) -> Option<MakeRoomStep> {
     let is_question = text.trim_end().ends_with('?');
     match normalize_title(keyword_grammar::strip_courtesy(text)).as_str() {
         "make room" | "make some room" | "make space" | "make some space" | "free up space"
-        | "free up some space" => Some(if is_question { RoomStep::Preview } else { RoomStep::Start }),
+        | "free up some space" => Some(if is_question { MakeRoomStep::Preview } else { MakeRoomStep::Start }),
         "what could go"
         | "what can go"
         | "what could we delete"
         | "what can we delete"
-        | "what could be deleted" => Some(RoomStep::Preview),
-        "review" => Some(RoomStep::Review),
+        | "what could be deleted" => Some(MakeRoomStep::Preview),
+        "review" => Some(MakeRoomStep::Review),
         _ => None,
     }
 }
@@ -36,16 +36,16 @@ mod tests {
     #[test]
     fn question_about_room_starts_nothing() {
         for (text, expected) in [
-            ("make room", Some(RoomStep::Start)),
-            ("Make room please", Some(RoomStep::Start)),
-            ("make room?", Some(RoomStep::Preview)),
-            ("what could go?", Some(RoomStep::Preview)),
-            ("REVIEW", Some(RoomStep::Review)),
+            ("make room", Some(MakeRoomStep::Start)),
+            ("Make room please", Some(MakeRoomStep::Start)),
+            ("make room?", Some(MakeRoomStep::Preview)),
+            ("what could go?", Some(MakeRoomStep::Preview)),
+            ("REVIEW", Some(MakeRoomStep::Review)),
             ("review dune", None),
             ("room", None),
             ("panic room", None),
         ] {
-            assert_eq!(parse_room_step(text), expected, "{text}");
+            assert_eq!(parse_make_room_step(text), expected, "{text}");
         }
     }
 }
