@@ -8,7 +8,6 @@ mod message_assembly;
 mod outbox_lookups;
 pub mod outbox_relay;
 mod receiving;
-pub mod segments;
 pub mod smsgate;
 pub mod telegram;
 pub mod terminal;

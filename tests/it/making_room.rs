@@ -250,11 +250,12 @@ async fn kept_title_is_proposed_again_only_after_ninety_days() {
     home.app.sms_from(CAT, "keep 1").await;
     assert_eq!(
         home.app.sms_from(BOB, "kept").await,
-        "Kept:\n1. Heat, until Feb 18\n2. Dune, until Feb 18\nText UNKEEP 1 if it is no longer needed."
+        "Kept:\n1. Dune, until Feb 18\n2. Heat, until Feb 18\nText UNKEEP 1 if it is no longer needed."
     );
     home.after_days(20, ANN).await;
     assert!(!home.app.sms("make room?").await.contains("Dune"));
     assert_eq!(home.app.sms_from(BOB, "unkeep dune").await, "Dune is no longer kept.");
+    assert_eq!(home.app.sms_from(BOB, "unkeep 1").await, "Heat is still kept by others.");
     assert!(home.app.sms("make room?").await.contains("Dune (2021), 30 GB"));
     assert!(!home.app.sms("make room?").await.contains("Heat"));
     home.after_days(91, ANN).await;

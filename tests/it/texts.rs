@@ -1,7 +1,7 @@
 //! Outbound messages: plain, short and stored as sent; commands without a model; starts and ends of conversations.
 
 use dialarr::arr::fake::media_fixtures::movie;
-use dialarr::messaging::segments::SegmentCount;
+use dialarr::conversation::text::segments::SegmentCount;
 
 use crate::harness::TestApp;
 use crate::harness::model::{request_text, says};

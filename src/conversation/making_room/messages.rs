@@ -7,11 +7,8 @@ use super::proposal::{Candidate, ConcernedPerson, ProposalPlan, ProposalRules};
 use super::{ProposedTitle, SilenceRule, day_of};
 use crate::conversation::making_room::judgment::GoReason;
 use crate::conversation::text::message_format::format_size;
+use crate::conversation::text::segments::fits_two_segments;
 use crate::conversation::text::title::{clean_title, format_title};
-
-/// Maximum length of a question: two segments of a text in the GSM-7 alphabet, and in UCS-2.
-const MAX_QUESTION_CHARS: usize = 306;
-const MAX_UNICODE_QUESTION_CHARS: usize = 134;
 
 /// Reply to an admin who reviews without titles to review.
 pub const NOTHING_TO_REVIEW: &str = "No titles wait for your decision. Text MAKE ROOM to look for some.";
@@ -33,6 +30,8 @@ pub const NOTHING_KEPT: &str = "You protect no titles right now.";
 pub const NOT_KEPT: &str = "That is not in the list. Text KEPT to see it.";
 /// Reply to UNKEEP of a person with a cap, to whom titles are not named.
 pub const UNKEPT: &str = "It is no longer kept.";
+/// Reply to such a person if others protect the title.
+pub const KEPT_BY_OTHERS: &str = "Others still keep it.";
 /// Notification to an admin if no title may go after the answers.
 pub const EVERYTHING_STAYS: &str = "The household keeps everything that could go, so nothing was deleted.";
 /// Message to an admin whose proposal did not start.
@@ -72,8 +71,7 @@ pub fn format_question(
             )
         }
     };
-    let limit = if text.is_ascii() { MAX_QUESTION_CHARS } else { MAX_UNICODE_QUESTION_CHARS };
-    (text.chars().count() <= limit).then_some(text)
+    fits_two_segments(&text).then_some(text)
 }
 
 /// Formats the relation of a person to a title, such as `you finished it in May`.
@@ -177,10 +175,14 @@ pub fn format_kept_count(count: usize) -> String {
     if count == 1 { "You keep 1 title.".to_owned() } else { format!("You keep {count} titles.") }
 }
 
-/// Formats the reply to UNKEEP.
-pub fn format_unkept(titles: &[String]) -> String {
-    let verb = if titles.len() == 1 { "is" } else { "are" };
-    format!("{} {verb} no longer kept.", join_titles(titles))
+/// Formats the reply to UNKEEP. Some of the titles may be protected by others.
+pub fn format_unkept(unkept: &[String], still_kept: &[String]) -> String {
+    let sentence = |titles: &[String], end: &str| {
+        let verb = if titles.len() == 1 { "is" } else { "are" };
+        (!titles.is_empty()).then(|| format!("{} {verb} {end}.", join_titles(titles)))
+    };
+    let sentences = [sentence(unkept, "no longer kept"), sentence(still_kept, "still kept by others")];
+    sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// Formats the outcome for a person who was asked.

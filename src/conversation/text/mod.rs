@@ -2,5 +2,6 @@
 
 pub mod message_format;
 pub mod normalization;
+pub mod segments;
 pub mod title;
 pub mod title_key;

@@ -9,12 +9,11 @@ use super::vote_messages::{
     format_ballot, format_hint, format_people, format_question, format_result, format_time, join_with_and,
 };
 use super::{CheckedLimit, InvalidVote, Tally, VoteQuestion};
+use crate::conversation::text::segments::fits_two_segments;
 use crate::conversation::text::title::{clean_line, format_title, quote_text};
 
 /// Question of a vote about tonight.
 const QUESTION: &str = "What should we watch tonight?";
-/// Length of two segments.
-const MAX_LENGTH: usize = 306;
 /// Longest titles in a text, from the first that fits.
 const TITLE_LENGTHS: [usize; 5] = [50, 40, 30, 22, 14];
 
@@ -66,7 +65,7 @@ pub fn format_vote(
             let text = format!("I asked {asked}. {}\n{notes}{hint}", format_question(&question));
             let ballot = format_ballot(&question, people.asker, closes_at, zone);
             let texts = [&text, &ballot, &people.format_longest_result(&question)];
-            if texts.iter().all(|text| text.chars().count() <= MAX_LENGTH) {
+            if texts.iter().all(|text| fits_two_segments(text)) {
                 return Ok(TonightVote { question, text });
             }
             shortest = Ok(TonightVote { question, text });
@@ -172,7 +171,7 @@ pub fn format_suggestions(titles: &[TonightTitle], people: &TonightPeople<'_>) -
         let (lines, notes) = (lines.collect::<String>(), people.format_notes(has_names));
         format!("You could watch:{lines}\n{notes}").trim_end().to_owned()
     };
-    let fits = |text: &String| text.chars().count() <= MAX_LENGTH;
+    let fits = |text: &String| fits_two_segments(text);
     let with_names = TITLE_LENGTHS.map(|length| format(true, length)).into_iter();
     let mut all = with_names.chain(TITLE_LENGTHS.map(|length| format(false, length)));
     all.find(fits).unwrap_or_else(|| format(false, TITLE_LENGTHS[4]))
@@ -274,11 +273,11 @@ mod tests {
             says_unseen: true,
         };
         let vote = vote(&titles, &people);
-        assert!(vote.text.chars().count() <= MAX_LENGTH, "{}", vote.text);
+        assert!(fits_two_segments(&vote.text), "{}", vote.text);
         let result = people.format_longest_result(&vote.question);
-        assert!(result.contains("It is a tie between ") && result.chars().count() <= MAX_LENGTH, "{result}");
+        assert!(result.contains("It is a tie between ") && fits_two_segments(&result), "{result}");
         let suggestions = format_suggestions(&titles, &people);
-        assert!(suggestions.chars().count() <= MAX_LENGTH, "{suggestions}");
+        assert!(fits_two_segments(&suggestions), "{suggestions}");
     }
 
     #[test]

@@ -89,24 +89,33 @@ impl TurnStart<'_> {
 
     fn unkeep(&mut self, user: &User, chosen: &ChosenTitles) -> QueryResult<String> {
         let kept = self.load_own_kept(user)?;
-        let names: Vec<String> = kept.iter().map(|title| title.title.clone()).collect();
+        let all: Vec<String> = kept.iter().map(|title| title.title.clone()).collect();
         let is_limited = !user.rights.rating_caps().is_unlimited();
         let chosen = match chosen {
             // A person with a cap has no list with numbers.
             ChosenTitles::Numbers(_) if is_limited => None,
-            chosen => choose(chosen, &names),
+            chosen => choose(chosen, &all),
         };
         let Some(indexes) = chosen.filter(|indexes| !indexes.is_empty()) else {
             let nothing = if kept.is_empty() { messages::NOTHING_KEPT } else { messages::NOT_KEPT };
             return Ok(nothing.to_owned());
         };
-        for index in &indexes {
-            kept_titles::unkeep_title(self.conn, &kept[*index])?;
+        let names: Vec<String> = indexes.iter().map(|index| all[*index].clone()).collect();
+        let chosen: Vec<&KeptTitle> = indexes.into_iter().map(|index| &kept[index]).collect();
+        for title in &chosen {
+            kept_titles::unkeep_title(self.conn, title)?;
         }
-        let names: Vec<String> = indexes.into_iter().map(|index| names[index].clone()).collect();
-        Ok(match is_limited {
-            true => messages::UNKEPT.to_owned(),
-            false => messages::format_unkept(&names),
+        let mut still_kept = Vec::new();
+        for title in chosen {
+            if kept_titles::is_kept(self.conn, title.kind, title.catalog_id, self.now)? {
+                still_kept.push(title.title.clone());
+            }
+        }
+        let unkept: Vec<String> = names.into_iter().filter(|name| !still_kept.contains(name)).collect();
+        Ok(match (is_limited, still_kept.is_empty()) {
+            (true, true) => messages::UNKEPT.to_owned(),
+            (true, false) => messages::KEPT_BY_OTHERS.to_owned(),
+            (false, _) => messages::format_unkept(&unkept, &still_kept),
         })
     }
 }

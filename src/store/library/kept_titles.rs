@@ -56,11 +56,11 @@ pub fn keep_title(
     Ok(until)
 }
 
-/// Loads the protected titles, in the order of their last days.
+/// Loads the protected titles, in the order of their names.
 pub fn load_kept_titles(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<KeptTitle>> {
     let rows: Vec<(UserId, MediaKind, i64, String, i64, Timestamp)> = kept_titles::table
         .filter(kept_titles::kept_until_at.gt(ms(now)))
-        .order((kept_titles::kept_until_at, kept_titles::kind, kept_titles::catalog_id, kept_titles::user_id))
+        .order((kept_titles::title, kept_titles::kind, kept_titles::catalog_id, kept_titles::user_id))
         .select((
             kept_titles::user_id,
             kept_titles::kind,

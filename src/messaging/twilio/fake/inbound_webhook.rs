@@ -7,8 +7,8 @@ use jiff::SignedDuration;
 
 use super::carrier::{FakeAccount, FakeMessage, FakeTwilio, MessageDirection};
 use crate::conversation::routing::inbound_message::MessageMedia;
+use crate::conversation::text::segments::SegmentCount;
 use crate::conversation::transcript::Address;
-use crate::messaging::segments::SegmentCount;
 use crate::messaging::twilio::WEBHOOK_PATH;
 use crate::messaging::twilio::signature::{SIGNATURE_HEADER, sign_form};
 

@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 use url::form_urlencoded;
 
 use super::carrier::{FakeDelivery, FakeMessage, FakeTwilio, MessageDirection, SendFault, SentMessage};
+use crate::conversation::text::segments::SegmentCount;
 use crate::conversation::transcript::Address;
 use crate::http::InProcess;
-use crate::messaging::segments::SegmentCount;
 use crate::messaging::twilio::error_codes::look_up_error_code;
 
 const MAX_BODY_UNITS: usize = 1600;

@@ -44,6 +44,11 @@ impl SegmentCount {
     }
 }
 
+/// Returns whether a text is sent in at most two segments.
+pub fn fits_two_segments(text: &str) -> bool {
+    SegmentCount::from_text(&spell_in_fewer_segments(text.to_owned())).count <= 2
+}
+
 /// Returns the text with plain letters in place of those outside GSM-7, such as `o` for `ō`, if that saves a segment.
 pub fn spell_in_fewer_segments(text: String) -> String {
     let plain: String = text.chars().map(plain_letter).collect();
@@ -100,7 +105,7 @@ mod tests {
 
     use super::{GSM7_BASIC, GSM7_EXTENSION, SegmentCount, TextEncoding, spell_in_fewer_segments};
 
-    const VECTORS: &str = include_str!("../../tests/data/twilio/segment_vectors.json");
+    const VECTORS: &str = include_str!("../../../tests/data/twilio/segment_vectors.json");
 
     fn assert_segment_count(row: &Value) {
         let encoding = match row["encoding"].as_str().unwrap() {
