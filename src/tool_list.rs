@@ -14,6 +14,7 @@ use crate::tools::follow_title::TellMeWhenReady;
 use crate::tools::library::ArrInstances;
 use crate::tools::library_changes::change_media::ChangeMedia;
 use crate::tools::library_changes::get_more::GetMore;
+use crate::tools::list_requests::ListRequests;
 use crate::tools::making_room::make_room::MakeRoom;
 use crate::tools::media_details::MediaDetails;
 use crate::tools::memory::{ForgetFact, RememberFact};
@@ -52,6 +53,7 @@ pub fn all_tools(library: &Arc<ArrInstances>, pictures: PicturePolicy) -> Vec<Ar
         adapt_tool::<MakeRoom>(library),
         adapt_tool::<UpcomingReleases>(library),
         adapt_tool::<RecentlyAdded>(library),
+        adapt_tool::<ListRequests>(library),
         adapt_tool::<RecommendTitles>(library),
         adapt_deletion::<RemoveMedia>(library),
         adapt_deletion::<RemoveDownload>(library),

@@ -228,6 +228,7 @@ fn context(accounts: &[ViewerAccount], now: Timestamp) -> ToolContext {
         viewers: Viewers::new(accounts[..1].to_vec(), WatchSharing::Off),
         gathering: Gathering::default(),
         seerr_account: None,
+        agent_request: None,
         request_timing: RequestTiming::Now,
     }
 }

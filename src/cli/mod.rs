@@ -16,6 +16,7 @@ mod eval;
 mod health;
 mod hidden_input;
 mod listeners;
+pub mod mcp;
 mod serve;
 mod setup;
 mod users;
@@ -79,6 +80,8 @@ pub enum CliCommand {
     },
     /// Print a sign-in link for the console of the running service, valid once for ten minutes
     ConsoleLink,
+    /// Connect an agent on this machine to the running service, over standard input and output (MCP)
+    Mcp(mcp::McpArguments),
     /// Run scenario files, and report the scenarios that fail
     Eval(eval::EvalArguments),
 }
@@ -152,6 +155,10 @@ pub fn run_command(arguments: &Arguments) -> anyhow::Result<()> {
             CliCommand::ConsoleLink => {
                 start_plain_logging(QUIET_LOG_LEVEL)?;
                 console::print_link(&read_bootstrap()?)
+            }
+            CliCommand::Mcp(arguments) => {
+                start_plain_logging(QUIET_LOG_LEVEL)?;
+                mcp::run_mcp(arguments, || Ok(read_bootstrap()?)).await
             }
             CliCommand::Eval(options) => {
                 start_plain_logging(ERRORS_ONLY_LOG_LEVEL)?;

@@ -19,6 +19,11 @@ impl ConfigSources {
     }
 }
 
+/// Returns the key with which `dialarr mcp` connects an agent. It is not part of the configuration of the service.
+pub fn agent_key() -> Option<String> {
+    env::var("DIALARR_AGENT_KEY").ok().filter(|key| !key.trim().is_empty())
+}
+
 pub(super) fn read_from(path: &Path, environment: HashMap<String, String>) -> ConfigSources {
     let file = read_values(path, &environment);
     ConfigSources::new(environment, file)

@@ -48,7 +48,7 @@ pub use bootstrap::Bootstrap;
 pub use comparison::ConfigSection;
 pub use env_line::format_env_line;
 pub use env_values::EnvFile;
-pub use environment::read_env_file;
+pub use environment::{agent_key, read_env_file};
 pub use expanded_value::ExpandedValue;
 pub use misspelling::MisspelledName;
 pub use model_prices::suggest_values;

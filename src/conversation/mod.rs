@@ -1,6 +1,7 @@
 //! Pure decisions without side effects: the meaning of a message, the calls that may run, the next step, the contents
 //! of the prompt. These modules use no clock, no network and no database; `now` is an argument.
 
+pub mod agents;
 pub mod call_failure;
 pub mod catalog_ids;
 pub mod channel;

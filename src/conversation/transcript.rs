@@ -277,6 +277,8 @@ pub struct QuotaUse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolAudience {
     Everyone,
+    /// People in any chat, because the tool acts on the chat itself.
+    Chat,
     /// Users who may add.
     CanAdd,
     /// Users who may delete.
@@ -291,6 +293,8 @@ pub enum ToolAudience {
     Room,
     /// Users with caps on age ratings, in a private chat.
     AgeLimited,
+    /// Agents, which read lists that people do not read.
+    Agent,
 }
 
 /// Tool as the model sees it.

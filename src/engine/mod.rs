@@ -2,6 +2,7 @@
 //! the last record.
 
 pub mod additions;
+pub mod agents;
 pub mod approvals;
 pub(crate) mod clock_step;
 mod codes;
@@ -35,6 +36,7 @@ use jiff::SignedDuration;
 use crate::store::database::db::DbError;
 
 use additions::addition_retrier::AdditionRetrier;
+use agents::AgentCalls;
 use approvals::expiry::DueExpiry;
 use clock_step::ClockStepAdoption;
 use digests::sender::DigestSender;
@@ -71,6 +73,7 @@ pub struct Engine {
     pub admission: Arc<Admission>,
     pub arr_events: Arc<ArrEventIntake>,
     pub scheduler: TurnScheduler,
+    pub agents: AgentCalls,
     pub additions: Arc<AdditionRetrier>,
     pub indexer: Arc<MemoryIndexer>,
     pub recall: Arc<AnswerRecall>,
@@ -130,6 +133,7 @@ impl Engine {
             answer_actions: AnswerActions::new(parts, answer_stored),
             library: LibraryActions::new(parts),
             moved_servers: MovedServers::new(parts),
+            agents: AgentCalls::new(parts, scheduler.clone()),
             admission,
             scheduler,
             clock_steps: ClockStepAdoption::new(parts),

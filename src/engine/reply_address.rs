@@ -162,7 +162,8 @@ impl ReplyAddress {
         Ok(Self::from_route(user, route, senders))
     }
 
-    fn from_route(user: &User, route: MessageRoute, senders: &Senders) -> Self {
+    /// Returns the address of a user on a loaded route, for a message that is not a reply.
+    pub(super) fn from_route(user: &User, route: MessageRoute, senders: &Senders) -> Self {
         let MessageRoute { our_address, address } = route;
         let from = match (user.test, &address) {
             (true, _) => Some(Address::console()),

@@ -14,7 +14,7 @@ use super::queue::outbox_events::{ChangedMessage, record_changed_messages};
 use super::schema::{instance, outbox, tool_call_items, tool_calls, turns};
 use super::turns::calls::{self, ChangedCall};
 use super::turns::{budget_blocks, daily_budget, model_steps};
-use super::{Conn, clock_step};
+use super::{Conn, agent_calls, clock_step};
 use crate::clock::MIN_STEP;
 use crate::conversation::stream_events::CallPhase;
 use crate::conversation::transcript::EffectLevel;
@@ -66,6 +66,7 @@ pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<
     recover_interrupted_messages(conn, now)?;
     lookups::require_lookup_for_queued(conn)?;
     invitations::delete_expired_invitations(conn, now)?;
+    agent_calls::drop_overdue_calls(conn, now)?;
     if let Some(stopped_at) = stopped_at {
         // Downtime does not count against the deadline of the turn.
         let downtime_ms = (now.as_millisecond() - stopped_at.as_millisecond()).max(0);

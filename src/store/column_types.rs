@@ -14,6 +14,7 @@ use diesel::sqlite::{Sqlite, SqliteValue};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
+pub use super::agent_calls::DropReason;
 use super::codec::{from_json, unreadable_column};
 pub use super::confirmation::approvals::{ApprovalState, StoredApprovalKind};
 pub use super::confirmation::deletion_items::DeletionItemPhase;

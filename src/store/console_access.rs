@@ -4,10 +4,11 @@
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use super::Conn;
 use super::codec::ms;
 use super::column_types::stored_enum;
 use super::schema::{api_keys, console_password, sessions, sign_in_links};
+use super::{Conn, agent_calls};
+use crate::conversation::transcript::UserId;
 
 /// SHA-256 hash of a session token, a sign-in link or an API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,9 @@ pub struct ApiKey {
     /// Last characters of the key, by which the operator recognizes it.
     pub ending: String,
     pub scope: KeyScope,
+    /// Person for whom an agent acts with the key; `None` for a key for the API.
+    #[diesel(column_name = user_id)]
+    pub agent_of: Option<UserId>,
     pub created_at: Timestamp,
     pub last_used_at: Option<Timestamp>,
 }
@@ -41,6 +45,8 @@ pub struct NewApiKey {
     pub name: String,
     pub ending: String,
     pub scope: KeyScope,
+    /// Person for whom an agent acts with the key.
+    pub agent_of: Option<UserId>,
 }
 
 stored_enum! {
@@ -172,6 +178,7 @@ pub fn create_api_key(conn: &mut Conn, key: &NewApiKey, now: Timestamp) -> Query
             api_keys::key_hash.eq(&key.hash.0[..]),
             api_keys::ending.eq(&key.ending),
             api_keys::scope.eq(key.scope),
+            api_keys::user_id.eq(key.agent_of),
             api_keys::created_at.eq(ms(now)),
         ))
         .returning(api_keys::id)
@@ -205,13 +212,26 @@ pub fn load_api_key_name(conn: &mut Conn, id: i64) -> QueryResult<String> {
     api_keys::table.find(id).select(api_keys::name).first(conn)
 }
 
-/// Revokes an API key. Returns the name of the key if it was not revoked before.
+/// Revokes an API key, and ends what an agent has started with it. Returns the name of the key if it was not revoked before.
 pub fn revoke_api_key(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Option<String>> {
-    diesel::update(api_keys::table.find(id).filter(api_keys::revoked_at.is_null()))
+    let revoked = diesel::update(api_keys::table.find(id).filter(api_keys::revoked_at.is_null()))
         .set(api_keys::revoked_at.eq(ms(now)))
         .returning(api_keys::name)
         .get_result(conn)
-        .optional()
+        .optional()?;
+    if revoked.is_some() {
+        agent_calls::end_calls_of_key(conn, id, now)?;
+    }
+    Ok(revoked)
+}
+
+/// Revokes the keys with which agents act for a person.
+pub fn revoke_agent_keys(conn: &mut Conn, person: UserId, now: Timestamp) -> QueryResult<()> {
+    let keys: Vec<i64> = api_keys::table
+        .filter(api_keys::user_id.eq(person).and(api_keys::revoked_at.is_null()))
+        .select(api_keys::id)
+        .load(conn)?;
+    keys.into_iter().try_for_each(|key| revoke_api_key(conn, key, now).map(drop))
 }
 
 /// Deletes expired sessions and sign-in links.

@@ -1,6 +1,7 @@
 //! Persistent state, in one SQLite file. No other module accesses the database: the functions here are synchronous,
 //! take a [`Conn`], and run in closures that are passed to [`database::db::Db`].
 
+pub mod agent_calls;
 pub mod audit;
 pub mod boot;
 pub mod clock_step;
@@ -37,6 +38,9 @@ pub type Conn = diesel::SqliteConnection;
 
 /// Result type of every function in this module.
 pub use diesel::QueryResult;
+
+/// Error about a row that does not exist.
+pub use diesel::NotFound;
 
 pub use database::transaction::with_savepoint;
 

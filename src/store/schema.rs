@@ -16,6 +16,26 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
+    agent_calls (id) {
+        id -> BigInt,
+        ticket -> Text,
+        key_id -> BigInt,
+        user_id -> BigInt,
+        client -> Text,
+        tool -> Text,
+        arguments -> Text,
+        effect -> EffectLevel,
+        created_at -> Timestamp,
+        turn_id -> Nullable<BigInt>,
+        tool_call_id -> Nullable<BigInt>,
+        asked_at -> Nullable<Timestamp>,
+        dropped -> Nullable<DropReason>,
+    }
+}
+
+diesel::table! {
+    use crate::store::column_types::*;
+
     agent_responses (id) {
         id -> BigInt,
         turn_id -> Nullable<BigInt>,
@@ -77,6 +97,7 @@ diesel::table! {
         last_used_at -> Nullable<Timestamp>,
         revoked_at -> Nullable<Timestamp>,
         scope -> KeyScope,
+        user_id -> Nullable<BigInt>,
     }
 }
 
@@ -227,6 +248,7 @@ diesel::table! {
         last_activity_at -> Timestamp,
         ended_at -> Nullable<Timestamp>,
         end_reason -> Nullable<EndReason>,
+        agent_key_id -> Nullable<BigInt>,
     }
 }
 
@@ -906,6 +928,10 @@ diesel::table! {
 
 diesel::joinable!(additions -> tool_calls (tool_call_id));
 diesel::joinable!(additions -> users (user_id));
+diesel::joinable!(agent_calls -> api_keys (key_id));
+diesel::joinable!(agent_calls -> tool_calls (tool_call_id));
+diesel::joinable!(agent_calls -> turns (turn_id));
+diesel::joinable!(agent_calls -> users (user_id));
 diesel::joinable!(agent_responses -> memory_groups (group_id));
 diesel::joinable!(agent_responses -> turns (turn_id));
 diesel::joinable!(agent_responses -> users (user_id));
@@ -969,6 +995,7 @@ diesel::joinable!(votes -> users (user_id));
 
 diesel::allow_tables_to_appear_in_same_query!(
     additions,
+    agent_calls,
     agent_responses,
     alerts,
     api_keys,

@@ -56,6 +56,10 @@ s/^diesel::table! {$/&\n    use crate::store::column_types::*;\n/
   s/ target -> Text/ target -> AlertTarget/
   s/ state -> Text/ state -> AlertState/
 }
+/^    agent_calls (/,/^    }/ {
+  s/ effect -> Text/ effect -> EffectLevel/
+  s/ dropped -> Nullable<Text>/ dropped -> Nullable<DropReason>/
+}
 /^    api_keys (/,/^    }/ s/ scope -> Text/ scope -> KeyScope/
 /^    approvals (/,/^    }/ {
   s/ kind -> Text/ kind -> StoredApprovalKind/

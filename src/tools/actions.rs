@@ -22,7 +22,7 @@ impl TypedTool for ReactToMessage {
     const NAME: &'static str = REACT;
     const DESCRIPTION: &'static str = "Put an emoji on their text. If that says it all, write nothing.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
-    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+    const AUDIENCE: ToolAudience = ToolAudience::Chat;
 
     fn check(&self, _library: &ArrInstances) -> Result<CallReferences, CallFailure> {
         self.parse_emoji().map(|_| CallReferences::default())

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::formatting::{
     add_failed_services, append_failed_services, clean_error_message, clean_title, format_sentence_list,
-    list_results,
+    list_first_results, page_start,
 };
 use super::library::{ArrInstances, INSTANCE_READ_TIMEOUT, InstanceResults, query_all};
 use super::media_details::format_airing;
@@ -35,8 +35,11 @@ const MAX_WAITING: usize = 3;
 /// Tool that lists the downloads in progress.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CheckStatus {}
-
+pub struct CheckStatus {
+    /// From 1.
+    #[schemars(range(min = 1, max = 100))]
+    page: Option<usize>,
+}
 /// Tool that lists upcoming releases of titles in the library.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -44,6 +47,9 @@ pub struct UpcomingReleases {
     /// 1-60, else 7.
     #[schemars(range(min = 1, max = 60))]
     days: Option<u32>,
+    /// From 1.
+    #[schemars(range(min = 1, max = 100))]
+    page: Option<usize>,
 }
 
 /// Tool that lists the recent imports.
@@ -63,6 +69,11 @@ impl TypedTool for CheckStatus {
     /// Time for the downloads, and for the media servers after them.
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;
 
+    /// The first page says all that people ask for; the pages are for agents.
+    fn hidden_arguments(_library: &ArrInstances) -> &'static [&'static str] {
+        &["page"]
+    }
+
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let (queues, failed) = fetch_queues(library).await.or_failure()?;
         let with_instance = |(instance, queue): (_, Vec<Download>)| {
@@ -75,8 +86,8 @@ impl TypedTool for CheckStatus {
         let entries = downloads.iter().map(|(instance, download)| {
             (download_json(instance, download, context), format_download(download))
         });
-        let mut result =
-            activity_result(entries.unzip(), ("", "Nothing is downloading."), "name the title", &failed);
+        let page = (self.page, "name the title");
+        let mut result = activity_result(entries.unzip(), page, ("", "Nothing is downloading."), &failed);
         let shown_count = result.for_model["results"].as_array().map_or(0, Vec::len);
         let waiting = fetch_waiting_movies(library, context, &downloads).await;
         if !waiting.is_empty() {
@@ -86,7 +97,8 @@ impl TypedTool for CheckStatus {
             let id = *download.rows.first()?;
             Some(MediaRef::Download { instance: (*instance).to_owned(), id })
         };
-        result.shown = downloads.iter().take(shown_count).filter_map(media_ref).collect();
+        let skipped = page_start(self.page);
+        result.shown = downloads.iter().skip(skipped).take(shown_count).filter_map(media_ref).collect();
         Ok(result.into())
     }
 }
@@ -107,6 +119,11 @@ impl TypedTool for UpcomingReleases {
     const DESCRIPTION: &'static str = "What of the library airs or comes out soon.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+
+    /// People ask for fewer days instead; the pages are for agents.
+    fn hidden_arguments(_library: &ArrInstances) -> &'static [&'static str] {
+        &["page"]
+    }
 
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let days = self.days.unwrap_or(DEFAULT_DAYS);
@@ -142,7 +159,8 @@ impl TypedTool for UpcomingReleases {
             (upcoming_json(entry, &context.zone), sentence)
         });
         let empty_sentence = format!("Nothing comes out in the next {days} days.");
-        Ok(activity_result(formatted.unzip(), ("", &empty_sentence), "ask for fewer days", &failed).into())
+        let page = (self.page, "ask for fewer days");
+        Ok(activity_result(formatted.unzip(), page, ("", &empty_sentence), &failed).into())
     }
 }
 
@@ -174,8 +192,8 @@ impl TypedTool for RecentlyAdded {
             (json!({ "title": title, "day": day.strftime("%a %b %-d").to_string() }), for_user)
         });
         let empty_sentence = format!("Nothing arrived in the last {days} days.");
-        Ok(activity_result(formatted.unzip(), ("New: ", &empty_sentence), "ask for fewer days", &failed)
-            .into())
+        let page = (None, "ask for fewer days");
+        Ok(activity_result(formatted.unzip(), page, ("New: ", &empty_sentence), &failed).into())
     }
 }
 
@@ -227,14 +245,17 @@ async fn fetch_waiting_state(
     Some(format!("{}: {state}", wanted.format_name()))
 }
 
-/// Builds the result for a list of entries, with a prefix of the sentence and the sentence for an empty list.
+/// Builds the result for a page of a list of entries, with a prefix of the sentence and the sentence for an empty list.
 fn activity_result(
     (results, sentences): (Vec<Value>, Vec<String>),
+    (page, narrowing_hint): (Option<usize>, &str),
     (prefix, empty_sentence): (&str, &str),
-    narrowing_hint: &str,
     failed: &[String],
 ) -> CallResult {
-    let mut for_model = list_results(results, narrowing_hint);
+    let (total, skipped) = (results.len(), page_start(page));
+    let results = results.into_iter().skip(skipped).collect();
+    let sentences: Vec<String> = sentences.into_iter().skip(skipped).collect();
+    let mut for_model = list_first_results(results, total, narrowing_hint);
     add_failed_services(&mut for_model, failed);
     let sentence = if sentences.is_empty() {
         empty_sentence.to_owned()

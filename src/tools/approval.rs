@@ -7,6 +7,7 @@ use super::own_space::space_limit::check_space;
 use super::remove_media::REMOVE_MEDIA;
 use super::{CallReferences, ToolContext};
 use crate::arr::QualityProfile;
+use crate::conversation::agents::{AgentRequest, MAX_UNCONFIRMED_QUESTIONS};
 use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem};
 use crate::conversation::deletion::target::{DeletionScope, DeletionTarget};
 use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
@@ -55,7 +56,10 @@ pub fn is_offered(tool: ToolAudience, rights: UserRights, audience: Audience) ->
         ToolAudience::Everyone => true,
         ToolAudience::CanAdd => rights.may_add(),
         ToolAudience::CanDelete | ToolAudience::DeletionCommand => rights.may_delete(),
-        ToolAudience::CannotDelete => !rights.may_delete(),
+        // The tool asks the admins, in the name of a person who has not written.
+        ToolAudience::CannotDelete => audience != Audience::Agent && !rights.may_delete(),
+        ToolAudience::Chat => audience != Audience::Agent,
+        ToolAudience::Agent => audience == Audience::Agent,
         ToolAudience::PrivateChat => audience == Audience::Author,
         ToolAudience::Room => audience == Audience::Room,
         ToolAudience::AgeLimited => {
@@ -129,18 +133,36 @@ pub fn approve_item(
     }
 }
 
+/// Source of a deletion: who asked for it, and how.
+#[derive(Debug, Clone, Copy)]
+pub enum DeletionSource<'a> {
+    /// The user, with recent messages.
+    User(RecentMessages<'a>),
+    /// An agent that acts for the user, who has to confirm it with a code.
+    Agent(AgentRequest),
+}
+
+impl<'a> DeletionSource<'a> {
+    pub fn from_context(context: &'a ToolContext) -> Self {
+        match context.agent_request {
+            Some(request) => Self::Agent(request),
+            None => Self::User(RecentMessages::from_context(context)),
+        }
+    }
+}
+
 /// Recent messages of the user, in which a deletion must have been requested.
 #[derive(Debug, Clone, Copy)]
 pub struct RecentMessages<'a> {
-    pub turn_messages: &'a [String],
-    pub last_three_messages: &'a [String],
-    pub languages: &'a [ReplyLanguage],
+    turn_messages: &'a [String],
+    last_three_messages: &'a [String],
+    languages: &'a [ReplyLanguage],
     /// Titles that the user may decide on in a review.
-    pub under_review: &'a [ProposedTitle],
+    under_review: &'a [ProposedTitle],
 }
 
 impl<'a> RecentMessages<'a> {
-    pub fn from_context(context: &'a ToolContext) -> Self {
+    fn from_context(context: &'a ToolContext) -> Self {
         Self {
             turn_messages: &context.turn_messages,
             last_three_messages: &context.last_three_messages,
@@ -161,8 +183,34 @@ impl<'a> RecentMessages<'a> {
 }
 
 /// Checks that the user asked for a deletion in a recent message, so that text in tool results cannot cause a
-/// confirmation prompt.
+/// confirmation prompt, or that an agent may ask the user now.
 pub fn check_deletion_requested(
+    items: &[DeletionTarget],
+    source: DeletionSource<'_>,
+) -> Result<(), CallFailure> {
+    match source {
+        DeletionSource::User(messages) => check_requested_in_words(items, messages),
+        DeletionSource::Agent(request) => check_agent_may_ask(request),
+    }
+}
+
+fn check_agent_may_ask(request: AgentRequest) -> Result<(), CallFailure> {
+    if request.unconfirmed_questions >= MAX_UNCONFIRMED_QUESTIONS {
+        let hint =
+            "not asked: agents have asked this person too often today without a yes; the person can text it";
+        return Err(permission_failure(FailureCode::Limit, hint, None));
+    }
+    match request.quiet_until {
+        None => Ok(()),
+        Some(until) => {
+            let hint = "not asked: the person has quiet hours; call again after them";
+            let details = json!({ "hint": hint, "quiet_until": until.to_string() });
+            Err(CallFailure::new(FailureCode::NotRun, details, None))
+        }
+    }
+}
+
+fn check_requested_in_words(
     items: &[DeletionTarget],
     messages: RecentMessages<'_>,
 ) -> Result<(), CallFailure> {
@@ -236,11 +284,12 @@ fn not_permitted(spec: &ToolSpec) -> CallFailure {
         ToolAudience::PrivateChat => {
             ("this works only in the private chat with the user", "Please ask me that in our private chat.")
         }
+        ToolAudience::Chat => ("this works only in a chat", "Please ask me that in our chat."),
         ToolAudience::Room => ("this works only in a group", "Please ask me that in a group."),
         ToolAudience::AgeLimited => {
             ("this user has no age limit: call search_media", "You can add titles yourself.")
         }
-        ToolAudience::CanAdd | ToolAudience::Everyone => {
+        ToolAudience::CanAdd | ToolAudience::Everyone | ToolAudience::Agent => {
             (NOT_PERMITTED_HINT, "You can't add titles here. Please ask an admin.")
         }
     };

@@ -30,6 +30,11 @@ pub fn list_results(results: Vec<Value>, narrowing_hint: &str) -> Value {
     list_first_results(results, total, narrowing_hint)
 }
 
+/// Returns the number of results before a page, from 1.
+pub fn page_start(page: Option<usize>) -> usize {
+    page.unwrap_or(1).saturating_sub(1) * MAX_RESULTS
+}
+
 /// Builds the list like [`list_results`], from the first of `total` results.
 pub fn list_first_results(results: Vec<Value>, total: usize, narrowing_hint: &str) -> Value {
     let mut shown: Vec<Value> = results.into_iter().take(MAX_RESULTS).collect();

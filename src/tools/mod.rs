@@ -24,6 +24,7 @@ pub mod library;
 pub mod library_cache;
 pub mod library_changes;
 mod library_ids;
+pub mod list_requests;
 pub mod making_room;
 mod media_copy;
 pub mod media_details;

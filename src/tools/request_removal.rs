@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::approval::{self, RecentMessages};
+use super::approval::{self, DeletionSource};
 use super::formatting::format_media_title;
 use super::instance_ref::InstanceRef;
 use super::library::{ArrInstances, unknown_title};
@@ -59,7 +59,7 @@ impl TypedTool for RequestRemoval {
         };
         approval::check_deletion_requested(
             std::slice::from_ref(&item),
-            RecentMessages::from_context(context),
+            DeletionSource::from_context(context),
         )?;
         let is_same_item = |requested: &DeletionTarget| {
             (&requested.instance, requested.kind, requested.id) == (&item.instance, item.kind, item.id)

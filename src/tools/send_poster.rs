@@ -38,7 +38,7 @@ impl TypedTool for SendPoster {
     const NAME: &'static str = SEND_POSTER;
     const DESCRIPTION: &'static str = "Send the poster of a title.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
-    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+    const AUDIENCE: ToolAudience = ToolAudience::Chat;
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;
 
     fn check(&self, _library: &ArrInstances) -> Result<CallReferences, CallFailure> {

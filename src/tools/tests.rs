@@ -201,6 +201,7 @@ pub(super) fn context() -> ToolContext {
         viewers: Viewers::default(),
         gathering: Gathering::default(),
         seerr_account: None,
+        agent_request: None,
         request_timing: RequestTiming::Now,
     }
 }

@@ -8,6 +8,7 @@ use super::own_space::OwnTitle;
 use super::quota_allowance::QuotaAllowance;
 use super::tonight::gathering::Gathering;
 use super::viewing::Viewers;
+use crate::conversation::agents::AgentRequest;
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::grammar::confirmation_reply::ReplyLanguage;
 use crate::conversation::people::age_ratings::AgeLimit;
@@ -57,6 +58,8 @@ pub struct ToolContext {
     pub gathering: Gathering,
     /// User of the Seerr in whose name titles are requested; loaded only for writes, if requests go there.
     pub seerr_account: Option<ViewerAccount>,
+    /// Request of the agent that makes the call; loaded only for deletions.
+    pub agent_request: Option<AgentRequest>,
     pub request_timing: RequestTiming,
 }
 

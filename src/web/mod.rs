@@ -12,6 +12,7 @@ pub mod health;
 pub mod http_server;
 mod idle_connections;
 mod lingering;
+mod mcp;
 mod metrics;
 pub mod posters;
 mod problem;
@@ -58,6 +59,7 @@ use console::{
 };
 use console_state::ConsoleState;
 use health::HealthChecker;
+pub use mcp::AGENT_PATH;
 
 /// Time limit of a webhook request; Twilio gives up after 15 s. For Sonarr and Radarr, which are authenticated by a
 /// header, the limit includes the body.
@@ -134,9 +136,11 @@ pub fn console_router(console: ConsoleState) -> Router {
         .route("/setup/test-text", post(setup_texting::send_test_text))
         .route("/setup/webhooks", post(setup_webhooks::install_webhooks))
         .route("/keys", get(keys::show_keys).post(keys::create_key))
+        .route("/keys/agents", post(keys::create_agent_key))
         .route("/keys/{id}/revoke", post(keys::revoke_key))
         .route("/api", get(api_page::show_api))
         .merge(api.router)
+        .route(AGENT_PATH, post(mcp::answer_agent))
         .route("/health", get(health::report_liveness))
         .route("/resume", post(home::actions::resume_from_pause))
         .route("/wishes/{id}/approve", post(requests::approve_removal))

@@ -12,7 +12,8 @@ CREATE TEMP TRIGGER expect_conversation AFTER INSERT ON main.conversations BEGIN
   INSERT INTO expected_events (conversation_id, line) VALUES (NEW.id, 'conversation begun');
   INSERT INTO expected_events (conversation_id, line)
   SELECT NEW.id, 'inbound ' || id || ' waiting' FROM inbound_events
-  WHERE coalesce(room_id, user_id) = NEW.user_id AND state = 'pending' ORDER BY provider_at, id;
+  WHERE NEW.agent_key_id IS NULL AND coalesce(room_id, user_id) = NEW.user_id AND state = 'pending'
+  ORDER BY provider_at, id;
 END;
 CREATE TEMP TRIGGER expect_conversation_end AFTER UPDATE OF ended_at ON main.conversations
 WHEN (NEW.ended_at IS NULL) <> (OLD.ended_at IS NULL) BEGIN
@@ -20,7 +21,7 @@ WHEN (NEW.ended_at IS NULL) <> (OLD.ended_at IS NULL) BEGIN
   VALUES (NEW.id, iif(NEW.ended_at IS NULL, 'conversation reopened', 'conversation ended'));
   INSERT INTO expected_events (conversation_id, line)
   SELECT NEW.id, 'inbound ' || id || ' waiting' FROM inbound_events
-  WHERE NEW.ended_at IS NULL AND coalesce(room_id, user_id) = NEW.user_id AND state = 'pending' ORDER BY provider_at, id;
+  WHERE NEW.ended_at IS NULL AND NEW.agent_key_id IS NULL AND coalesce(room_id, user_id) = NEW.user_id AND state = 'pending' ORDER BY provider_at, id;
 END;
 CREATE TEMP TRIGGER expect_turn AFTER INSERT ON main.turns BEGIN
   INSERT INTO expected_events (conversation_id, line) VALUES (NEW.conversation_id, 'turn ' || NEW.id || ' ' || NEW.state);
@@ -44,14 +45,14 @@ END;
 CREATE TEMP TRIGGER expect_inbound AFTER INSERT ON main.inbound_events WHEN NEW.state = 'pending' BEGIN
   INSERT INTO expected_events (conversation_id, line)
   SELECT id, 'inbound ' || NEW.id || ' waiting' FROM conversations
-  WHERE user_id = coalesce(NEW.room_id, NEW.user_id) AND ended_at IS NULL;
+  WHERE user_id = coalesce(NEW.room_id, NEW.user_id) AND ended_at IS NULL AND agent_key_id IS NULL;
 END;
 CREATE TEMP TRIGGER expect_moved_inbound AFTER UPDATE OF room_id ON main.inbound_events
 WHEN NEW.room_id IS NOT OLD.room_id BEGIN
   INSERT INTO expected_events (conversation_id, line)
-  SELECT id, 'inbound ' || NEW.id || ' no_turn' FROM conversations WHERE user_id = OLD.room_id AND ended_at IS NULL;
+  SELECT id, 'inbound ' || NEW.id || ' no_turn' FROM conversations WHERE user_id = OLD.room_id AND ended_at IS NULL AND agent_key_id IS NULL;
   INSERT INTO expected_events (conversation_id, line)
-  SELECT id, 'inbound ' || NEW.id || ' waiting' FROM conversations WHERE user_id = NEW.user_id AND ended_at IS NULL;
+  SELECT id, 'inbound ' || NEW.id || ' waiting' FROM conversations WHERE user_id = NEW.user_id AND ended_at IS NULL AND agent_key_id IS NULL;
 END;
 CREATE TEMP TRIGGER expect_claimed_inbound AFTER UPDATE OF turn_id ON main.inbound_events
 WHEN NEW.turn_id IS NOT NULL AND NEW.turn_id IS NOT OLD.turn_id BEGIN
@@ -62,14 +63,14 @@ CREATE TEMP TRIGGER expect_skipped_inbound AFTER UPDATE OF state ON main.inbound
 WHEN OLD.state = 'pending' AND NEW.turn_id IS NULL AND NEW.outcome IS NOT NULL BEGIN
   INSERT INTO expected_events (conversation_id, line)
   SELECT id, 'inbound ' || NEW.id || ' no_turn' FROM conversations
-  WHERE user_id = coalesce(NEW.room_id, NEW.user_id) AND ended_at IS NULL;
+  WHERE user_id = coalesce(NEW.room_id, NEW.user_id) AND ended_at IS NULL AND agent_key_id IS NULL;
 END;
 CREATE TEMP TRIGGER expect_outbound AFTER INSERT ON main.outbox BEGIN
   INSERT INTO expected_events (conversation_id, line)
   SELECT conversation_id, 'outbound ' || NEW.id || ' queued' FROM turns WHERE id = NEW.turn_id
   UNION ALL
   SELECT id, 'outbound ' || NEW.id || ' queued' FROM conversations
-  WHERE NEW.turn_id IS NULL AND user_id = NEW.user_id AND ended_at IS NULL;
+  WHERE NEW.turn_id IS NULL AND user_id = NEW.user_id AND ended_at IS NULL AND agent_key_id IS NULL;
   INSERT INTO expected_events (conversation_id, line)
   SELECT conversation_id, 'outbound ' || NEW.id || ' attempting' FROM message_owners
   WHERE NEW.state = 'attempting' AND direction = 'out' AND id = NEW.id;

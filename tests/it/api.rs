@@ -94,7 +94,7 @@ async fn actions_of_a_turn_are_returned_by_api_and_not_sent() {
 }
 
 #[tokio::test]
-async fn deletion_is_prompted_and_confirmed_over_the_api() {
+async fn deletion_is_prompted_over_the_api_and_confirmed_by_the_person() {
     let app = TestApp::start().await;
     let dune = app.radarr().add(movie("Dune").year(2021).size_gb(21.4));
     app.model_plays(removes_movie("dune", dune));
@@ -103,13 +103,13 @@ async fn deletion_is_prompted_and_confirmed_over_the_api() {
     let asked = program.texts(as_ann("delete dune")).await;
     app.settle().await;
     app.pass(1);
-    let done = program.texts(as_ann("yes")).await;
+    let refused = program.texts(as_ann("yes")).await;
 
-    let answers = [content(&asked), content(&done)];
-    assert_eq!(
-        answers,
-        ["Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.", "Deleted Dune (2021). Freed 21.4 GB."]
-    );
+    let question = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
+    let refusal = "A person has to agree to that in their own chat or in the console. Nothing was done.";
+    assert_eq!([content(&asked), content(&refused)], [question, refusal]);
+    assert_eq!(app.radarr().titles().len(), 1);
+    app.browser().await.answers(1, "yes").await;
     assert!(app.radarr().titles().is_empty());
 }
 

@@ -24,7 +24,8 @@ use crate::harness::cli::Cli;
 const LONE_DOCUMENTS: [&str; 5] =
     ["CHANGELOG.md", "CONTRIBUTING.md", "README.md", "fuzz/README.md", "packaging/README.md"];
 /// Variables of other programs, and of the tests.
-const OTHERS: [&str; 11] = [
+const OTHERS: [&str; 12] = [
+    "DIALARR_AGENT_KEY",
     "DIALARR_COMMIT",
     "DIALARR_NODE_MODULES",
     "DIALARR_UNDER_TEST",

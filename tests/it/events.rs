@@ -64,6 +64,22 @@ async fn deliveries() -> (World, ExpectedEvents) {
     (world, expected)
 }
 
+async fn agents() -> (World, ExpectedEvents) {
+    let (world, expected) = start().await;
+    let heat = world.radarr().add(movie("Heat").year(1995).size_gb(18.0));
+    world.model_plays([says("Hi."), says("Bye.")]);
+    world.sms("hi").await;
+    let items = json!([{ "type": "movie", "id": heat }]);
+    let removal = json!({ "items": items, "delete_files": true });
+    let find = ("find_in_library", json!({ "query": "heat" }));
+    let asked = world.agent_calls(ANN, &[find, ("remove_media", removal)]).await;
+    assert!(asked.last().unwrap().was_asked, "{asked:?}");
+    world.sms("no").await;
+    world.sms("bye").await;
+    world.pass(60).await;
+    (world, expected)
+}
+
 async fn deletions() -> (World, ExpectedEvents) {
     let (world, expected) = start().await;
     let dune = world.radarr().add(movie("Dune").year(2021).size_gb(21.4));
@@ -183,9 +199,10 @@ async fn restart() -> (World, ExpectedEvents) {
     (world, expected)
 }
 
-const SCENARIOS: [(&str, Scenario); 10] = [
+const SCENARIOS: [(&str, Scenario); 11] = [
     ("chat with tools", || chat_with_tools().boxed_local()),
     ("deliveries", || deliveries().boxed_local()),
+    ("agents", || agents().boxed_local()),
     ("deletions", || deletions().boxed_local()),
     ("canceled turn", || canceled_turn().boxed_local()),
     ("ended turns", || ended_turns().boxed_local()),

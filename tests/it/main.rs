@@ -6,6 +6,7 @@
 mod access;
 mod age_limits;
 mod age_limits_property;
+mod agents;
 mod alerts;
 mod api;
 mod api_document;

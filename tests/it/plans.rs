@@ -36,7 +36,8 @@ use crate::harness::statements::{record_statements, take_statements};
 use crate::harness::world::World;
 
 /// Tables that are never emptied, and the log, which holds the last hour of all users.
-const GROWING: [&str; 16] = [
+const GROWING: [&str; 17] = [
+    "agent_calls",
     "agent_responses",
     "user_facts",
     "audit_log",
@@ -56,7 +57,8 @@ const GROWING: [&str; 16] = [
 ];
 
 /// Indexes of open work only, which may be scanned completely.
-const OF_OPEN: [&str; 8] = [
+const OF_OPEN: [&str; 9] = [
+    "ix_agent_call_waiting",
     "ix_event_pending",
     "ix_outbox_open",
     "ux_turn_live",
@@ -122,6 +124,8 @@ async fn statements_of_two_days() -> BTreeSet<String> {
     world.model_plays(removes_movie("arrival", arrival));
     world.sms("delete arrival").await;
     world.sms("no").await;
+    let heat_in_library = json!({ "query": "heat" });
+    world.agent_calls(ANN, &[("find_in_library", heat_in_library), ("server_status", json!({}))]).await;
     world.sms("quiet 21-7").await;
     world.import_followed_titles().await;
     looks_at_every_page(&world).await;

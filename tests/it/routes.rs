@@ -14,9 +14,9 @@ use bytes::Bytes;
 use dialarr::access_rules::TrustedProxies;
 use dialarr::conversation::channel::Channel;
 use dialarr::conversation::channel_list::CHANNELS;
-use dialarr::web;
 use dialarr::web::auth::LINK_PATH;
 use dialarr::web::http_server::{ListenerLimits, serve_sockets};
+use dialarr::web::{self, AGENT_PATH};
 use futures_util::stream;
 use http::header::{CONTENT_TYPE, COOKIE, HOST, HeaderMap, LOCATION, ORIGIN, SET_COOKIE};
 use http::request::Builder;
@@ -104,7 +104,17 @@ impl Route {
     }
 
     pub(crate) fn is_page(&self) -> bool {
-        !self.path.starts_with("/api/") && self.path != "/metrics"
+        !self.path.starts_with("/api/") && self.path != "/metrics" && !self.is_for_agents()
+    }
+
+    /// Returns whether keys for programs open it.
+    pub(crate) fn is_of_api(&self) -> bool {
+        !self.is_page() && !self.is_for_agents()
+    }
+
+    /// Returns whether only keys for agents open it.
+    pub(crate) fn is_for_agents(&self) -> bool {
+        self.path == AGENT_PATH
     }
 
     fn changes(&self) -> bool {
@@ -144,6 +154,7 @@ fn of_line(rest: &str) -> Vec<Route> {
     let (path, methods) = rest.split_once(',').unwrap();
     let path = match path.trim().rsplit("::").next().unwrap() {
         "LINK_PATH" => LINK_PATH,
+        "AGENT_PATH" => AGENT_PATH,
         literal => literal.strip_prefix('"').unwrap().strip_suffix('"').unwrap(),
     };
     let methods = methods.lines().next().unwrap();
@@ -393,7 +404,8 @@ async fn changes_need_the_same_site_and_forms_their_token() {
         let request = route.to().header(COOKIE, browser.cookie().unwrap());
         request.header(CONTENT_TYPE, if route.is_page() { FORM } else { "application/json" })
     };
-    for route in routes.iter().filter(|route| route.changes()) {
+    // No session opens the address for agents at all.
+    for route in routes.iter().filter(|route| route.changes() && !route.is_for_agents()) {
         let name = route.name();
         for request in [
             asked(route),

@@ -63,7 +63,7 @@ fn declared_scopes() -> BTreeMap<String, String> {
 async fn opened(app: &TestApp, program: &Program<'_>) -> Vec<String> {
     let router = console(app);
     let mut opened = Vec::new();
-    for route in console_routes(app).await.iter().filter(|route| !route.is_page()) {
+    for route in console_routes(app).await.iter().filter(|route| route.is_of_api()) {
         let request = program.to(route.method.clone(), &route.uri()).header(CONTENT_TYPE, "application/json");
         let (status, _) = head(&router, request, Body::empty()).await;
         assert_ne!(status, StatusCode::UNAUTHORIZED, "{}", route.name());
@@ -81,7 +81,7 @@ async fn each_key_opens_exactly_the_routes_of_its_scope() {
     app.sms("status").await;
     let declared = declared_scopes();
     let mut all: Vec<String> =
-        console_routes(&app).await.iter().filter(|route| !route.is_page()).map(Route::name).collect();
+        console_routes(&app).await.iter().filter(|route| route.is_of_api()).map(Route::name).collect();
     all.sort_unstable();
     assert_eq!(declared.keys().cloned().collect::<Vec<_>>(), all);
 
@@ -101,7 +101,8 @@ async fn no_response_of_the_api_contains_a_library_key() {
     app.sms("status").await;
     let program = app.program_with_scope("admin").await;
     let mut requested = 0;
-    for route in console_routes(&app).await.iter().filter(|route| !route.is_page() && route.method == "GET") {
+    for route in console_routes(&app).await.iter().filter(|route| route.is_of_api() && route.method == "GET")
+    {
         if route.uri().ends_with("/events") {
             // The stream does not end. Its events are rows of the conversation, which the other routes return.
             continue;

@@ -15,6 +15,7 @@ use super::runner::EvalModel;
 use super::scenario_file::{MessageEntry, ScenarioFile};
 use super::scenario_servers::ScenarioServers;
 use crate::clock::Clock;
+use crate::conversation::transcript::ToolAudience;
 use crate::simulation;
 use crate::tool_list;
 
@@ -54,13 +55,14 @@ async fn run_included_scenarios() -> Vec<ScenarioRuns> {
     results
 }
 
-/// Returns the names of all tools of the program.
+/// Returns the names of all tools that a model or the keyword responder is offered.
 fn all_tool_names() -> BTreeSet<String> {
     let servers = ScenarioServers::from_entry(&LibraryEntry::default(), &Clock::System).unwrap();
     let blueprint = servers.peers.blueprint(simulation::simulation_settings(TimeZone::UTC), None).unwrap();
     let library = Arc::new(blueprint.library);
     tool_list::all_tools(&library, blueprint.settings.pictures)
         .iter()
+        .filter(|tool| tool.spec().audience != ToolAudience::Agent)
         .map(|tool| tool.spec().name.to_owned())
         .collect()
 }

@@ -37,6 +37,9 @@ pub fn format_commands(role: UserRole) -> String {
 
 /// Reply to a picture or a recording without text.
 pub const MEDIA_ONLY_REPLY: &str = "I can only read text. What would you like to watch?";
+/// Reply to a yes or an approval that a program wrote.
+pub const ONLY_IN_PERSON_REPLY: &str =
+    "A person has to agree to that in their own chat or in the console. Nothing was done.";
 /// Reply to the press of a button of an earlier message.
 pub const STALE_BUTTON_REPLY: &str = "That button belongs to an earlier message, so nothing was done.";
 /// Reply to a command that may not have been written by its sender: the carrier's record does not verify it, or it was
@@ -256,6 +259,7 @@ mod tests {
             ADMIN_COMMANDS_TEXT,
             MEDIA_ONLY_REPLY,
             STALE_BUTTON_REPLY,
+            ONLY_IN_PERSON_REPLY,
             UNVERIFIED_REPLY,
         ] {
             assert!(text.is_ascii() && text.len() <= 160, "{text}");

@@ -65,6 +65,23 @@ impl AdminCommand<'_> {
     }
 }
 
+/// Returns whether a message approves what somebody asked for.
+pub fn approves(text: &str) -> bool {
+    match parse_admin_command(text) {
+        Some(AdminCommand::Decide(AdminDecision::Approve, _)) => true,
+        Some(
+            AdminCommand::Decide(AdminDecision::Deny | AdminDecision::Block, _)
+            | AdminCommand::Quota(_)
+            | AdminCommand::Users
+            | AdminCommand::Pause
+            | AdminCommand::Resume
+            | AdminCommand::Announce(_)
+            | AdminCommand::Invite(_),
+        )
+        | None => false,
+    }
+}
+
 /// Parses a message as an admin command, regardless of its sender. Case and trailing punctuation are ignored.
 pub fn parse_admin_command(text: &str) -> Option<AdminCommand<'_>> {
     let text = text.trim();

@@ -29,6 +29,14 @@ const API_KEY_PREFIX: &str = "api:key-";
 const SESSION_PREFIX: &str = "api:console:";
 
 impl MessageOrigin {
+    /// Returns whether a program wrote the message. It confirms and approves nothing.
+    pub fn is_program(self) -> bool {
+        match self {
+            Self::ApiKey(_) => true,
+            Self::Sender | Self::TestUser | Self::Button | Self::Operator | Self::Session => false,
+        }
+    }
+
     /// Returns the message id: a prefix for the origin, then `suffix`, which identifies the message for that origin.
     /// The ids of different API keys never collide.
     pub fn to_message_id(self, suffix: &str) -> String {

@@ -12,6 +12,7 @@ pub mod request_reader;
 pub mod room_routes;
 pub mod rooms;
 pub mod route;
+mod route_authority;
 pub mod routes;
 pub mod senders;
 pub mod staleness;

@@ -55,6 +55,7 @@ fn concerns_author_only(route: Route) -> bool {
         | Route::DigestLine(_)
         | Route::RateLimited
         | Route::Unverified
+        | Route::OnlyInPerson
         | Route::MediaOnly
         | Route::Turn(_) => false,
     }

@@ -80,4 +80,6 @@ pub enum Audience {
     Author,
     /// Everybody in a room.
     Room,
+    /// A program that acts for a person.
+    Agent,
 }

@@ -11,6 +11,7 @@ use super::number_answers::{self, NumberedChat};
 use super::open_prompt::OpenPrompt;
 use super::request_reader::{self, RequestReader};
 use super::room_routes;
+use super::route_authority::{decides, needs_authority};
 use super::routes::Route;
 use super::staleness::stale_reason;
 use super::verification::FieldAuthority;
@@ -119,40 +120,6 @@ pub fn would_act(context: &RoutingContext<'_>, event: &InboundEvent) -> bool {
     with_verified_fields(event).is_some_and(|event| needs_authority(decide_route(context, &event)))
 }
 
-/// Returns whether a route acts in its sender's name, which requires trusted fields. Adding a title does not require
-/// them: it counts toward a quota and can be undone.
-fn needs_authority(route: Route) -> bool {
-    match route {
-        Route::Confirm | Route::OptOut | Route::OptIn | Route::AdminCommand | Route::ForgetAll => true,
-        Route::AcceptOffer | Route::DeclineOffer | Route::ListApprovals | Route::ListUsers => true,
-        Route::ForgetFact(_) | Route::SetNotifications(_) | Route::Vote | Route::Keep => true,
-        // The line of a request states the code with which it is approved.
-        Route::Digest | Route::DigestLine(_) => true,
-        Route::NewcomersCode | Route::Link | Route::PreferAddress => true,
-        // A wrong code counts against its sender.
-        Route::WrongCode => true,
-        Route::Skip(_)
-        | Route::StoreOnly
-        | Route::Deny
-        | Route::RepeatPrompt
-        | Route::ClosePrompt
-        | Route::Stale(_)
-        | Route::LateAnswer
-        | Route::StaleButton
-        | Route::InvitedAlready
-        | Route::Newcomer
-        | Route::ClearConversation
-        | Route::ListFacts
-        | Route::Commands
-        | Route::More
-        | Route::WhichList
-        | Route::RateLimited
-        | Route::Unverified
-        | Route::MediaOnly
-        | Route::Turn(_) => false,
-    }
-}
-
 /// Returns a copy of an ambiguous message as if the carrier's record had verified it.
 fn with_verified_fields(event: &InboundEvent) -> Option<InboundEvent> {
     (event.authority == FieldAuthority::Ambiguous)
@@ -185,6 +152,7 @@ pub fn route_message(context: &RoutingContext<'_>, event: &InboundEvent) -> Rout
         // A stranger gets no reply that the reception of newcomers does not send.
         Route::NewcomersCode if !event.authority.may_act() => Route::Newcomer,
         route if needs_authority(route) && !event.authority.may_act() => Route::Unverified,
+        route if event.origin.is_program() && decides(route, event) => Route::OnlyInPerson,
         route => route,
     }
 }

@@ -78,6 +78,8 @@ pub enum Route {
     RateLimited,
     /// A command that the carrier's record does not verify: nothing is done, and the sender is asked to repeat it.
     Unverified,
+    /// A yes or an approval that a program wrote in the name of its user: nothing is done, and an open prompt stays open.
+    OnlyInPerson,
     /// Media without text, which no responder can process.
     MediaOnly,
     Turn(Responder),

@@ -37,6 +37,11 @@ impl Turn {
         }
     }
 
+    /// Returns the next step for the call of an agent; `None` once it has an outcome. Nothing is said about it.
+    pub fn next_call_step(&self, now: Timestamp, limits: &TurnLimits) -> Option<NextStep> {
+        self.next_for_open_calls(now, limits)
+    }
+
     fn choose_next_step(&self, now: Timestamp, limits: &TurnLimits) -> NextStep {
         if let Some(step) = self.next_for_open_calls(now, limits) {
             return step;

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
 use crate::conversation::routing::senders::Senders;
-use crate::conversation::transcript::{CallRow, TurnId, UserId, UserStatus};
+use crate::conversation::transcript::{CallRow, UserId, UserStatus};
 use crate::conversation::turn::FallbackReply;
 use crate::engine::approvals::removal_requests;
 use crate::engine::reply_address::ReplyAddress;
@@ -15,7 +15,7 @@ use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::people::users;
 use crate::store::queue::inbound_messages::{self, FailedMessage, MessageOutcome};
 use crate::store::queue::outbox;
-use crate::store::turns::turn_lifecycle::{self, FailedTurn};
+use crate::store::turns::turn_lifecycle::{self, ActiveTurn, FailedTurn, TurnEnd};
 use crate::store::turns::{calls, model_steps};
 use crate::store::{Conn, QueryResult, with_savepoint};
 
@@ -28,10 +28,11 @@ const CHANGE_UNKNOWN: &str = "Something went wrong on my side, and I can't tell 
 pub(super) fn count_failed_turn(
     conn: &mut Conn,
     user: UserId,
-    turn: TurnId,
+    active_turn: ActiveTurn,
     settings: &HouseholdSettings,
     now: Timestamp,
 ) -> QueryResult<()> {
+    let turn = active_turn.id;
     let (limits, senders) = (&settings.limits, &settings.senders);
     model_steps::abandon_unfinished_attempt(conn, turn, now)?;
     let FailedTurn { failures, run } = turn_lifecycle::count_turn_resume(conn, turn, now)?;
@@ -49,6 +50,14 @@ pub(super) fn count_failed_turn(
             // The turn ends despite the error, so that it does not block the admin's next message.
             tracing::error!(%turn, %error, "failed to report the end of a removal request");
         }
+    }
+    if active_turn.agent.is_some() {
+        // The agent reads it in the call; the person has asked for nothing.
+        return turn_lifecycle::finish_turn(
+            conn,
+            &TurnEnd::without_message(turn, MessageOutcome::FailedNotified),
+            now,
+        );
     }
     let user = users::load_user(conn, user)?;
     let address =

@@ -19,12 +19,12 @@ use crate::engine::routing::turn_start::{TurnStartOutcome, TurnStarter};
 use crate::engine::turns::turn_runner::TurnRunners;
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::metrics::Metrics;
-use crate::store::Conn;
 use crate::store::database::db::{Db, DbError};
 use crate::store::people::rooms;
 use crate::store::queue::inbound_messages::{self, NextWork};
 use crate::store::turns::turn_stats::{self, TurnStats};
 use crate::store::turns::{model_steps, turn_lifecycle};
+use crate::store::{Conn, QueryResult};
 
 /// Delay before work is retried after a database error or an internal error.
 const ERROR_RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -138,14 +138,21 @@ impl TurnScheduler {
     /// Waits until a message is finished, or until its user's task has ended, because the assistant is paused or the
     /// program stops.
     pub async fn wait_for_message(&self, user: UserId, event: EventId) -> Result<(), DbError> {
+        self.wait_for_work(user, move |conn| inbound_messages::is_message_finished(conn, event)).await
+    }
+
+    /// Waits until some work for a user is finished, or until the user's task has ended.
+    pub async fn wait_for_work(
+        &self,
+        user: UserId,
+        is_finished: impl Fn(&mut Conn) -> QueryResult<bool> + Clone + Send + 'static,
+    ) -> Result<(), DbError> {
         loop {
             let work_done = self.0.user_tasks.next_work_done();
             tokio::pin!(work_done);
             work_done.as_mut().enable();
             let is_busy = self.0.user_tasks.is_busy(user);
-            if self.0.db.read(move |conn| inbound_messages::is_message_finished(conn, event)).await?
-                || !is_busy
-            {
+            if self.0.db.read(is_finished.clone()).await? || !is_busy {
                 return Ok(());
             }
             work_done.await;
@@ -287,9 +294,7 @@ impl TurnScheduler {
             .0
             .db
             .write(move |conn| match turn_lifecycle::load_active_turn(conn, user)? {
-                Some(active_turn) => {
-                    failed_work::count_failed_turn(conn, user, active_turn.id, &settings, now)
-                }
+                Some(active_turn) => failed_work::count_failed_turn(conn, user, active_turn, &settings, now),
                 None => failed_work::count_failed_start(conn, user, settings.limits.resumes.into(), now),
             })
             .await;

@@ -76,6 +76,8 @@ pub enum ReopenOutcome {
     Busy,
     /// The user is blocked or not approved.
     NotActive,
+    /// It is the conversation of an agent, whose next call starts another one.
+    OfAgent,
 }
 
 /// Operator's reply to a confirmation prompt.
@@ -144,7 +146,7 @@ impl ConversationActions {
         let load_address = move |conn: &mut Conn| {
             let conversation = conversations::load_conversation_ref(conn, id)?;
             let user = users::load_user(conn, conversation.user)?;
-            if !user.test || conversation.is_ended {
+            if !user.test || conversation.is_ended || conversation.is_of_agent {
                 return Ok(None);
             }
             // The operator types into this conversation, so it continues even after the idle timeout.
@@ -268,7 +270,8 @@ impl ConversationActions {
 fn load_reachable_user(conn: &mut Conn, id: ConversationId) -> QueryResult<Option<(User, ConversationRef)>> {
     let conversation = conversations::load_conversation_ref(conn, id)?;
     let user = users::load_user(conn, conversation.user)?;
-    let is_reachable = user.status == UserStatus::Active && !user.opted_out && !user.test;
+    let is_reachable =
+        user.status == UserStatus::Active && !user.opted_out && !user.test && !conversation.is_of_agent;
     Ok(is_reachable.then_some((user, conversation)))
 }
 
@@ -278,9 +281,12 @@ fn reopen_stored_conversation(
     actor: Actor,
     now: Timestamp,
 ) -> QueryResult<ReopenOutcome> {
-    let ConversationRef { user, is_ended } = conversations::load_conversation_ref(conn, id)?;
+    let ConversationRef { user, is_ended, is_of_agent } = conversations::load_conversation_ref(conn, id)?;
     if !is_ended {
         return Ok(ReopenOutcome::AlreadyOpen);
+    }
+    if is_of_agent {
+        return Ok(ReopenOutcome::OfAgent);
     }
     if users::load_user(conn, user)?.status != UserStatus::Active {
         return Ok(ReopenOutcome::NotActive);

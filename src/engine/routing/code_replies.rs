@@ -363,7 +363,7 @@ impl TurnStart<'_> {
         self.created_turn = Some(id);
         let ids: Vec<EventId> = events.iter().map(|event| event.id).collect();
         inbound_messages::assign_to_turn(self.conn, &ids, id, self.now)?;
-        Ok(ActiveTurn { id, kind, conversation, room })
+        Ok(ActiveTurn { id, kind, conversation, room, agent: None })
     }
 
     /// Returns the open conversation, or starts a new one after the idle timeout, named by the first words of the message.

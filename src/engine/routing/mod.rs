@@ -1,6 +1,7 @@
 //! Routing of inbound messages, and replies from code without a model.
 
 mod admin_commands;
+mod agent_calls;
 mod code_guesses;
 mod code_replies;
 mod digests;

@@ -155,7 +155,7 @@ impl TurnStart<'_> {
     fn route_next_message(&mut self, user: UserId) -> QueryResult<TurnStartOutcome> {
         self.has_decided = pending_action::expire_pending_action(self.conn, user, self.now)?;
         let waiting = inbound_messages::load_due_messages(self.conn, user, MAX_MESSAGES_PER_TURN, self.now)?;
-        let Some(first) = waiting.first() else { return Ok(TurnStartOutcome::Answered) };
+        let Some(first) = waiting.first() else { return self.start_agent_call(user) };
         if let Some(event) = waiting.iter().find(|event| route::would_change_opt_out(event)) {
             return Ok(TurnStartOutcome::Unverified(event.id));
         }
@@ -300,6 +300,7 @@ impl TurnStart<'_> {
             Route::More => self.send_next_page(user, context, first),
             Route::SetNotifications(preference) => self.set_notifications(user, context, first, preference),
             Route::Unverified => self.answer_command(user, first, keyword_grammar::UNVERIFIED_REPLY),
+            Route::OnlyInPerson => self.answer_command(user, first, keyword_grammar::ONLY_IN_PERSON_REPLY),
             Route::MediaOnly => self.answer_command(user, first, keyword_grammar::MEDIA_ONLY_REPLY),
             Route::Turn(responder) => self.start_chat_turn(user, context, waiting, responder),
         }

@@ -25,13 +25,16 @@ pub(crate) enum OutcomeSource {
     Lookup,
 }
 
-/// Returns an audit entry about a tool call, with the turn's user as the actor.
+/// Returns an audit entry about a tool call, with the turn's user as the actor. A call of an agent is marked with its key.
 pub(crate) fn audit_entry(
     context: &TurnContext,
     kind: &'static str,
     call: CallRow,
-    detail: Value,
+    mut detail: Value,
 ) -> NewAuditEntry {
+    if let (Some(agent), Some(detail)) = (context.agent_caller(), detail.as_object_mut()) {
+        detail.insert("agent_key".to_owned(), agent.key_name.clone().into());
+    }
     NewAuditEntry { actor: Actor::User(context.user.id), kind, subject: AuditSubject::Call(call), detail }
 }
 

@@ -239,8 +239,13 @@ impl DeletionRunner {
             }
             Some(_) | None => Vec::new(),
         };
+        let agent = match refreshed.is_empty() {
+            true => None,
+            false => log.load_agent_of_call(claimed.call()).await?,
+        };
+        let settings = self.tools.newest_settings();
         let new_prompt = (!refreshed.is_empty())
-            .then(|| build_confirmation_prompt(context, refreshed, &report, &self.tools.newest_settings()))
+            .then(|| build_confirmation_prompt(context, refreshed, (&report, agent.as_ref()), &settings))
             .flatten();
         // A deletion that the operator requested is reported to the admin on whose behalf it runs, and to nobody else.
         let requested_by_other = removal_request.filter(|request| request.user != context.user.id);

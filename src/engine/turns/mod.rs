@@ -1,5 +1,6 @@
 //! Execution of turns: each step is decided from the turn's log, executed and recorded.
 
+mod agent_turn;
 pub(super) mod call_failures;
 pub(super) mod change_record;
 mod confirmation_prompt;

@@ -21,7 +21,7 @@ use crate::conversation::transcript::{
 use crate::conversation::turn::prompt_preamble::format_prompt_preamble;
 use crate::engine::reply_address::prepend_sentence;
 use crate::failpoint;
-use crate::tools::approval::{self, ApprovedCall, CallDecision, RecentMessages};
+use crate::tools::approval::{self, ApprovedCall, CallDecision, DeletionSource};
 use crate::tools::{CallReferences, Tool, ToolContext, ToolError, ToolOutput};
 
 /// Runner of the tool calls that the model requests.
@@ -207,7 +207,7 @@ impl ToolCallRunner {
             }
         };
         if let Err(failure) =
-            approval::check_deletion_requested(&items, RecentMessages::from_context(&tool_context))
+            approval::check_deletion_requested(&items, DeletionSource::from_context(&tool_context))
         {
             let entry = audit_entry(context, "refused", call.row, failure.for_model.clone());
             return log.record_call_state(context, call.row, CallState::Failed(failure), Some(entry)).await;
@@ -230,7 +230,8 @@ impl ToolCallRunner {
             [] => preamble,
             watched => prepend_sentence(&format_not_asked(watched, &viewers), &preamble),
         };
-        match build_confirmation_prompt(context, items, &preamble, &self.tools.newest_settings()) {
+        let (agent, settings) = (context.agent_caller(), self.tools.newest_settings());
+        match build_confirmation_prompt(context, items, (&preamble, agent), &settings) {
             Some(prompt) => log.hold_deletion(call.row, prompt).await,
             None => {
                 let failure = CallState::Failed(approval::no_private_chat());

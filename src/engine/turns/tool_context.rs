@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::turn_context::TurnContext;
+use crate::conversation::agents::AgentRequest;
 use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::people::naming;
 use crate::conversation::rate_limit::RateLimit;
@@ -22,8 +23,8 @@ use crate::store::library::{quotas, title_requests};
 use crate::store::people::age_limits::{self, ReaderLimit};
 use crate::store::people::users;
 use crate::store::people::viewer_accounts::{self, LinkedAccount};
-use crate::store::queue::inbound_messages;
-use crate::store::{Conn, QueryResult};
+use crate::store::queue::{inbound_messages, notifications};
+use crate::store::{Conn, QueryResult, agent_calls};
 use crate::tools::making_room::SpaceRecords;
 use crate::tools::own_space::OwnTitle;
 use crate::tools::quota_allowance::{QuotaAllowance, QuotaUsage};
@@ -49,6 +50,8 @@ pub(crate) struct RecordScope {
     pub(super) requests_titles: bool,
     /// Room in which the answer is read.
     pub(super) room: Option<UserId>,
+    /// Key of the agent that makes the call.
+    pub(super) agent: Option<i64>,
 }
 
 impl From<EffectLevel> for RecordScope {
@@ -62,6 +65,7 @@ impl From<EffectLevel> for RecordScope {
             gathers_people: false,
             requests_titles: false,
             room: None,
+            agent: None,
         }
     }
 }
@@ -75,6 +79,7 @@ pub(crate) struct ToolRecords {
     viewers: Viewers,
     gathering: Gathering,
     seerr_account: Option<ViewerAccount>,
+    agent_request: Option<AgentRequest>,
     user: UserRecords,
 }
 
@@ -129,6 +134,12 @@ impl ToolRecords {
         } else {
             SpaceRecords::default()
         };
+        let agent_request = match (scope.agent, scope.level) {
+            (Some(key), EffectLevel::Destructive) => {
+                Some(load_agent_request(conn, (user.id, key), settings, now)?)
+            }
+            (Some(_) | None, _) => None,
+        };
         Ok(Self {
             limit,
             title_requests,
@@ -137,6 +148,7 @@ impl ToolRecords {
             viewers,
             gathering,
             seerr_account,
+            agent_request,
             user: records,
         })
     }
@@ -171,7 +183,7 @@ impl ToolRecords {
             parents,
             titles_asked_for,
             title_requests: match context.audience() {
-                Audience::Author => self.title_requests,
+                Audience::Author | Audience::Agent => self.title_requests,
                 // Those of the author count toward the quota.
                 Audience::Room => self.title_requests.into_iter().filter(is_own_and_waiting).collect(),
             },
@@ -179,6 +191,7 @@ impl ToolRecords {
             space: self.space,
             facts: context.facts.clone(),
             seerr_account: self.seerr_account,
+            agent_request: self.agent_request,
             viewers: if is_written_by_user(context) { self.viewers } else { self.viewers.hidden() },
             gathering: match is_written_by_user(context) {
                 true => self.gathering,
@@ -187,6 +200,22 @@ impl ToolRecords {
             request_timing: RequestTiming::Now,
         }
     }
+}
+
+/// Loads what decides whether an agent may ask its person about a deletion now.
+fn load_agent_request(
+    conn: &mut Conn,
+    (person, key): (UserId, i64),
+    settings: &HouseholdSettings,
+    now: Timestamp,
+) -> QueryResult<AgentRequest> {
+    let quiet_hours = notifications::load_quiet_hours(conn, person)?.or(settings.quiet_hours);
+    Ok(AgentRequest {
+        key,
+        person,
+        unconfirmed_questions: agent_calls::count_unconfirmed_questions(conn, person, now)?,
+        quiet_until: quiet_hours.and_then(|hours| hours.next_end(now, &settings.zone)),
+    })
 }
 
 /// Returns the texts of the turn that the user wrote, and not the operator in the user's name. Only these can ask for a
@@ -202,6 +231,9 @@ fn own_messages(context: &TurnContext) -> Vec<String> {
 /// Returns whether the user wrote all messages of the turn, and no operator or program did. Only the user is told what
 /// the user has watched.
 fn is_written_by_user(context: &TurnContext) -> bool {
+    if context.agent.is_some() {
+        return false;
+    }
     let is_own = |event: &InboundEvent| match event.origin {
         MessageOrigin::Sender | MessageOrigin::TestUser => true,
         MessageOrigin::Button

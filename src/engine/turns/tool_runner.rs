@@ -17,6 +17,7 @@ use crate::engine::settings::HouseholdSettings;
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::database::db::{Db, DbError};
 use crate::store::turns::progress_message;
+use crate::store::turns::turn_lifecycle::ActiveTurn;
 use crate::store::{Conn, QueryResult};
 use crate::telemetry;
 use crate::tools::registry::ToolRegistry;
@@ -88,7 +89,10 @@ impl ToolRunner {
         let requests_titles = scope.level == EffectLevel::Write && self.parts.library.requests.is_some();
         let mut texts = context.events.iter().map(|event| event.body.as_str());
         let reviews = texts.all(|text| parse_make_room_step(text) == Some(MakeRoomStep::Review));
-        let scope = RecordScope { requests_titles, reviews, room: context.active_turn.room, ..scope };
+        let ActiveTurn { room, agent, .. } = context.active_turn;
+        // Without messages, nothing was asked for.
+        let reviews = reviews && !context.events.is_empty();
+        let scope = RecordScope { requests_titles, reviews, room, agent, ..scope };
         move |conn| ToolRecords::load_records(conn, &user, last_message, (scope, &settings), now)
     }
 
@@ -124,6 +128,10 @@ impl ToolRunner {
         context: &TurnContext,
         change: impl Future<Output = T>,
     ) -> T {
+        if context.agent.is_some() {
+            // The agent waits for the result, and the person for nothing.
+            return change.await;
+        }
         let due = context.turn.progress_due_at().duration_since(self.clock.now());
         let wait = Duration::try_from(due).unwrap_or_default().max(MIN_PROGRESS_DELAY);
         tokio::pin!(change);

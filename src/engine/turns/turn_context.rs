@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::conversation::agents::AgentCaller;
 use crate::conversation::model_request::ModelMessage;
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::prompt::{self, FrozenContext, PastTurn};
@@ -13,12 +14,12 @@ use crate::conversation::transcript::{
 use crate::conversation::turn::Turn;
 use crate::engine::reply_address::ReplyAddress;
 use crate::store::memory::facts;
-use crate::store::people::addresses::{self, StoredAddress};
+use crate::store::people::addresses::{self, MessageRoute, StoredAddress};
 use crate::store::people::age_limits::{self, ReaderLimit};
 use crate::store::people::rooms::{self, Room};
 use crate::store::people::users;
 use crate::store::turns::turn_lifecycle::{self, ActiveTurn, LoadedTurn, TurnPlan};
-use crate::store::{Conn, QueryResult};
+use crate::store::{Conn, NotFound, QueryResult, agent_calls};
 
 /// Loaded state of a turn, with the data that its steps need.
 #[derive(Clone)]
@@ -36,8 +37,27 @@ pub(crate) struct TurnContext {
     pub(super) private_address: Option<(AddressId, UserAddress)>,
     /// Limit of the people who read the answer.
     pub(super) reader_limit: ReaderLimit,
+    /// Agent whose call the turn runs; `None` if it answers people.
+    pub(super) agent: Option<AgentTurn>,
     /// Number of the turn's run, from 1.
     run: u32,
+}
+
+/// Agent whose call a turn runs, and the way to the person whom it may ask.
+#[derive(Debug, Clone)]
+pub(super) struct AgentTurn {
+    pub(super) caller: AgentCaller,
+    pub(super) route: MessageRoute,
+}
+
+impl AgentTurn {
+    fn load(conn: &mut Conn, active_turn: ActiveTurn, user: UserId) -> QueryResult<Option<Self>> {
+        if active_turn.agent.is_none() {
+            return Ok(None);
+        }
+        let caller = agent_calls::load_agent_of_turn(conn, active_turn.id)?.ok_or(NotFound)?;
+        Ok(Some(Self { caller, route: addresses::load_message_route(conn, user)? }))
+    }
 }
 
 impl TurnContext {
@@ -63,9 +83,20 @@ impl TurnContext {
             Some(room) => age_limits::load_room_limit(conn, room)?,
             None => age_limits::load_user_limit(conn, &user)?,
         };
-        let context =
-            Self { active_turn, turn, plan, user, events, facts, room, private_address, reader_limit, run };
-        Ok(context)
+        let agent = AgentTurn::load(conn, active_turn, user.id)?;
+        Ok(Self {
+            active_turn,
+            turn,
+            plan,
+            user,
+            events,
+            facts,
+            room,
+            private_address,
+            reader_limit,
+            agent,
+            run,
+        })
     }
 
     /// Loads the parts that others may change while the turn runs: its user, and the request to cancel it.
@@ -80,9 +111,18 @@ impl TurnContext {
         Ok(())
     }
 
+    /// Returns the agent whose call the turn runs.
+    pub(super) fn agent_caller(&self) -> Option<&AgentCaller> {
+        self.agent.as_ref().map(|agent| &agent.caller)
+    }
+
     /// Returns who reads the answer.
     pub(super) fn audience(&self) -> Audience {
-        if self.active_turn.room.is_some() { Audience::Room } else { Audience::Author }
+        match (self.active_turn.room, self.active_turn.agent) {
+            (Some(_), _) => Audience::Room,
+            (None, Some(_)) => Audience::Agent,
+            (None, None) => Audience::Author,
+        }
     }
 
     /// Returns the owner of the conversation, whose memory the turn may use.

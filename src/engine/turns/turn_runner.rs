@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
+use super::agent_turn::AgentTurnRunner;
 use super::deletion::DeletionRunner;
 use super::log::turn_log::{LoadedHistory, TurnLog, TurnLogs, TurnProgress};
 use super::model_step::ModelStepRunner;
@@ -47,6 +48,9 @@ impl TurnRunners {
         let (settings, limits) = (parts.settings.clone(), parts.settings.limits);
         let channels = parts.channels.clone();
         let tools = Arc::new(ToolRunner::new(&self.parts, parts.clone()));
+        let tool_calls = Arc::new(ToolCallRunner::new(tools.clone()));
+        let recovery = Arc::new(WriteRecovery::new(tools.clone(), clock.clone(), limits));
+        let agent_turns = AgentTurnRunner::new(clock.clone(), (tool_calls.clone(), recovery.clone()), limits);
         TurnRunner {
             logs: self.logs.clone(),
             clock: clock.clone(),
@@ -54,8 +58,9 @@ impl TurnRunners {
             recall: self.recall.clone(),
             triage: MessageTriage::new(parts.clone()),
             model_steps: ModelStepRunner::new(parts, clock.clone(), metrics.clone()),
-            tool_calls: ToolCallRunner::new(tools.clone()),
-            recovery: WriteRecovery::new(tools.clone(), clock.clone(), limits),
+            tool_calls,
+            recovery,
+            agent_turns,
             deletions: DeletionRunner::new(tools, limits),
             channels,
         }
@@ -70,8 +75,9 @@ pub(crate) struct TurnRunner {
     recall: Arc<AnswerRecall>,
     triage: MessageTriage,
     model_steps: ModelStepRunner,
-    tool_calls: ToolCallRunner,
-    recovery: WriteRecovery,
+    tool_calls: Arc<ToolCallRunner>,
+    recovery: Arc<WriteRecovery>,
+    agent_turns: AgentTurnRunner,
     deletions: DeletionRunner,
     channels: ChannelPorts,
 }
@@ -97,6 +103,9 @@ impl TurnRunner {
         wakeup: Arc<Notify>,
     ) -> anyhow::Result<()> {
         let log = self.logs.open_log(user, active_turn, wakeup);
+        if active_turn.agent.is_some() {
+            return self.agent_turns.run(&log).await;
+        }
         match active_turn.kind {
             TurnKind::Chat => {
                 let (context, history) = log.load_with_history().await?;
@@ -186,7 +195,7 @@ impl TurnRunner {
         // Everybody in a room reads the answer, so the model knows nothing about the author there.
         let facts = match context.audience() {
             Audience::Author => context.facts.prompt_lines(),
-            Audience::Room => Vec::new(),
+            Audience::Room | Audience::Agent => Vec::new(),
         };
         prompt::build_context_block(&PromptContext {
             moment: self.clock.now().to_zoned(zone).strftime("%a %b %-d %Y %H:%M %Q").to_string(),

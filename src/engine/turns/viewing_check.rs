@@ -57,9 +57,9 @@ impl ToolRunner {
     }
 
     /// Returns the names of the linked people who are watching; no names if the household does not share
-    /// what it watches, and none in a room.
+    /// what it watches, and none in a room or for an agent.
     async fn name_viewers(&self, users: Vec<ServerUser>, audience: Audience) -> Vec<String> {
-        if audience == Audience::Room || self.newest_settings().watch_sharing == WatchSharing::Off {
+        if audience != Audience::Author || self.newest_settings().watch_sharing == WatchSharing::Off {
             return Vec::new();
         }
         let linked = self.load_account_owners().await.unwrap_or_else(|error| {

@@ -16,7 +16,6 @@ use crate::conversation::transcript::{
     AddressId, CallFailure, CallResult, CallRow, ConversationId, EventId, FailureCode, MediaKind, OutboxId,
     TurnId, UserId,
 };
-use crate::store::Conn;
 use crate::store::codec::{
     call_failure_json, call_result_json, convert_integer, from_json, ms, parse_fingerprint, parse_scope,
     to_json,
@@ -31,6 +30,7 @@ use crate::store::stream::recording::{EventOwner, record_event};
 use crate::store::turns::calls::{self, ChangedCall};
 use crate::store::turns::model_steps;
 use crate::store::turns::turn_lifecycle::{self as turn_rows, TurnEnd};
+use crate::store::{Conn, agent_calls};
 
 /// Deletion to hold until it is confirmed.
 #[derive(Debug, Clone)]
@@ -46,13 +46,16 @@ pub struct NewPendingAction {
     pub prompt: NewOutboundMessage,
     /// Message to the room of the turn, if the prompt is sent to the private chat of the person who is asked.
     pub announcement: Option<NewOutboundMessage>,
+    /// True if the turn runs the call of an agent, which replaces no question of the person.
+    pub asked_by_agent: bool,
 }
 
 /// Outcome of holding a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldOutcome {
     Held,
-    /// Cancellation of the turn was requested: no confirmation prompt is sent, and the caller must still end the turn.
+    /// Cancellation of the turn was requested, or the person has an open question that the question of an agent must not
+    /// replace: no confirmation prompt is sent, and the caller must still end the turn.
     Canceled,
 }
 
@@ -65,6 +68,12 @@ pub fn hold_deletion(
 ) -> QueryResult<HoldOutcome> {
     if turn_rows::is_cancel_requested(conn, action.turn)? {
         return Ok(HoldOutcome::Canceled);
+    }
+    if action.asked_by_agent {
+        if load_pending_action(conn, action.user)?.is_some() {
+            return Ok(HoldOutcome::Canceled);
+        }
+        agent_calls::mark_asked(conn, call, now)?;
     }
     close_pending_action(conn, action.user, CloseReason::Replaced, now)?;
     let held = diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Created)))
@@ -538,6 +547,7 @@ mod tests {
             code: None,
             prompt,
             announcement: None,
+            asked_by_agent: false,
         };
 
         turn_rows::request_cancel(conn, user, NOW).unwrap();

@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 
 use crate::conversation::channel::Channel;
+use crate::conversation::channel_list;
 use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::transcript::{Address, AddressId, OutboxId, UserId};
 use crate::store::Conn;
@@ -32,7 +33,8 @@ impl PromptMessage {
     }
 
     /// Returns whether another message was sent to the same chat after the prompt. In a room, the messages to others count
-    /// as well, in the order in which they arrived: one that was written earlier may be late.
+    /// as well, in the order in which they arrived: one that was written earlier may be late. What only the console shows,
+    /// such as the answer to a program, follows no prompt that was sent.
     pub(super) fn was_followed(&self, conn: &mut Conn, user: UserId) -> QueryResult<bool> {
         let others = outbox::table.filter(outbox::id.ne(self.id)).into_boxed();
         let others = match self.room {
@@ -45,6 +47,10 @@ impl PromptMessage {
                     .filter(outbox::room_id.eq(room))
                     .filter(outbox::id.gt(self.id).or(is_open).or(arrived_later.assume_not_null()))
             }
+        };
+        let others = match self.channel() == channel_list::CONSOLE {
+            true => others,
+            false => others.filter(outbox::from_addr.ne(Address::console().as_str().to_owned())),
         };
         let sent: i64 = others
             .filter(outbox::state.ne_all([OutboxState::Failed, OutboxState::Suppressed]))

@@ -1,4 +1,5 @@
-//! Life of a conversation: start, activity, end and reopening. A user, and a room, has at most one open conversation.
+//! Life of a conversation: start, activity, end and reopening. A user, a room, and the key of an agent has at most one open
+//! conversation.
 
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -41,16 +42,49 @@ stored_enum! {
 pub(in crate::store) fn select_open_conversation(user: UserId) -> _ {
     conversations::table
         .filter(conversations::user_id.eq(user).and(conversations::ended_at.is_null()))
+        .filter(conversations::agent_key_id.is_null())
         .select(conversations::id)
 }
 
 pub fn load_open_conversation(conn: &mut Conn, user: UserId) -> QueryResult<Option<OpenConversation>> {
     let row: Option<(ConversationId, Timestamp)> = conversations::table
         .filter(conversations::user_id.eq(user).and(conversations::ended_at.is_null()))
+        .filter(conversations::agent_key_id.is_null())
         .select((conversations::id, conversations::last_activity_at))
         .first(conn)
         .optional()?;
     Ok(row.map(|(id, last_activity_at)| OpenConversation { id, last_activity_at }))
+}
+
+/// Loads the open conversation of an agent, by the id of its key.
+pub fn load_agent_conversation(conn: &mut Conn, key: i64) -> QueryResult<Option<OpenConversation>> {
+    let row: Option<(ConversationId, Timestamp)> = conversations::table
+        .filter(OPEN.and(conversations::agent_key_id.eq(key)))
+        .select((conversations::id, conversations::last_activity_at))
+        .first(conn)
+        .optional()?;
+    Ok(row.map(|(id, last_activity_at)| OpenConversation { id, last_activity_at }))
+}
+
+/// Starts a conversation of an agent that acts for a person.
+pub fn start_agent_conversation(
+    conn: &mut Conn,
+    (user, key): (UserId, i64),
+    name: &str,
+    now: Timestamp,
+) -> QueryResult<ConversationId> {
+    let id = diesel::insert_into(conversations::table)
+        .values((
+            conversations::user_id.eq(user),
+            conversations::agent_key_id.eq(key),
+            conversations::name.eq(name),
+            conversations::started_at.eq(ms(now)),
+            conversations::last_activity_at.eq(ms(now)),
+        ))
+        .returning(conversations::id)
+        .get_result(conn)?;
+    record_event(conn, id, now, StreamEventKind::Conversation(ConversationChange::Begun))?;
+    Ok(id)
 }
 
 /// User and state of a conversation.
@@ -58,15 +92,17 @@ pub fn load_open_conversation(conn: &mut Conn, user: UserId) -> QueryResult<Opti
 pub struct ConversationRef {
     pub user: UserId,
     pub is_ended: bool,
+    /// True if an agent has it on behalf of the user.
+    pub is_of_agent: bool,
 }
 
 /// Loads the user and the state of a conversation; returns an error if the conversation does not exist.
 pub fn load_conversation_ref(conn: &mut Conn, id: ConversationId) -> QueryResult<ConversationRef> {
-    let (user, ended_at): (UserId, Option<Timestamp>) = conversations::table
+    let (user, ended_at, agent): (UserId, Option<Timestamp>, Option<i64>) = conversations::table
         .find(id)
-        .select((conversations::user_id, conversations::ended_at))
+        .select((conversations::user_id, conversations::ended_at, conversations::agent_key_id))
         .first(conn)?;
-    Ok(ConversationRef { user, is_ended: ended_at.is_some() })
+    Ok(ConversationRef { user, is_ended: ended_at.is_some(), is_of_agent: agent.is_some() })
 }
 
 pub fn start_conversation(
@@ -185,7 +221,7 @@ pub fn end_idle_conversations(
 /// Loads the lifecycle of a user's last conversation, as of its last answer.
 pub fn load_last_lifecycle(conn: &mut Conn, user: UserId) -> QueryResult<Option<ConversationLifecycle>> {
     let conversation: Option<ConversationId> = conversations::table
-        .filter(conversations::user_id.eq(user))
+        .filter(conversations::user_id.eq(user).and(conversations::agent_key_id.is_null()))
         .order(conversations::id.desc())
         .select(conversations::id)
         .first(conn)

@@ -7,7 +7,6 @@ use serde_json::json;
 
 use super::{addresses, age_limits, join_requests, users as user_rows};
 use crate::conversation::transcript::{User, UserId, UserRights, UserRole, UserStatus};
-use crate::store::Conn;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::approvals;
 use crate::store::confirmation::pending_action::{self, CloseReason};
@@ -19,6 +18,7 @@ use crate::store::queue::suppression;
 use crate::store::schema::{conversations, inbound_events, outbox, requests, user_facts, users};
 use crate::store::stream::recording;
 use crate::store::turns::turn_lifecycle;
+use crate::store::{Conn, console_access};
 
 /// Users of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,6 +178,8 @@ fn move_user(
     let entry = NewAuditEntry { actor, kind: "merge", subject: AuditSubject::User(into_id), detail };
     audit::record_change(conn, &entry, now)?;
     pending_action::close_pending_action(conn, from_id, CloseReason::Dropped, now)?;
+    // A key was given for a person with that person's rights.
+    console_access::revoke_agent_keys(conn, from_id, now)?;
     approvals::withdraw_approvals(conn, from_id, now)?;
     for approval in approvals::load_approval_ids_about(conn, from_id)? {
         suppression::suppress_messages_by_key(conn, &format!("approval:{approval}"), now)?;
@@ -238,6 +240,8 @@ const MOVE_STATEMENTS: &[&str] = &[
     "UPDATE viewer_accounts SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE conversations SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE turns SET user_id = ?2 WHERE user_id = ?1",
+    "UPDATE api_keys SET user_id = ?2 WHERE user_id = ?1",
+    "UPDATE agent_calls SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE inbound_events SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE outbox SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE votes SET user_id = ?2 WHERE user_id = ?1",

@@ -30,7 +30,7 @@ use crate::store::schema::{
 };
 use crate::store::stream::recording;
 use crate::store::turns::{model_steps, turn_lifecycle};
-use crate::store::{Conn, QueryResult, codec, column_types, text_index, votes};
+use crate::store::{Conn, QueryResult, agent_calls, codec, column_types, text_index, votes};
 
 /// Name of an erased conversation.
 const ERASED_NAME: &str = "Forgotten";
@@ -73,6 +73,7 @@ pub fn erase_user_content(conn: &mut Conn, user: UserId, now: Timestamp) -> Quer
         erase_outbound_messages(conn, scope)?;
         erase_stored_answers(conn, scope)
     })?;
+    agent_calls::drop_calls_for(conn, user)?;
     erase_turns(conn, scope)?;
     erase_turns_in_rooms(conn, user)?;
     // Readers have received the erased content.

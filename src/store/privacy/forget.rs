@@ -18,7 +18,7 @@ use crate::store::queue::outbox_events::{ChangedMessage, record_changed_messages
 use crate::store::queue::suppression;
 use crate::store::schema::{audit_log, outbox, users};
 use crate::store::turns::turn_lifecycle;
-use crate::store::{Conn, QueryResult, digests};
+use crate::store::{Conn, QueryResult, console_access, digests};
 
 /// Outcome of the erasure of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,7 @@ pub fn forget_user(
     let entry = NewAuditEntry { actor, kind: "forget", subject: AuditSubject::User(user), detail: json!({}) };
     audit::record_change(conn, &entry, now)?;
     let addresses = addresses::load_addresses(conn, user)?;
+    console_access::revoke_agent_keys(conn, user, now)?;
     approvals::withdraw_approvals(conn, user, now)?;
     // Withdraws the messages that asked admins for a decision about the user, and the user's announcements to everyone.
     for approval in approvals::load_approval_ids_about(conn, user)? {

@@ -237,7 +237,7 @@ fn record_step(conn: &mut Conn, turn: TurnId, now: Timestamp) {
 
 fn load_call_rows(conn: &mut Conn, turn: TurnId) -> Vec<crate::conversation::transcript::CallRow> {
     let conversation = load_conversation_id(conn, turn);
-    let active_turn = ActiveTurn { id: turn, kind: TurnKind::Chat, conversation, room: None };
+    let active_turn = ActiveTurn { id: turn, kind: TurnKind::Chat, conversation, room: None, agent: None };
     let loaded = turn_rows::load_turn(conn, active_turn).unwrap();
     loaded.turn.steps.iter().flat_map(|step| &step.calls).map(|call| call.row).collect()
 }
@@ -306,6 +306,7 @@ fn hold_deletion(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
         code: None,
         prompt,
         announcement: None,
+        asked_by_agent: false,
     };
     pending_action::hold_deletion(conn, row, &action, now).unwrap();
     turn
@@ -417,8 +418,11 @@ fn columns_containing(conn: &mut Conn, word: &str) -> Vec<String> {
 /// Checks that all data that a later turn reads can be loaded.
 fn check_turn_is_readable(conn: &mut Conn, turn: TurnId) {
     let conversation = load_conversation_id(conn, turn);
-    turn_rows::load_turn(conn, ActiveTurn { id: turn, kind: TurnKind::Chat, conversation, room: None })
-        .unwrap();
+    turn_rows::load_turn(
+        conn,
+        ActiveTurn { id: turn, kind: TurnKind::Chat, conversation, room: None, agent: None },
+    )
+    .unwrap();
     history::load_past_turns(conn, &HistoryCache::default(), conversation).unwrap();
     calls::load_shown_media(conn, conversation).unwrap();
     for call in load_call_rows(conn, turn) {

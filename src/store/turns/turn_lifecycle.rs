@@ -37,7 +37,7 @@ stored_enum! {
         /// Executes a deletion that a yes has claimed.
         Confirm = "confirm",
         Deny = "deny",
-        /// Answers a command, without a model.
+        /// Answers a command, or runs the call of an agent, without a model.
         Command = "command",
     }
 }
@@ -208,6 +208,18 @@ pub struct ActiveTurn {
     /// Room in which it answers; `None` in a private chat.
     #[diesel(select_expression = rooms::room_of_turn())]
     pub room: Option<UserId>,
+    /// Key of the agent whose call it runs; `None` if it answers people.
+    #[diesel(select_expression = agent_of_turn())]
+    pub agent: Option<i64>,
+}
+
+/// Key of the agent whose conversation contains the turn in the row of `turns`.
+#[dsl::auto_type]
+fn agent_of_turn() -> _ {
+    conversation_rows::table
+        .filter(conversation_rows::id.eq(turns::conversation_id))
+        .select(conversation_rows::agent_key_id)
+        .single_value()
 }
 
 pub fn load_active_turn(conn: &mut Conn, user: UserId) -> QueryResult<Option<ActiveTurn>> {

@@ -25,7 +25,7 @@ fn begin_turn(conn: &mut Conn) -> ActiveTurn {
     let plan = TurnPlan::for_responder(Responder::Model);
     let new = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
     let id = turn_lifecycle::create_turn(conn, new, NOW).unwrap();
-    ActiveTurn { id, kind: TurnKind::Chat, conversation, room: None }
+    ActiveTurn { id, kind: TurnKind::Chat, conversation, room: None, agent: None }
 }
 
 /// Records a response after a failed attempt, and returns its step.

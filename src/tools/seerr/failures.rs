@@ -83,7 +83,7 @@ async fn over_quota(caller: &SeerrCaller<'_>, kind: MediaKind) -> CallFailure {
                 format!("That is over your limit in Seerr: {used} of {limit} {unit}{period} are used."),
             )
         }
-        (Audience::Author | Audience::Room, _) => {
+        (Audience::Author | Audience::Room | Audience::Agent, _) => {
             (json!({ "hint": "over the limit of the user" }), "That is over your limit in Seerr.".to_owned())
         }
     };

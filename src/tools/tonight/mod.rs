@@ -37,7 +37,7 @@ impl TypedTool for ProposeTonight {
     const NAME: &'static str = TONIGHT;
     const DESCRIPTION: &'static str = "Let people vote on movies new to all.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
-    const AUDIENCE: ToolAudience = ToolAudience::Everyone;
+    const AUDIENCE: ToolAudience = ToolAudience::Chat;
     const GATHERS_PEOPLE: bool = true;
     const TIMEOUT: Duration = LOOKUP_TIMEOUT;
 
@@ -48,7 +48,7 @@ impl TypedTool for ProposeTonight {
     async fn run(&self, library: &ArrInstances, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let participants = Participants::find(&self.people, context)?;
         let has_vote = match context.audience {
-            Audience::Author => !participants.asked().is_empty(),
+            Audience::Author | Audience::Agent => !participants.asked().is_empty(),
             Audience::Room => true,
         };
         if let Some(obstacle) = context.gathering.obstacle.filter(|_| has_vote) {
@@ -110,7 +110,7 @@ impl Proposal<'_> {
                 let vote = tonight_messages::format_poll(titles, has_unlinked, self.limit, (closes_at, zone));
                 (vote, "poll_on_its_way")
             }
-            Audience::Author => {
+            Audience::Author | Audience::Agent => {
                 let names: Vec<String> = asked.iter().map(|person| person.name.clone()).collect();
                 let people = self.describe_people(&names, &unlinked);
                 let vote = tonight_messages::format_vote(titles, &people, self.limit, (closes_at, zone));
@@ -134,7 +134,7 @@ impl Proposal<'_> {
         let unlinked = self.unlinked();
         let people = self.describe_people(&[], &unlinked);
         let text = match self.context.audience {
-            Audience::Author => tonight_messages::format_suggestions(titles, &people),
+            Audience::Author | Audience::Agent => tonight_messages::format_suggestions(titles, &people),
             Audience::Room => {
                 let silent = TonightPeople { unlinked: &[], says_unseen: false, ..people };
                 tonight_messages::format_suggestions(titles, &silent)

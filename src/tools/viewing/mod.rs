@@ -118,7 +118,7 @@ impl Viewers {
     }
 }
 
-/// Fails in a room, where everybody reads the answer.
+/// Fails in a room, where everybody reads the answer, and for an agent.
 fn check_private(context: &ToolContext) -> Result<(), CallFailure> {
     match context.audience {
         Audience::Author => Ok(()),
@@ -129,6 +129,10 @@ fn check_private(context: &ToolContext) -> Result<(), CallFailure> {
                 "Please ask me that in private. Here everybody would read what you have watched.".to_owned(),
             ),
         )),
+        Audience::Agent => {
+            let hint = "what people have watched is not shown to agents: the person can text this";
+            Err(CallFailure::new(FailureCode::NotPermitted, json!({ "hint": hint }), None))
+        }
     }
 }
 

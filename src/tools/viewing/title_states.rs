@@ -20,7 +20,7 @@ pub(in crate::tools) async fn load_known(
     context: &ToolContext,
 ) -> Result<Vec<ViewerTitles>, CallFailure> {
     let viewers = match (by, context.audience) {
-        (None, Audience::Room) => return Ok(Vec::new()),
+        (None, Audience::Room | Audience::Agent) => return Ok(Vec::new()),
         (Some(_), _) if library.media_servers.is_empty() => return Ok(Vec::new()),
         (None, Audience::Author) => context.viewers.known(),
         (Some(_), _) => {

@@ -209,6 +209,9 @@ pub(super) async fn reopen_conversation(
         ReopenOutcome::Busy => {
             return conflict("a text of the user is being answered in another conversation");
         }
+        ReopenOutcome::OfAgent => {
+            return conflict("the conversation belongs to an agent, whose next call starts another one");
+        }
         ReopenOutcome::NotActive => return conflict("the user is blocked or not approved"),
     }
     let reopened =

@@ -145,8 +145,8 @@ pub(super) struct PendingReply {
 
 /// Send a message as a user and wait for the reply
 ///
-/// The message is processed like every message: it may add titles, require confirmation before a deletion, or answer a
-/// confirmation prompt. The reply is returned and appears in the console; it is not sent by phone. Notifications to
+/// The message is processed like every message: it may add titles, or ask for a deletion, which the user then confirms. A
+/// message that is sent with a key confirms and approves nothing itself. The reply is returned and appears in the console; it is not sent by phone. Notifications to
 /// other users that result from the message are sent as usual, and so are later notifications to its user, such as that
 /// a title is ready. Unknown fields are refused.
 #[utoipa::path(

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::token::SecretToken;
+use crate::conversation::transcript::UserId;
 use crate::store::Conn;
 use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::console_access::{self, KeyScope, NewApiKey};
@@ -16,20 +17,22 @@ pub(super) const KEY_PREFIX: &str = "dlr_";
 /// Number of characters at the end of a key that are stored, so that the operator can identify it.
 const ENDING_LENGTH: usize = 4;
 
-/// Creates a key and returns it. The key cannot be retrieved later.
-pub(in crate::web) async fn create_key(
+/// Creates a key, for a program or for an agent that acts for a person, and returns it. The key cannot be retrieved later.
+pub async fn create_key(
     db: &Db,
-    name: String,
-    scope: KeyScope,
+    (name, scope, agent_of): (String, KeyScope, Option<UserId>),
     now: Timestamp,
 ) -> Result<String, DbError> {
     let token = SecretToken::random();
     let key = format!("{KEY_PREFIX}{}", token.as_str());
     let ending = key[key.len() - ENDING_LENGTH..].to_owned();
-    let new_key = NewApiKey { hash: token.hash(), name, ending, scope };
+    let new_key = NewApiKey { hash: token.hash(), name, ending, scope, agent_of };
     let create = move |conn: &mut Conn| {
         let id = console_access::create_api_key(conn, &new_key, now)?;
-        let detail = json!({ "name": new_key.name, "scope": scope });
+        let mut detail = json!({ "name": new_key.name, "scope": scope });
+        if let Some(person) = agent_of {
+            detail["agent_of"] = json!(person.0);
+        }
         let entry =
             NewAuditEntry { actor: Actor::Console, kind: "key_made", subject: AuditSubject::Key(id), detail };
         audit::record_change(conn, &entry, now)

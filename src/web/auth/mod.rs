@@ -16,8 +16,8 @@ mod token;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{Extensions, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -29,9 +29,11 @@ use super::console_state::ConsoleState;
 use super::problem::ProblemDetails;
 use crate::access_rules::{AccessRules, SignIn};
 use crate::conversation::routing::message_origin::MessageOrigin;
+use crate::engine::agents::AgentKey;
 use crate::live::Live;
 use crate::store::audit::Actor;
 use crate::store::database::db::Db;
+pub use keys::create_key;
 pub use links::{LINK_PATH, create_link};
 use password::HashingQueue;
 pub use password::PasswordError;
@@ -129,7 +131,12 @@ impl FromRequestParts<ConsoleState> for Operator {
             Some(RequestSender::Operator { form_token }) => {
                 Ok(Self { form_token: form_token.clone(), sign_out_support })
             }
-            Some(RequestSender::Program { .. } | RequestSender::Anonymous | RequestSender::Forwarded)
+            Some(
+                RequestSender::Program { .. }
+                | RequestSender::Agent(_)
+                | RequestSender::Anonymous
+                | RequestSender::Forwarded,
+            )
             | None => Err(Redirect::to("/sign-in")),
         }
     }
@@ -200,10 +207,23 @@ impl FromRequestParts<ConsoleState> for Caller {
         match parts.extensions.get::<RequestSender>() {
             Some(RequestSender::Operator { .. }) => Ok(Self::Operator),
             Some(RequestSender::Program { key, .. }) => Ok(Self::Program(*key)),
-            Some(RequestSender::Anonymous | RequestSender::Forwarded) | None => Err(ProblemDetails::new(
-                StatusCode::UNAUTHORIZED,
-                "An API key or a console session is required.",
-            )),
+            Some(RequestSender::Agent(_) | RequestSender::Anonymous | RequestSender::Forwarded) | None => {
+                Err(ProblemDetails::new(
+                    StatusCode::UNAUTHORIZED,
+                    "An API key or a console session is required.",
+                ))
+            }
         }
+    }
+}
+
+/// Returns the key of the agent that sent a request.
+pub(super) fn find_agent_key(extensions: &Extensions) -> Option<AgentKey> {
+    match extensions.get::<RequestSender>()? {
+        RequestSender::Agent(key) => Some(key.clone()),
+        RequestSender::Operator { .. }
+        | RequestSender::Program { .. }
+        | RequestSender::Anonymous
+        | RequestSender::Forwarded => None,
     }
 }

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::{ALLOW, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
+use axum::http::header::{
+    ALLOW, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE, WWW_AUTHENTICATE,
+};
 use axum::http::{Method, StatusCode, Uri, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -17,8 +19,10 @@ use super::sign_in::SESSION_LIFETIME;
 use super::token::SecretToken;
 use super::{keys, same_origin};
 use crate::access_rules::SignIn;
+use crate::engine::agents::{AgentKey, AgentScope};
 use crate::store::console_access::{self, KeyScope};
 use crate::store::database::db::DbError;
+use crate::web::AGENT_PATH;
 use crate::web::console_state::ConsoleState;
 use crate::web::problem::{METHOD_NOT_ALLOWED, NO_ROUTE, ProblemDetails};
 
@@ -43,6 +47,8 @@ pub(super) enum RequestSender {
         key: i64,
         scope: KeyScope,
     },
+    /// Agent that acts for a person with a key.
+    Agent(AgentKey),
     Anonymous,
     /// Sender behind a proxy while no sign-in is required. Only browsers on this machine have access then.
     Forwarded,
@@ -55,17 +61,21 @@ enum PathArea {
     Open,
     /// Area for programs with a key, and for the operator.
     Api,
+    /// Area for agents with a key, and for nobody else.
+    Agents,
     /// Area for the operator.
     Pages,
 }
 
 impl PathArea {
     fn from_path(path: &str) -> Self {
-        if path.starts_with("/assets/") {
+        // Clients of the address for agents look there for a sign-in that does not exist. A page would confuse them.
+        if path.starts_with("/assets/") || path.starts_with("/.well-known/") {
             return Self::Open;
         }
         match path {
             "/sign-in" | super::links::LINK_PATH | "/health" => Self::Open,
+            AGENT_PATH => Self::Agents,
             "/metrics" => Self::Api,
             path if path.starts_with("/api/") => Self::Api,
             _ => Self::Pages,
@@ -99,11 +109,19 @@ pub(in crate::web) async fn guard_request(
             return refusal_response(area, StatusCode::SERVICE_UNAVAILABLE, "The database is unavailable.");
         }
     };
-    let is_from_browser = !matches!(sender, RequestSender::Program { .. });
-    if is_from_browser
-        && same_origin::is_unsafe(request.method())
-        && !same_origin::is_same_origin(request.headers())
-    {
+    let is_foreign = match &sender {
+        RequestSender::Program { .. } => false,
+        // Agents are no browsers. A page that has got a key must be one of ours nevertheless.
+        RequestSender::Agent(_) => {
+            request.headers().contains_key(ORIGIN) && !same_origin::is_same_origin(request.headers())
+        }
+        RequestSender::Operator { .. } | RequestSender::Anonymous | RequestSender::Forwarded => {
+            area != PathArea::Agents
+                && same_origin::is_unsafe(request.method())
+                && !same_origin::is_same_origin(request.headers())
+        }
+    };
+    if is_foreign {
         return refusal_response(
             area,
             StatusCode::FORBIDDEN,
@@ -133,7 +151,23 @@ fn refuse_access(
     request: &Request,
 ) -> Option<Response> {
     match (area, sender) {
-        (PathArea::Open, _) | (_, RequestSender::Operator { .. }) => None,
+        (PathArea::Open, _) | (PathArea::Agents, RequestSender::Agent(_)) => None,
+        (PathArea::Agents, RequestSender::Program { .. }) => {
+            Some(refusal_response(area, StatusCode::FORBIDDEN, "This key is not for an agent."))
+        }
+        (
+            PathArea::Agents,
+            RequestSender::Operator { .. } | RequestSender::Anonymous | RequestSender::Forwarded,
+        ) => {
+            let refusal = refusal_response(area, StatusCode::UNAUTHORIZED, "A key for an agent is required.");
+            Some(([(WWW_AUTHENTICATE, "Bearer")], refusal).into_response())
+        }
+        (PathArea::Api | PathArea::Pages, RequestSender::Operator { .. }) => None,
+        (PathArea::Api, RequestSender::Agent(_)) => Some(refusal_response(
+            area,
+            StatusCode::FORBIDDEN,
+            "This key is for an agent, and opens only /mcp.",
+        )),
         (PathArea::Api, RequestSender::Program { scope, .. }) => {
             let Some(path) = request.extensions().get::<MatchedPath>() else {
                 return Some(ProblemDetails::new(StatusCode::NOT_FOUND, NO_ROUTE).into_response());
@@ -148,9 +182,10 @@ fn refuse_access(
         (PathArea::Api | PathArea::Pages, RequestSender::Forwarded) => {
             Some(refusal_response(area, StatusCode::FORBIDDEN, FORWARDED_MESSAGE))
         }
-        (PathArea::Pages, RequestSender::Anonymous | RequestSender::Program { .. }) => {
-            Some(redirect_to_sign_in(request.method(), request.uri()).into_response())
-        }
+        (
+            PathArea::Pages,
+            RequestSender::Anonymous | RequestSender::Program { .. } | RequestSender::Agent(_),
+        ) => Some(redirect_to_sign_in(request.method(), request.uri()).into_response()),
     }
 }
 
@@ -187,6 +222,13 @@ async fn identify_sender(
     version: Version,
     headers: &HeaderMap,
 ) -> Result<(RequestSender, Option<String>), DbError> {
+    if area == PathArea::Agents {
+        // Neither a session nor the absence of a sign-in opens it.
+        return match bearer_token(headers) {
+            Some(key) => Ok((identify_key(console, key).await?, None)),
+            None => Ok((RequestSender::Anonymous, None)),
+        };
+    }
     if area == PathArea::Api
         && let Some(key) = presented_key(headers)
     {
@@ -254,7 +296,16 @@ async fn identify_key(console: &ConsoleState, presented: &str) -> Result<Request
             tracing::warn!(%error, "failed to record the use of an API key");
         }
     }
-    Ok(RequestSender::Program { key: key.id, scope: key.scope })
+    Ok(match key.agent_of {
+        None => RequestSender::Program { key: key.id, scope: key.scope },
+        Some(person) => {
+            let scope = match key.scope {
+                KeyScope::Write => AgentScope::Write,
+                KeyScope::Read | KeyScope::Unscoped | KeyScope::Admin => AgentScope::Read,
+            };
+            RequestSender::Agent(AgentKey { id: key.id, name: key.name, scope, person })
+        }
+    })
 }
 
 /// Returns the key in `X-Api-Key`, or the bearer token. A key that is not valid text counts as a wrong key.
@@ -262,13 +313,17 @@ fn presented_key(headers: &HeaderMap) -> Option<&str> {
     if let Some(key) = headers.get(API_KEY_HEADER) {
         return Some(key.to_str().unwrap_or_default());
     }
+    bearer_token(headers)
+}
+
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
 
 fn refusal_response(area: PathArea, status: StatusCode, message: &'static str) -> Response {
     match area {
-        PathArea::Api => ProblemDetails::new(status, message).into_response(),
+        PathArea::Api | PathArea::Agents => ProblemDetails::new(status, message).into_response(),
         PathArea::Open | PathArea::Pages => (status, format!("{message}\n")).into_response(),
     }
 }

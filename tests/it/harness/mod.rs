@@ -1,5 +1,6 @@
 //! Test helpers for whole-app tests: a running program among simulated peers.
 
+pub(crate) mod agent;
 pub(crate) mod alert_server;
 pub(crate) mod browser;
 pub(crate) mod checked_folder;

@@ -13,11 +13,15 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::arr::radarr::Radarr;
 use dialarr::clock::Clock;
+use dialarr::conversation::agents::AgentName;
 use dialarr::conversation::deletion::deletion_messages::CodePolicy;
 use dialarr::conversation::grammar::triage::TriageLevel;
 use dialarr::conversation::model_request::{ModelMessage, ModelRequest};
 use dialarr::conversation::routing::senders::Senders;
-use dialarr::conversation::transcript::{Address, MediaKind, PhoneNumber, UserRights, UserRole};
+use dialarr::conversation::transcript::{
+    Address, MediaKind, PhoneNumber, ToolArguments, UserRights, UserRole,
+};
+use dialarr::engine::agents::{AgentCallOutcome, AgentKey, AgentScope};
 use dialarr::engine::approvals::user_access::BlockOutcome;
 use dialarr::engine::{self, Engine, HouseholdSettings};
 use dialarr::http::{HttpClient, InProcess};
@@ -29,7 +33,9 @@ use dialarr::messaging::twilio::fake::{FakeTwilio, InboundForm};
 use dialarr::response_budget::ResponseBudget;
 use dialarr::seerr::fake::FakeSeerr;
 use dialarr::simulation::{self, SimulatedPeers};
+use dialarr::store::agent_calls::CallRecord;
 use dialarr::store::audit::Actor;
+use dialarr::store::console_access::{self, KeyScope};
 use dialarr::store::database::db::Db;
 use dialarr::store::library::follows::{self, FollowReason, FollowedTitle};
 use dialarr::store::people::users::{self, FirstContactRole};
@@ -40,11 +46,12 @@ use dialarr::store::queue::outbox::{self, NewOutboundMessage, OutboundKind};
 use dialarr::store::{Conn, QueryResult};
 use dialarr::tools::library::Instance;
 use dialarr::web::console_state::ConsoleState;
-use dialarr::web::{self, WebhookState};
+use dialarr::web::{self, WebhookState, auth};
 use diesel::connection::SimpleConnection;
 use http::{Request, StatusCode};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 
 use super::checked_folder::CheckedFolder;
 use super::expected_events::{EventReport, ExpectedEvents};
@@ -384,6 +391,28 @@ impl World {
     /// Returns the result of a query, one line for each row.
     pub(crate) async fn lines(&self, query: &'static str) -> Vec<String> {
         stored::lines(&self.app.as_ref().unwrap().db, query).await
+    }
+
+    /// Calls tools as an agent that acts for a person, one after the other, and asks what became of the last call.
+    pub(crate) async fn agent_calls(&self, phone: &str, calls: &[(&str, Value)]) -> Vec<CallRecord> {
+        let (app, phone) = (self.app.as_ref().unwrap(), PhoneNumber::parse(phone).unwrap());
+        let find = move |conn: &mut Conn| users::find_user_by_phone(conn, &phone);
+        let person = app.db.read(find).await.unwrap().unwrap().id;
+        let new_key = ("desk".to_owned(), KeyScope::Write, Some(person));
+        auth::create_key(&app.db, new_key, self.now()).await.unwrap();
+        let id = app.db.read(console_access::load_api_keys).await.unwrap()[0].id;
+        let key = AgentKey { id, name: "desk".to_owned(), scope: AgentScope::Write, person };
+        let mut records = Vec::new();
+        for (tool, arguments) in calls {
+            let call = (*tool, ToolArguments::parse(arguments.clone()));
+            match app.engine.agents.call_tool(&key, AgentName::default(), call).await.unwrap() {
+                AgentCallOutcome::Answered(record) => records.push(*record),
+                refused => panic!("{tool}: {refused:?}"),
+            }
+        }
+        let ticket = records.last().map(|record| record.ticket.clone()).unwrap_or_default();
+        records.extend(app.engine.agents.find_call(&key, ticket).await.unwrap());
+        records
     }
 
     /// Damages stored rows.

@@ -268,6 +268,9 @@ impl TurnLogs {
     fn end_or_continue(&self, conn: &mut Conn, mut context: TurnContext) -> QueryResult<TurnProgress> {
         context.refresh(conn)?;
         let (settings, now) = (self.settings(), self.clock.now());
+        if context.agent.is_some() {
+            return Ok(TurnProgress::Loaded(Box::new(context)));
+        }
         let step = context.turn.next_step(now, &settings.limits);
         match turn_end::final_turn_end(&context, &step, settings.reactions) {
             Some(end) => {

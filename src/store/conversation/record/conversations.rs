@@ -18,11 +18,22 @@ pub struct ConversationRecord {
     #[serde(skip)]
     #[diesel(column_name = user_id)]
     pub user: UserId,
+    /// Key of the agent that has it on behalf of the user.
+    #[serde(skip)]
+    #[diesel(column_name = agent_key_id)]
+    pub agent: Option<i64>,
     pub name: String,
     pub started_at: Timestamp,
     pub last_activity_at: Timestamp,
     pub ended_at: Option<Timestamp>,
     pub end_reason: Option<EndReason>,
+}
+
+impl ConversationRecord {
+    /// Returns the user whose waiting messages belong to the conversation.
+    pub fn waiting_user(&self) -> Option<UserId> {
+        (self.ended_at.is_none() && self.agent.is_none()).then_some(self.user)
+    }
 }
 
 /// Loads one conversation; `None` if it does not exist.

@@ -65,7 +65,7 @@ pub fn load_page(
     rows.reverse();
     let oldest_start = rows.first().map(|turn| turn.started_at).filter(|_| truncated);
     let range = MessageTimeRange::load_for_page(conn, id, oldest_start, before)?;
-    let waiting_user = conversation.ended_at.is_none().then_some(conversation.user);
+    let waiting_user = conversation.waiting_user();
     let mut content = PageContent {
         turns: turns::load_turn_content(conn, id, rows)?,
         unassigned: UnassignedMessages::load_for_page(conn, range, waiting_user)?,

@@ -129,7 +129,7 @@ pub(in crate::web) async fn reopen_conversation(
         ReopenOutcome::Reopened => FlashMessage::ConversationReopened,
         ReopenOutcome::AlreadyOpen => FlashMessage::AlreadyOpen,
         ReopenOutcome::Busy => FlashMessage::OtherConversationBusy,
-        ReopenOutcome::NotActive => FlashMessage::UserNotActive,
+        ReopenOutcome::NotActive | ReopenOutcome::OfAgent => FlashMessage::UserNotActive,
     };
     Ok(redirect_with_flash(&tail_path(id), outcome))
 }

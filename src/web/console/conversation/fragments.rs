@@ -17,6 +17,8 @@ struct HeaderView<'a> {
     user: UserLink,
     started: DisplayTime,
     ended: Option<(DisplayTime, &'static str)>,
+    /// An agent has the conversation; its next call starts another one.
+    is_of_agent: bool,
     token: &'a str,
 }
 
@@ -60,6 +62,7 @@ pub(super) fn render_header(
         user: UserLink::from(&header.user),
         started: console.display_time(conversation.started_at),
         ended: end.map(|(at, reason)| (console.display_time(at), labels::end_reason_label(reason))),
+        is_of_agent: conversation.agent.is_some(),
         token: &form_context.token,
     };
     view.render()

@@ -111,6 +111,7 @@ fn render_conversation(
     let user = UserLink::from(user);
     let form_context = FormContext { token: operator.form_token().to_owned() };
     let is_open = conversation.ended_at.is_none();
+    let has_writer = before.is_none() && user.path.is_some() && conversation.agent.is_none();
     let content = ConversationTemplate {
         layout: PageLayout::new(
             operator,
@@ -133,7 +134,7 @@ fn render_conversation(
             Some(_) => String::new(),
         },
         older: view.older,
-        writer: (before.is_none() && user.path.is_some() && (is_open || !user.is_test)).then_some(TextBox {
+        writer: (has_writer && (is_open || !user.is_test)).then_some(TextBox {
             is_test: user.is_test,
             // A group writes nothing itself.
             is_open: is_open && !user.is_room,

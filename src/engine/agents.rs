@@ -1,0 +1,164 @@
+//! Calls of agents: each is stored, runs as a turn of the person for whom the agent acts, and is answered with its outcome.
+
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::conversation::agents::{AgentCaller, AgentName};
+use crate::conversation::routing::rooms::Audience;
+use crate::conversation::routing::senders::Senders;
+use crate::conversation::transcript::{
+    EffectLevel, Responder, ToolArguments, ToolSpec, User, UserId, UserStatus,
+};
+use crate::engine::inbound::scheduler::TurnScheduler;
+use crate::engine::parts::{EngineParts, LiveParts};
+use crate::store::agent_calls::{self, AgentAdmission, CallProgress, CallRecord, NewAgentCall};
+use crate::store::confirmation::pending_action;
+use crate::store::database::db::{Db, DbError};
+use crate::store::people::{addresses, users};
+use crate::store::{Conn, QueryResult};
+
+/// Time for which a call is waited for. A call that takes longer is answered with its ticket.
+const MAX_RESPONSE_WAIT: Duration = Duration::from_secs(75);
+
+/// What an agent may do with its key, if its person may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentScope {
+    Read,
+    /// Also adds and changes titles, and asks the person about deletions.
+    Write,
+}
+
+/// Key with which an agent acts for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentKey {
+    pub id: i64,
+    pub name: String,
+    pub scope: AgentScope,
+    pub person: UserId,
+}
+
+/// Outcome of a call of an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AgentCallOutcome {
+    /// The tool does not exist, or is not offered to the agent.
+    UnknownTool,
+    /// Too many calls with the key run.
+    Busy,
+    /// The key has made too many calls within the last hour.
+    OverLimit,
+    Answered(Box<CallRecord>),
+}
+
+/// Calls of agents.
+pub struct AgentCalls {
+    db: Db,
+    clock: Clock,
+    live: LiveParts,
+    scheduler: TurnScheduler,
+}
+
+impl AgentCalls {
+    pub(crate) fn new(parts: &EngineParts, scheduler: TurnScheduler) -> Self {
+        let EngineParts { db, clock, live, .. } = parts.clone();
+        Self { db, clock, live, scheduler }
+    }
+
+    /// Returns the tools that an agent may call, by name. Deletions are not offered if the person cannot be asked.
+    pub async fn offered_tools(&self, key: &AgentKey) -> Result<Vec<ToolSpec>, DbError> {
+        let (person, settings) = (key.person, self.live.settings());
+        let load = move |conn: &mut Conn| {
+            let user = users::load_user(conn, person)?;
+            let is_reachable = can_be_asked(conn, &user, &settings.senders)?;
+            Ok((user, is_reachable))
+        };
+        let (user, is_reachable) = self.db.read(load).await?;
+        if user.status != UserStatus::Active {
+            return Ok(Vec::new());
+        }
+        let is_allowed = |tool: &&ToolSpec| match (tool.effect_level, key.scope) {
+            (EffectLevel::Read, AgentScope::Read | AgentScope::Write) => true,
+            (EffectLevel::Write | EffectLevel::Destructive, AgentScope::Read) => false,
+            (EffectLevel::Write, AgentScope::Write) => true,
+            (EffectLevel::Destructive, AgentScope::Write) => is_reachable,
+        };
+        let tools = self.live.current().tools.clone();
+        let offered = tools.offered_tools(user.rights, Audience::Agent, Responder::Model);
+        let mut allowed: Vec<ToolSpec> = offered.iter().filter(is_allowed).cloned().collect();
+        allowed.sort_by_key(|tool| tool.name);
+        Ok(allowed)
+    }
+
+    /// Calls a tool, and waits for the outcome. The call continues if the agent stops waiting.
+    pub async fn call_tool(
+        &self,
+        key: &AgentKey,
+        name: AgentName,
+        (tool, arguments): (&str, ToolArguments),
+    ) -> Result<AgentCallOutcome, DbError> {
+        let offered = self.offered_tools(key).await?;
+        let Some(spec) = offered.iter().find(|spec| spec.name == tool) else {
+            return Ok(AgentCallOutcome::UnknownTool);
+        };
+        let now = self.clock.now();
+        let call = NewAgentCall {
+            ticket: format!("{:032x}", rand::random::<u128>()),
+            caller: AgentCaller { key: key.id, key_name: key.name.clone(), name },
+            person: key.person,
+            tool: tool.to_owned(),
+            arguments,
+            effect: spec.effect_level,
+        };
+        let admission = self.db.write_or_busy(move |conn| agent_calls::admit_call(conn, &call, now)).await?;
+        let (id, waits) = match admission {
+            AgentAdmission::Busy => return Ok(AgentCallOutcome::Busy),
+            AgentAdmission::OverLimit => return Ok(AgentCallOutcome::OverLimit),
+            AgentAdmission::AlreadyAsked(id) => (id, true),
+            AgentAdmission::Admitted { call, waits } => (call, waits),
+        };
+        self.scheduler.wake_user(key.person);
+        if !waits {
+            let clock = self.clock.clone();
+            let is_settled = move |conn: &mut Conn| agent_calls::is_settled(conn, id, clock.now());
+            let settled = self.scheduler.wait_for_work(key.person, is_settled);
+            if let Ok(result) = tokio::time::timeout(MAX_RESPONSE_WAIT, settled).await {
+                result?;
+            }
+        }
+        self.load_outcome(id).await
+    }
+
+    async fn load_outcome(&self, id: i64) -> Result<AgentCallOutcome, DbError> {
+        let now = self.clock.now();
+        let record = self.db.read(move |conn| agent_calls::load_call(conn, id, now)).await?;
+        // The end of a turn may not be on disk yet.
+        self.db.sync().await?;
+        Ok(record
+            .map_or(AgentCallOutcome::UnknownTool, |record| AgentCallOutcome::Answered(Box::new(record))))
+    }
+
+    /// Finds what became of a call, by its ticket. The ticket of another key or person is not found. A call that waited for
+    /// the end of a question is started if the question has expired.
+    pub async fn find_call(&self, key: &AgentKey, ticket: String) -> Result<Option<CallRecord>, DbError> {
+        let (owner, now) = ((key.id, key.person), self.clock.now());
+        let find = move |conn: &mut Conn| agent_calls::find_call(conn, owner, &ticket, now);
+        let record = self.db.read(find.clone()).await?;
+        if !record.as_ref().is_some_and(|record| record.progress == CallProgress::Waiting) {
+            self.db.sync().await?;
+            return Ok(record);
+        }
+        let person = key.person;
+        self.db.write(move |conn| pending_action::expire_pending_action(conn, person, now)).await?;
+        self.scheduler.wake_user(person);
+        self.db.read(find).await
+    }
+}
+
+/// Returns whether a question can be sent to a person.
+fn can_be_asked(conn: &mut Conn, user: &User, senders: &Senders) -> QueryResult<bool> {
+    if user.opted_out || user.test {
+        return Ok(user.test);
+    }
+    let route = addresses::load_message_route(conn, user.id)?;
+    let sender = route.address.and_then(|(_, address)| senders.choose(route.our_address, &address));
+    Ok(sender.is_some())
+}

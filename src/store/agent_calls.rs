@@ -1,0 +1,496 @@
+//! Calls of agents: the queue of a person's agents, and the tickets by which an agent learns the outcome of a question. The
+//! texts of a call are in the turn that runs it.
+
+use diesel::dsl::{self, count_star};
+use diesel::prelude::*;
+use jiff::Timestamp;
+
+use super::codec::{arguments_json, ms, parse_arguments, parse_call_failure, parse_call_result};
+use super::column_types::stored_enum;
+use super::confirmation::pending_action::{self, CloseReason};
+use super::conversation::conversations::OPEN;
+use super::database::literal_sql::LiteralSql;
+use super::people::users;
+use super::schema::{agent_calls, api_keys, conversations, pending_actions, tool_calls, turns};
+use super::{Conn, QueryResult};
+use crate::conversation::agents::{
+    AgentCaller, AgentName, CALL_LIMIT, MAX_OPEN_CALLS, MAX_WAIT, QUESTION_PERIOD,
+};
+use crate::conversation::stream_events::CallPhase;
+use crate::conversation::transcript::{
+    CallFailure, CallResult, CallRow, EffectLevel, ToolArguments, TurnId, User, UserId,
+};
+
+stored_enum! {
+    /// Reason why a call of an agent was dropped before a turn started it.
+    pub enum DropReason {
+        /// It waited too long for an open question of the person.
+        Expired = "expired",
+        /// Its key was revoked.
+        Revoked = "revoked",
+        /// The person may not use Dialarr anymore.
+        NotAllowed = "not_allowed",
+        /// The assistant is paused.
+        Paused = "paused",
+    }
+}
+
+/// Condition of calls that no turn has started.
+const WAITING: LiteralSql = LiteralSql("agent_calls.turn_id IS NULL AND agent_calls.dropped IS NULL");
+
+/// Call of an agent, before it is stored.
+#[derive(Debug, Clone)]
+pub struct NewAgentCall {
+    /// Random, and known to the agent alone.
+    pub ticket: String,
+    pub caller: AgentCaller,
+    pub person: UserId,
+    pub tool: String,
+    pub arguments: ToolArguments,
+    pub effect: EffectLevel,
+}
+
+/// Outcome of storing a call of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentAdmission {
+    Admitted {
+        call: i64,
+        /// True if the call waits until the person has answered an open question.
+        waits: bool,
+    },
+    /// The person is already being asked the same, by a call of this id.
+    AlreadyAsked(i64),
+    /// Too many calls with the key wait or run.
+    Busy,
+    /// The key has made too many calls.
+    OverLimit,
+}
+
+/// Stores a call of an agent. The same question is not stored twice while it is open.
+pub fn admit_call(conn: &mut Conn, new: &NewAgentCall, now: Timestamp) -> QueryResult<AgentAdmission> {
+    drop_overdue_calls(conn, now)?;
+    let arguments = arguments_json(&new.arguments);
+    let asks = new.effect == EffectLevel::Destructive;
+    if asks {
+        pending_action::expire_pending_action(conn, new.person, now)?;
+        if let Some(open) = find_open_question(conn, new, &arguments)? {
+            return Ok(AgentAdmission::AlreadyAsked(open));
+        }
+    }
+    if count_open_calls(conn, new.caller.key)? >= MAX_OPEN_CALLS as i64 {
+        return Ok(AgentAdmission::Busy);
+    }
+    if count_recent_calls(conn, new.caller.key, now)? >= i64::from(CALL_LIMIT.max) {
+        return Ok(AgentAdmission::OverLimit);
+    }
+    let call = diesel::insert_into(agent_calls::table)
+        .values((
+            agent_calls::ticket.eq(&new.ticket),
+            agent_calls::key_id.eq(new.caller.key),
+            agent_calls::user_id.eq(new.person),
+            agent_calls::client.eq(new.caller.name.as_str()),
+            agent_calls::tool.eq(&new.tool),
+            agent_calls::arguments.eq(arguments),
+            agent_calls::effect.eq(new.effect),
+            agent_calls::created_at.eq(ms(now)),
+        ))
+        .returning(agent_calls::id)
+        .get_result(conn)?;
+    let waits = asks && has_open_question(conn, new.person)?;
+    Ok(AgentAdmission::Admitted { call, waits })
+}
+
+/// Finds an open question of the same key with the same arguments, or a call that waits to ask it.
+fn find_open_question(conn: &mut Conn, new: &NewAgentCall, arguments: &str) -> QueryResult<Option<i64>> {
+    let same = agent_calls::key_id.eq(new.caller.key).and(agent_calls::tool.eq(&new.tool));
+    let waiting: Option<i64> = agent_calls::table
+        .filter(WAITING.and(agent_calls::user_id.eq(new.person)).and(same))
+        .filter(agent_calls::arguments.eq(arguments))
+        .select(agent_calls::id)
+        .first(conn)
+        .optional()?;
+    if waiting.is_some() {
+        return Ok(waiting);
+    }
+    pending_actions::table
+        .inner_join(tool_calls::table.on(tool_calls::id.eq(pending_actions::tool_call_id)))
+        .inner_join(agent_calls::table.on(agent_calls::tool_call_id.eq(tool_calls::id.nullable())))
+        .filter(pending_actions::user_id.eq(new.person).and(same))
+        .filter(tool_calls::request.eq(arguments))
+        .select(agent_calls::id)
+        .first(conn)
+        .optional()
+}
+
+fn has_open_question(conn: &mut Conn, user: UserId) -> QueryResult<bool> {
+    let open = pending_actions::table.filter(pending_actions::user_id.eq(user));
+    diesel::select(dsl::exists(open)).get_result(conn)
+}
+
+fn count_open_calls(conn: &mut Conn, key: i64) -> QueryResult<i64> {
+    let running = turns::table.filter(turns::id.nullable().eq(agent_calls::turn_id));
+    let is_running = dsl::exists(running.filter(turns::finished_at.is_null()));
+    agent_calls::table
+        .filter(agent_calls::key_id.eq(key).and(WAITING.or(is_running)))
+        .filter(agent_calls::id.gt(oldest_recent_call(conn, key)?))
+        .select(count_star())
+        .first(conn)
+}
+
+/// Returns the id before the newest calls of a key, among which all open calls are.
+fn oldest_recent_call(conn: &mut Conn, key: i64) -> QueryResult<i64> {
+    let newest: Option<i64> = agent_calls::table
+        .filter(agent_calls::key_id.eq(key))
+        .order(agent_calls::id.desc())
+        .offset(i64::from(CALL_LIMIT.max))
+        .select(agent_calls::id)
+        .first(conn)
+        .optional()?;
+    Ok(newest.unwrap_or(0))
+}
+
+fn count_recent_calls(conn: &mut Conn, key: i64, now: Timestamp) -> QueryResult<i64> {
+    let oldest = oldest_recent_call(conn, key)?;
+    let recent = agent_calls::created_at.gt(ms(now - CALL_LIMIT.period));
+    agent_calls::table
+        .filter(agent_calls::key_id.eq(key).and(agent_calls::id.gt(oldest)).and(recent))
+        .select(count_star())
+        .first(conn)
+}
+
+/// Condition of waiting calls that may start: those that ask the person wait for the end of an open question.
+const MAY_START: LiteralSql = LiteralSql(
+    "(agent_calls.effect <> 'destructive' OR NOT EXISTS (SELECT 1 FROM pending_actions \
+     WHERE pending_actions.user_id = agent_calls.user_id))",
+);
+
+/// Time of the first call for a person that may start.
+#[dsl::auto_type]
+pub(super) fn select_due_at(user: UserId) -> _ {
+    let (waiting, may_start): (LiteralSql, LiteralSql) = (WAITING, MAY_START);
+    agent_calls::table
+        .filter(agent_calls::user_id.eq(user).and(waiting).and(may_start))
+        .order(agent_calls::id)
+        .select(agent_calls::created_at)
+        .single_value()
+}
+
+/// Loads every person for whom a call waits.
+pub(super) fn load_people_with_waiting_calls(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
+    agent_calls::table.filter(WAITING).select(agent_calls::user_id).distinct().load(conn)
+}
+
+/// Waiting call of an agent.
+#[derive(Debug, Clone)]
+pub struct WaitingCall {
+    pub id: i64,
+    pub caller: AgentCaller,
+    pub tool: String,
+    pub arguments: ToolArguments,
+    pub effect: EffectLevel,
+    /// Reason why it must not start.
+    pub dropped: Option<DropReason>,
+}
+
+#[derive(Queryable)]
+struct WaitingCallRow {
+    id: i64,
+    key: i64,
+    key_name: String,
+    revoked_at: Option<Timestamp>,
+    client: String,
+    tool: String,
+    arguments: String,
+    effect: EffectLevel,
+    created_at: Timestamp,
+}
+
+/// Loads the next waiting call for a person. Calls that ask wait while a question is open, and others overtake them.
+pub fn load_next_call(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<Option<WaitingCall>> {
+    let row: Option<WaitingCallRow> = agent_calls::table
+        .inner_join(api_keys::table.on(api_keys::id.eq(agent_calls::key_id)))
+        .filter(WAITING.and(agent_calls::user_id.eq(user)).and(MAY_START))
+        .order(agent_calls::id)
+        .select((
+            agent_calls::id,
+            api_keys::id,
+            api_keys::name,
+            api_keys::revoked_at,
+            agent_calls::client,
+            agent_calls::tool,
+            agent_calls::arguments,
+            agent_calls::effect,
+            agent_calls::created_at,
+        ))
+        .first(conn)
+        .optional()?;
+    let Some(row) = row else { return Ok(None) };
+    let dropped = match row.revoked_at {
+        Some(_) => Some(DropReason::Revoked),
+        None if row.created_at + MAX_WAIT <= now => Some(DropReason::Expired),
+        None => None,
+    };
+    let name = AgentName::from_stated(&row.client);
+    Ok(Some(WaitingCall {
+        id: row.id,
+        caller: AgentCaller { key: row.key, key_name: row.key_name, name },
+        tool: row.tool,
+        arguments: parse_arguments(&row.arguments)?,
+        effect: row.effect,
+        dropped,
+    }))
+}
+
+/// Drops the calls that have waited for too long.
+pub fn drop_overdue_calls(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+    diesel::update(agent_calls::table.filter(WAITING.and(agent_calls::created_at.le(ms(now - MAX_WAIT)))))
+        .set((agent_calls::dropped.eq(DropReason::Expired), agent_calls::arguments.eq("")))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Drops the waiting calls for a person whose texts are erased.
+pub fn drop_calls_for(conn: &mut Conn, person: UserId) -> QueryResult<()> {
+    diesel::update(agent_calls::table.filter(WAITING.and(agent_calls::user_id.eq(person))))
+        .set((agent_calls::dropped.eq(DropReason::NotAllowed), agent_calls::arguments.eq("")))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Ends a call that no turn starts, and erases its arguments.
+pub fn drop_call(conn: &mut Conn, id: i64, reason: DropReason) -> QueryResult<()> {
+    diesel::update(agent_calls::table.filter(agent_calls::id.eq(id).and(WAITING)))
+        .set((agent_calls::dropped.eq(reason), agent_calls::arguments.eq("")))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Assigns a call to the turn that runs it, which has its arguments from now on.
+pub fn start_call(conn: &mut Conn, id: i64, (turn, call): (TurnId, CallRow)) -> QueryResult<()> {
+    diesel::update(agent_calls::table.find(id))
+        .set((
+            agent_calls::turn_id.eq(turn),
+            agent_calls::tool_call_id.eq(call),
+            agent_calls::arguments.eq(""),
+        ))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Records that the person is asked about a call.
+pub fn mark_asked(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<()> {
+    diesel::update(agent_calls::table.filter(agent_calls::tool_call_id.eq(call)))
+        .set(agent_calls::asked_at.eq(ms(now)))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Lets the ticket of a call stand for the call that asks the person again.
+pub fn replace_call(conn: &mut Conn, old: CallRow, new: CallRow) -> QueryResult<()> {
+    diesel::update(agent_calls::table.filter(agent_calls::tool_call_id.eq(old)))
+        .set(agent_calls::tool_call_id.eq(new))
+        .execute(conn)
+        .map(drop)
+}
+
+/// Counts the questions of agents to a person that the person has not confirmed.
+pub fn count_unconfirmed_questions(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<usize> {
+    let confirmed = tool_calls::table
+        .filter(tool_calls::id.nullable().eq(agent_calls::tool_call_id))
+        .filter(tool_calls::confirmed_by.is_not_null());
+    let count: i64 = agent_calls::table
+        .filter(agent_calls::user_id.eq(user).and(agent_calls::asked_at.gt(ms(now - QUESTION_PERIOD))))
+        .filter(dsl::not(dsl::exists(confirmed)))
+        .select(count_star())
+        .first(conn)?;
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
+}
+
+/// Loads the agent whose call a turn runs.
+pub fn load_agent_of_turn(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<AgentCaller>> {
+    let row: Option<(i64, String, String)> = agent_calls::table
+        .inner_join(api_keys::table.on(api_keys::id.eq(agent_calls::key_id)))
+        .filter(agent_calls::turn_id.eq(turn))
+        .select((api_keys::id, api_keys::name, agent_calls::client))
+        .first(conn)
+        .optional()?;
+    Ok(row.map(agent_caller))
+}
+
+/// Loads the agent that asked for a deletion, if an agent did.
+pub fn load_agent_of_call(conn: &mut Conn, call: CallRow) -> QueryResult<Option<AgentCaller>> {
+    let row: Option<(i64, String, String)> = agent_calls::table
+        .inner_join(api_keys::table.on(api_keys::id.eq(agent_calls::key_id)))
+        .filter(agent_calls::tool_call_id.eq(call))
+        .select((api_keys::id, api_keys::name, agent_calls::client))
+        .first(conn)
+        .optional()?;
+    Ok(row.map(agent_caller))
+}
+
+fn agent_caller((key, key_name, client): (i64, String, String)) -> AgentCaller {
+    AgentCaller { key, key_name, name: AgentName::from_stated(&client) }
+}
+
+/// Progress of a call of an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CallProgress {
+    /// No turn has started it. The person has an open question, or other work for the person runs.
+    Waiting,
+    Dropped(DropReason),
+    Running,
+    /// The person is asked. The time is known once the question was sent.
+    Asked {
+        expires_at: Option<Timestamp>,
+    },
+    /// The question was closed, and nothing was deleted.
+    Closed(CloseReason),
+    Done(CallResult),
+    Failed(CallFailure),
+    /// The turn was canceled before it changed anything.
+    Canceled,
+}
+
+/// Call of an agent, as its ticket shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallRecord {
+    pub ticket: String,
+    pub person: User,
+    /// True if the person was asked about it.
+    pub was_asked: bool,
+    pub progress: CallProgress,
+}
+
+#[derive(Queryable)]
+struct CallRecordRow {
+    ticket: String,
+    user: UserId,
+    asked_at: Option<Timestamp>,
+    dropped: Option<DropReason>,
+    call: Option<CallRow>,
+}
+
+/// Loads a call by its id.
+pub fn load_call(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Option<CallRecord>> {
+    let row = agent_calls::table
+        .find(id)
+        .select((
+            agent_calls::ticket,
+            agent_calls::user_id,
+            agent_calls::asked_at,
+            agent_calls::dropped,
+            agent_calls::tool_call_id,
+        ))
+        .first(conn)
+        .optional()?;
+    row.map(|row| into_record(conn, row, now)).transpose()
+}
+
+/// Loads the call that a key made for a person, by its ticket. A ticket of another key is not found.
+pub fn find_call(
+    conn: &mut Conn,
+    (key, person): (i64, UserId),
+    ticket: &str,
+    now: Timestamp,
+) -> QueryResult<Option<CallRecord>> {
+    let id: Option<i64> = agent_calls::table
+        .filter(agent_calls::ticket.eq(ticket))
+        .filter(agent_calls::key_id.eq(key).and(agent_calls::user_id.eq(person)))
+        .select(agent_calls::id)
+        .first(conn)
+        .optional()?;
+    match id {
+        Some(id) => load_call(conn, id, now),
+        None => Ok(None),
+    }
+}
+
+fn into_record(conn: &mut Conn, row: CallRecordRow, now: Timestamp) -> QueryResult<CallRecord> {
+    let progress = match (row.dropped, row.call) {
+        (Some(reason), _) => CallProgress::Dropped(reason),
+        (None, None) => CallProgress::Waiting,
+        (None, Some(call)) => load_progress(conn, call, now)?,
+    };
+    let person = users::load_user(conn, row.user)?;
+    Ok(CallRecord { ticket: row.ticket, person, was_asked: row.asked_at.is_some(), progress })
+}
+
+fn load_progress(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<CallProgress> {
+    type ProgressRow = (CallPhase, Option<String>, Option<String>, TurnId, Option<TurnId>);
+    let (state, response, error, turn, run_turn): ProgressRow = tool_calls::table
+        .find(call)
+        .select((
+            tool_calls::state,
+            tool_calls::response,
+            tool_calls::error,
+            tool_calls::turn_id,
+            tool_calls::run_turn_id,
+        ))
+        .first(conn)?;
+    Ok(match state {
+        CallPhase::Created | CallPhase::Running | CallPhase::Unknown => {
+            let finished_at: Option<Timestamp> =
+                turns::table.find(run_turn.unwrap_or(turn)).select(turns::finished_at).first(conn)?;
+            // A turn that could not continue has left the call behind.
+            match finished_at {
+                Some(_) => CallProgress::Failed(CallFailure::outcome_unknown()),
+                None => CallProgress::Running,
+            }
+        }
+        CallPhase::Held => {
+            let expires_at: Option<Option<Timestamp>> = pending_actions::table
+                .filter(pending_actions::tool_call_id.eq(call))
+                .select(pending_actions::expires_at)
+                .first(conn)
+                .optional()?;
+            match expires_at.flatten() {
+                Some(at) if at <= now => CallProgress::Closed(CloseReason::Expired),
+                expires_at => CallProgress::Asked { expires_at },
+            }
+        }
+        CallPhase::Complete => {
+            CallProgress::Done(parse_call_result(response.as_deref().unwrap_or_default())?)
+        }
+        CallPhase::Error => CallProgress::Failed(parse_call_failure(error.as_deref().unwrap_or_default())?),
+        // The reason of a canceled call is a reason to close its question, or a text about its turn.
+        CallPhase::Canceled => serde_json::from_str(error.as_deref().unwrap_or_default())
+            .map_or(CallProgress::Canceled, CallProgress::Closed),
+    })
+}
+
+/// Returns whether a call needs nothing more from us: it has ended, or the person is being asked.
+pub fn is_settled(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<bool> {
+    let record = load_call(conn, id, now)?;
+    Ok(record.is_none_or(|record| !matches!(record.progress, CallProgress::Waiting | CallProgress::Running)))
+}
+
+/// Ends what a revoked key has started: its waiting calls, its running turn, and its open question.
+pub fn end_calls_of_key(conn: &mut Conn, key: i64, now: Timestamp) -> QueryResult<()> {
+    diesel::update(agent_calls::table.filter(agent_calls::key_id.eq(key).and(WAITING)))
+        .set((agent_calls::dropped.eq(DropReason::Revoked), agent_calls::arguments.eq("")))
+        .execute(conn)?;
+    let asked: Option<UserId> = pending_actions::table
+        .inner_join(
+            agent_calls::table.on(agent_calls::tool_call_id.eq(pending_actions::tool_call_id.nullable())),
+        )
+        .filter(agent_calls::key_id.eq(key))
+        .select(pending_actions::user_id)
+        .first(conn)
+        .optional()?;
+    if let Some(person) = asked {
+        pending_action::close_pending_action(conn, person, CloseReason::Dropped, now)?;
+    }
+    request_cancel(conn, key, now)
+}
+
+/// Requests that the running call of a key end before its next effect.
+fn request_cancel(conn: &mut Conn, key: i64, now: Timestamp) -> QueryResult<()> {
+    let of_agent =
+        conversations::table.filter(conversations::agent_key_id.eq(key).and(OPEN)).select(conversations::id);
+    let running =
+        turns::table.filter(turns::finished_at.is_null().and(turns::conversation_id.eq_any(of_agent)));
+    diesel::update(running)
+        .set((turns::cancel_requested_at.eq(ms(now)), turns::updated_at.eq(ms(now))))
+        .execute(conn)
+        .map(drop)
+}
