@@ -1,6 +1,7 @@
 //! Clients against third parties: recorded responses, published descriptions, and servers. Environment variables name
 //! them; without the variables nothing is checked.
 
+mod agents;
 mod aimock;
 mod arr;
 mod arr_errors;
