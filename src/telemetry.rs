@@ -13,7 +13,7 @@ use tracing_subscriber::{Layer, Registry, fmt};
 
 /// Log filter if the operator configures no other.
 pub const DEFAULT_FILTER: &str =
-    "info,async_openai=off,h2=warn,hyper=warn,hyper_util=warn,reqwest=warn,rustls=warn";
+    "info,async_openai=off,h2=warn,hyper=warn,hyper_util=warn,reqwest=warn,rmcp=off,rustls=warn";
 
 /// Format and filter of log lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,9 +57,9 @@ fn build_subscriber(log: &LogSettings) -> Result<impl Subscriber + Send + Sync +
 }
 
 /// Returns whether a log line quotes no user. async-openai logs responses that it cannot parse, which may quote
-/// messages.
+/// messages, and rmcp logs what it refuses of an agent.
 fn quotes_no_user(metadata: &Metadata<'_>) -> bool {
-    !metadata.target().starts_with("async_openai")
+    !["async_openai", "rmcp"].iter().any(|quoting| metadata.target().starts_with(quoting))
 }
 
 #[cfg(test)]

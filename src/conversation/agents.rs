@@ -20,6 +20,12 @@ pub const QUESTION_PERIOD: SignedDuration = SignedDuration::from_hours(24);
 /// Period after which a call that waits for an open question of the person is dropped, so that nobody is asked in the name
 /// of an agent that has gone.
 pub const MAX_WAIT: SignedDuration = SignedDuration::from_mins(15);
+/// Period after which a ticket is forgotten.
+pub const TICKET_PERIOD: SignedDuration = SignedDuration::from_hours(48);
+/// Time within which a question of an agent must leave.
+pub const MAX_QUESTION_AGE: SignedDuration = SignedDuration::from_mins(5);
+/// Period without calls after which the conversation of an agent ends.
+pub const IDLE_PERIOD: SignedDuration = SignedDuration::from_hours(24);
 /// Maximum number of calls with one key, so that an agent in a loop cannot fill the database.
 pub const CALL_LIMIT: RateLimit = RateLimit { max: 300, period: SignedDuration::from_hours(1) };
 /// Maximum number of calls with one key that wait or run at the same time.

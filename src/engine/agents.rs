@@ -1,5 +1,7 @@
 //! Calls of agents: each is stored, runs as a turn of the person for whom the agent acts, and is answered with its outcome.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::clock::Clock;
@@ -11,13 +13,14 @@ use crate::conversation::transcript::{
 };
 use crate::engine::inbound::scheduler::TurnScheduler;
 use crate::engine::parts::{EngineParts, LiveParts};
-use crate::store::agent_calls::{self, AgentAdmission, CallProgress, CallRecord, NewAgentCall};
-use crate::store::confirmation::pending_action;
+use crate::store::agent_calls::{self, AgentAdmission, NewAgentCall};
+use crate::store::agent_tickets::{self, CallProgress, CallRecord};
+use crate::store::confirmation::{pending_action, pending_lookup};
 use crate::store::database::db::{Db, DbError};
 use crate::store::people::{addresses, users};
 use crate::store::{Conn, QueryResult};
 
-/// Time for which a call is waited for. A call that takes longer is answered with its ticket.
+/// Maximum wait for a call. A call that takes longer is answered with its ticket.
 const MAX_RESPONSE_WAIT: Duration = Duration::from_secs(75);
 
 /// What an agent may do with its key, if its person may.
@@ -55,12 +58,24 @@ pub struct AgentCalls {
     clock: Clock,
     live: LiveParts,
     scheduler: TurnScheduler,
+    /// Names that earlier clients stated when they began, by the id of the key. Their later requests do not state it.
+    stated_names: Mutex<HashMap<i64, AgentName>>,
 }
 
 impl AgentCalls {
     pub(crate) fn new(parts: &EngineParts, scheduler: TurnScheduler) -> Self {
         let EngineParts { db, clock, live, .. } = parts.clone();
-        Self { db, clock, live, scheduler }
+        Self { db, clock, live, scheduler, stated_names: Mutex::default() }
+    }
+
+    /// Remembers the name that the agent with a key has stated, until the program stops.
+    pub fn remember_name(&self, key: &AgentKey, name: AgentName) {
+        self.stated_names.lock().unwrap_or_else(PoisonError::into_inner).insert(key.id, name);
+    }
+
+    fn remembered_name(&self, key: &AgentKey) -> AgentName {
+        let names = self.stated_names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.get(&key.id).cloned().unwrap_or_default()
     }
 
     /// Returns the tools that an agent may call, by name. Deletions are not offered if the person cannot be asked.
@@ -88,18 +103,19 @@ impl AgentCalls {
         Ok(allowed)
     }
 
-    /// Calls a tool, and waits for the outcome. The call continues if the agent stops waiting.
+    /// Calls a tool, and waits for the outcome. The call continues if the agent stops waiting. `name` is the name that the
+    /// request states, if it states one.
     pub async fn call_tool(
         &self,
         key: &AgentKey,
-        name: AgentName,
+        name: Option<AgentName>,
         (tool, arguments): (&str, ToolArguments),
     ) -> Result<AgentCallOutcome, DbError> {
         let offered = self.offered_tools(key).await?;
         let Some(spec) = offered.iter().find(|spec| spec.name == tool) else {
             return Ok(AgentCallOutcome::UnknownTool);
         };
-        let now = self.clock.now();
+        let (now, name) = (self.clock.now(), name.unwrap_or_else(|| self.remembered_name(key)));
         let call = NewAgentCall {
             ticket: format!("{:032x}", rand::random::<u128>()),
             caller: AgentCaller { key: key.id, key_name: key.name.clone(), name },
@@ -118,7 +134,7 @@ impl AgentCalls {
         self.scheduler.wake_user(key.person);
         if !waits {
             let clock = self.clock.clone();
-            let is_settled = move |conn: &mut Conn| agent_calls::is_settled(conn, id, clock.now());
+            let is_settled = move |conn: &mut Conn| agent_tickets::is_settled(conn, id, clock.now());
             let settled = self.scheduler.wait_for_work(key.person, is_settled);
             if let Ok(result) = tokio::time::timeout(MAX_RESPONSE_WAIT, settled).await {
                 result?;
@@ -129,25 +145,28 @@ impl AgentCalls {
 
     async fn load_outcome(&self, id: i64) -> Result<AgentCallOutcome, DbError> {
         let now = self.clock.now();
-        let record = self.db.read(move |conn| agent_calls::load_call(conn, id, now)).await?;
+        let record = self.db.read(move |conn| agent_tickets::load_call(conn, id, now)).await?;
         // The end of a turn may not be on disk yet.
         self.db.sync().await?;
         Ok(record
             .map_or(AgentCallOutcome::UnknownTool, |record| AgentCallOutcome::Answered(Box::new(record))))
     }
 
-    /// Finds what became of a call, by its ticket. The ticket of another key or person is not found. A call that waited for
+    /// Finds the outcome of a call, by its ticket. The ticket of another key or person is not found. A call that waited for
     /// the end of a question is started if the question has expired.
     pub async fn find_call(&self, key: &AgentKey, ticket: String) -> Result<Option<CallRecord>, DbError> {
         let (owner, now) = ((key.id, key.person), self.clock.now());
-        let find = move |conn: &mut Conn| agent_calls::find_call(conn, owner, &ticket, now);
+        let find = move |conn: &mut Conn| agent_tickets::find_call(conn, owner, &ticket, now);
         let record = self.db.read(find.clone()).await?;
         if !record.as_ref().is_some_and(|record| record.progress == CallProgress::Waiting) {
             self.db.sync().await?;
             return Ok(record);
         }
         let person = key.person;
-        self.db.write(move |conn| pending_action::expire_pending_action(conn, person, now)).await?;
+        let is_expired = move |conn: &mut Conn| pending_lookup::has_expired_prompt(conn, person, now);
+        if self.db.read(is_expired).await? {
+            self.db.write(move |conn| pending_action::expire_pending_action(conn, person, now)).await?;
+        }
         self.scheduler.wake_user(person);
         self.db.read(find).await
     }

@@ -5,21 +5,17 @@ use diesel::dsl::{self, count_star};
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use super::codec::{arguments_json, ms, parse_arguments, parse_call_failure, parse_call_result};
+use super::codec::{arguments_json, ms, parse_arguments};
 use super::column_types::stored_enum;
 use super::confirmation::pending_action::{self, CloseReason};
 use super::conversation::conversations::OPEN;
 use super::database::literal_sql::LiteralSql;
-use super::people::users;
-use super::schema::{agent_calls, api_keys, conversations, pending_actions, tool_calls, turns};
+use super::schema::{agent_calls, api_keys, conversations, outbox, pending_actions, tool_calls, turns};
 use super::{Conn, QueryResult};
 use crate::conversation::agents::{
-    AgentCaller, AgentName, CALL_LIMIT, MAX_OPEN_CALLS, MAX_WAIT, QUESTION_PERIOD,
+    AgentCaller, AgentName, CALL_LIMIT, MAX_OPEN_CALLS, MAX_WAIT, QUESTION_PERIOD, TICKET_PERIOD,
 };
-use crate::conversation::stream_events::CallPhase;
-use crate::conversation::transcript::{
-    CallFailure, CallResult, CallRow, EffectLevel, ToolArguments, TurnId, User, UserId,
-};
+use crate::conversation::transcript::{CallRow, EffectLevel, ToolArguments, TurnId, UserId};
 
 stored_enum! {
     /// Reason why a call of an agent was dropped before a turn started it.
@@ -69,6 +65,7 @@ pub enum AgentAdmission {
 /// Stores a call of an agent. The same question is not stored twice while it is open.
 pub fn admit_call(conn: &mut Conn, new: &NewAgentCall, now: Timestamp) -> QueryResult<AgentAdmission> {
     drop_overdue_calls(conn, now)?;
+    delete_old_calls(conn, new.caller.key, now)?;
     let arguments = arguments_json(&new.arguments);
     let asks = new.effect == EffectLevel::Destructive;
     if asks {
@@ -115,15 +112,19 @@ fn find_open_question(conn: &mut Conn, new: &NewAgentCall, arguments: &str) -> Q
     pending_actions::table
         .inner_join(tool_calls::table.on(tool_calls::id.eq(pending_actions::tool_call_id)))
         .inner_join(agent_calls::table.on(agent_calls::tool_call_id.eq(tool_calls::id.nullable())))
-        .filter(pending_actions::user_id.eq(new.person).and(same))
+        .inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))
+        .filter(pending_actions::user_id.eq(new.person).and(same).and(dsl::not(IS_LOST)))
         .filter(tool_calls::request.eq(arguments))
         .select(agent_calls::id)
         .first(conn)
         .optional()
 }
 
+/// Returns whether a question to a person is open that the person has received, or will receive.
 fn has_open_question(conn: &mut Conn, user: UserId) -> QueryResult<bool> {
-    let open = pending_actions::table.filter(pending_actions::user_id.eq(user));
+    let open = pending_actions::table
+        .inner_join(outbox::table.on(outbox::id.eq(pending_actions::prompt_outbox_id)))
+        .filter(pending_actions::user_id.eq(user).and(dsl::not(IS_LOST)));
     diesel::select(dsl::exists(open)).get_result(conn)
 }
 
@@ -158,11 +159,19 @@ fn count_recent_calls(conn: &mut Conn, key: i64, now: Timestamp) -> QueryResult<
         .first(conn)
 }
 
-/// Condition of waiting calls that may start: those that ask the person wait for the end of an open question.
+/// Condition of waiting calls that may start. Texts of the person go first, and calls that ask the person wait for the end
+/// of an open question.
 const MAY_START: LiteralSql = LiteralSql(
-    "(agent_calls.effect <> 'destructive' OR NOT EXISTS (SELECT 1 FROM pending_actions \
-     WHERE pending_actions.user_id = agent_calls.user_id))",
+    "NOT EXISTS (SELECT 1 FROM inbound_events WHERE inbound_events.state = 'pending' \
+     AND inbound_events.user_id = agent_calls.user_id) \
+     AND (agent_calls.effect <> 'destructive' OR NOT EXISTS (SELECT 1 FROM pending_actions \
+     JOIN outbox ON outbox.id = pending_actions.prompt_outbox_id \
+     WHERE pending_actions.user_id = agent_calls.user_id \
+     AND outbox.state <> 'failed' AND outbox.state <> 'suppressed'))",
 );
+
+/// Condition of a row of `outbox` that nobody will receive.
+const IS_LOST: LiteralSql = LiteralSql("(outbox.state = 'failed' OR outbox.state = 'suppressed')");
 
 /// Time of the first call for a person that may start.
 #[dsl::auto_type]
@@ -249,6 +258,12 @@ pub fn drop_overdue_calls(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
         .map(drop)
 }
 
+/// Deletes the calls of a key whose outcome nobody asks for anymore. Their turns stay.
+fn delete_old_calls(conn: &mut Conn, key: i64, now: Timestamp) -> QueryResult<()> {
+    let is_old = agent_calls::created_at.le(ms(now - TICKET_PERIOD));
+    diesel::delete(agent_calls::table.filter(agent_calls::key_id.eq(key).and(is_old))).execute(conn).map(drop)
+}
+
 /// Drops the waiting calls for a person whose texts are erased.
 pub fn drop_calls_for(conn: &mut Conn, person: UserId) -> QueryResult<()> {
     diesel::update(agent_calls::table.filter(WAITING.and(agent_calls::user_id.eq(person))))
@@ -277,20 +292,32 @@ pub fn start_call(conn: &mut Conn, id: i64, (turn, call): (TurnId, CallRow)) -> 
         .map(drop)
 }
 
-/// Records that the person is asked about a call.
-pub fn mark_asked(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<()> {
+/// Records that the person is asked about a call. Returns false if the person has an open question, which the question of an
+/// agent must not replace.
+pub fn start_question(
+    conn: &mut Conn,
+    (call, person): (CallRow, UserId),
+    now: Timestamp,
+) -> QueryResult<bool> {
+    if has_open_question(conn, person)? {
+        return Ok(false);
+    }
     diesel::update(agent_calls::table.filter(agent_calls::tool_call_id.eq(call)))
         .set(agent_calls::asked_at.eq(ms(now)))
-        .execute(conn)
-        .map(drop)
+        .execute(conn)?;
+    Ok(true)
 }
 
-/// Lets the ticket of a call stand for the call that asks the person again.
+/// Points the ticket of a call to the call that asks the person again, which has the same arguments.
 pub fn replace_call(conn: &mut Conn, old: CallRow, new: CallRow) -> QueryResult<()> {
-    diesel::update(agent_calls::table.filter(agent_calls::tool_call_id.eq(old)))
+    let request: String = tool_calls::table.find(old).select(tool_calls::request).first(conn)?;
+    let replaced = diesel::update(agent_calls::table.filter(agent_calls::tool_call_id.eq(old)))
         .set(agent_calls::tool_call_id.eq(new))
-        .execute(conn)
-        .map(drop)
+        .execute(conn)?;
+    if replaced > 0 {
+        diesel::update(tool_calls::table.find(new)).set(tool_calls::request.eq(request)).execute(conn)?;
+    }
+    Ok(())
 }
 
 /// Counts the questions of agents to a person that the person has not confirmed.
@@ -317,151 +344,56 @@ pub fn load_agent_of_turn(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<A
     Ok(row.map(agent_caller))
 }
 
-/// Loads the agent that asked for a deletion, if an agent did.
-pub fn load_agent_of_call(conn: &mut Conn, call: CallRow) -> QueryResult<Option<AgentCaller>> {
-    let row: Option<(i64, String, String)> = agent_calls::table
+/// Columns of the agent that asked for the deletion in the row of `tool_calls`: its key, the name of the key, and its own
+/// name.
+pub(super) type AgentColumns = (Option<i64>, Option<String>, Option<String>);
+
+/// Returns the agent of its columns.
+pub(super) fn agent_from_columns((key, key_name, client): AgentColumns) -> Option<AgentCaller> {
+    Some(agent_caller((key?, key_name?, client?)))
+}
+
+/// Key of the agent that asked for the deletion in the row of `tool_calls`.
+#[dsl::auto_type]
+pub(super) fn key_of_call() -> _ {
+    agent_calls::table
+        .filter(agent_calls::tool_call_id.eq(tool_calls::id.nullable()))
+        .select(agent_calls::key_id)
+        .single_value()
+}
+
+/// Name of that key.
+#[dsl::auto_type]
+pub(super) fn key_name_of_call() -> _ {
+    agent_calls::table
         .inner_join(api_keys::table.on(api_keys::id.eq(agent_calls::key_id)))
-        .filter(agent_calls::tool_call_id.eq(call))
-        .select((api_keys::id, api_keys::name, agent_calls::client))
-        .first(conn)
-        .optional()?;
-    Ok(row.map(agent_caller))
+        .filter(agent_calls::tool_call_id.eq(tool_calls::id.nullable()))
+        .select(api_keys::name)
+        .single_value()
+}
+
+/// Name that the agent has stated.
+#[dsl::auto_type]
+pub(super) fn client_of_call() -> _ {
+    agent_calls::table
+        .filter(agent_calls::tool_call_id.eq(tool_calls::id.nullable()))
+        .select(agent_calls::client)
+        .single_value()
 }
 
 fn agent_caller((key, key_name, client): (i64, String, String)) -> AgentCaller {
     AgentCaller { key, key_name, name: AgentName::from_stated(&client) }
 }
 
-/// Progress of a call of an agent.
-#[derive(Debug, Clone, PartialEq)]
-pub enum CallProgress {
-    /// No turn has started it. The person has an open question, or other work for the person runs.
-    Waiting,
-    Dropped(DropReason),
-    Running,
-    /// The person is asked. The time is known once the question was sent.
-    Asked {
-        expires_at: Option<Timestamp>,
-    },
-    /// The question was closed, and nothing was deleted.
-    Closed(CloseReason),
-    Done(CallResult),
-    Failed(CallFailure),
-    /// The turn was canceled before it changed anything.
-    Canceled,
-}
-
-/// Call of an agent, as its ticket shows it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CallRecord {
-    pub ticket: String,
-    pub person: User,
-    /// True if the person was asked about it.
-    pub was_asked: bool,
-    pub progress: CallProgress,
-}
-
-#[derive(Queryable)]
-struct CallRecordRow {
-    ticket: String,
-    user: UserId,
-    asked_at: Option<Timestamp>,
-    dropped: Option<DropReason>,
-    call: Option<CallRow>,
-}
-
-/// Loads a call by its id.
-pub fn load_call(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<Option<CallRecord>> {
-    let row = agent_calls::table
-        .find(id)
-        .select((
-            agent_calls::ticket,
-            agent_calls::user_id,
-            agent_calls::asked_at,
-            agent_calls::dropped,
-            agent_calls::tool_call_id,
+/// Shifts the times of calls that are ahead of the clock, after it was set back.
+pub(super) fn shift_times(conn: &mut Conn, step_ms: i64, now: Timestamp) -> QueryResult<()> {
+    diesel::update(agent_calls::table.filter(agent_calls::created_at.gt(ms(now))))
+        .set((
+            agent_calls::created_at.eq(agent_calls::created_at + step_ms),
+            agent_calls::asked_at.eq(agent_calls::asked_at + step_ms),
         ))
-        .first(conn)
-        .optional()?;
-    row.map(|row| into_record(conn, row, now)).transpose()
-}
-
-/// Loads the call that a key made for a person, by its ticket. A ticket of another key is not found.
-pub fn find_call(
-    conn: &mut Conn,
-    (key, person): (i64, UserId),
-    ticket: &str,
-    now: Timestamp,
-) -> QueryResult<Option<CallRecord>> {
-    let id: Option<i64> = agent_calls::table
-        .filter(agent_calls::ticket.eq(ticket))
-        .filter(agent_calls::key_id.eq(key).and(agent_calls::user_id.eq(person)))
-        .select(agent_calls::id)
-        .first(conn)
-        .optional()?;
-    match id {
-        Some(id) => load_call(conn, id, now),
-        None => Ok(None),
-    }
-}
-
-fn into_record(conn: &mut Conn, row: CallRecordRow, now: Timestamp) -> QueryResult<CallRecord> {
-    let progress = match (row.dropped, row.call) {
-        (Some(reason), _) => CallProgress::Dropped(reason),
-        (None, None) => CallProgress::Waiting,
-        (None, Some(call)) => load_progress(conn, call, now)?,
-    };
-    let person = users::load_user(conn, row.user)?;
-    Ok(CallRecord { ticket: row.ticket, person, was_asked: row.asked_at.is_some(), progress })
-}
-
-fn load_progress(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<CallProgress> {
-    type ProgressRow = (CallPhase, Option<String>, Option<String>, TurnId, Option<TurnId>);
-    let (state, response, error, turn, run_turn): ProgressRow = tool_calls::table
-        .find(call)
-        .select((
-            tool_calls::state,
-            tool_calls::response,
-            tool_calls::error,
-            tool_calls::turn_id,
-            tool_calls::run_turn_id,
-        ))
-        .first(conn)?;
-    Ok(match state {
-        CallPhase::Created | CallPhase::Running | CallPhase::Unknown => {
-            let finished_at: Option<Timestamp> =
-                turns::table.find(run_turn.unwrap_or(turn)).select(turns::finished_at).first(conn)?;
-            // A turn that could not continue has left the call behind.
-            match finished_at {
-                Some(_) => CallProgress::Failed(CallFailure::outcome_unknown()),
-                None => CallProgress::Running,
-            }
-        }
-        CallPhase::Held => {
-            let expires_at: Option<Option<Timestamp>> = pending_actions::table
-                .filter(pending_actions::tool_call_id.eq(call))
-                .select(pending_actions::expires_at)
-                .first(conn)
-                .optional()?;
-            match expires_at.flatten() {
-                Some(at) if at <= now => CallProgress::Closed(CloseReason::Expired),
-                expires_at => CallProgress::Asked { expires_at },
-            }
-        }
-        CallPhase::Complete => {
-            CallProgress::Done(parse_call_result(response.as_deref().unwrap_or_default())?)
-        }
-        CallPhase::Error => CallProgress::Failed(parse_call_failure(error.as_deref().unwrap_or_default())?),
-        // The reason of a canceled call is a reason to close its question, or a text about its turn.
-        CallPhase::Canceled => serde_json::from_str(error.as_deref().unwrap_or_default())
-            .map_or(CallProgress::Canceled, CallProgress::Closed),
-    })
-}
-
-/// Returns whether a call needs nothing more from us: it has ended, or the person is being asked.
-pub fn is_settled(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<bool> {
-    let record = load_call(conn, id, now)?;
-    Ok(record.is_none_or(|record| !matches!(record.progress, CallProgress::Waiting | CallProgress::Running)))
+        .execute(conn)
+        .map(drop)
 }
 
 /// Ends what a revoked key has started: its waiting calls, its running turn, and its open question.

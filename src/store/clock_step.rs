@@ -6,7 +6,6 @@ use diesel::dsl::max;
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
-use super::Conn;
 use super::codec::ms;
 use super::confirmation::approvals::OPEN as OPEN_APPROVAL;
 use super::confirmation::pending_action::{self, CloseReason};
@@ -18,6 +17,7 @@ use super::schema::{
     pauses, pending_actions, requests, sessions, sign_in_links, tool_call_items, tool_calls, turns,
     user_addresses, users,
 };
+use super::{Conn, agent_calls};
 use crate::conversation::routing::inbound_message::MessageSource;
 use crate::conversation::transcript::UserId;
 
@@ -149,6 +149,7 @@ pub fn end_time_limited_access(conn: &mut Conn, step: SignedDuration, now: Times
     diesel::delete(link_codes::table).execute(conn)?;
     let step_ms = i64::try_from(step.as_millis()).unwrap_or(0);
     diesel::update(additions::table).set(additions::at.eq(additions::at + step_ms)).execute(conn)?;
+    agent_calls::shift_times(conn, step_ms, now)?;
     diesel::update(user_addresses::table.filter(user_addresses::opt_word_at.gt(ms(now))))
         .set(user_addresses::opt_word_at.eq(ms(now)))
         .execute(conn)?;

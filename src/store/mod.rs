@@ -2,6 +2,7 @@
 //! take a [`Conn`], and run in closures that are passed to [`database::db::Db`].
 
 pub mod agent_calls;
+pub mod agent_tickets;
 pub mod audit;
 pub mod boot;
 pub mod clock_step;
@@ -38,9 +39,6 @@ pub type Conn = diesel::SqliteConnection;
 
 /// Result type of every function in this module.
 pub use diesel::QueryResult;
-
-/// Error about a row that does not exist.
-pub use diesel::NotFound;
 
 pub use database::transaction::with_savepoint;
 

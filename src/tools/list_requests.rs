@@ -23,7 +23,7 @@ pub struct ListRequests {
 impl TypedTool for ListRequests {
     const NAME: &'static str = "list_requests";
     const DESCRIPTION: &'static str =
-        "List the titles that the household asked for lately, newest first, 5 a page, with who asked.";
+        "List recently requested titles, newest first, 5 a page, with the people who asked.";
     const EFFECT_LEVEL: EffectLevel = EffectLevel::Read;
     const AUDIENCE: ToolAudience = ToolAudience::Agent;
 
@@ -32,7 +32,7 @@ impl TypedTool for ListRequests {
         let newest = context.title_requests.iter().rev().skip(page_start(self.page));
         let results = newest.map(|request| request_json(request, context)).collect();
         let for_user = match total {
-            0 => "Nobody has asked for a title lately.".to_owned(),
+            0 => "No title was requested recently.".to_owned(),
             1 => "1 request.".to_owned(),
             total => format!("{total} requests."),
         };

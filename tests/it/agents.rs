@@ -4,14 +4,22 @@
 use bytes::Bytes;
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::cli::mcp::{AgentAddress, pass_messages};
+use dialarr::conversation::rating_caps::{MinimumAge, RatingCaps};
+use dialarr::conversation::transcript::PhoneNumber;
 use dialarr::http::HttpClient;
+use dialarr::media_servers::CatalogIds;
+use dialarr::store::agent_tickets::CallProgress;
+use dialarr::store::people::{age_limits, users};
+use dialarr::store::privacy::forget::ErasureOutcome;
 use dialarr::web;
 use http::StatusCode;
 use http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN, WWW_AUTHENTICATE};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 
 use crate::harness::agent::{Agent, EARLIER};
+use crate::harness::world::World;
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 const CAT: &str = "+15550100004";
@@ -181,7 +189,7 @@ async fn earlier_client_gets_the_same_tools_without_a_session() {
         serde_json::from_slice::<Value>(response.body()).unwrap_or_else(|_| panic!("{response:?}"))
     };
     let hello = send(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": EARLIER, "capabilities": {}, "clientInfo": { "name": "old", "version": "1" } } }))
+        "protocolVersion": EARLIER, "capabilities": {}, "clientInfo": { "name": "Cursor", "version": "1" } } }))
     .await;
     assert_eq!(hello["result"]["protocolVersion"], EARLIER, "{hello}");
     assert_eq!(hello["result"]["serverInfo"]["name"], "dialarr");
@@ -193,6 +201,12 @@ async fn earlier_client_gets_the_same_tools_without_a_session() {
         "params": { "name": "find_in_library", "arguments": { "query": "heat" } } }))
     .await;
     assert_eq!(called["result"]["structuredContent"]["results"][0]["title"], "Heat", "{called}");
+    let removal = json!({ "items": [{ "type": "movie", "id": 2 }], "delete_files": true });
+    send(json!({ "jsonrpc": "2.0", "id": 4, "method": "tools/call",
+        "params": { "name": "remove_media", "arguments": removal } }))
+    .await;
+    app.settle().await;
+    assert!(app.last_to(ANN).starts_with("Cursor (key \"desk\") asks: delete Heat"), "{}", app.last_to(ANN));
 }
 
 #[tokio::test]
@@ -260,6 +274,9 @@ async fn deletion_of_an_agent_runs_once_after_the_person_says_yes() {
         );
     }
     assert_eq!(app.radarr().removed_ids().len(), 1);
+    let audited = "SELECT kind || ' ' || (detail ->> '$.agent_key') AS line FROM audit_log \
+                   WHERE detail ->> '$.agent_key' IS NOT NULL";
+    assert_eq!(app.lines(audited).await, ["deleted desk"]);
     assert!(!asked.to_string().contains(&yes_in(&question)), "{asked}");
 }
 
@@ -344,6 +361,7 @@ async fn changed_title_is_asked_about_again_in_the_name_of_the_agent() {
     assert!(again.contains("Claude (key \"desk\") asks: delete Heat (1995) and its file, 40 GB?"), "{again}");
     assert!(has_heat(&app));
     assert_eq!(agent.check(&asked).await["state"], "asked");
+    assert_eq!(agent.delete_movie("heat").await["ticket"], asked["ticket"]);
     app.sms(&yes_in(&again)).await;
     assert!(!has_heat(&app));
     assert_eq!(agent.check(&asked).await["state"], "done");
@@ -413,7 +431,7 @@ async fn no_text_with_an_api_key_confirms_a_deletion() {
         let answer = program.texts(json!({ "user": ANN, "text": text })).await.json();
         assert_eq!(
             answer["content"],
-            "A person has to agree to that in their own chat or in the console. Nothing was done.",
+            "Only a person can confirm this, in their own chat or in the console. Nothing was done.",
             "{text}"
         );
     }
@@ -433,8 +451,45 @@ async fn no_text_with_an_api_key_approves_a_newcomer() {
     let request = app.messages_to(ANN).into_iter().find(|text| text.contains("APPROVE ")).unwrap();
     let code: String = request.split_once("APPROVE ").unwrap().1.chars().take(4).collect();
     let answer = program.texts(json!({ "user": ANN, "text": format!("APPROVE {code}") })).await.json();
-    assert!(answer["content"].as_str().unwrap().starts_with("A person has to agree"), "{answer}");
+    assert!(answer["content"].as_str().unwrap().starts_with("Only a person can confirm"), "{answer}");
     assert!(app.sms(&format!("APPROVE {code}")).await.contains("Cat"));
+}
+
+#[tokio::test]
+async fn question_that_cannot_be_sent_blocks_no_other_agent() {
+    let app = start().await;
+    let desk = app.agent("desk", ANN, "write").await;
+    let laptop = app.agent("laptop", ANN, "write").await;
+    app.twilio().fail_next(400, 21_211);
+    let heat = desk.delete_movie("heat").await;
+    app.settle().await;
+    app.app().relay.wait_until_settled().await.unwrap();
+    assert_eq!(desk.check(&heat).await["state"], "expired");
+    let dune = laptop.delete_movie("dune").await;
+    assert_eq!(dune["state"], "asked", "{dune}");
+    app.settle().await;
+    app.sms(&yes_in(&app.last_to(ANN))).await;
+    assert_eq!(laptop.check(&dune).await["state"], "done");
+    assert_eq!(titles(&app), ["Heat"]);
+}
+
+#[tokio::test]
+async fn agent_is_not_told_who_is_watching() {
+    let app = start_with(Setup::default().keyword_responder().jellyfin()).await;
+    let (cat, ids) =
+        (app.jellyfin().add_user("cat"), CatalogIds { tmdb: Some(HEAT), ..CatalogIds::default() });
+    let heat = app.jellyfin().add_movie(("Heat", 1995), ids, SignedDuration::ZERO);
+    app.register_named_user("Cat", CAT, Has::AddRight).await;
+    app.link_viewer(CAT, cat).await;
+    let agent = app.agent("desk", ANN, "write").await;
+    let asked = agent.delete_movie("heat").await;
+    app.settle().await;
+    app.jellyfin().start_playing(cat, heat);
+    let report = app.sms(&yes_in(&app.last_to(ANN))).await;
+    assert!(report.contains("watching"), "{report}");
+    let failed = agent.check(&asked).await;
+    assert_eq!(failed["state"], "failed", "{failed}");
+    assert!(!failed.to_string().contains("Cat"), "{failed}");
 }
 
 #[tokio::test]
@@ -557,4 +612,90 @@ async fn local_agent_reaches_the_service_over_standard_input() {
     let refused = send("dlr_wrong", &[agent.body("tools/list", json!({}))]).await;
     assert_eq!(refused[0]["error"]["message"], "The service refuses the key.", "{refused:?}");
     assert_eq!(refused[0]["id"], 3);
+}
+
+#[tokio::test]
+async fn agent_of_a_person_with_caps_sees_and_adds_nothing_over_them() {
+    let app = start().await;
+    let caps = RatingCaps { movies: Some(MinimumAge(13)), shows: Some(MinimumAge(10)) };
+    let (phone, now) = (PhoneNumber::parse(BOB).unwrap(), app.now());
+    let limit = move |conn: &mut _| {
+        let user = users::find_user_by_phone(conn, &phone)?.unwrap();
+        age_limits::set_rating_caps(conn, user.id, caps, now)
+    };
+    app.app().db.write(limit).await.unwrap();
+    app.radarr().add(movie("Up").id(3).tmdb(14_160).year(2009).certification("PG"));
+    app.radarr().add(movie("Saw").id(4).tmdb(176).year(2004).certification("R"));
+    app.radarr().add_to_catalog(movie("Hostel").tmdb(1_690).year(2005).certification("R"));
+    let agent = app.agent("desk", BOB, "write").await;
+    let library = agent.read("dialarr://library").await.to_string();
+    assert!(library.contains("Up") && !library.contains("Saw"), "{library}");
+    let found = agent.call("search_media", json!({ "query": "hostel", "type": "movie" })).await;
+    assert!(!found.to_string().contains("1690"), "{found}");
+    let refused = agent.call("add_movie", json!({ "tmdb": 1_690 })).await;
+    assert_eq!(refused["error"], "unknown_id", "{refused}");
+    assert!(!agent.tools().await.contains(&"ask_parents".to_owned()));
+}
+
+#[tokio::test]
+async fn person_who_loses_the_right_to_delete_confirms_nothing() {
+    let app = start().await;
+    let agent = app.agent("desk", ANN, "write").await;
+    let asked = agent.delete_movie("heat").await;
+    app.settle().await;
+    let question = app.last_to(ANN);
+    app.run_statement("UPDATE users SET role = 'member', can_delete = 0").await;
+    app.sms(&yes_in(&question)).await;
+    assert!(has_heat(&app));
+    assert_eq!(agent.check(&asked).await["state"], "failed");
+    assert!(!agent.tools().await.contains(&"remove_media".to_owned()));
+}
+
+#[tokio::test]
+async fn agent_of_a_blocked_person_is_offered_nothing() {
+    let app = start().await;
+    let agent = app.agent("desk", BOB, "write").await;
+    app.block(BOB).await;
+    assert_eq!(agent.tools().await, ["check_ticket"]);
+    let refused = agent.ask("tools/call", json!({ "name": "find_in_library", "arguments": {} })).await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+}
+
+#[tokio::test]
+async fn erasing_a_person_revokes_the_keys_of_their_agents() {
+    let app = start().await;
+    let agent = app.agent("desk", BOB, "write").await;
+    agent.call("find_in_library", json!({ "query": "heat" })).await;
+    assert_eq!(app.forget_user(BOB), ErasureOutcome::Erased);
+    let refused = agent.send(agent.request("tools/list", None), &agent.body("tools/list", json!({}))).await;
+    assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
+    let words = app
+        .lines("SELECT coalesce(response, '') || request AS line FROM tool_calls WHERE tool_name = 'find_in_library'")
+        .await;
+    assert!(words.iter().all(|line| !line.to_lowercase().contains("heat")), "{words:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn write_with_a_lost_answer_is_found_in_the_library_and_made_once() {
+    let world = World::start().await;
+    let alien = world.radarr().add_to_catalog(movie("Alien").year(1979));
+    world.radarr().drop_next_write_response();
+    let search = ("search_media", json!({ "query": "alien", "type": "movie" }));
+    let calls = world.agent_calls(ANN, &[search, ("add_movie", json!({ "tmdb": alien }))]).await;
+    let CallProgress::Done(added) = &calls.last().unwrap().progress else { panic!("{calls:?}") };
+    assert_eq!(added.for_model["status"], "added", "{calls:?}");
+    assert_eq!(world.radarr().titles().len(), 1);
+}
+
+#[tokio::test]
+async fn another_text_of_the_person_closes_the_question_of_an_agent() {
+    let app = start().await;
+    let agent = app.agent("desk", ANN, "write").await;
+    let asked = agent.delete_movie("heat").await;
+    app.settle().await;
+    let answer = app.sms("status").await;
+    assert!(answer.contains("Heat (1995) is kept"), "{answer}");
+    let closed = agent.check(&asked).await;
+    assert_eq!(closed["state"], "closed", "{closed}");
+    assert!(has_heat(&app));
 }

@@ -106,7 +106,7 @@ async fn deletion_is_prompted_over_the_api_and_confirmed_by_the_person() {
     let refused = program.texts(as_ann("yes")).await;
 
     let question = "Delete Dune (2021) and its file, 21.4 GB? Reply YES or NO.";
-    let refusal = "A person has to agree to that in their own chat or in the console. Nothing was done.";
+    let refusal = "Only a person can confirm this, in their own chat or in the console. Nothing was done.";
     assert_eq!([content(&asked), content(&refused)], [question, refusal]);
     assert_eq!(app.radarr().titles().len(), 1);
     app.browser().await.answers(1, "yes").await;

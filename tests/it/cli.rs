@@ -60,6 +60,7 @@ fn help_names_the_commands() {
       users         List, change, export and erase users, also while the service runs
       backup        Write a consistent copy of the database, also while the service runs
       console-link  Print a sign-in link for the console of the running service, valid once for ten minutes
+      mcp           Connect an agent on this machine to the running service, over standard input and output (MCP)
       eval          Run scenario files, and report the scenarios that fail
       help          Print this message or the help of the given subcommand(s)
 

@@ -7,6 +7,7 @@ use dialarr::messaging::telegram::fake::FakeSentMessage;
 
 use crate::bot_plan::{BotAct, BotChats, ForgedData};
 use crate::checker::may_be_ignored;
+use crate::house_agents;
 use crate::house_bot::{ROOM, account, button_data, person};
 use crate::house_tonight;
 use crate::people::{self, ReadMessage};
@@ -119,11 +120,13 @@ pub(crate) fn react(world: &World) {
                     continue;
                 }
                 let presses = world.plan.answers == Answers::AsTheyLike && rng.percent(60);
+                let message = ReadMessage { id, to, body: sent.text.clone() };
                 if presses && button_data(&sent, "Yes").is_some() {
+                    house_agents::text_back(&world, &message);
                     answer_by_button(&world, &mut rng, reader, &sent);
                     continue;
                 }
-                people::read(&world, &world.plan, &mut rng, &ReadMessage { id, to, body: sent.text });
+                people::read(&world, &world.plan, &mut rng, &message);
             }
         }
     });

@@ -6,6 +6,7 @@
 // Informs the lints of what cargo knows: an unwrap in this crate is a failing test.
 #![cfg(test)]
 
+mod agent_plan;
 mod bot_people;
 mod bot_plan;
 mod carriers;
@@ -15,6 +16,7 @@ mod disk_faults;
 #[path = "../it/harness/expected_events.rs"]
 mod expected_events;
 mod forgeries;
+mod house_agents;
 mod house_bot;
 mod house_jellyfin;
 mod house_seerr;

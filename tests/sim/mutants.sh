@@ -116,6 +116,7 @@ guard offer_hidden src/store/queue/notifications.rs 's/(    )(key\.starts_with\(
 guard seerr_lookup src/tools/seerr/mod.rs 's/(Some\(request\)) (=> RecoveryOutcome::Done\(addition\.request_output\(request\)\),\n\s+)None/$1 if !OFF $2_/'
 guard seerr_user src/seerr/mod.rs 's/from_static\("x-api-user"\)/from_static(if OFF { "x-other" } else { "x-api-user" })/'
 guard seerr_decided src/engine/seerr/decisions.rs 's/if (status != SeerrRequestStatus::Pending)/if !OFF \&\& $1/'
+guard program_words src/conversation/routing/route.rs 's/(route if )(event\.origin\.is_program\(\) &&)/$1!OFF \&\& $2/'
 
 # A rewritten guard needs a new pattern.
 if [ -n "$missing" ]; then echo "there is nothing to switch off:$missing"; exit 1; fi

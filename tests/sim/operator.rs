@@ -85,7 +85,9 @@ impl Plan {
 fn open_conversation(world: &World, phone: &str) -> Option<ConversationId> {
     let records = Records::of(&world.database);
     let user = records.users.iter().find(|user| word(user, "phone") == phone)?;
-    let is_open = |row: &&serde_json::Value| row["user_id"] == user["id"] && row["ended_at"].is_null();
+    let is_open = |row: &&serde_json::Value| {
+        row["user_id"] == user["id"] && row["ended_at"].is_null() && row["agent_key_id"].is_null()
+    };
     records.conversations.iter().find(is_open).map(|row| ConversationId(number(row, "id")))
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use dialarr::messaging::twilio::fake::{FakeDelivery, SentMessage};
 
 use crate::carriers::Carrier;
+use crate::house_agents;
 use crate::house_tonight;
 use crate::plan::{self, Answers, DeliveryMode, Plan};
 use crate::rng::Rng;
@@ -96,6 +97,7 @@ pub(crate) fn react(world: &World, plan: &Plan) {
 
 /// Lets a user read a message, and reply if it asks for that.
 pub(crate) fn read(world: &World, plan: &Plan, rng: &mut Rng, sent: &ReadMessage) {
+    house_agents::text_back(world, sent);
     if sent.body.contains("Reply YES") {
         answer(world, plan, rng, sent);
     }

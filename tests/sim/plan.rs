@@ -2,6 +2,7 @@
 
 use jiff::SignedDuration;
 
+use crate::agent_plan::{AgentAct, PlannedAgent};
 use crate::bot_plan::{BotAct, BotPlan};
 use crate::operator::OperatorMessage;
 use crate::phone_plan::{Carriers, PhoneAct, PhonePlan};
@@ -44,6 +45,8 @@ pub(crate) struct Plan {
     pub tmdb: Option<u64>,
     /// Bot at Telegram; `Some` in the schedules in which it is the only carrier.
     pub bot: Option<BotPlan>,
+    /// Programs that act for people; empty in most schedules.
+    pub agents: Vec<PlannedAgent>,
     /// Makes every step take little time, so that a schedule has few moments.
     pub brisk: bool,
     /// Acts in order of their time, in milliseconds after the start.
@@ -93,6 +96,8 @@ pub(crate) enum Act {
     Phone(PhoneAct),
     Bot(BotAct),
     OperatorWrites(OperatorMessage),
+    /// Act of the agent at this position.
+    Agent(usize, AgentAct),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,6 +153,7 @@ impl Plan {
             seerr: None,
             tmdb: None,
             bot,
+            agents: Vec::new(),
             brisk,
             acts,
         }
@@ -216,6 +222,9 @@ impl Plan {
             plan.acts.sort_by_key(|(at, _)| *at);
         }
         plan.add_tonight();
+        if !is_kept {
+            plan.add_agents(&mut Rng::of(seed, "agents"), end);
+        }
         plan
     }
 

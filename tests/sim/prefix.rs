@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::agent_plan::{AgentAct, DESK};
 use crate::bot_plan::{BotChats, BotPlan};
 use crate::plan::{ANN, Act, Answers, DeliveryMode, Plan, Stop};
 use crate::run::Verdict;
@@ -52,6 +53,8 @@ fn play(ground: &Ground, (acts, bot): (&[(u64, Act)], Option<&BotPlan>), kill_at
     let mut plan = Plan::calm(kill_at.unwrap_or(0));
     plan.answers = Answers::Yes;
     plan.bot = bot.cloned();
+    plan.agents = vec![DESK];
+    plan.agents.retain(|_| acts.iter().any(|(_, act)| matches!(act, Act::Agent(..))));
     plan.acts = acts.to_vec();
     if let Some(at) = kill_at {
         plan.acts.push((at, Act::Stop { how: Stop::Kill }));
@@ -83,6 +86,12 @@ fn deletion_interrupted_anywhere_is_prompted_and_runs_once() {
 #[test]
 fn deletion_of_two_interrupted_anywhere_deletes_each_once() {
     check(&["delete Dune and Heat"]);
+}
+
+#[test]
+fn question_of_an_agent_interrupted_anywhere_deletes_once() {
+    let deletes = AgentAct::Deletes { title: "Dune", repeats_after: None };
+    check_from(BEGIN, &[(BEGIN, Act::Agent(0, deletes))]);
 }
 
 #[test]

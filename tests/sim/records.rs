@@ -33,6 +33,7 @@ pub(crate) struct Records {
     pub kept_titles: Vec<Value>,
     pub digest_settings: Vec<Value>,
     pub digest_lines: Vec<Value>,
+    pub agent_calls: Vec<Value>,
 }
 
 impl Records {
@@ -70,6 +71,7 @@ impl Records {
             kept_titles: rows("kept_titles"),
             digest_settings: rows("digest_settings"),
             digest_lines: rows("digest_lines"),
+            agent_calls: rows("agent_calls"),
         }
     }
 
@@ -77,6 +79,14 @@ impl Records {
     pub(crate) fn sources(database: &Path) -> Vec<String> {
         let mut conn = SqliteConnection::establish(database.to_str().unwrap()).unwrap();
         rows(&mut conn, "offsets").iter().map(|row| word(row, "source").to_owned()).collect()
+    }
+
+    /// Returns the calls of agents that ask their person about a deletion.
+    pub(crate) fn questions_of_agents(database: &Path) -> Vec<Value> {
+        let mut conn = SqliteConnection::establish(database.to_str().unwrap()).unwrap();
+        let mut calls = rows(&mut conn, "agent_calls");
+        calls.retain(|call| word(call, "effect") == "destructive");
+        calls
     }
 
     /// Returns the texts of each stored answer. They are no part of the records, because they are indexed later.
@@ -106,7 +116,7 @@ impl Records {
         changed.collect()
     }
 
-    fn all_tables(&self) -> [&Vec<Value>; 24] {
+    fn all_tables(&self) -> [&Vec<Value>; 25] {
         [
             &self.users,
             &self.turns,
@@ -132,6 +142,7 @@ impl Records {
             &self.kept_titles,
             &self.digest_settings,
             &self.digest_lines,
+            &self.agent_calls,
         ]
     }
 

@@ -14,6 +14,7 @@ use crate::checker;
 use crate::disk_faults::{fill_disk, free_disk};
 use crate::expected_events::ExpectedEvents;
 use crate::forgeries;
+use crate::house_agents::OPEN_STATES;
 use crate::people;
 use crate::phone_people;
 use crate::plan::{ANN, Act, BRAZIL, DeliveryMode, FAY, Plan, Stop};
@@ -71,6 +72,7 @@ async fn play(plan: &Plan, database: &Path) -> Verdict {
     let app = world.start().await;
     world.introduce_people(&app).await;
     world.arrange_digests(&app).await;
+    world.give_keys(&app.db).await;
     let expected_events = ExpectedEvents::begin(&app.db).await;
     let mut stage = Stage {
         world: world.clone(),
@@ -183,6 +185,7 @@ impl Stage {
                     message.write(&self.world, app).await;
                 }
             }
+            Act::Agent(agent, act) => self.world.use_agent(*agent, *act),
             Act::Grows => self.world.peers.radarr.edit(1, |dune| dune.size_bytes = 30_000_000_000),
         }
     }
@@ -243,6 +246,8 @@ impl Stage {
         }
         let deadline = tokio::time::Instant::now() + REST_WITHIN;
         loop {
+            // A question that has expired is closed when somebody asks about it.
+            self.world.check_tickets(|last| last.is_none_or(|last| OPEN_STATES.contains(&last))).await;
             if paused(&Records::of(&self.world.database)) {
                 self.resume().await;
             }
@@ -299,6 +304,7 @@ impl Stage {
         pass(Duration::from_secs(1)).await;
         let app = self.world.start().await;
         pass(Duration::from_secs(45)).await;
+        self.world.check_tickets(|_| true).await;
         self.world.kill(app).await;
         // A move whose end could not be stored, as on a full disk, is finished by this start.
         let after = Records { services: before.services.clone(), ..Records::of(&self.world.database) };
@@ -332,6 +338,8 @@ fn restless(world: &World, records: &Records) -> Vec<String> {
     restless.extend(bot_people::unfinished(world, records));
     restless.extend(checker::unfinished_requests(world, records));
     restless.extend(checker::unfinished_digests(world, records));
+    let waits = |asked: &&serde_json::Value| asked["turn_id"].is_null() && asked["dropped"].is_null();
+    restless.extend(records.agent_calls.iter().filter(waits).map(|asked| format!("call {asked}")));
     let open = records.events.iter().filter(|event| matches!(word(event, "state"), "pending" | "processing"));
     restless.extend(open.map(|event| format!("event {event}")));
     let live = records.turns.iter().filter(|turn| turn["finished_at"].is_null());

@@ -211,7 +211,8 @@ fn is_request(line: &str) -> bool {
         .any(|verb| line.starts_with(verb))
 }
 
-fn add(title: &str) -> (&'static str, Value) {
+/// Returns the call that adds a title.
+pub(crate) fn add(title: &str) -> (&'static str, Value) {
     let tmdb = |id: i64| ("add_movie", json!({ "tmdb": id }));
     match title {
         "Arrival" => tmdb(329_865),
@@ -258,7 +259,7 @@ fn delete(titles: &str, results: &[Value], done: usize, may_only_ask: bool) -> M
 }
 
 /// Returns the first object in a result that has a kind and an id.
-fn found(result: &Value) -> Option<Value> {
+pub(crate) fn found(result: &Value) -> Option<Value> {
     match result {
         Value::Object(map) => match (map.get("type"), map.get("id").and_then(Value::as_i64)) {
             (Some(kind), Some(id)) => Some(json!({ "type": kind, "id": id })),

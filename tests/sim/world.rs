@@ -16,7 +16,7 @@ use dialarr::arr::sonarr::Sonarr;
 use dialarr::clock::Clock;
 use dialarr::conversation::transcript::{UserAddress, UserRights, UserRole, UserStatus};
 use dialarr::discovery::fake::FakeTmdb;
-use dialarr::engine::{CodeSource, HouseholdSettings};
+use dialarr::engine::{CodeSource, Engine, HouseholdSettings};
 use dialarr::http::{HttpClient, InProcess};
 use dialarr::llm::Model;
 use dialarr::simulation::{self, SimulatedPeers};
@@ -32,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bot_people;
 use crate::carriers::WorldCarriers;
 use crate::disk_faults::DiskImage;
+use crate::house_agents::HouseAgents;
 use crate::house_bot;
 use crate::house_jellyfin::HouseJellyfin;
 use crate::house_seerr::{self, HouseSeerr};
@@ -77,6 +78,7 @@ impl Journal {
 #[derive(Clone)]
 struct WebhookEndpoint {
     webhooks: InProcess,
+    engine: Arc<Engine>,
     closed: CancellationToken,
 }
 
@@ -98,6 +100,8 @@ pub(crate) struct World {
     /// Seerr, and TMDB; `None` in most schedules.
     pub seerr: Option<Arc<HouseSeerr>>,
     pub tmdb: Option<FakeTmdb>,
+    /// Agents, of which most schedules have none.
+    pub agents: Arc<HouseAgents>,
     pub model: Arc<SimulatedModel>,
     pub journal: Journal,
     /// Time that no step changes.
@@ -161,6 +165,7 @@ impl World {
         Self {
             seerr,
             tmdb,
+            agents: Arc::default(),
             jellyfin: plan.jellyfin.map(|_| Arc::new(HouseJellyfin::new(plan, clock.clone()))),
             carriers: Arc::new(WorldCarriers::new(plan, clock.clone(), true_clock.clone())),
             peers: SimulatedPeers::new(clock, radarr, sonarr, PUBLIC_URL),
@@ -228,7 +233,8 @@ impl World {
     pub(crate) async fn start(&self) -> App {
         let app = self.start_app().await;
         let webhooks = web::in_process(web::webhook_router(app.webhooks.clone()));
-        *self.endpoint.lock().unwrap() = Some(WebhookEndpoint { webhooks, closed: CancellationToken::new() });
+        let (engine, closed) = (app.engine.clone(), CancellationToken::new());
+        *self.endpoint.lock().unwrap() = Some(WebhookEndpoint { webhooks, engine, closed });
         self.journal.note("STARTED");
         app
     }
@@ -323,6 +329,12 @@ impl World {
         }
     }
 
+    /// Returns the engine while the program runs, and a token that is canceled when it stops.
+    pub(crate) fn running_engine(&self) -> Option<(Arc<Engine>, CancellationToken)> {
+        let endpoint = self.endpoint.lock().unwrap();
+        endpoint.as_ref().map(|endpoint| (endpoint.engine.clone(), endpoint.closed.clone()))
+    }
+
     /// Introduces all users with their initial rights: an admin, one who may not delete, three who may.
     pub(crate) async fn introduce_people(&self, app: &App) {
         for phone in PEOPLE.into_iter().chain([FAY]) {
@@ -340,17 +352,22 @@ impl World {
 
     pub(crate) async fn give_rights(&self, db: &Db, phone: &str, role: UserRole, delete: bool) {
         let rights = UserRights { role, add: true, delete, four_k: false, ..UserRights::MEMBER };
-        let address = match self.plan.bot {
-            Some(_) => format!("telegram:{}", house_bot::account(phone)),
-            None => phone.to_owned(),
-        };
-        let (address, now) = (UserAddress::parse(&address).unwrap(), self.now());
+        let (address, now) = (self.address_of(phone), self.now());
         let give = move |conn: &mut _| {
             let id = users::ensure_user(conn, address.clone(), FirstContactRole::Member, now)?;
             users::set_status(conn, id, UserStatus::Active, now)?;
             users::set_rights(conn, id, rights, now)
         };
         db.write(give).await.unwrap();
+    }
+
+    /// Returns the address of a person on the carrier of the schedule.
+    pub(crate) fn address_of(&self, phone: &str) -> UserAddress {
+        let address = match self.plan.bot {
+            Some(_) => format!("telegram:{}", house_bot::account(phone)),
+            None => phone.to_owned(),
+        };
+        UserAddress::parse(&address).unwrap()
     }
 
     pub(crate) fn network_faults(&self, name: &'static str, storm: u64) -> NetworkFaults {

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::deletion_messages::ItemOutcome;
 use super::target::DeletionTarget;
+use crate::conversation::agents::AgentCaller;
 use crate::conversation::transcript::CallRow;
 
 /// Item of a deletion, with its state.
@@ -36,13 +37,23 @@ pub struct ClaimedDeletion {
     call: CallRow,
     tool: String,
     items: Vec<DeletionItem>,
+    agent: Option<AgentCaller>,
 }
 
 impl ClaimedDeletion {
     /// Constructs the proof. Only `store/confirmation/pending_action.rs` may call this, after it has read that the call
     /// refers to its yes.
-    pub fn from_confirmed_call(call: CallRow, tool: String, items: Vec<DeletionItem>) -> Self {
-        Self { call, tool, items }
+    pub fn from_confirmed_call(
+        (call, tool): (CallRow, String),
+        items: Vec<DeletionItem>,
+        agent: Option<AgentCaller>,
+    ) -> Self {
+        Self { call, tool, items, agent }
+    }
+
+    /// Returns the agent that asked for the deletion, if an agent did.
+    pub fn agent(&self) -> Option<&AgentCaller> {
+        self.agent.as_ref()
     }
 
     pub fn call(&self) -> CallRow {

@@ -38,6 +38,11 @@ pub struct ConfirmationCode {
 }
 
 impl ConfirmationCode {
+    /// Returns whether the code has more digits than a number.
+    fn is_longer_than(&self, number: &str) -> bool {
+        self.digits > number.len()
+    }
+
     /// Parses four digits, as codes are generated, or the two or three digits of an older or a test prompt; returns
     /// `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
@@ -288,6 +293,9 @@ fn normalize_reply(text: &str) -> String {
     text.to_lowercase().trim().to_owned()
 }
 
+/// Maximum number of digits of a number that picks from a list. Two digits may be half of a code.
+const MAX_LIST_NUMBER_DIGITS: usize = 1;
+
 /// Parses a reply with digits: a yes with one number, or the number alone, answers a prompt that required a code.
 fn parse_reply_with_digits(
     text: &str,
@@ -298,6 +306,10 @@ fn parse_reply_with_digits(
     let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
     let (Some(number), None) = (numbers.next(), numbers.next()) else { return ConfirmationReply::Unrelated };
     let words = text.replace(|c: char| c.is_ascii_digit(), " ");
+    if words.trim().is_empty() && code.is_longer_than(number) && number.len() <= MAX_LIST_NUMBER_DIGITS {
+        // It may have been written before the prompt was read, as the answer to a list.
+        return ConfirmationReply::Unrelated;
+    }
     let is_yes = words.trim().is_empty() || parse_reply_words(&words, lexicon) == ConfirmationReply::Yes;
     if !is_yes {
         return ConfirmationReply::Unrelated;
@@ -475,6 +487,15 @@ mod tests {
         check("yes delete them", Some(47), ConfirmationReply::UnclearYes(UnclearYes::MissingCode));
         check("yes 48", Some(47), ConfirmationReply::UnclearYes(UnclearYes::WrongCode));
         check("yes 7", Some(7), ConfirmationReply::UnclearYes(UnclearYes::WrongCode));
+    }
+
+    #[test]
+    fn number_of_a_list_is_no_wrong_code() {
+        let code = ConfirmationCode::parse("4821");
+        assert_eq!(parse_confirmation_reply("2", code, &[]), ConfirmationReply::Unrelated);
+        let wrong = ConfirmationReply::UnclearYes(UnclearYes::WrongCode);
+        assert_eq!(parse_confirmation_reply("yes 2", code, &[]), wrong);
+        assert_eq!(parse_confirmation_reply("48", code, &[]), wrong);
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub fn format_commands(role: UserRole) -> String {
 pub const MEDIA_ONLY_REPLY: &str = "I can only read text. What would you like to watch?";
 /// Reply to a yes or an approval that a program wrote.
 pub const ONLY_IN_PERSON_REPLY: &str =
-    "A person has to agree to that in their own chat or in the console. Nothing was done.";
+    "Only a person can confirm this, in their own chat or in the console. Nothing was done.";
 /// Reply to the press of a button of an earlier message.
 pub const STALE_BUTTON_REPLY: &str = "That button belongs to an earlier message, so nothing was done.";
 /// Reply to a command that may not have been written by its sender: the carrier's record does not verify it, or it was

@@ -65,18 +65,17 @@ impl AdminCommand<'_> {
     }
 }
 
-/// Returns whether a message approves what somebody asked for.
+/// Returns whether a message approves what somebody asked for, or invites a person, who needs no approval then.
 pub fn approves(text: &str) -> bool {
     match parse_admin_command(text) {
-        Some(AdminCommand::Decide(AdminDecision::Approve, _)) => true,
+        Some(AdminCommand::Decide(AdminDecision::Approve, _) | AdminCommand::Invite(_)) => true,
         Some(
             AdminCommand::Decide(AdminDecision::Deny | AdminDecision::Block, _)
             | AdminCommand::Quota(_)
             | AdminCommand::Users
             | AdminCommand::Pause
             | AdminCommand::Resume
-            | AdminCommand::Announce(_)
-            | AdminCommand::Invite(_),
+            | AdminCommand::Announce(_),
         )
         | None => false,
     }

@@ -2,6 +2,7 @@
 
 use super::inbound_message::InboundEvent;
 use super::routes::Route;
+use crate::conversation::making_room::keep_command::{KeepCommand, parse_keep_command};
 use crate::conversation::people::admin_commands;
 
 /// Returns whether a route acts in its sender's name, which requires trusted fields. Adding a title does not require
@@ -47,13 +48,17 @@ pub(super) fn decides(route: Route, event: &InboundEvent) -> bool {
         // The line of a request approves it.
         Route::DigestLine(_) => true,
         Route::AdminCommand => admin_commands::approves(&event.body),
+        Route::AcceptOffer => true,
+        // Consent that a title may go.
+        Route::Keep => {
+            matches!(parse_keep_command(&event.body), Some(KeepCommand::Free(_) | KeepCommand::Unkeep(_)))
+        }
         Route::Skip(_)
         | Route::OptOut
         | Route::OptIn
         | Route::StoreOnly
         | Route::Deny
         | Route::Stale(_)
-        | Route::AcceptOffer
         | Route::DeclineOffer
         | Route::LateAnswer
         | Route::StaleButton
@@ -71,7 +76,6 @@ pub(super) fn decides(route: Route, event: &InboundEvent) -> bool {
         | Route::Commands
         | Route::More
         | Route::Vote
-        | Route::Keep
         | Route::WhichList
         | Route::Digest
         | Route::SetNotifications(_)

@@ -96,6 +96,7 @@ pub fn block_user(conn: &mut Conn, user: &User, actor: Actor, now: Timestamp) ->
     turn_lifecycle::request_cancel(conn, user.id, now)?;
     suppression::suppress_messages_to(conn, OptTarget { user: user.id, address: None }, now)?;
     title_requests::withdraw_additions(conn, user.id, now)?;
+    conversations::end_agent_conversations(conn, user.id, EndReason::Blocked, now)?;
     if let Some(open) = conversations::load_open_conversation(conn, user.id)? {
         conversations::end_conversation(conn, open.id, EndReason::Blocked, now)?;
     }

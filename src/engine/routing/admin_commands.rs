@@ -31,8 +31,8 @@ use crate::store::audit::{self, Actor, AuditSubject, NewAuditEntry};
 use crate::store::confirmation::approvals::{
     self, Approval, ApprovalKind, ApprovalOutcome, CodeLookup, NewApproval, SettleApprovalOutcome,
 };
+use crate::store::confirmation::approved_call;
 use crate::store::confirmation::code_misses::MissOutcome;
-use crate::store::confirmation::pending_action;
 use crate::store::library::quotas::{self, QuotaOverride};
 use crate::store::memory::groups::{self, SharedMessage};
 use crate::store::people::pauses::{self, LastPause, PauseOutcome};
@@ -261,13 +261,13 @@ impl TurnStart<'_> {
         let mut plan = TurnPlan::for_responder(Responder::Keyword);
         plan.preface = self.drop_prompt(admin, context, events)?;
         let active_turn = self.open_turn(admin, TurnKind::Confirm, &plan, events)?;
-        let approved = pending_action::ApprovedDeletion {
+        let approved = approved_call::ApprovedDeletion {
             turn: active_turn.id,
             approved_by: events[0].id,
             tool: REMOVE_MEDIA,
             item,
         };
-        let call = pending_action::create_approved_call(self.conn, &approved, self.now)?;
+        let call = approved_call::create_approved_call(self.conn, &approved, self.now)?;
         approvals::link_executing_call(self.conn, id, call)?;
         Ok(TurnStartOutcome::Turn(active_turn))
     }

@@ -1,6 +1,7 @@
 //! Start of the calls of agents. A call is a turn in the conversation of its agent, after the waiting texts of the person.
 
 use super::turn_start::{TurnStart, TurnStartOutcome};
+use crate::conversation::agents::IDLE_PERIOD;
 use crate::conversation::lifecycle::{self, ConversationSlot};
 use crate::conversation::model_cost::ModelCharge;
 use crate::conversation::transcript::{ConversationId, Responder, StopReason, User, UserId, UserStatus};
@@ -55,7 +56,7 @@ impl TurnStart<'_> {
     /// Returns the open conversation of the agent, or starts a new one after the idle timeout.
     fn open_agent_conversation(&mut self, user: &User, waiting: &WaitingCall) -> QueryResult<ConversationId> {
         let open = conversations::load_agent_conversation(self.conn, waiting.caller.key)?;
-        match lifecycle::choose_slot(open, self.settings.idle_timeout, self.now) {
+        match lifecycle::choose_slot(open, IDLE_PERIOD, self.now) {
             ConversationSlot::Continue(id) => return Ok(id),
             ConversationSlot::AfterEnd(id, ended_at) => {
                 conversations::end_conversation(self.conn, id, EndReason::Idle, ended_at)?;

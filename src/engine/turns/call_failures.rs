@@ -33,3 +33,9 @@ pub(super) fn timeout_failure() -> CallFailure {
     let hint = json!({ "hint": "do not call it again in this turn: say that it took too long" });
     CallFailure::new(FailureCode::TooSlow, hint, Some(sentence.to_owned()))
 }
+
+/// Builds the failure of a deletion that an agent asks for while its person has another open question.
+pub(super) fn other_question_open() -> CallFailure {
+    let hint = json!({ "hint": "not asked: the person has another open question; call again later" });
+    CallFailure::new(FailureCode::NotRun, hint, None)
+}

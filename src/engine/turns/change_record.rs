@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::turn_context::TurnContext;
+use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem};
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
-use crate::conversation::deletion::target::DeletionTarget;
 use crate::conversation::people::facts::{FORGET, REMEMBER};
 use crate::conversation::title_requests::QUEUED;
 use crate::conversation::transcript::{
@@ -16,6 +16,9 @@ use crate::store::audit::{Actor, AuditSubject, NewAuditEntry};
 const LOGGED_FIELDS: [&str; 6] = ["status", "seasons_wanted", "quality", "now", "of", "missing"];
 /// Result statuses of calls that changed nothing.
 const UNCHANGED_STATUSES: [&str; 4] = ["already_exists", "unchanged", "already_asked", "ready"];
+
+/// Field with the name of the key of the agent that made or asked for a change.
+const AGENT_KEY: &str = "agent_key";
 
 /// Source of a write's outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +36,7 @@ pub(crate) fn audit_entry(
     mut detail: Value,
 ) -> NewAuditEntry {
     if let (Some(agent), Some(detail)) = (context.agent_caller(), detail.as_object_mut()) {
-        detail.insert("agent_key".to_owned(), agent.key_name.clone().into());
+        detail.insert(AGENT_KEY.to_owned(), agent.key_name.clone().into());
     }
     NewAuditEntry { actor: Actor::User(context.user.id), kind, subject: AuditSubject::Call(call), detail }
 }
@@ -94,9 +97,8 @@ pub(crate) fn failed_write_entry(
 /// Returns the audit entry of one item of a deletion: of its start without an `outcome`, or of its end.
 pub(crate) fn deletion_entry(
     context: &TurnContext,
-    call: CallRow,
-    ord: i64,
-    item: &DeletionTarget,
+    claimed: &ClaimedDeletion,
+    item: &DeletionItem,
     outcome: Option<ItemOutcome>,
 ) -> NewAuditEntry {
     let (kind, reason) = match outcome {
@@ -113,12 +115,17 @@ pub(crate) fn deletion_entry(
         Some(ItemOutcome::Protected) => ("delete_failed", Some("kept")),
         Some(ItemOutcome::Failed) => ("delete_failed", None),
     };
-    let mut detail = json!({ "title": deletion_messages::format_target_name(item), "instance": item.instance, "id": item.id, "item": ord,
-        "delete_files": item.delete_files, "size_bytes": item.fingerprint.size_bytes });
+    let DeletionItem { ord, target, .. } = item;
+    let mut detail = json!({ "title": deletion_messages::format_target_name(target), "instance": target.instance,
+        "id": target.id, "item": ord, "delete_files": target.delete_files,
+        "size_bytes": target.fingerprint.size_bytes });
     if let Some(reason) = reason {
         detail["reason"] = json!(reason);
     }
-    audit_entry(context, kind, call, detail)
+    if let Some(agent) = claimed.agent() {
+        detail[AGENT_KEY] = json!(agent.key_name);
+    }
+    audit_entry(context, kind, claimed.call(), detail)
 }
 
 /// Returns the status of a result, such as `deleted`.

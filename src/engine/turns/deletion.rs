@@ -93,8 +93,8 @@ impl DeletionRunner {
                 }
             };
             if let Some(outcome) = outcome {
-                let (call, ord) = (claimed.call(), item.ord);
-                let entry = change_record::deletion_entry(&context, call, ord, &item.target, Some(outcome));
+                let call = claimed.call();
+                let entry = change_record::deletion_entry(&context, &claimed, item, Some(outcome));
                 log.finish_item((call, item), outcome, entry).await?;
                 failpoint::reached("item.recorded");
             }
@@ -122,8 +122,8 @@ impl DeletionRunner {
         if let Some(kept) = self.check_viewing(item, (viewers, context.audience())).await {
             return Ok(Some(kept));
         }
-        let (call, ord) = (claimed.call(), item.ord);
-        let intent = change_record::deletion_entry(context, call, ord, &item.target, None);
+        let call = claimed.call();
+        let intent = change_record::deletion_entry(context, claimed, item, None);
         match log.start_item((call, item), intent).await? {
             ItemStartOutcome::Started => {}
             ItemStartOutcome::NotStartable => return Ok(None),
@@ -239,13 +239,9 @@ impl DeletionRunner {
             }
             Some(_) | None => Vec::new(),
         };
-        let agent = match refreshed.is_empty() {
-            true => None,
-            false => log.load_agent_of_call(claimed.call()).await?,
-        };
         let settings = self.tools.newest_settings();
         let new_prompt = (!refreshed.is_empty())
-            .then(|| build_confirmation_prompt(context, refreshed, (&report, agent.as_ref()), &settings))
+            .then(|| build_confirmation_prompt(context, refreshed, (&report, claimed.agent()), &settings))
             .flatten();
         // A deletion that the operator requested is reported to the admin on whose behalf it runs, and to nobody else.
         let requested_by_other = removal_request.filter(|request| request.user != context.user.id);
@@ -253,6 +249,11 @@ impl DeletionRunner {
             outcomes.first().map(|(item, outcome)| deletion_messages::format_removal_outcome(item, *outcome)),
         );
         let end = context.reply_address().turn_end(context.active_turn.id, MessageOutcome::Replied, &report);
+        // An agent reads it, and is not told who is watching.
+        let report = match claimed.agent() {
+            Some(_) => deletion_messages::format_report_naming(&outcomes, &[]),
+            None => report,
+        };
         Ok(log.finish_deletion(DeletionEnd { claimed, report, notification, new_prompt, end }).await?)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::conversation::agents::AgentCaller;
+use crate::conversation::agents::{AgentCaller, AgentName};
 use crate::conversation::model_request::ModelMessage;
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::prompt::{self, FrozenContext, PastTurn};
@@ -19,7 +19,7 @@ use crate::store::people::age_limits::{self, ReaderLimit};
 use crate::store::people::rooms::{self, Room};
 use crate::store::people::users;
 use crate::store::turns::turn_lifecycle::{self, ActiveTurn, LoadedTurn, TurnPlan};
-use crate::store::{Conn, NotFound, QueryResult, agent_calls};
+use crate::store::{Conn, QueryResult, agent_calls, console_access};
 
 /// Loaded state of a turn, with the data that its steps need.
 #[derive(Clone)]
@@ -52,10 +52,16 @@ pub(super) struct AgentTurn {
 
 impl AgentTurn {
     fn load(conn: &mut Conn, active_turn: ActiveTurn, user: UserId) -> QueryResult<Option<Self>> {
-        if active_turn.agent.is_none() {
-            return Ok(None);
-        }
-        let caller = agent_calls::load_agent_of_turn(conn, active_turn.id)?.ok_or(NotFound)?;
+        let Some(key) = active_turn.agent else { return Ok(None) };
+        // The ticket of an old turn is forgotten.
+        let caller = match agent_calls::load_agent_of_turn(conn, active_turn.id)? {
+            Some(caller) => caller,
+            None => AgentCaller {
+                key,
+                key_name: console_access::load_api_key_name(conn, key)?,
+                name: AgentName::default(),
+            },
+        };
         Ok(Some(Self { caller, route: addresses::load_message_route(conn, user)? }))
     }
 }

@@ -2,6 +2,7 @@
 
 pub(in crate::store) mod approval_subjects;
 pub mod approvals;
+pub mod approved_call;
 pub mod code_misses;
 pub mod deletion_items;
 pub mod ended_prompt;

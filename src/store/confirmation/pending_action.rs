@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::deletion_items::{self, DeletionItemPhase};
 use super::prompt_message::PromptMessage;
+use crate::conversation::agents::MAX_QUESTION_AGE;
 use crate::conversation::channel::Channel;
 use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem, DeletionItemState};
 use crate::conversation::deletion::deletion_messages::{self, ItemOutcome};
@@ -28,7 +29,6 @@ use crate::store::queue::outbox::{self, NewOutboundMessage};
 use crate::store::schema::{outbox as outbox_rows, pending_actions, tool_call_items, tool_calls};
 use crate::store::stream::recording::{EventOwner, record_event};
 use crate::store::turns::calls::{self, ChangedCall};
-use crate::store::turns::model_steps;
 use crate::store::turns::turn_lifecycle::{self as turn_rows, TurnEnd};
 use crate::store::{Conn, agent_calls};
 
@@ -54,8 +54,7 @@ pub struct NewPendingAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldOutcome {
     Held,
-    /// Cancellation of the turn was requested, or the person has an open question that the question of an agent must not
-    /// replace: no confirmation prompt is sent, and the caller must still end the turn.
+    /// Cancellation of the turn was requested: no confirmation prompt is sent, and the caller must still end the turn.
     Canceled,
 }
 
@@ -69,12 +68,6 @@ pub fn hold_deletion(
     if turn_rows::is_cancel_requested(conn, action.turn)? {
         return Ok(HoldOutcome::Canceled);
     }
-    if action.asked_by_agent {
-        if load_pending_action(conn, action.user)?.is_some() {
-            return Ok(HoldOutcome::Canceled);
-        }
-        agent_calls::mark_asked(conn, call, now)?;
-    }
     close_pending_action(conn, action.user, CloseReason::Replaced, now)?;
     let held = diesel::update(tool_calls::table.find(call).filter(tool_calls::state.eq(CallPhase::Created)))
         .set((tool_calls::state.eq(CallPhase::Held), tool_calls::updated_at.eq(ms(now))))
@@ -83,6 +76,9 @@ pub fn hold_deletion(
     calls::record_changed_calls(conn, held, now)?;
     deletion_items::insert_items(conn, call, &action.items)?;
     let prompt = outbox::queue_message(conn, &action.prompt, now)?;
+    if action.asked_by_agent {
+        outbox::set_deadline(conn, prompt, now + MAX_QUESTION_AGE)?;
+    }
     let asked: ChangedPrompt = diesel::insert_into(pending_actions::table)
         .values((
             pending_actions::user_id.eq(action.user),
@@ -115,9 +111,14 @@ struct ChangedPrompt {
     id: i64,
     tool_call_id: CallRow,
     conversation_id: ConversationId,
+    expires_at: Option<Timestamp>,
 }
 
 impl ChangedPrompt {
+    fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|at| at <= now)
+    }
+
     /// Records the event of the change.
     fn record_state(self, conn: &mut Conn, state: PromptState, now: Timestamp) -> QueryResult<()> {
         let turn = tool_calls::table.find(self.tool_call_id).select(tool_calls::turn_id).first(conn)?;
@@ -288,6 +289,10 @@ pub fn close_pending_action(
             .optional()?;
     let Some(closed) = closed else { return Ok(()) };
     closed.record_state(conn, PromptState::Closed, now)?;
+    let reason = match reason {
+        CloseReason::Dropped | CloseReason::Replaced if closed.is_expired(now) => CloseReason::Expired,
+        reason => reason,
+    };
     let call = closed.tool_call_id;
     diesel::update(tool_call_items::table.filter(tool_call_items::tool_call_id.eq(call)))
         .set(tool_call_items::state.eq(DeletionItemPhase::Canceled))
@@ -350,30 +355,6 @@ pub fn claim_pending_action(
     Ok(ActionClaimOutcome::Claimed)
 }
 
-/// Deletion that an admin has approved for another user.
-#[derive(Debug, Clone)]
-pub struct ApprovedDeletion<'a> {
-    pub turn: TurnId,
-    /// Message that approved the deletion.
-    pub approved_by: EventId,
-    pub tool: &'a str,
-    pub item: &'a DeletionTarget,
-}
-
-/// Creates the call that the turn executes. The call references the approving message from the start.
-pub fn create_approved_call(
-    conn: &mut Conn,
-    approved: &ApprovedDeletion<'_>,
-    now: Timestamp,
-) -> QueryResult<CallRow> {
-    let call = model_steps::add_call(conn, approved.turn, approved.tool, now)?;
-    deletion_items::insert_items(conn, call, std::slice::from_ref(approved.item))?;
-    diesel::update(tool_calls::table.find(call))
-        .set((tool_calls::confirmed_by.eq(approved.approved_by), tool_calls::run_turn_id.eq(approved.turn)))
-        .execute(conn)?;
-    Ok(call)
-}
-
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = tool_call_items)]
 struct DeletionItemRow {
@@ -429,13 +410,15 @@ pub(in crate::store) fn load_deletion_items(
 /// Loads the deletion that `turn` executes. No other function creates a [`ClaimedDeletion`]: it exists only for a call
 /// that references the message that confirmed it.
 pub fn load_claimed_deletion(conn: &mut Conn, turn: TurnId) -> QueryResult<Option<ClaimedDeletion>> {
-    let row: Option<(CallRow, String)> = tool_calls::table
+    let agent = (agent_calls::key_of_call(), agent_calls::key_name_of_call(), agent_calls::client_of_call());
+    let row: Option<(CallRow, String, agent_calls::AgentColumns)> = tool_calls::table
         .filter(tool_calls::run_turn_id.eq(turn).and(tool_calls::confirmed_by.is_not_null()))
-        .select((tool_calls::id, tool_calls::tool_name))
+        .select((tool_calls::id, tool_calls::tool_name, agent))
         .first(conn)
         .optional()?;
-    let Some((call, tool)) = row else { return Ok(None) };
-    Ok(Some(ClaimedDeletion::from_confirmed_call(call, tool, load_deletion_items(conn, call)?)))
+    let Some((call, tool, agent)) = row else { return Ok(None) };
+    let (items, agent) = (load_deletion_items(conn, call)?, agent_calls::agent_from_columns(agent));
+    Ok(Some(ClaimedDeletion::from_confirmed_call((call, tool), items, agent)))
 }
 
 /// Finishes the call of a claimed deletion: as complete if all items are gone, otherwise as failed. `report` is the
@@ -506,6 +489,7 @@ mod tests {
     use crate::store::people::users::{self, FirstContactRole};
     use crate::store::queue::outbox::OutboundKind;
     use crate::store::scratch;
+    use crate::store::turns::model_steps;
     use crate::store::turns::turn_lifecycle::{NewTurn, TurnKind, TurnPlan};
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;

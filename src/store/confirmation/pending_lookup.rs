@@ -7,6 +7,7 @@ use crate::conversation::delivery_status::DeliveryStatus;
 use crate::conversation::grammar::confirmation_reply::ConfirmationCode;
 use crate::conversation::transcript::{Address, AddressId, CallRow, OutboxId, UserAddress, UserId};
 use crate::store::Conn;
+use crate::store::codec::ms;
 use crate::store::schema::{outbox, pending_actions, tool_call_items, user_addresses};
 
 /// Open pending action with the fields needed to answer it.
@@ -99,6 +100,13 @@ pub fn load_answerable_prompt(
         repeats: row.repeats,
         is_armed: row.expires_at.is_some() && row.accepted_at.is_some(),
     }))
+}
+
+/// Returns whether the pending action of a user has expired and is not closed yet.
+pub fn has_expired_prompt(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<bool> {
+    let expired = pending_actions::table
+        .filter(pending_actions::user_id.eq(user).and(pending_actions::expires_at.le(ms(now))));
+    diesel::select(diesel::dsl::exists(expired)).get_result(conn)
 }
 
 /// Returns whether a message asks an open confirmation prompt that a yes without a code confirms.

@@ -104,8 +104,7 @@ pub fn load_conversation_update(
     has_footer_changed: bool,
 ) -> QueryResult<ConversationUpdate> {
     let conversation = load_conversation(conn, id)?.ok_or(diesel::NotFound)?;
-    let is_open = conversation.ended_at.is_none();
-    let waiting_user = (has_footer_changed && is_open).then_some(conversation.user);
+    let waiting_user = conversation.waiting_user().filter(|_| has_footer_changed);
     let content = PageContent::load_changed(conn, id, changed, &position.streamed, waiting_user)?;
     let footer = match has_footer_changed {
         true => {

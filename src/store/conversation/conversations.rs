@@ -4,6 +4,7 @@
 use diesel::prelude::*;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::conversation::agents;
 use crate::conversation::lifecycle::{self, ConversationLifecycle, OpenConversation};
 use crate::conversation::stream_events::{ConversationChange, InboundStatus, StreamEventKind};
 use crate::conversation::transcript::{ConversationId, EventId, TurnId, UserId};
@@ -85,6 +86,20 @@ pub fn start_agent_conversation(
         .get_result(conn)?;
     record_event(conn, id, now, StreamEventKind::Conversation(ConversationChange::Begun))?;
     Ok(id)
+}
+
+/// Ends the open conversations of the agents of a user, whose results they may not use anymore.
+pub fn end_agent_conversations(
+    conn: &mut Conn,
+    user: UserId,
+    reason: EndReason,
+    now: Timestamp,
+) -> QueryResult<()> {
+    let open: Vec<ConversationId> = conversations::table
+        .filter(OPEN.and(conversations::user_id.eq(user)).and(conversations::agent_key_id.is_not_null()))
+        .select(conversations::id)
+        .load(conn)?;
+    open.into_iter().try_for_each(|id| end_conversation(conn, id, reason, now))
 }
 
 /// User and state of a conversation.
@@ -206,14 +221,17 @@ pub fn end_idle_conversations(
 ) -> QueryResult<()> {
     let running: Vec<ConversationId> =
         turns::table.filter(turns::finished_at.is_null()).select(turns::conversation_id).load(conn)?;
-    let idle: Vec<(ConversationId, Timestamp)> = conversations::table
+    let is_idle_agent = conversations::last_activity_at.le(ms(now - agents::IDLE_PERIOD));
+    let idle: Vec<(ConversationId, Timestamp, Option<i64>)> = conversations::table
         .filter(OPEN.and(conversations::last_activity_at.le(ms(now - idle_period))))
+        .filter(conversations::agent_key_id.is_null().or(is_idle_agent))
         .order(conversations::last_activity_at)
         .limit(IDLE_END_LIMIT)
-        .select((conversations::id, conversations::last_activity_at))
+        .select((conversations::id, conversations::last_activity_at, conversations::agent_key_id))
         .load(conn)?;
-    for (id, last_activity_at) in idle.into_iter().filter(|(id, _)| !running.contains(id)) {
-        end_conversation(conn, id, EndReason::Idle, last_activity_at + idle_period)?;
+    for (id, last_activity_at, agent) in idle.into_iter().filter(|(id, ..)| !running.contains(id)) {
+        let period = agent.map_or(idle_period, |_| agents::IDLE_PERIOD);
+        end_conversation(conn, id, EndReason::Idle, last_activity_at + period)?;
     }
     Ok(())
 }

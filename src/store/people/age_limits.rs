@@ -56,6 +56,7 @@ pub(super) fn withdraw_readable_texts(conn: &mut Conn, user: UserId, now: Timest
     digests::withdraw_readable_digests(conn, user, now)?;
     title_requests::withdraw_additions(conn, user, now)?;
     space_answers::withdraw_questions(conn, user, now)?;
+    conversations::end_agent_conversations(conn, user, EndReason::Cleared, now)?;
     match conversations::load_open_conversation(conn, user)? {
         Some(open) => conversations::end_conversation(conn, open.id, EndReason::Cleared, now),
         None => Ok(()),

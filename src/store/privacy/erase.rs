@@ -74,6 +74,7 @@ pub fn erase_user_content(conn: &mut Conn, user: UserId, now: Timestamp) -> Quer
         erase_stored_answers(conn, scope)
     })?;
     agent_calls::drop_calls_for(conn, user)?;
+    conversation_rows::end_agent_conversations(conn, user, EndReason::Cleared, now)?;
     erase_turns(conn, scope)?;
     erase_turns_in_rooms(conn, user)?;
     // Readers have received the erased content.

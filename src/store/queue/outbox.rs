@@ -99,6 +99,11 @@ pub fn queue_message(conn: &mut Conn, message: &NewOutboundMessage, now: Timesta
     queue_message_at(conn, message, now, now)
 }
 
+/// Sets the time after which a message is not sent anymore.
+pub(in crate::store) fn set_deadline(conn: &mut Conn, message: OutboxId, at: Timestamp) -> QueryResult<()> {
+    diesel::update(outbox::table.find(message)).set(outbox::deadline_at.eq(ms(at))).execute(conn).map(drop)
+}
+
 /// Queues a message that must not be sent before `send_at`. A reply or a prompt that nothing holds back is claimed at
 /// once, and handed to the relay when the transaction is on disk.
 pub fn queue_message_at(

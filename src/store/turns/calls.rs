@@ -19,10 +19,11 @@ use crate::store::service_identities::MovedSlots;
 use crate::store::stream::recording::record_event;
 use crate::store::{Conn, boot};
 
-/// Number of newest turns of a conversation that are searched for shown titles: more than any model receives.
-const SEARCHED_TURN_LIMIT: i64 = 50;
+/// Number of newest turns of a conversation that are searched for shown titles: more than any model receives, and the calls
+/// of an agent in an hour.
+const SEARCHED_TURN_LIMIT: i64 = 300;
 /// Number of newest results in these turns that are searched.
-const SEARCHED_RESULT_LIMIT: i64 = 200;
+const SEARCHED_RESULT_LIMIT: i64 = 300;
 
 /// Outcome of starting a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

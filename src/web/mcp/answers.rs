@@ -4,7 +4,8 @@ use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
 use crate::conversation::agents::{CALL_LIMIT, MAX_OPEN_CALLS};
-use crate::store::agent_calls::{CallProgress, CallRecord, DropReason};
+use crate::store::agent_calls::DropReason;
+use crate::store::agent_tickets::{CallProgress, CallRecord};
 use crate::store::confirmation::pending_action::CloseReason;
 
 /// Largest structured content, in bytes.
@@ -31,7 +32,7 @@ pub(super) fn answer_call(record: &CallRecord) -> CallToolResult {
         })),
         CallProgress::Waiting => success(json!({
             "state": "waiting", "ticket": record.ticket, "person": person_name(record),
-            "note": "It waits for other work of this person, such as an open question. Call check_ticket later.",
+            "note": "Queued behind other requests of this person, such as an open question. Call check_ticket later.",
         })),
         CallProgress::Running => success(json!({
             "state": "running", "ticket": record.ticket,

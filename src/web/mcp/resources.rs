@@ -37,7 +37,7 @@ impl ListResource {
             Self::Library => "Titles of the library, newest first.",
             Self::Queue => "Downloads in progress.",
             Self::Upcoming => "Episodes and movies of the next 30 days.",
-            Self::Requests => "Titles that people of the household asked for lately, newest first.",
+            Self::Requests => "Recently requested titles, newest first.",
         }
     }
 
@@ -54,12 +54,12 @@ impl ListResource {
 
 /// Page of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ResourcePage {
+pub(super) struct ListPage {
     list: ListResource,
     page: u32,
 }
 
-impl ResourcePage {
+impl ListPage {
     /// Parses `dialarr://library` or `dialarr://library?page=2`.
     pub(super) fn parse(uri: &str) -> Option<Self> {
         let rest = uri.strip_prefix(PREFIX)?;
@@ -107,7 +107,7 @@ impl ResourcePage {
 
 pub(super) fn list_resources() -> Vec<Resource> {
     let resource = |list: ListResource| {
-        Resource::new(ResourcePage { list, page: 1 }.uri(), list.name())
+        Resource::new(ListPage { list, page: 1 }.uri(), list.name())
             .with_description(list.description())
             .with_mime_type(MEDIA_TYPE)
     };
@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn only_pages_of_known_lists_are_parsed() {
-        let page = ResourcePage::parse("dialarr://queue?page=3").unwrap();
-        assert_eq!(page, ResourcePage { list: ListResource::Queue, page: 3 });
+        let page = ListPage::parse("dialarr://queue?page=3").unwrap();
+        assert_eq!(page, ListPage { list: ListResource::Queue, page: 3 });
         assert_eq!(page.uri(), "dialarr://queue?page=3");
         for uri in [
             "dialarr://users",
@@ -141,14 +141,14 @@ mod tests {
             "file:///etc/passwd",
             "",
         ] {
-            assert_eq!(ResourcePage::parse(uri), None, "{uri}");
+            assert_eq!(ListPage::parse(uri), None, "{uri}");
         }
     }
 
     #[test]
     fn page_refers_to_the_next_one_only_if_there_is_one() {
         let next = |page, total| {
-            let page = ResourcePage { list: ListResource::Library, page };
+            let page = ListPage { list: ListResource::Library, page };
             let result = page.into_result(json!({ "results": [], "total": total }));
             let text = match &result.contents[0] {
                 ResourceContents::TextResourceContents { text, .. } => text.clone(),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::conversation::transcript::{EffectLevel, ToolSpec};
 
-/// Tool that reports what became of a call.
+/// Tool that reports the outcome of a call.
 pub(super) const CHECK_TICKET: &str = "check_ticket";
 
 /// Meaning of the fields that our prompt describes once for all tools.
@@ -71,7 +71,7 @@ pub(super) fn describe_check_ticket() -> Tool {
         "required": ["ticket"],
         "additionalProperties": false,
     });
-    let description = "Report what became of an earlier call that returned a ticket: waiting, asked, running, done, \
+    let description = "Report the outcome of an earlier call that returned a ticket: waiting, asked, running, done, \
         refused, expired, closed, canceled, dropped or failed.";
     let annotations =
         ToolAnnotations::new().read_only(true).destructive(false).idempotent(true).open_world(false);

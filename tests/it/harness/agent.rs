@@ -1,6 +1,10 @@
 //! Agent that acts for a person over the Model Context Protocol.
 
+use std::time::Duration;
+
 use bytes::Bytes;
+use dialarr::http::HttpClient;
+use dialarr::web;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::request::Builder;
 use http::{Method, Request, Response};
@@ -77,7 +81,9 @@ impl<'a> Agent<'a> {
     }
 
     pub(crate) async fn send(&self, request: Builder, body: &Value) -> Response<Bytes> {
-        self.app.ask_console(request.body(Bytes::from(body.to_string())).unwrap()).await
+        let console = web::in_process(web::console_router(self.app.app().console.clone()));
+        let request = request.body(Bytes::from(body.to_string())).unwrap();
+        HttpClient::in_process(console).send(request, Duration::from_secs(100)).await.unwrap()
     }
 
     /// Sends a request and returns the whole response.

@@ -36,8 +36,12 @@ impl TestApp {
 
     /// Leaves the household without an admin, as before the setup.
     pub(crate) async fn demote_admins(&self) {
-        let demote = "UPDATE users SET role = 'member'";
-        self.app().db.write(|conn| conn.batch_execute(demote)).await.unwrap();
+        self.run_statement("UPDATE users SET role = 'member'").await;
+    }
+
+    /// Changes stored rows.
+    pub(crate) async fn run_statement(&self, statement: &'static str) {
+        self.app().db.write(|conn| conn.batch_execute(statement)).await.unwrap();
     }
 
     /// Links a person to a user of Jellyfin.

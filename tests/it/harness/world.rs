@@ -13,7 +13,6 @@ use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::arr::fake::sonarr::FakeSonarr;
 use dialarr::arr::radarr::Radarr;
 use dialarr::clock::Clock;
-use dialarr::conversation::agents::AgentName;
 use dialarr::conversation::deletion::deletion_messages::CodePolicy;
 use dialarr::conversation::grammar::triage::TriageLevel;
 use dialarr::conversation::model_request::{ModelMessage, ModelRequest};
@@ -33,7 +32,7 @@ use dialarr::messaging::twilio::fake::{FakeTwilio, InboundForm};
 use dialarr::response_budget::ResponseBudget;
 use dialarr::seerr::fake::FakeSeerr;
 use dialarr::simulation::{self, SimulatedPeers};
-use dialarr::store::agent_calls::CallRecord;
+use dialarr::store::agent_tickets::CallRecord;
 use dialarr::store::audit::Actor;
 use dialarr::store::console_access::{self, KeyScope};
 use dialarr::store::database::db::Db;
@@ -405,7 +404,7 @@ impl World {
         let mut records = Vec::new();
         for (tool, arguments) in calls {
             let call = (*tool, ToolArguments::parse(arguments.clone()));
-            match app.engine.agents.call_tool(&key, AgentName::default(), call).await.unwrap() {
+            match app.engine.agents.call_tool(&key, None, call).await.unwrap() {
                 AgentCallOutcome::Answered(record) => records.push(*record),
                 refused => panic!("{tool}: {refused:?}"),
             }

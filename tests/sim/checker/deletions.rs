@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::texts::CONSOLE;
 use super::{Evidence, bot, phone};
 use crate::network_faults::Seen;
 use crate::plan::{ANN, BOB};
@@ -162,6 +163,8 @@ fn confirmed(evidence: &mut Evidence<'_>, call: &Value) {
         .filter(|text| if last["room_id"].is_null() { to_user(text) } else { true })
         .filter(|text| text["room_id"] == last["room_id"])
         .filter(is_sent)
+        // An answer to a program or to the operator is only shown on the pages.
+        .filter(|text| word(text, "from_addr") != CONSOLE)
         .filter(|text| number(text, "id") > number(&last, "id"))
         // A notification counts as sent when it is accepted: it waits for the answer.
         .find(|text| match word(text, "kind") {

@@ -49,7 +49,7 @@ fn outcome(evidence: &mut Evidence<'_>, asked: &Value) {
     let expected = match (word(asked, "kind"), word(asked, "state")) {
         ("delete", "approved") => [1, 0, 0],
         ("delete", "denied") => [0, 1, 0],
-        ("delete", "expired") => [0, 0, 1],
+        ("delete" | "title", "expired") => [0, 0, 1],
         _ => [0, 0, 0],
     };
     evidence.expect(notified == expected, || format!("H2 told {notified:?} of {asked}"));

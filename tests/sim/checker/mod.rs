@@ -1,5 +1,6 @@
 //! Checker of a schedule's invariants, based only on the database and on the requests that the peers received.
 
+mod agents;
 mod bot;
 mod deletions;
 mod digests;
@@ -118,6 +119,7 @@ pub(crate) fn check(
     digests::check(&mut evidence, timeline.steps());
     viewing::check(&mut evidence, world);
     seerr::check(&mut evidence, world);
+    agents::check(&mut evidence, world);
     // A day of the program is not a day of the schedule if the clock was set.
     if timeline.steps() == 0 {
         guesses::check(&mut evidence);
@@ -134,6 +136,7 @@ pub(crate) fn check(
     viewing::count(records, world, &mut tally);
     seerr::count(records, &seen, world, &mut tally);
     making_room::count(records, &mut tally);
+    agents::count(records, world, &mut tally);
     let mut broken = evidence.broken;
     broken.extend(operator::check(world, records));
     tally.0.push(("texts of the operator", world.written.lock().unwrap().len()));
@@ -225,8 +228,13 @@ fn turns(evidence: &mut Evidence<'_>) {
             evidence
                 .expect_in_time(in_turn, || format!("I10 two turns at once: {} and {}", pair[0], pair[1]));
         }
-        let open = of_user(&records.conversations).iter().filter(|row| row["ended_at"].is_null()).count();
-        evidence.expect(open <= 1, || format!("I10 user {user} has {open} conversations"));
+        // An agent has a conversation of its own, beside that of its person.
+        let mut open = of_user(&records.conversations);
+        open.retain(|row| row["ended_at"].is_null());
+        let mut owners: Vec<i64> = open.iter().map(|row| number(row, "agent_key_id")).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        evidence.expect(open.len() == owners.len(), || format!("I10 user {user} has conversations {open:?}"));
         let pending = of_user(&records.pending).len();
         evidence.expect(pending <= 1, || format!("I10 user {user} has {pending} questions"));
     }
@@ -313,7 +321,10 @@ fn addition(seen: &Seen) -> Option<i64> {
 }
 
 fn asks_to_add(call: &Value, id: i64) -> bool {
-    word(call, "tool_name").starts_with("add_") && word(call, "request").contains(&id.to_string())
+    let request = word(call, "request");
+    // The arguments in a conversation about what somebody has watched are erased after a day.
+    let is_erased = request == r#"{"arguments":{}}"#;
+    word(call, "tool_name").starts_with("add_") && (is_erased || request.contains(&id.to_string()))
 }
 
 fn is(asked: &Value, kind: &str, state: &str) -> bool {

@@ -14,7 +14,7 @@ pub(super) const SLACK_MS: i64 = 30;
 /// Longest time between a claim and its request to the phone, which is first asked what waits in it.
 const LONGEST_SLACK_MS: i64 = 8_000 + SLACK_MS;
 /// Our address of messages that are only shown on the pages: answers to texts of the operator.
-const CONSOLE: &str = "console";
+pub(super) const CONSOLE: &str = "console";
 /// Error code of Twilio for a recipient who opted out.
 const OPTED_OUT_CODE: &str = "21610";
 /// Time after which the program no longer waits for the response of a carrier.

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::turn_log::{TurnLog, TurnProgress};
 use crate::conversation::transcript::{CallFailure, CallRow, CallState, MediaKind, MediaRef, TURN_CANCELED};
 use crate::conversation::turn::TurnUpdate;
+use crate::engine::turns::call_failures::other_question_open;
 use crate::engine::turns::tool_effects::{self, EffectSource};
 use crate::engine::turns::turn_context::TurnContext;
 use crate::failpoint;
@@ -14,7 +15,7 @@ use crate::store::database::db::{DbError, Durability};
 use crate::store::service_identities::MovedSlots;
 use crate::store::turns::calls::{self, CallStartOutcome, CallStarts};
 use crate::store::turns::turn_lifecycle;
-use crate::store::{Conn, QueryResult};
+use crate::store::{Conn, QueryResult, agent_calls};
 use crate::tools::ToolOutput;
 
 impl TurnLog {
@@ -180,6 +181,10 @@ impl TurnLog {
             let moved = MovedSlots::load(conn)?;
             if prompt.items.iter().any(|item| moved.includes(&item.instance, prompt.turn)) {
                 calls::finish_call(conn, call, &CallState::Failed(CallFailure::server_moved()), now)?;
+                return Ok(HoldOutcome::Canceled);
+            }
+            if prompt.asked_by_agent && !agent_calls::start_question(conn, (call, prompt.user), now)? {
+                calls::finish_call(conn, call, &CallState::Failed(other_question_open()), now)?;
                 return Ok(HoldOutcome::Canceled);
             }
             pending_action::hold_deletion(conn, call, &prompt, now)

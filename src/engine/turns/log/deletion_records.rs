@@ -1,7 +1,6 @@
 //! Records of a confirmed deletion: its items, and the end of its turn.
 
 use super::turn_log::TurnLog;
-use crate::conversation::agents::AgentCaller;
 use crate::conversation::deletion::claimed_deletion::{ClaimedDeletion, DeletionItem};
 use crate::conversation::deletion::deletion_messages::ItemOutcome;
 use crate::conversation::transcript::CallRow;
@@ -44,11 +43,6 @@ impl TurnLog {
     /// Loads the removal request that is executed by a deletion, if there is one.
     pub(crate) async fn load_executed_approval(&self, call: CallRow) -> Result<Option<Approval>, DbError> {
         self.read(move |conn| approvals::load_executed_approval(conn, call)).await
-    }
-
-    /// Loads the agent that asked for a deletion, if an agent did.
-    pub(crate) async fn load_agent_of_call(&self, call: CallRow) -> Result<Option<AgentCaller>, DbError> {
-        self.read(move |conn| agent_calls::load_agent_of_call(conn, call)).await
     }
 
     /// Records the intent to delete an item.
@@ -113,7 +107,9 @@ impl TurnLog {
                 && !turn_lifecycle::is_cancel_requested(conn, turn)?
             {
                 let call = model_steps::add_call(conn, turn, claimed.tool(), now)?;
-                agent_calls::replace_call(conn, claimed.call(), call)?;
+                if claimed.agent().is_some() {
+                    agent_calls::replace_call(conn, claimed.call(), call)?;
+                }
                 return pending_action::hold_deletion(conn, call, prompt, now).map(drop);
             }
             turn_lifecycle::finish_turn(conn, end, now)
