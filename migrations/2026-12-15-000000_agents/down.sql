@@ -6,7 +6,7 @@ UPDATE tool_calls SET state = 'error', error = '{"code":"outcome_unknown","for_m
   WHERE finished_at IS NULL AND state <> 'held' AND run_turn_id IS NULL AND turn_id IN (
     SELECT turns.id FROM turns JOIN conversations ON conversations.id = turns.conversation_id
     WHERE turns.finished_at IS NULL AND conversations.agent_key_id IS NOT NULL);
-UPDATE turns SET state = 'canceled', finished_at = updated_at
+UPDATE turns SET state = 'CANCELED', finished_at = updated_at
   WHERE finished_at IS NULL
     AND conversation_id IN (SELECT id FROM conversations WHERE agent_key_id IS NOT NULL);
 UPDATE conversations SET ended_at = last_activity_at, end_reason = 'idle'

@@ -28,6 +28,7 @@ const SEERR_ACCOUNTS_MIGRATION: &str = "20261208000000";
 const SEASON_OFFERS_MIGRATION: &str = "20261210000000";
 const TITLE_ATTRIBUTIONS_MIGRATION: &str = "20261211000000";
 const DIGESTS_MIGRATION: &str = "20261213000000";
+const AGENTS_MIGRATION: &str = "20261215000000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
@@ -140,6 +141,34 @@ fn down_migration_of_scopes_revokes_keys_that_may_only_read() {
     conn.run_pending_migrations(MIGRATIONS).unwrap();
     let scopes = "SELECT DISTINCT scope AS line FROM api_keys";
     assert_eq!(load_lines(&mut conn, scopes), "unscoped");
+}
+
+#[test]
+fn down_migration_of_agents_ends_their_turns_and_revokes_their_keys() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    conn.batch_execute(
+        "INSERT INTO users (id, status, created_at, updated_at) VALUES (4, 'active', 1, 1);
+         INSERT INTO api_keys (id, name, key_hash, ending, created_at, user_id) VALUES (2, 'desk', randomblob(32), 'eeee', 5, 4);
+         INSERT INTO conversations (id, user_id, name, started_at, last_activity_at, agent_key_id) VALUES (4, 4, 'd', 1, 6, 2);
+         INSERT INTO turns (id, user_id, conversation_id, kind, state, prompt, deadline_at, created_at, updated_at) VALUES
+           (7, 4, 4, 'chat', 'WAITING_FOR_TOOLS', '{}', 9, 3, 4);
+         INSERT INTO tool_calls (id, turn_id, step, ord, call_id, tool_name, effect, state, request, created_at, started_at, updated_at)
+         VALUES (6, 7, 0, 0, 'f', 'add_movie', 'write', 'running', '{}', 3, 3, 4);",
+    )
+    .unwrap();
+
+    revert_down_to(&mut conn, AGENTS_MIGRATION);
+
+    let remaining = "SELECT 'turn ' || state AS line FROM turns WHERE id = 7
+                     UNION ALL SELECT 'call ' || state || ' ' || (error ->> '$.code') FROM tool_calls WHERE id = 6
+                     UNION ALL SELECT 'conversation ended ' || ended_at FROM conversations WHERE id = 4
+                     UNION ALL SELECT name || coalesce(' revoked ' || revoked_at, '') FROM api_keys";
+    assert_eq!(
+        load_lines(&mut conn, remaining),
+        "turn CANCELED\ncall error outcome_unknown\nconversation ended 6\nStats\ndesk revoked 5"
+    );
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
 }
 
 #[test]
