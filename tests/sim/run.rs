@@ -250,6 +250,10 @@ impl Stage {
             self.world.check_tickets(|last| last.is_none_or(|last| OPEN_STATES.contains(&last))).await;
             if paused(&Records::of(&self.world.database)) {
                 self.resume().await;
+                // The admin may have opted in again, and is offered seasons then.
+                if self.world.plan.has_offers() {
+                    self.check_viewers().await;
+                }
             }
             let restless = match self.world.under_way.load(Ordering::SeqCst) {
                 0 => restless(&self.world, &Records::of(&self.world.database)),
