@@ -9,7 +9,7 @@ use super::codec::{arguments_json, ms, parse_arguments};
 use super::column_types::stored_enum;
 use super::confirmation::pending_action::{self, CloseReason};
 use super::conversation::conversations::OPEN;
-use super::database::literal_sql::LiteralSql;
+use super::database::literal_sql::{LiteralSql, literal_sql};
 use super::schema::{agent_calls, api_keys, conversations, outbox, pending_actions, tool_calls, turns};
 use super::{Conn, QueryResult};
 use crate::conversation::agents::{
@@ -31,8 +31,10 @@ stored_enum! {
     }
 }
 
-/// Condition of calls that no turn has started.
-const WAITING: LiteralSql = LiteralSql("agent_calls.turn_id IS NULL AND agent_calls.dropped IS NULL");
+literal_sql! {
+    /// Condition of calls that no turn has started.
+    const WAITING = "agent_calls.turn_id IS NULL AND agent_calls.dropped IS NULL";
+}
 
 /// Call of an agent, before it is stored.
 #[derive(Debug, Clone)]
@@ -159,24 +161,26 @@ fn count_recent_calls(conn: &mut Conn, key: i64, now: Timestamp) -> QueryResult<
         .first(conn)
 }
 
-/// Condition of waiting calls that may start. Texts of the person go first, and calls that ask the person wait for the end
-/// of an open question.
-const MAY_START: LiteralSql = LiteralSql(
-    "NOT EXISTS (SELECT 1 FROM inbound_events WHERE inbound_events.state = 'pending' \
-     AND inbound_events.user_id = agent_calls.user_id) \
-     AND (agent_calls.effect <> 'destructive' OR NOT EXISTS (SELECT 1 FROM pending_actions \
-     JOIN outbox ON outbox.id = pending_actions.prompt_outbox_id \
-     WHERE pending_actions.user_id = agent_calls.user_id \
-     AND outbox.state <> 'failed' AND outbox.state <> 'suppressed'))",
-);
+literal_sql! {
+    /// Condition of waiting calls that may start. Texts of the person go first, and calls that ask the person wait for the end
+    /// of an open question.
+    const MAY_START =
+        "NOT EXISTS (SELECT 1 FROM inbound_events WHERE inbound_events.state = 'pending' \
+         AND inbound_events.user_id = agent_calls.user_id) \
+         AND (agent_calls.effect <> 'destructive' OR NOT EXISTS (SELECT 1 FROM pending_actions \
+         JOIN outbox ON outbox.id = pending_actions.prompt_outbox_id \
+         WHERE pending_actions.user_id = agent_calls.user_id \
+         AND outbox.state <> 'failed' AND outbox.state <> 'suppressed'))";
 
-/// Condition of a row of `outbox` that nobody will receive.
-const IS_LOST: LiteralSql = LiteralSql("(outbox.state = 'failed' OR outbox.state = 'suppressed')");
+    /// Condition of a row of `outbox` that nobody will receive.
+    const IS_LOST = "(outbox.state = 'failed' OR outbox.state = 'suppressed')";
+}
 
 /// Time of the first call for a person that may start.
 #[dsl::auto_type]
 pub(super) fn select_due_at(user: UserId) -> _ {
-    let (waiting, may_start): (LiteralSql, LiteralSql) = (WAITING, MAY_START);
+    let (waiting, may_start): (LiteralSql<{ WAITING.hash() }>, LiteralSql<{ MAY_START.hash() }>) =
+        (WAITING, MAY_START);
     agent_calls::table
         .filter(agent_calls::user_id.eq(user).and(waiting).and(may_start))
         .order(agent_calls::id)

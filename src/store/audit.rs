@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::codec::{from_json, ms};
-use super::database::literal_sql::LiteralSql;
+use super::database::literal_sql::literal_sql;
 use super::database::statement_cache::CacheStatement;
 use super::schema::audit_log;
 use super::{Conn, with_savepoint};
@@ -113,13 +113,14 @@ impl fmt::Display for AuditSubject {
 
 /// Prefix of the actor in `detail`, before the id of the API key that made the change.
 pub(super) const API_KEY_PREFIX: &str = "key:";
-/// Condition of the rows of external changes that have started and have no outcome.
-const OPEN_INTENT: LiteralSql =
-    LiteralSql("(audit_log.kind = 'write' OR audit_log.kind = 'write_queued' OR audit_log.kind = 'delete')");
+literal_sql! {
+    /// Condition of the rows of external changes that have started and have no outcome.
+    const OPEN_INTENT =
+        "(audit_log.kind = 'write' OR audit_log.kind = 'write_queued' OR audit_log.kind = 'delete')";
 
-/// Condition of the rows of external changes that have succeeded.
-const MADE_CHANGE: LiteralSql =
-    LiteralSql("(audit_log.kind = 'write_done' OR audit_log.kind = 'write_unchanged')");
+    /// Condition of the rows of external changes that have succeeded.
+    const MADE_CHANGE = "(audit_log.kind = 'write_done' OR audit_log.kind = 'write_unchanged')";
+}
 
 pub fn record_change(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> QueryResult<()> {
     diesel::insert_into(audit_log::table)

@@ -158,7 +158,7 @@ pub fn record_clean_shutdown(conn: &mut Conn, now: Timestamp) -> QueryResult<()>
 }
 
 /// SQL of [`current_epoch`].
-pub(super) const CURRENT_EPOCH: &str = "coalesce((SELECT epoch FROM instance), 0)";
+const CURRENT_EPOCH: &str = "coalesce((SELECT epoch FROM instance), 0)";
 
 /// Expression for the number of this start of the program. Its statement must be cached explicitly, because diesel does
 /// not cache literal SQL.

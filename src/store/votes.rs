@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::Conn;
 use super::codec::{convert_integer, from_json, ms, unreadable_column};
 use super::column_types::stored_enum;
-use super::database::literal_sql::LiteralSql;
+use super::database::literal_sql::literal_sql;
 use super::people::addresses;
 use super::queue::outbox::OutboxState;
 use super::queue::suppression;
@@ -20,10 +20,12 @@ use crate::conversation::votes::{
     CheckedLimit, MAX_VOTES_PER_DAY, Tally, VOTE_PERIOD, VoteMessage, VoteQuestion,
 };
 
-/// Condition of the index of open votes.
-const OPEN: LiteralSql = LiteralSql("votes.closed_at IS NULL");
-/// Condition of the index of closed votes.
-const CLOSED: LiteralSql = LiteralSql("votes.closed_at IS NOT NULL");
+literal_sql! {
+    /// Condition of the index of open votes.
+    const OPEN = "votes.closed_at IS NULL";
+    /// Condition of the index of closed votes.
+    const CLOSED = "votes.closed_at IS NOT NULL";
+}
 
 stored_enum! {
     /// Role of a message in its vote.

@@ -2,6 +2,7 @@
 //! requests, and titles over a user's caps. Each approval is decided once, by its code.
 
 use diesel::prelude::*;
+use diesel::sqlite::Sqlite;
 use jiff::{SignedDuration, Timestamp};
 
 use super::approval_subjects::SubjectColumns;
@@ -14,7 +15,7 @@ use crate::conversation::viewer_accounts::{MediaServerKind, ViewerAccount};
 use crate::store::Conn;
 use crate::store::codec::{ms, none_if_unreadable, parse_fingerprint, unreadable_column};
 use crate::store::column_types::stored_enum;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::schema::approvals;
 
 /// Period for which a code is valid. After a decision, replies with the code get the outcome for the same period.
@@ -22,8 +23,10 @@ const CODE_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 /// Number of wrong codes after which an open code is disabled.
 const MAX_MISSES: i64 = 3;
 
-/// Condition of an open approval.
-pub(in crate::store) const OPEN: LiteralSql = LiteralSql("approvals.state = 'open'");
+literal_sql! {
+    /// Condition of an open approval.
+    pub(in crate::store) const OPEN = "approvals.state = 'open'";
+}
 
 /// Subject of an approval.
 #[derive(Debug, Clone, PartialEq)]
@@ -450,19 +453,13 @@ pub fn replace_disabled_code(
 
 /// Ends the approvals that no admin decided in time, and returns them.
 pub fn expire_approvals(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<EndedApproval>> {
-    let expired: Vec<ApprovalRow> = approvals::table
-        .filter(OPEN.and(approvals::expires_at.le(ms(now))))
-        .order(approvals::id)
-        .select(ApprovalRow::as_select())
-        .load(conn)?;
-    end_as_expired(conn, expired, now)
+    let is_expired = OPEN.and(approvals::expires_at.le(ms(now)));
+    end_as_expired(conn, approvals::table.filter(is_expired).into_boxed(), now)
 }
 
 /// Ends all open approvals, because the time for which they were open is unknown, and returns them.
 pub fn expire_all_approvals(conn: &mut Conn, now: Timestamp) -> QueryResult<Vec<EndedApproval>> {
-    let open =
-        approvals::table.filter(OPEN).order(approvals::id).select(ApprovalRow::as_select()).load(conn)?;
-    end_as_expired(conn, open, now)
+    end_as_expired(conn, approvals::table.filter(OPEN).into_boxed(), now)
 }
 
 /// Ends the open removal requests about titles of an instance that was moved to another server, and returns them.
@@ -471,19 +468,17 @@ pub fn expire_removals_on_instance(
     instance: &str,
     now: Timestamp,
 ) -> QueryResult<Vec<EndedApproval>> {
-    let open = approvals::table
-        .filter(OPEN.and(approvals::instance.eq(instance)))
-        .order(approvals::id)
-        .select(ApprovalRow::as_select())
-        .load(conn)?;
-    end_as_expired(conn, open, now)
+    let is_open = OPEN.and(approvals::instance.eq(instance));
+    end_as_expired(conn, approvals::table.filter(is_open).into_boxed(), now)
 }
 
 fn end_as_expired(
     conn: &mut Conn,
-    rows: Vec<ApprovalRow>,
+    approvals: approvals::BoxedQuery<'_, Sqlite>,
     now: Timestamp,
 ) -> QueryResult<Vec<EndedApproval>> {
+    let rows: Vec<ApprovalRow> =
+        approvals.order(approvals::id).select(ApprovalRow::as_select()).load(conn)?;
     for row in &rows {
         settle_approval(conn, row.id, ApprovalOutcome::Expired, None, now)?;
     }

@@ -13,7 +13,7 @@ use crate::conversation::text::message_format::{self, EmojiPolicy};
 use crate::conversation::transcript::{CallRow, OutboxId, Responder, TurnId, UserId};
 use crate::store::Conn;
 use crate::store::codec::{from_json, ms, none_if_unreadable};
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::queue::outbox::{self as messages, OutboundKind};
 use crate::store::schema::{outbox, tool_call_items, tool_calls, turns};
 use crate::store::turns::turn_lifecycle::{self as turn_rows, TurnKind};
@@ -24,6 +24,11 @@ const LATE_REPLY_PERIOD: SignedDuration = SignedDuration::from_hours(24);
 const ENDED_CALL_LIMIT: i64 = 20;
 /// Number of newest accepted messages among which the last one that expects a reply is searched.
 const ACCEPTED_MESSAGE_LIMIT: i64 = 20;
+
+literal_sql! {
+    /// Condition of the index of destructive calls.
+    const IS_DESTRUCTIVE = "tool_calls.effect = 'destructive'";
+}
 
 /// Loads the user's last pending action if it ended within the last day, and its prompt was sent to the same room, or to
 /// the private chat.
@@ -86,7 +91,7 @@ fn load_last_ended_call(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryR
     let rows: Vec<EndedCallRow> = tool_calls::table
         .inner_join(turns::table.on(turns::id.eq(tool_calls::turn_id)))
         .filter(turns::user_id.eq(user))
-        .filter(LiteralSql("tool_calls.effect = 'destructive'"))
+        .filter(IS_DESTRUCTIVE)
         .filter(tool_calls::finished_at.ge(ms(now - LATE_REPLY_PERIOD)))
         .filter(diesel::dsl::exists(
             tool_call_items::table.filter(tool_call_items::tool_call_id.eq(tool_calls::id)),

@@ -7,16 +7,17 @@ use super::approvals::{ApprovalState, OPEN, StoredApprovalKind};
 use crate::conversation::transcript::UserId;
 use crate::store::Conn;
 use crate::store::codec::ms;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::schema::approvals;
 
-/// Condition of requests that were offered to the admins, matched by a partial index.
-const OFFERED: LiteralSql = LiteralSql("approvals.kind = 'seerr' AND approvals.state <> 'replaced'");
-/// Condition of decisions that were not passed on, matched by a partial index.
-const TO_PASS_ON: LiteralSql = LiteralSql(
-    "approvals.kind = 'seerr' AND approvals.passed_on_at IS NULL AND (approvals.state = 'approved' OR \
-     approvals.state = 'denied')",
-);
+literal_sql! {
+    /// Condition of requests that were offered to the admins, matched by a partial index.
+    const OFFERED = "approvals.kind = 'seerr' AND approvals.state <> 'replaced'";
+    /// Condition of decisions that were not passed on, matched by a partial index.
+    const TO_PASS_ON =
+        "approvals.kind = 'seerr' AND approvals.passed_on_at IS NULL AND (approvals.state = 'approved' OR \
+         approvals.state = 'denied')";
+}
 
 /// Decision of an admin on a request at a Seerr.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,16 +9,18 @@ use crate::conversation::transcript::{ConversationId, TurnId, User, UserId};
 use crate::store::confirmation::approvals::{self, Approval};
 use crate::store::confirmation::code_misses;
 use crate::store::database::backup::load_backup_failure;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::people::{join_requests, users};
 use crate::store::queue::outbox::{OPEN as OPEN_MESSAGE, OutboxState};
 use crate::store::schema::{conversations, outbox, pauses, tool_calls, turns};
 use crate::store::turns::daily_budget::Day;
 use crate::store::{Conn, QueryResult};
 
-const FAILED_TURN: LiteralSql = LiteralSql("turns.state IN ('FAILED','ERROR')");
-const UNKNOWN_CALL: LiteralSql = LiteralSql("tool_calls.state = 'unknown'");
-const OPEN_PAUSE: LiteralSql = LiteralSql("pauses.ended_at IS NULL");
+literal_sql! {
+    const FAILED_TURN = "turns.state IN ('FAILED','ERROR')";
+    const UNKNOWN_CALL = "tool_calls.state = 'unknown'";
+    const OPEN_PAUSE = "pauses.ended_at IS NULL";
+}
 /// Maximum number of failed turns that are listed.
 const FAILED_TURN_LIMIT: i64 = 8;
 

@@ -6,16 +6,17 @@ use super::user_ref::{UserRef, UserRefRow};
 use super::{ResultPage, query_limit};
 use crate::conversation::transcript::{ConversationId, UserId};
 use crate::store::conversation::record::messages::OutboundRecord;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::queue::outbox::OPEN as OPEN_MESSAGE;
 use crate::store::queue::resend;
 use crate::store::schema::{outbox, turns, users};
 use crate::store::{Conn, QueryResult};
 
-/// Condition of a failed message. The status `canceled` is not included: the carrier reports it only for scheduled
-/// messages, and Dialarr schedules none.
-const FAILED: LiteralSql =
-    LiteralSql("(outbox.state = 'failed' OR outbox.delivery IN ('undelivered','failed'))");
+literal_sql! {
+    /// Condition of a failed message. The status `canceled` is not included: the carrier reports it only for scheduled
+    /// messages, and Dialarr schedules none.
+    const FAILED = "(outbox.state = 'failed' OR outbox.delivery IN ('undelivered','failed'))";
+}
 
 /// Filter for the list of outbound messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

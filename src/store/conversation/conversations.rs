@@ -11,7 +11,7 @@ use crate::conversation::transcript::{ConversationId, EventId, TurnId, UserId};
 use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::column_types::stored_enum;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::people::rooms;
 use crate::store::queue::inbound_messages::PENDING;
@@ -22,8 +22,10 @@ use crate::store::turns::turn_lifecycle::TurnKind;
 /// Maximum number of idle conversations that one maintenance run ends.
 const IDLE_END_LIMIT: i64 = 500;
 
-/// Condition of an open conversation.
-pub(in crate::store) const OPEN: LiteralSql = LiteralSql("conversations.ended_at IS NULL");
+literal_sql! {
+    /// Condition of an open conversation.
+    pub(in crate::store) const OPEN = "conversations.ended_at IS NULL";
+}
 
 stored_enum! {
     /// Reason why a conversation ended.

@@ -6,30 +6,64 @@ use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::Bool;
 use diesel::sqlite::Sqlite;
 
-/// Literal condition of a partial index, with qualified columns. SQLite uses a partial index only if the statement
-/// contains the condition of the index (<https://www.sqlite.org/partialindex.html>). Diesel's own function for literal
-/// SQL, `sql`, causes the statement to be prepared again at each use.
+/// Literal condition of a partial index, with qualified columns, which [`literal_sql`] defines. SQLite uses a partial
+/// index only if the statement contains the condition of the index (<https://www.sqlite.org/partialindex.html>). The
+/// hash of the text is part of the type, so that diesel finds a prepared statement by its type. Diesel's own function for
+/// literal SQL, `sql`, causes the statement to be prepared again at each use.
 #[derive(Debug, Clone, Copy)]
-pub struct LiteralSql(pub(in crate::store) &'static str);
+pub struct LiteralSql<const HASH: u64>(&'static str);
 
-impl Expression for LiteralSql {
+/// Defines constants of literal SQL.
+macro_rules! literal_sql {
+    ($($(#[$attribute:meta])* $visibility:vis const $name:ident = $sql:expr;)+) => {$(
+        $(#[$attribute])*
+        $visibility const $name: $crate::store::database::literal_sql::LiteralSql<
+            { $crate::store::database::literal_sql::hash_sql($sql) },
+        > = $crate::store::database::literal_sql::LiteralSql::new($sql);
+    )+};
+}
+pub(in crate::store) use literal_sql;
+
+impl<const HASH: u64> LiteralSql<HASH> {
+    /// Fails to compile in a constant if the hash is not that of the text.
+    pub(in crate::store) const fn new(sql: &'static str) -> Self {
+        assert!(hash_sql(sql) == HASH);
+        Self(sql)
+    }
+
+    /// Returns the hash, to name the type of a constant.
+    pub(in crate::store) const fn hash(self) -> u64 {
+        HASH
+    }
+}
+
+/// Returns the 64-bit FNV-1a hash of a text.
+pub(in crate::store) const fn hash_sql(sql: &str) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    let mut rest = sql.as_bytes();
+    while let [byte, others @ ..] = rest {
+        hash = (hash ^ *byte as u64).wrapping_mul(0x0100_0000_01b3);
+        rest = others;
+    }
+    hash
+}
+
+impl<const HASH: u64> Expression for LiteralSql<HASH> {
     type SqlType = Bool;
 }
 
-impl<Source> SelectableExpression<Source> for LiteralSql {}
-impl<Source> AppearsOnTable<Source> for LiteralSql {}
+impl<const HASH: u64, Source> SelectableExpression<Source> for LiteralSql<HASH> {}
+impl<const HASH: u64, Source> AppearsOnTable<Source> for LiteralSql<HASH> {}
 
-impl ValidGrouping<()> for LiteralSql {
+impl<const HASH: u64> ValidGrouping<()> for LiteralSql<HASH> {
     type IsAggregate = is_aggregate::No;
 }
 
-/// The type does not identify the statement, so the statement is cached by its SQL string.
-impl QueryId for LiteralSql {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
+impl<const HASH: u64> QueryId for LiteralSql<HASH> {
+    type QueryId = Self;
 }
 
-impl QueryFragment<Sqlite> for LiteralSql {
+impl<const HASH: u64> QueryFragment<Sqlite> for LiteralSql<HASH> {
     fn walk_ast<'b>(&'b self, mut pass: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
         pass.push_sql(self.0);
         Ok(())

@@ -10,7 +10,8 @@ use crate::store::Conn;
 
 /// Statement that is prepared once per connection. Diesel prepares each `UPDATE`, upsert and `sql_query` at every use,
 /// since it cannot know how many different SQL strings may result (`AstPass::unsafe_to_cache_prepared`). Preparing an
-/// `UPDATE` also compiles each trigger that the statement fires.
+/// `UPDATE` also compiles each trigger that the statement fires. The statement is found by its type where the type
+/// determines the SQL string, as of an `INSERT` without optional values, else by the string.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) struct CachedStatement<S>(S);
 
@@ -25,7 +26,7 @@ pub(in crate::store) trait CacheStatement: Sized {
 
 impl<S> CacheStatement for S where S: QueryFragment<Sqlite> {}
 
-impl<S: QueryFragment<Sqlite>> CachedStatement<S> {
+impl<S: QueryFragment<Sqlite> + QueryId> CachedStatement<S> {
     /// Runs the statement.
     pub(in crate::store) fn run(self, conn: &mut Conn) -> QueryResult<()> {
         // The statement runs as a query without rows: diesel borrows a statement that is only executed, and then does
@@ -43,9 +44,9 @@ impl<S: Query> Query for CachedStatement<S> {
     type SqlType = S::SqlType;
 }
 
-impl<S> QueryId for CachedStatement<S> {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
+impl<S: QueryId> QueryId for CachedStatement<S> {
+    type QueryId = CachedStatement<S::QueryId>;
+    const HAS_STATIC_QUERY_ID: bool = S::HAS_STATIC_QUERY_ID;
 }
 
 impl<S: QueryFragment<Sqlite>> QueryFragment<Sqlite> for CachedStatement<S> {
@@ -65,9 +66,9 @@ impl<S> Query for CachedExecution<S> {
     type SqlType = BigInt;
 }
 
-impl<S> QueryId for CachedExecution<S> {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
+impl<S: QueryId> QueryId for CachedExecution<S> {
+    type QueryId = CachedStatement<S::QueryId>;
+    const HAS_STATIC_QUERY_ID: bool = S::HAS_STATIC_QUERY_ID;
 }
 
 impl<S: QueryFragment<Sqlite>> QueryFragment<Sqlite> for CachedExecution<S> {

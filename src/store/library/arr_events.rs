@@ -11,10 +11,12 @@ use crate::conversation::notifications::arr_events::{
 };
 use crate::store::Conn;
 use crate::store::codec::{from_json, ms, none_if_unreadable, to_json};
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::schema::{arr_cursors, arr_events};
 
-const OPEN: LiteralSql = LiteralSql("arr_events.handled_at IS NULL");
+literal_sql! {
+    const OPEN = "arr_events.handled_at IS NULL";
+}
 
 /// Stores the events that are not known yet. Returns the number of new events.
 pub fn store_arr_events(

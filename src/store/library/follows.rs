@@ -6,10 +6,12 @@ use jiff::Timestamp;
 use crate::conversation::transcript::{MediaKind, UserId};
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms};
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::schema::{follows, users};
 
-const OPEN: LiteralSql = LiteralSql("follows.ended_at IS NULL");
+literal_sql! {
+    const OPEN = "follows.ended_at IS NULL";
+}
 
 /// Reason why a user follows a title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::conversation::transcript::{CallRow, MediaKind, UserId};
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, from_json, none_if_unreadable, unreadable_column};
 use crate::store::column_types::stored_enum;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::schema::requests;
 
 stored_enum! {
@@ -27,9 +27,10 @@ stored_enum! {
     }
 }
 
-/// Condition of requests whose state at the Seerr may change, matched by a partial index.
-const OPEN: LiteralSql =
-    LiteralSql("(requests.seerr_state = 'pending' OR requests.seerr_state = 'approved')");
+literal_sql! {
+    /// Condition of requests whose state at the Seerr may change, matched by a partial index.
+    const OPEN = "(requests.seerr_state = 'pending' OR requests.seerr_state = 'approved')";
+}
 
 /// Open request at a Seerr.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,13 +15,15 @@ use crate::conversation::transcript::{CallRow, MediaKind, UserId};
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms, saturating_i64};
 use crate::store::column_types::stored_enum;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::schema::{space_proposal_titles, space_proposals, tool_call_items};
 
-/// Condition of the index of the open proposal.
-const OPEN: LiteralSql = LiteralSql("space_proposals.closed_at IS NULL");
-/// Condition of the index of closed proposals.
-const CLOSED: LiteralSql = LiteralSql("space_proposals.closed_at IS NOT NULL");
+literal_sql! {
+    /// Condition of the index of the open proposal.
+    const OPEN = "space_proposals.closed_at IS NULL";
+    /// Condition of the index of closed proposals.
+    const CLOSED = "space_proposals.closed_at IS NOT NULL";
+}
 
 stored_enum! {
     /// Phase of a proposal.

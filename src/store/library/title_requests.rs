@@ -15,7 +15,7 @@ use crate::store::codec::{
     unreadable_column,
 };
 use crate::store::column_types::{Millis, stored_enum};
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::schema::requests;
 
 stored_enum! {
@@ -29,8 +29,10 @@ stored_enum! {
     }
 }
 
-/// Condition of deferred additions, matched by a partial index.
-const OPEN: LiteralSql = LiteralSql("requests.next_try_at IS NOT NULL");
+literal_sql! {
+    /// Condition of deferred additions, matched by a partial index.
+    const OPEN = "requests.next_try_at IS NOT NULL";
+}
 /// Number of recent requests that a tool receives.
 const RECENT_REQUEST_LIMIT: i64 = 500;
 

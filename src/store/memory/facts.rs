@@ -12,7 +12,7 @@ use crate::conversation::transcript::{EventId, UserId};
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, ms};
 use crate::store::column_types::stored_enum;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::schema::user_facts;
 use crate::store::turns::turn_lifecycle;
 
@@ -21,10 +21,12 @@ const MAX_FACT_NUMBER: u32 = 99;
 /// Maximum number of open suggestions for one user; a newer one replaces the oldest.
 const MAX_SUGGESTIONS: usize = 5;
 
-const ACTIVE: LiteralSql = LiteralSql("user_facts.state = 'active'");
-const SUGGESTED: LiteralSql = LiteralSql("user_facts.state = 'suggested'");
-/// Condition of ended facts whose text is not erased yet.
-const ENDED_WITH_TEXT: LiteralSql = LiteralSql("user_facts.ended_at IS NOT NULL AND user_facts.value <> ''");
+literal_sql! {
+    const ACTIVE = "user_facts.state = 'active'";
+    const SUGGESTED = "user_facts.state = 'suggested'";
+    /// Condition of ended facts whose text is not erased yet.
+    const ENDED_WITH_TEXT = "user_facts.ended_at IS NOT NULL AND user_facts.value <> ''";
+}
 
 stored_enum! {
     /// State of a fact.

@@ -15,7 +15,7 @@ use crate::conversation::transcript::{EffectLevel, TurnId, UserId};
 use crate::memory::vector::UnitVector;
 use crate::store::codec::{convert_integer, ms, to_json};
 use crate::store::column_types::stored_enum;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{agent_responses, tool_calls};
 use crate::store::{Conn, QueryResult};
@@ -29,8 +29,10 @@ const MAX_BATCH_BYTES: usize = 12 << 10;
 /// Maximum number of attempts to embed a row with one model.
 const MAX_EMBED_ATTEMPTS: i64 = 3;
 
-pub(in crate::store) const PENDING: LiteralSql = LiteralSql("agent_responses.state = 'pending'");
-const DONE: LiteralSql = LiteralSql("agent_responses.state = 'done'");
+literal_sql! {
+    pub(in crate::store) const PENDING = "agent_responses.state = 'pending'";
+    const DONE = "agent_responses.state = 'done'";
+}
 
 /// Stored answer that was claimed for indexing.
 #[derive(Debug, Clone, PartialEq)]

@@ -187,6 +187,7 @@ pub(in crate::store) fn store_turn_answer(
         .filter(inbound_events::turn_id.eq(turn).and(not(exists(excluding_calls))))
         .order((inbound_events::provider_at, inbound_events::id))
         .select((inbound_events::body, last_agent))
+        .cached()
         .load(conn)?;
     let (questions, mut agents): (Vec<String>, Vec<Option<String>>) = rows.into_iter().unzip();
     let Some(agent) = agents.pop() else { return Ok(()) };

@@ -8,14 +8,15 @@ use super::responses::{AnswerOwner, FINDABLE, SharingState, next_revision};
 use crate::conversation::memory::recall::RecallScope;
 use crate::conversation::text::normalization::normalize_title;
 use crate::conversation::transcript::UserId;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::people::users;
 use crate::store::schema::agent_responses;
 use crate::store::{Conn, QueryResult};
 
-const SUGGESTED: LiteralSql =
-    LiteralSql("agent_responses.for_everyone = 'suggested' AND agent_responses.state = 'done'");
-const DONE: LiteralSql = LiteralSql("agent_responses.state = 'done'");
+literal_sql! {
+    const SUGGESTED = "agent_responses.for_everyone = 'suggested' AND agent_responses.state = 'done'";
+    const DONE = "agent_responses.state = 'done'";
+}
 /// Maximum number of answers that one query loads.
 const ANSWER_LIMIT: i64 = 200;
 

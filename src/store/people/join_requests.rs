@@ -14,13 +14,15 @@ use crate::store::codec::{convert_integer, ms};
 use crate::store::confirmation::approvals::{
     self as stored_approvals, ApprovalKind, ApprovalState, StoredApprovalKind,
 };
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::schema::{approvals, users};
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
-const WAITING: LiteralSql = LiteralSql("users.waiting_since IS NOT NULL");
-const HAS_FIRST_REQUEST: LiteralSql = LiteralSql("users.first_request_at IS NOT NULL");
-const ANSWERED: LiteralSql = LiteralSql("users.answered_at IS NOT NULL");
+literal_sql! {
+    const WAITING = "users.waiting_since IS NOT NULL";
+    const HAS_FIRST_REQUEST = "users.first_request_at IS NOT NULL";
+    const ANSWERED = "users.answered_at IS NOT NULL";
+}
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = users)]

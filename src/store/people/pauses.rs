@@ -7,11 +7,13 @@ use crate::conversation::transcript::UserId;
 use crate::store::Conn;
 use crate::store::audit::Actor;
 use crate::store::codec::ms;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::queue::suppression;
 use crate::store::schema::pauses;
 
-const OPEN: LiteralSql = LiteralSql("pauses.ended_at IS NULL");
+literal_sql! {
+    const OPEN = "pauses.ended_at IS NULL";
+}
 
 /// Loads the id of the current pause; `None` if replies are not paused.
 pub fn load_current_pause(conn: &mut Conn) -> QueryResult<Option<i64>> {

@@ -15,7 +15,7 @@ use crate::conversation::transcript::{
 use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::conversation::conversations::select_open_conversation;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::{LiteralSql, literal_sql};
 use crate::store::memory::groups::{self, GroupId};
 use crate::store::people::users::{self, FirstContactRole};
 use crate::store::queue::inbound_messages::PENDING;
@@ -27,21 +27,20 @@ use crate::store::stream::recording::{EventOwner, record_event};
 /// Maximum length of the name of a room, in characters.
 const MAX_TITLE_CHARS: usize = 60;
 
-/// Condition that a row of `users` is a person.
-pub(in crate::store) const IS_PERSON: LiteralSql =
-    LiteralSql("NOT EXISTS (SELECT 1 FROM rooms WHERE rooms.id = users.id)");
+literal_sql! {
+    /// Condition that a row of `users` is a person.
+    pub(in crate::store) const IS_PERSON = "NOT EXISTS (SELECT 1 FROM rooms WHERE rooms.id = users.id)";
 
-/// Condition that a row of `inbound_events` may be processed: no turn of another person runs in its room.
-pub(in crate::store) const ROOM_IS_FREE: LiteralSql = LiteralSql(
-    "(inbound_events.room_id IS NULL OR NOT EXISTS (SELECT 1 FROM conversations \
-     JOIN turns ON turns.conversation_id = conversations.id AND turns.finished_at IS NULL \
-     WHERE conversations.user_id = inbound_events.room_id \
-     AND turns.user_id <> inbound_events.user_id))",
-);
+    /// Condition that a row of `inbound_events` may be processed: no turn of another person runs in its room.
+    pub(in crate::store) const ROOM_IS_FREE =
+        "(inbound_events.room_id IS NULL OR NOT EXISTS (SELECT 1 FROM conversations \
+         JOIN turns ON turns.conversation_id = conversations.id AND turns.finished_at IS NULL \
+         WHERE conversations.user_id = inbound_events.room_id \
+         AND turns.user_id <> inbound_events.user_id))";
 
-/// Condition that a row of `conversations` belongs to a room.
-pub(in crate::store) const IS_ROOM_CONVERSATION: LiteralSql =
-    LiteralSql("conversations.user_id IN (SELECT rooms.id FROM rooms)");
+    /// Condition that a row of `conversations` belongs to a room.
+    pub(in crate::store) const IS_ROOM_CONVERSATION = "conversations.user_id IN (SELECT rooms.id FROM rooms)";
+}
 
 /// Condition that the row of `users` is a room.
 #[dsl::auto_type]
@@ -52,7 +51,7 @@ pub(in crate::store) fn is_room() -> _ {
 /// Room whose conversation contains the turn in the row of `turns`.
 #[dsl::auto_type]
 pub(in crate::store) fn room_of_turn() -> _ {
-    let is_room: LiteralSql = IS_ROOM_CONVERSATION;
+    let is_room: LiteralSql<{ IS_ROOM_CONVERSATION.hash() }> = IS_ROOM_CONVERSATION;
     conversations::table
         .filter(conversations::id.eq(turns::conversation_id))
         .filter(is_room)

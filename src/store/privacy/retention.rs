@@ -10,7 +10,7 @@ use super::erase::{self, ErasureScope};
 use crate::conversation::transcript::UserId;
 use crate::store::codec::ms;
 use crate::store::confirmation::pending_action::{self, CloseReason};
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::memory::facts;
 use crate::store::people::join_requests;
 use crate::store::queue::inbound_messages::InboundOutcome;
@@ -103,8 +103,10 @@ fn erase_viewing_messages(conn: &mut Conn, before: Timestamp, limit: i64) -> Que
     Ok(erased)
 }
 
-/// Condition of a turn whose answer mentions what somebody has watched.
-const ABOUT_VIEWING: LiteralSql = LiteralSql("turns.about_viewing = 1");
+literal_sql! {
+    /// Condition of a turn whose answer mentions what somebody has watched.
+    const ABOUT_VIEWING = "turns.about_viewing = 1";
+}
 
 /// Closes the pending actions that expired before `before`, and those created before then whose confirmation prompt
 /// failed or was suppressed.

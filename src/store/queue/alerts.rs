@@ -11,14 +11,16 @@ use crate::store::column_types::{StoredCount, StoredEnum, stored_enum};
 use crate::store::confirmation::approvals::{OPEN as OPEN_APPROVAL, StoredApprovalKind};
 use crate::store::connection_history;
 use crate::store::database::backup::load_backup_failure;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::schema::{alerts, approvals, outbox, tool_calls, users};
 use crate::store::turns::daily_budget::Day;
 use crate::store::{Conn, QueryResult};
 
-const QUEUED: LiteralSql = LiteralSql("alerts.state = 'queued'");
-const WAITING: LiteralSql = LiteralSql("users.waiting_since IS NOT NULL");
-const UNKNOWN_CALL: LiteralSql = LiteralSql("tool_calls.state = 'unknown'");
+literal_sql! {
+    const QUEUED = "alerts.state = 'queued'";
+    const WAITING = "users.waiting_since IS NOT NULL";
+    const UNKNOWN_CALL = "tool_calls.state = 'unknown'";
+}
 
 stored_enum! {
     /// Kind of event, of which the operator gets at most one alert an hour.

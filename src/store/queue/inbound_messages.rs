@@ -20,7 +20,7 @@ use crate::conversation::transcript::{Address, AddressId, ConversationId, EventI
 use crate::store::codec::{media_json, ms};
 use crate::store::column_types::{Millis, stored_enum};
 use crate::store::conversation::conversations;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::people::addresses;
 use crate::store::people::rooms::{self, ROOM_IS_FREE, owner_of_message};
@@ -168,6 +168,7 @@ fn insert_message(
         ))
         .on_conflict_do_nothing()
         .returning((inbound_events::id, conversations::select_open_conversation(owner).single_value()))
+        .cached()
         .get_result(conn)
         .optional()?;
     let Some((event, conversation)) = inserted else { return Ok(AdmissionOutcome::Duplicate) };
@@ -193,8 +194,10 @@ pub fn filter_unadmitted(
     Ok(received)
 }
 
-/// Condition of admitted messages that no turn has started to process.
-pub(in crate::store) const PENDING: LiteralSql = LiteralSql("inbound_events.state = 'pending'");
+literal_sql! {
+    /// Condition of admitted messages that no turn has started to process.
+    pub(in crate::store) const PENDING = "inbound_events.state = 'pending'";
+}
 
 /// Postpones the waiting messages between the same two addresses, so that they are processed together. The delay is
 /// limited from the first message.
@@ -408,6 +411,7 @@ pub enum MessageOutcome {
 struct MessageOutcomeColumns {
     state: InboundState,
     outcome: InboundOutcome,
+    #[diesel(treat_none_as_null = true)]
     outcome_reason: Option<&'static str>,
     updated_at: Millis,
 }

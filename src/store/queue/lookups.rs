@@ -16,7 +16,7 @@ use crate::conversation::channel_list::CHANNELS;
 use crate::conversation::transcript::{Address, OutboxId, TurnId};
 use crate::store::Conn;
 use crate::store::codec::ms;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{instance, outbox, turns};
 
@@ -39,11 +39,13 @@ pub(in crate::store) fn is_lookup_needed(lookups_left: i64) -> bool {
     lookups_left > LOOKUPS_USED_UP
 }
 
-/// Condition of messages that need no further lookup before they are sent.
-pub(in crate::store) const MAY_BE_SENT: LiteralSql = LiteralSql("outbox.lookups_left <= 1");
+literal_sql! {
+    /// Condition of messages that need no further lookup before they are sent.
+    pub(in crate::store) const MAY_BE_SENT = "outbox.lookups_left <= 1";
 
-/// Condition of messages for which no lookup was started. Only the text of such messages may still change.
-pub(in crate::store) const NOT_LOOKED_UP: LiteralSql = LiteralSql("outbox.lookups_left IN (0,4)");
+    /// Condition of messages for which no lookup was started. Only the text of such messages may still change.
+    pub(in crate::store) const NOT_LOOKED_UP = "outbox.lookups_left IN (0,4)";
+}
 
 /// Requires a lookup before sending for all messages that are queued when the program starts.
 pub(in crate::store) fn require_lookup_for_queued(conn: &mut Conn) -> QueryResult<()> {

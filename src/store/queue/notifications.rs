@@ -11,7 +11,7 @@ use crate::conversation::notifications::arr_events::NotificationTopic;
 use crate::conversation::notifications::quiet_hours::{NotificationPreference, QuietHours};
 use crate::conversation::transcript::{OutboxId, UserId};
 use crate::store::codec::{convert_integer, ms, unreadable_column};
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::library::follows;
 use crate::store::library::space_answers::QUESTION_KEY;
 use crate::store::schema::{notices, outbox as messages, users};
@@ -34,11 +34,12 @@ const QUIET_KEYS: [&str; 11] = [
     "digest:",
 ];
 
-/// Condition of the messages that mention what their user has watched and are not erased, matched by a partial index.
-pub(in crate::store) const ABOUT_VIEWING: LiteralSql = LiteralSql(
-    "((outbox.dedupe_key >= 'next_season:' AND outbox.dedupe_key < 'next_season;') \
-     OR (outbox.dedupe_key >= 'room_question:' AND outbox.dedupe_key < 'room_question;')) AND outbox.body <> ''",
-);
+literal_sql! {
+    /// Condition of the messages that mention what their user has watched and are not erased, matched by a partial index.
+    pub(in crate::store) const ABOUT_VIEWING =
+        "((outbox.dedupe_key >= 'next_season:' AND outbox.dedupe_key < 'next_season;') \
+         OR (outbox.dedupe_key >= 'room_question:' AND outbox.dedupe_key < 'room_question;')) AND outbox.body <> ''";
+}
 
 /// Returns whether the message with this key, which no turn wrote, mentions what its user has watched. Its text is hidden
 /// from everybody else, and erased after a day.

@@ -1,8 +1,8 @@
 //! Outbox: every outbound message is a row of this table, and the intent to send is stored before the message is sent.
 
-use diesel::dsl::sql;
+use diesel::dsl::case_when;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Nullable};
+use diesel::sql_types::Bool;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -24,7 +24,7 @@ use crate::store::codec::{convert_integer, ms};
 use crate::store::column_types::stored_enum;
 use crate::store::confirmation::pending_action;
 use crate::store::conversation::conversations;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::people::addresses;
 use crate::store::schema::{outbox, user_addresses, users};
@@ -36,9 +36,11 @@ use crate::store::{Conn, boot, votes};
 /// Age after which an unsent message is too old to be sent.
 pub(in crate::store) const MAX_SEND_AGE: SignedDuration = SignedDuration::from_hours(6);
 
-/// Condition of open rows: neither accepted, failed nor suppressed.
-pub(in crate::store) const OPEN: LiteralSql =
-    LiteralSql("(outbox.state = 'queued' OR outbox.state = 'attempting' OR outbox.state = 'unknown')");
+literal_sql! {
+    /// Condition of open rows: neither accepted, failed nor suppressed.
+    pub(in crate::store) const OPEN =
+        "(outbox.state = 'queued' OR outbox.state = 'attempting' OR outbox.state = 'unknown')";
+}
 
 stored_enum! {
     pub enum OutboundKind {
@@ -122,6 +124,7 @@ pub fn queue_message_at(
         FirstState::Claimed(token) => (0, Some(token)),
     };
     let state = if token.is_some() { OutboxState::Attempting } else { OutboxState::Queued };
+    let epoch = case_when(token.is_some().into_sql::<Bool>(), boot::current_epoch());
     let queued: ChangedMessage = diesel::insert_into(outbox::table)
         .values((
             (
@@ -129,11 +132,7 @@ pub fn queue_message_at(
                 outbox::attempts.eq(i64::from(token.is_some())),
                 outbox::callback_word.eq(token.map(CallbackToken::as_str)),
                 outbox::attempt_at.eq(token.map(|_| ms(now))),
-                outbox::epoch.eq(sql::<Nullable<BigInt>>(if token.is_some() {
-                    boot::CURRENT_EPOCH
-                } else {
-                    "NULL"
-                })),
+                outbox::epoch.eq(epoch),
                 outbox::lookups_left.eq(lookups_left),
             ),
             outbox::dedupe_key.eq(&message.key),

@@ -11,6 +11,7 @@ use super::outbox_events::{ChangedMessage, record_changed_messages};
 use crate::conversation::transcript::{OutboxId, UserStatus};
 use crate::store::Conn;
 use crate::store::codec::ms;
+use crate::store::database::statement_cache::CacheStatement;
 use crate::store::people::addresses;
 use crate::store::schema::{outbox, user_addresses, users};
 use crate::store::stream::recording;
@@ -89,7 +90,8 @@ impl SendCheck {
                 exists(open_messages),
                 lookups::is_turn_of_earlier_run(message.turn),
             ))
-            .first(conn)?;
+            .cached()
+            .get_result(conn)?;
         let is_opted_out = address_opted_out.unwrap_or(user_opted_out);
         Ok(Self {
             is_from_earlier_run: is_from_earlier_run == Some(true),

@@ -101,7 +101,8 @@ fn reserve_within_budget(
             reservations::cost_in_micros.eq(saturating_i64(estimate.input.cost)),
             reservations::cost_out_micros.eq(saturating_i64(estimate.output.cost)),
         ))
-        .execute(conn)?;
+        .cached()
+        .run(conn)?;
     Ok(ReservationOutcome::Granted)
 }
 

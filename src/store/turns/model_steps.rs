@@ -18,15 +18,17 @@ use crate::conversation::transcript::{
 use crate::conversation::turn::StepFailure;
 use crate::store::codec::{arguments_json, convert_integer, ms, saturating_i64, stop_reason_text, to_json};
 use crate::store::conversation::record::steps::AttemptState;
-use crate::store::database::literal_sql::LiteralSql;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{blocks, llm_steps, tool_calls, turns};
 use crate::store::stream::recording::record_event;
 use crate::store::stream::response_blocks;
 use crate::store::{Conn, boot};
 
-/// Condition of a running attempt.
-const RUNNING: LiteralSql = LiteralSql("llm_steps.state = 'started'");
+literal_sql! {
+    /// Condition of a running attempt.
+    const RUNNING = "llm_steps.state = 'started'";
+}
 
 /// Identity of an attempt: its turn, its step and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -163,6 +165,7 @@ fn insert_call(
             tool_calls::updated_at.eq(ms(now)),
         ))
         .returning(tool_calls::id)
+        .cached()
         .get_result(conn)?;
     record_event(conn, turn, now, StreamEventKind::ToolCall(row, CallPhase::Created))?;
     let NewCall { name, arguments, effect: effect_level } = call.clone();
@@ -212,7 +215,8 @@ fn insert_blocks(conn: &mut Conn, attempt: AttemptId, response: &RecordedRespons
                 blocks::type_.eq(kind),
                 blocks::content.eq(content),
             ))
-            .execute(conn)?;
+            .cached()
+            .run(conn)?;
     }
     Ok(())
 }
