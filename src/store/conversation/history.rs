@@ -18,6 +18,7 @@ use crate::conversation::transcript::{
 };
 use crate::store::Conn;
 use crate::store::codec::{ms, none_if_unreadable, parse_call_result};
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::people::rooms;
 use crate::store::queue::outbox::{OutboundKind, expects_no_reply};
 use crate::store::schema::{
@@ -63,16 +64,16 @@ pub fn load_past_turns(
     Ok(past_turns)
 }
 
+literal_sql! {
+    /// Condition of the turns that a window contains, as in the index `ix_turn_window`.
+    const IS_IN_WINDOW = "turns.finished_at IS NOT NULL AND turns.state <> 'CANCELED'";
+}
+
 /// Loads the ids of the turns of a window, oldest first, and the number of changes by shell commands.
 fn load_window(conn: &mut Conn, conversation: ConversationId) -> QueryResult<(Vec<TurnId>, i64)> {
     let command_changes = instance::table.select(instance::command_changes).single_value();
     let rows: Vec<(TurnId, Option<i64>)> = turns::table
-        .filter(
-            turns::conversation_id
-                .eq(conversation)
-                .and(turns::finished_at.is_not_null())
-                .and(turns::state.ne(StreamTurnState::Canceled)),
-        )
+        .filter(turns::conversation_id.eq(conversation).and(IS_IN_WINDOW))
         .order(turns::id.desc())
         .limit(i64::try_from(prompt::MAX_TURNS).unwrap_or(i64::MAX))
         .select((turns::id, command_changes))
@@ -239,15 +240,21 @@ fn load_sent_messages(
             .select(SentMessageRow::as_select())
             .load(conn);
     }
-    // Among the newest messages of a user may be some in rooms, which the index by user does not tell apart.
-    let mut sent: Vec<SentMessageRow> = outbox::table
-        .filter(outbox::user_id.eq(user).and(outbox::accepted_at.is_not_null()))
-        .order(outbox::id.desc())
-        .limit(3 * QUOTABLE_MESSAGE_LIMIT)
-        .select(SentMessageRow::as_select())
-        .load(conn)?;
-    sent.retain(|sent| sent.room_id.is_none());
-    sent.truncate(usize::try_from(QUOTABLE_MESSAGE_LIMIT).unwrap_or(usize::MAX));
+    let mut load_newest = |limit: i64| -> QueryResult<Vec<SentMessageRow>> {
+        outbox::table
+            .filter(outbox::user_id.eq(user).and(outbox::accepted_at.is_not_null()))
+            .order(outbox::id.desc())
+            .limit(limit)
+            .select(SentMessageRow::as_select())
+            .load(conn)
+    };
+    let mut sent = load_newest(QUOTABLE_MESSAGE_LIMIT)?;
+    if sent.iter().any(|sent| sent.room_id.is_some()) {
+        // Some of the newest messages are in rooms, which the index by user does not tell apart.
+        sent = load_newest(3 * QUOTABLE_MESSAGE_LIMIT)?;
+        sent.retain(|sent| sent.room_id.is_none());
+        sent.truncate(usize::try_from(QUOTABLE_MESSAGE_LIMIT).unwrap_or(usize::MAX));
+    }
     Ok(sent)
 }
 

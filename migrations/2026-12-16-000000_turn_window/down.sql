@@ -1,0 +1,2 @@
+DROP INDEX ix_turn_viewing_conversation;
+DROP INDEX ix_turn_window;
