@@ -13,7 +13,7 @@ use crate::store::people::addresses::{self, MessageRoute};
 use crate::store::people::users;
 use crate::store::queue::inbound_messages::MessageOutcome;
 use crate::store::queue::outbox::{self, NewOutboundMessage, OutboundKind};
-use crate::store::turns::turn_lifecycle::TurnEnd;
+use crate::store::turns::finished_turns::TurnEnd;
 use crate::store::{Conn, QueryResult};
 
 /// Address of the messages to one user, on the same transport as the user's inbound message.

@@ -3,9 +3,13 @@
 
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::conversation::model_request::ModelRequest;
+use dialarr::conversation::transcript::StopReason;
 use serde_json::json;
 
-use crate::harness::model::{calls, finds, removes, says};
+use crate::harness::model::{
+    adds_movie, calls, calls_together, calls_with_broken_arguments, ends, finds, is_cut_off_in, removes,
+    says, says_with_call,
+};
 use crate::harness::{ANN, TestApp};
 
 const DUNE: i64 = 438_631;
@@ -40,6 +44,62 @@ async fn requests_of_a_day_begin_with_the_ones_before_them() {
     let pairs = requests.windows(2);
     let stable = pairs.clone().filter(|pair| continues(&pair[0], &pair[1])).count();
     assert!(pairs.len() >= 55 && stable * 100 >= pairs.len() * 95, "{stable} of {}", pairs.len());
+}
+
+/// Checks that the turns that are kept in memory when they end equal the stored ones, which a restart loads again.
+#[tokio::test]
+async fn requests_before_and_after_a_restart_repeat_the_same_turns() {
+    let mut app = TestApp::start().await;
+    let dune = app.radarr().add(movie("Dune").year(2021).tmdb(DUNE).size_gb(21.4));
+    let heat = app.radarr().add(movie("Heat").year(1995).size_gb(18.3));
+    let rocky = app.radarr().add_to_catalog(movie("Rocky").year(1976));
+    let [search, add] = adds_movie("Rocky", rocky);
+    let texts = [
+        ("have we got dune?", vec![finds("dune"), says("Dune (2021) is there, 21.4 GB.")]),
+        ("add rocky please", vec![search, add, says("Rocky is on its way.")]),
+        (
+            "remember that i dislike horror",
+            vec![calls("remember", json!({ "kind": "dislike", "value": "horror" })), says("OK.")],
+        ),
+        ("delete dune", vec![finds("dune"), removes(&json!([{ "type": "movie", "id": dune }]))]),
+        ("no", vec![]),
+        ("delete heat", vec![finds("heat"), removes(&json!([{ "type": "movie", "id": heat }]))]),
+        ("yes", vec![]),
+        ("Liked \"Rocky is on its way.\"", vec![says("Glad that you like it.")]),
+        (
+            "what is up?",
+            vec![
+                calls_together(&[("check_status", json!({})), ("no_such_tool", json!({ "n": 0.1 }))]),
+                says("Nothing."),
+            ],
+        ),
+        (
+            "and now?",
+            vec![
+                calls_with_broken_arguments("search_media", "{"),
+                says_with_call("One moment.", "upcoming", json!({})),
+                says("Nothing."),
+            ],
+        ),
+        ("tell me more", vec![is_cut_off_in("search_media", json!({ "query": "x" })), says("That is all.")]),
+        ("a long one", vec![ends(StopReason::Length, &"All that I know. ".repeat(60))]),
+        ("more", vec![]),
+    ];
+    for (text, replies) in texts {
+        app.model_plays(replies);
+        app.pass(60);
+        app.sms(text).await;
+    }
+    app.model_plays([says("Good.")]);
+    app.sms("how is it going?").await;
+    let kept = app.last_request();
+    assert!(kept.messages.len() > 30, "{}", kept.messages.len());
+
+    app.restart().await;
+    app.model_plays([says("Good.")]);
+    app.sms("and now?").await;
+    let loaded = app.last_request();
+    assert_eq!(loaded.messages[..kept.messages.len()], kept.messages);
 }
 
 #[tokio::test]

@@ -22,8 +22,9 @@ use dialarr::store::database::db::Db;
 use dialarr::store::people::users::{self, FirstContactRole};
 use dialarr::store::queue::inbound_messages::MessageOutcome;
 use dialarr::store::stream::event_log::LogPosition;
+use dialarr::store::turns::finished_turns::{self, TurnEnd};
 use dialarr::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, RecordedResponse};
-use dialarr::store::turns::turn_lifecycle::{self, NewTurn, TurnEnd, TurnKind, TurnPlan};
+use dialarr::store::turns::turn_lifecycle::{self, NewTurn, TurnKind, TurnPlan};
 use jiff::{SignedDuration, Timestamp};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -314,7 +315,7 @@ impl Author {
                 self.write(move |conn, now| {
                     model_steps::complete_attempt(conn, attempt, &response, now)?;
                     let end = TurnEnd::without_message(turn, MessageOutcome::Replied);
-                    turn_lifecycle::finish_turn(conn, &end, now)
+                    finished_turns::finish_turn(conn, &end, now)
                 })
                 .await;
             }

@@ -15,7 +15,8 @@ use crate::store::confirmation::pending_action::{self, CloseReason};
 use crate::store::people::users;
 use crate::store::queue::inbound_messages::{self, FailedMessage, MessageOutcome};
 use crate::store::queue::outbox;
-use crate::store::turns::turn_lifecycle::{self, ActiveTurn, FailedTurn, TurnEnd};
+use crate::store::turns::finished_turns::{self, TurnEnd};
+use crate::store::turns::turn_lifecycle::{self, ActiveTurn, FailedTurn};
 use crate::store::turns::{calls, model_steps};
 use crate::store::{Conn, QueryResult, with_savepoint};
 
@@ -53,7 +54,7 @@ pub(super) fn count_failed_turn(
     }
     if active_turn.agent.is_some() {
         // The agent reads it in the call; the person has asked for nothing.
-        return turn_lifecycle::finish_turn(
+        return finished_turns::finish_turn(
             conn,
             &TurnEnd::without_message(turn, MessageOutcome::FailedNotified),
             now,
@@ -62,7 +63,7 @@ pub(super) fn count_failed_turn(
     let user = users::load_user(conn, user)?;
     let address =
         ReplyAddress::load_for_user(conn, &user, &Senders::default())?.with_turn(turn).with_run(turn, run);
-    turn_lifecycle::finish_turn(conn, &address.turn_end(turn, MessageOutcome::FailedNotified, answer), now)
+    finished_turns::finish_turn(conn, &address.turn_end(turn, MessageOutcome::FailedNotified, answer), now)
 }
 
 /// Notifies the member whose removal request is executed by `call`, if there is one.

@@ -23,7 +23,8 @@ use crate::store::queue::limited_messages;
 use crate::store::queue::opt_out_confirmation;
 use crate::store::queue::outbox::{self, NewOutboundMessage};
 use crate::store::queue::suppression;
-use crate::store::turns::turn_lifecycle::{self, ActiveTurn, NewTurn, TurnEnd, TurnKind, TurnPlan};
+use crate::store::turns::finished_turns::{self, TurnEnd};
+use crate::store::turns::turn_lifecycle::{self, ActiveTurn, NewTurn, TurnKind, TurnPlan};
 use crate::store::{QueryResult, privacy};
 
 /// Maximum number of outdated messages that one transaction finishes.
@@ -91,7 +92,7 @@ impl TurnStart<'_> {
         let active_turn =
             self.open_turn(user, TurnKind::Command, &TurnPlan::for_responder(Responder::Keyword), events)?;
         let end = TurnEnd::without_message(active_turn.id, MessageOutcome::NoAnswerNeeded);
-        turn_lifecycle::finish_turn(self.conn, &end, self.now)?;
+        finished_turns::finish_turn(self.conn, &end, self.now)?;
         Ok(TurnStartOutcome::Answered)
     }
 
@@ -137,7 +138,7 @@ impl TurnStart<'_> {
             answer: Some(message.body),
             ..TurnEnd::without_message(active_turn.id, MessageOutcome::Replied)
         };
-        turn_lifecycle::finish_turn(self.conn, &end, self.now)?;
+        finished_turns::finish_turn(self.conn, &end, self.now)?;
         Ok(TurnStartOutcome::Answered)
     }
 
@@ -324,7 +325,7 @@ impl TurnStart<'_> {
         address: &ReplyAddress,
         text: &str,
     ) -> QueryResult<TurnStartOutcome> {
-        turn_lifecycle::finish_turn(
+        finished_turns::finish_turn(
             self.conn,
             &address.turn_end(turn, MessageOutcome::Replied, text),
             self.now,

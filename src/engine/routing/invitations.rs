@@ -15,7 +15,8 @@ use crate::store::people::invitations::{self, OpenInvitation};
 use crate::store::people::{join_requests, users};
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
 use crate::store::queue::outbox;
-use crate::store::turns::turn_lifecycle::{self, TurnEnd, TurnKind, TurnPlan};
+use crate::store::turns::finished_turns::{self, TurnEnd};
+use crate::store::turns::turn_lifecycle::{TurnKind, TurnPlan};
 
 impl TurnStart<'_> {
     /// Creates an invitation, and sends its link to the admin. The answer in the history, which the model sees, does not
@@ -42,7 +43,7 @@ impl TurnStart<'_> {
         let message = ReplyAddress::from_turn(admin.clone(), turn, events).reply_message(text);
         let answer = Some(invitation::format_sent(name.as_str()));
         let end = TurnEnd { turn, outcome: MessageOutcome::Replied, answer, messages: vec![message] };
-        turn_lifecycle::finish_turn(self.conn, &end, self.now)?;
+        finished_turns::finish_turn(self.conn, &end, self.now)?;
         Ok(TurnStartOutcome::Answered)
     }
 

@@ -14,7 +14,8 @@ use crate::store::QueryResult;
 use crate::store::people::users;
 use crate::store::queue::inbound_messages::MessageOutcome;
 use crate::store::queue::outbox::{self, NewOutboundMessage};
-use crate::store::turns::turn_lifecycle::{self, TurnEnd, TurnKind, TurnPlan};
+use crate::store::turns::finished_turns::{self, TurnEnd};
+use crate::store::turns::turn_lifecycle::{TurnKind, TurnPlan};
 use crate::store::votes::{self, Ballot, StartOutcome, Vote, Voter};
 
 impl TurnStart<'_> {
@@ -132,7 +133,7 @@ impl TurnStart<'_> {
             None => vec![about_vote(&text)],
         };
         let end = TurnEnd { turn, outcome: MessageOutcome::Replied, answer: Some(text), messages };
-        turn_lifecycle::finish_turn(self.conn, &end, self.now)?;
+        finished_turns::finish_turn(self.conn, &end, self.now)?;
         Ok(TurnStartOutcome::Answered)
     }
 

@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::conversation::transcript::CallState;
 use crate::conversation::turn::{NextStep, TurnLimits};
 use crate::store::queue::inbound_messages::MessageOutcome;
-use crate::store::turns::turn_lifecycle::TurnEnd;
+use crate::store::turns::finished_turns::TurnEnd;
 
 /// Runner of the turns of agents.
 pub(super) struct AgentTurnRunner {

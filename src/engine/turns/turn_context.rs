@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::conversation::agents::{AgentCaller, AgentName};
+use crate::conversation::grammar::reaction;
 use crate::conversation::model_request::ModelMessage;
 use crate::conversation::people::facts::UserFacts;
 use crate::conversation::prompt::{self, FrozenContext, PastTurn};
@@ -18,6 +19,8 @@ use crate::store::people::addresses::{self, MessageRoute, StoredAddress};
 use crate::store::people::age_limits::{self, ReaderLimit};
 use crate::store::people::rooms::{self, Room};
 use crate::store::people::users;
+use crate::store::stream::event_log::HistoryVersion;
+use crate::store::turns::finished_turns::TurnTranscript;
 use crate::store::turns::turn_lifecycle::{self, ActiveTurn, LoadedTurn, TurnPlan};
 use crate::store::{Conn, QueryResult, agent_calls, console_access};
 
@@ -163,6 +166,19 @@ impl TurnContext {
 
     pub(super) fn find_call(&self, row: CallRow) -> Option<&ToolCall> {
         self.turn.steps.iter().flat_map(|step| &step.calls).find(|call| call.row == row)
+    }
+
+    /// Returns the messages and steps of the turn; `None` if its rows may contain others.
+    pub(super) fn transcript(&self, loaded_at: HistoryVersion) -> Option<TurnTranscript> {
+        // A message that contains a reaction is no part of its turn, and a held call is recorded only in the database.
+        let may_differ = self.turn.open_call_count() > 0
+            || self.events.iter().any(|event| reaction::looks_like_reaction(&event.body));
+        (!may_differ).then(|| TurnTranscript {
+            author: self.author(),
+            texts: self.events.iter().map(|event| event.body.clone()).collect(),
+            steps: self.turn.steps.clone(),
+            loaded_at,
+        })
     }
 
     pub(super) fn reply_address(&self) -> ReplyAddress {

@@ -7,7 +7,7 @@ use crate::conversation::votes::VoteMessage;
 use crate::engine::reply_address;
 use crate::engine::settings::SmsReactions;
 use crate::store::queue::inbound_messages::MessageOutcome;
-use crate::store::turns::turn_lifecycle::TurnEnd;
+use crate::store::turns::finished_turns::TurnEnd;
 
 /// Returns the end of the turn if `step` ends it.
 pub(super) fn final_turn_end(

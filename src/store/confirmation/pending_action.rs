@@ -29,7 +29,8 @@ use crate::store::queue::outbox::{self, NewOutboundMessage};
 use crate::store::schema::{outbox as outbox_rows, pending_actions, tool_call_items, tool_calls};
 use crate::store::stream::recording::{EventOwner, record_event};
 use crate::store::turns::calls::{self, ChangedCall};
-use crate::store::turns::turn_lifecycle::{self as turn_rows, TurnEnd};
+use crate::store::turns::finished_turns::{self, TurnEnd};
+use crate::store::turns::turn_lifecycle as turn_rows;
 use crate::store::{Conn, agent_calls};
 
 /// Deletion to hold until it is confirmed.
@@ -100,7 +101,7 @@ pub fn hold_deletion(
         answer: Some(shown.body.clone()),
         messages: action.announcement.iter().cloned().collect(),
     };
-    turn_rows::finish_turn(conn, &end, now)?;
+    finished_turns::finish_turn(conn, &end, now)?;
     Ok(HoldOutcome::Held)
 }
 

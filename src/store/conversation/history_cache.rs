@@ -2,7 +2,8 @@
 //! window before it again.
 //!
 //! The writer drops a turn from the cache when it publishes a change of the turn, in the same step in which readers begin
-//! to see the change. A cached turn therefore equals the stored one.
+//! to see the change. It adds a turn that ends while its state is in memory. A cached turn therefore equals the stored
+//! one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,7 @@ use crate::conversation::prompt::PastTurn;
 use crate::conversation::stream_events::StreamEventKind;
 use crate::conversation::transcript::TurnId;
 use crate::store::QueryResult;
-use crate::store::stream::event_log::{EventLog, LogEntry};
+use crate::store::stream::event_log::{EventLog, HistoryVersion, LogEntry};
 
 /// Maximum size of the cached turns, as bytes of a request.
 const MAX_BYTES: usize = 1 << 20;
@@ -29,6 +30,7 @@ struct CachedTurns {
     /// Approximate size of the loaded turns.
     bytes: usize,
     last_load: LoadId,
+    version: HistoryVersion,
     /// Number of changes by shell commands that the cached turns reflect.
     command_changes: i64,
 }
@@ -55,6 +57,11 @@ pub(super) struct CachedWindow {
 impl HistoryCache {
     pub(in crate::store) fn new(event_log: EventLog) -> Self {
         Self { turns: Arc::default(), event_log }
+    }
+
+    /// Returns the current version of the history.
+    pub fn version(&self) -> HistoryVersion {
+        self.lock_turns().version
     }
 
     /// Finds the cached turns of the window that `load_window` loads, with the number of changes by shell commands. It
@@ -91,17 +98,13 @@ impl HistoryCache {
     /// Adds a loaded turn, unless it was changed since the load began.
     pub(super) fn store_turn(&self, load: LoadId, turn: &Arc<PastTurn>) {
         let mut cached = self.lock_turns();
-        if let Some(entry @ CachedTurn::Loading(_)) = cached.turns.get_mut(&turn.id)
-            && matches!(entry, CachedTurn::Loading(other) if *other == load)
-        {
-            *entry = CachedTurn::Loaded(turn.clone());
-            cached.bytes += turn.estimated_bytes();
-            cached.evict_oldest();
+        if matches!(cached.turns.get(&turn.id), Some(CachedTurn::Loading(other)) if *other == load) {
+            cached.insert(turn.clone());
         }
     }
 
-    /// Drops the turns that a transaction has changed.
-    pub(in crate::store) fn drop_changed(&self, entries: &[LogEntry]) {
+    /// Drops the turns that a transaction has changed, and adds those that it has finished.
+    pub(in crate::store) fn apply_changes(&self, entries: &[LogEntry]) {
         let mut cached = self.lock_turns();
         for entry in entries {
             match entry {
@@ -110,6 +113,10 @@ impl HistoryCache {
                 }
                 LogEntry::Event(_) => {}
                 LogEntry::Reset => cached.clear(),
+                LogEntry::TurnFinished(turn, loaded_at) if *loaded_at == cached.version => {
+                    cached.insert(turn.clone());
+                }
+                LogEntry::TurnFinished(..) => {}
                 LogEntry::AttemptStarted(..) | LogEntry::AttemptEnded(_) | LogEntry::NumbersReserved(_) => {}
             }
         }
@@ -126,6 +133,13 @@ impl HistoryCache {
 }
 
 impl CachedTurns {
+    fn insert(&mut self, turn: Arc<PastTurn>) {
+        self.remove(turn.id);
+        self.bytes += turn.estimated_bytes();
+        self.turns.insert(turn.id, CachedTurn::Loaded(turn));
+        self.evict_oldest();
+    }
+
     fn remove(&mut self, id: TurnId) {
         if let Some(CachedTurn::Loaded(turn)) = self.turns.remove(&id) {
             self.bytes -= turn.estimated_bytes();
@@ -133,6 +147,7 @@ impl CachedTurns {
     }
 
     fn clear(&mut self) {
+        self.version = self.version.next();
         self.turns.clear();
         self.bytes = 0;
     }
@@ -212,9 +227,9 @@ mod tests {
     fn changed_turn_is_loaded_again() {
         let cache = filled_cache();
         assert_eq!(cached_turns(&cache), [true, true]);
-        cache.drop_changed(&[turn_event(2)]);
+        cache.apply_changes(&[turn_event(2)]);
         assert_eq!(cached_turns(&cache), [true, false]);
-        cache.drop_changed(&[LogEntry::Reset]);
+        cache.apply_changes(&[LogEntry::Reset]);
         assert_eq!(cached_turns(&cache), [false, false]);
     }
 
@@ -222,16 +237,34 @@ mod tests {
     fn turn_that_changes_while_it_is_loaded_is_not_cached() {
         let cache = HistoryCache::default();
         let load = cache.find_window(vec![TurnId(1), TurnId(2)], 0).load;
-        cache.drop_changed(&[turn_event(1)]);
+        cache.apply_changes(&[turn_event(1)]);
         [1, 2].into_iter().for_each(|id| cache.store_turn(load, &past_turn(id, "Hi")));
         assert_eq!(cached_turns(&cache), [false, true]);
+    }
+
+    #[test]
+    fn finished_turn_is_cached_unless_it_changes_afterwards() {
+        let cache = HistoryCache::default();
+        let loaded_at = cache.version();
+        let finished = |id| LogEntry::TurnFinished(past_turn(id, "Hi"), loaded_at);
+        cache.apply_changes(&[turn_event(1), finished(1), finished(2), turn_event(2)]);
+        assert_eq!(cached_turns(&cache), [true, false]);
+    }
+
+    #[test]
+    fn finished_turn_from_before_an_erasure_is_not_cached() {
+        let cache = HistoryCache::default();
+        let loaded_at = cache.version();
+        cache.clear();
+        cache.apply_changes(&[LogEntry::TurnFinished(past_turn(1, "Hi"), loaded_at)]);
+        assert_eq!(cached_turns(&cache), [false, false]);
     }
 
     #[test]
     fn overtaken_load_does_not_replace_a_newer_one() {
         let cache = HistoryCache::default();
         let earlier = cache.find_window(vec![TurnId(1)], 0).load;
-        cache.drop_changed(&[turn_event(1)]);
+        cache.apply_changes(&[turn_event(1)]);
         let newer = cache.find_window(vec![TurnId(1)], 0).load;
         cache.store_turn(earlier, &past_turn(1, "before the change"));
         cache.store_turn(newer, &past_turn(1, "after the change"));

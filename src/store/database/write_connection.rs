@@ -126,7 +126,7 @@ impl WriteConnection {
         if has_changed_history {
             self.history_cache.clear();
         }
-        self.history_cache.drop_changed(&log);
+        self.history_cache.apply_changes(&log);
         event_log.publish(log);
         self.claimed_messages.publish(claimed_messages);
         Ok(())

@@ -36,10 +36,9 @@ use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePoli
 use crate::store::queue::outbox::{self, AcceptedMessage, NewOutboundMessage, OutboundKind};
 use crate::store::queue::outbox_schedule::{self, OutboxTask};
 use crate::store::turns::calls;
+use crate::store::turns::finished_turns::{self, TurnEnd};
 use crate::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, NewCall, RecordedResponse};
-use crate::store::turns::turn_lifecycle::{
-    self as turn_rows, ActiveTurn, NewTurn, TurnEnd, TurnKind, TurnPlan,
-};
+use crate::store::turns::turn_lifecycle::{self as turn_rows, ActiveTurn, NewTurn, TurnKind, TurnPlan};
 use crate::store::{Conn, scratch};
 
 const SAM: &str = "+15550100077";
@@ -258,7 +257,7 @@ fn run_turn(conn: &mut Conn, sid: &str, now: Timestamp) -> TurnId {
         answer: Some("Hello walrus. And more.".to_owned()),
         messages: texts,
     };
-    turn_rows::finish_turn(conn, &end, now).unwrap();
+    finished_turns::finish_turn(conn, &end, now).unwrap();
     let due = outbox_schedule::load_outbox_schedule(conn, &[], now).unwrap().due;
     for (id, _) in due.into_iter().filter(|(_, task)| *task == OutboxTask::Send) {
         outbox::record_acceptance(

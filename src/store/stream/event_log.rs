@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::event_numbers;
 use super::response_blocks::{StreamedBlocks, StreamedResponse};
 use super::subscription::Subscription;
+use crate::conversation::prompt::PastTurn;
 use crate::conversation::stream_events::{CallPhase, EventSeq, StreamEvent, StreamEventKind};
 use crate::conversation::transcript::{CallRow, ConversationId, TurnId};
 use crate::store::boot;
@@ -26,7 +27,7 @@ const MAX_EVENTS: usize = 10_000;
 const MAX_TEXT_BYTES: usize = 2 << 20;
 
 /// Entry that a transaction adds to the log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(in crate::store) enum LogEntry {
     Event(NewEvent),
     /// From here on, the output of the attempt can be streamed.
@@ -36,6 +37,18 @@ pub(in crate::store) enum LogEntry {
     Reset,
     /// This process may assign the numbers up to this one.
     NumbersReserved(EventSeq),
+    /// A turn has finished, and later prompts include it like this, unless the history has another version by now.
+    TurnFinished(Arc<PastTurn>, HistoryVersion),
+}
+
+/// Version of the stored history. It changes when the content of finished or running turns may have been erased.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HistoryVersion(u64);
+
+impl HistoryVersion {
+    pub(in crate::store) fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
 }
 
 /// Event that has no number yet.
@@ -158,6 +171,8 @@ impl EventLog {
                 LogEntry::AttemptEnded(attempt) => drop(state.attempts.remove(&attempt)),
                 LogEntry::Reset => state.reset(),
                 LogEntry::NumbersReserved(reserved) => state.reserved = reserved,
+                // It is only for the cache of finished turns.
+                LogEntry::TurnFinished(..) => {}
             }
         }
     }

@@ -6,12 +6,14 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use diesel::prelude::*;
 use jiff::Timestamp;
 
-use super::event_log::{EventLog, LogEntry, NewEvent};
+use super::event_log::{EventLog, HistoryVersion, LogEntry, NewEvent};
 use super::response_blocks::StreamedResponse;
+use crate::conversation::prompt::PastTurn;
 use crate::conversation::stream_events::StreamEventKind;
 use crate::conversation::transcript::{ConversationId, TurnId};
 use crate::store::queue::claimed_messages::ClaimedMessages;
@@ -161,6 +163,11 @@ pub(in crate::store) fn record_claimed_message(message: DueMessage) {
 /// Records a change of finished turns that is no event, such as the erasure of their content.
 pub(in crate::store) fn record_changed_history() {
     with_recording(|recording| recording.entries.push(RecordedEntry::HistoryChanged));
+}
+
+/// Records a turn that the transaction has finished, so that later prompts need not load it.
+pub(in crate::store) fn record_finished_turn(turn: PastTurn, loaded_at: HistoryVersion) {
+    record_entry(LogEntry::TurnFinished(Arc::new(turn), loaded_at));
 }
 
 /// Records that all cursors become invalid, because content that readers have received is erased.

@@ -3,6 +3,7 @@
 pub mod budget_blocks;
 pub mod calls;
 pub mod daily_budget;
+pub mod finished_turns;
 pub mod model_steps;
 pub mod progress_message;
 pub mod turn_lifecycle;

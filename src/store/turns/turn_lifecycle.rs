@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use diesel::dsl::{self, sql};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool, Nullable, Text};
+use diesel::sql_types::{BigInt, Nullable, Text};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::calls;
 use crate::conversation::prompt::FrozenContext;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::stream_events::{StreamEventKind, StreamTurnState};
@@ -22,11 +21,9 @@ use crate::store::conversation::conversations;
 use crate::store::conversation::record::steps::{self, LoadedBlocks};
 use crate::store::conversation::record::turn_range::TurnRange;
 use crate::store::database::statement_cache::CacheStatement;
-use crate::store::memory::responses;
 use crate::store::people::addresses::OptTarget;
 use crate::store::people::rooms;
-use crate::store::queue::inbound_messages::{self, MessageOutcome};
-use crate::store::queue::outbox::{self, NewOutboundMessage};
+use crate::store::queue::inbound_messages;
 use crate::store::schema::{conversations as conversation_rows, inbound_events, tool_calls, turns};
 use crate::store::stream::recording::{self, record_event};
 
@@ -95,8 +92,9 @@ pub struct NewTurn<'a> {
 struct StoredPlan {
     #[serde(rename = "brain")]
     responder: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     preface: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     request: Option<String>,
@@ -139,6 +137,7 @@ pub fn create_turn(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryRe
             turns::updated_at.eq(ms(now)),
         ))
         .returning(turns::id)
+        .cached()
         .get_result(conn)?;
     recording::remember_conversation(id, new.conversation);
     record_event(conn, id, now, StreamEventKind::Turn(StreamTurnState::Created))?;
@@ -313,63 +312,6 @@ impl LoadedTurn {
         Self { turn: new_turn(id, &plan, &events, now + TURN_TIME), plan, events, run: 1 }
     }
 }
-
-/// End of a turn: its outcome, and the answer to send.
-#[derive(Debug, Clone)]
-pub struct TurnEnd {
-    pub turn: TurnId,
-    pub outcome: MessageOutcome,
-    /// Full answer, of which `messages` contain the first page.
-    pub answer: Option<String>,
-    pub messages: Vec<NewOutboundMessage>,
-}
-
-impl TurnEnd {
-    pub fn without_message(turn: TurnId, outcome: MessageOutcome) -> Self {
-        Self { turn, outcome, answer: None, messages: Vec::new() }
-    }
-}
-
-/// Finishes a turn and its messages, and queues its answer. A turn that is already finished does not change.
-pub fn finish_turn(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResult<()> {
-    let state = match end.outcome {
-        MessageOutcome::Replied | MessageOutcome::Reacted | MessageOutcome::NoAnswerNeeded => {
-            StreamTurnState::Completed
-        }
-        MessageOutcome::FailedNotified => StreamTurnState::Failed,
-        MessageOutcome::Skipped(_) => StreamTurnState::Canceled,
-    };
-    let finished: Option<(UserId, TurnKind, bool, Option<UserId>)> =
-        diesel::update(turns::table.find(end.turn).filter(turns::finished_at.is_null()))
-            .set((
-                turns::state.eq(state),
-                turns::response_text.eq(&end.answer),
-                turns::finished_at.eq(ms(now)),
-                turns::updated_at.eq(ms(now)),
-                turns::about_viewing.eq(sql::<Bool>(ANSWER_IS_ABOUT_VIEWING)),
-            ))
-            .returning((turns::user_id, turns::kind, turns::about_viewing, rooms::room_of_turn()))
-            .cached()
-            .get_result(conn)
-            .optional()?;
-    let Some((user, kind, about_viewing, room)) = finished else { return Ok(()) };
-    record_event(conn, end.turn, now, StreamEventKind::Turn(state))?;
-    for message in &end.messages {
-        outbox::queue_message(conn, message, now)?;
-    }
-    calls::cancel_unstarted_calls(conn, end.turn, now)?;
-    // What somebody has watched is not remembered.
-    if let (MessageOutcome::Replied, Some(answer), false) = (end.outcome, &end.answer, about_viewing) {
-        responses::store_turn_answer(conn, (end.turn, user, kind), room, answer, now)?;
-    }
-    inbound_messages::finish_turn_messages(conn, end.turn, end.outcome, now)
-}
-
-/// Condition of a finished turn whose answer may mention what people have watched: a call has read it, or an earlier answer
-/// of the conversation, which this one may repeat, mentions it.
-const ANSWER_IS_ABOUT_VIEWING: &str = "turns.about_viewing = 1 OR EXISTS (\
-    SELECT 1 FROM turns AS earlier WHERE earlier.about_viewing = 1 \
-    AND earlier.conversation_id = turns.conversation_id)";
 
 /// Records that the answer of the turn of a call mentions what people have watched. Its text is erased after a day.
 pub fn mark_about_viewing(conn: &mut Conn, call: CallRow) -> QueryResult<()> {

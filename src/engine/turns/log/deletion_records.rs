@@ -16,8 +16,9 @@ use crate::store::library::{space_proposals, title_attributions};
 use crate::store::people::users;
 use crate::store::queue::outbox;
 use crate::store::service_identities::MovedSlots;
+use crate::store::turns::finished_turns::{self, TurnEnd};
 use crate::store::turns::model_steps;
-use crate::store::turns::turn_lifecycle::{self, TurnEnd};
+use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, agent_calls};
 
 /// End of a deletion turn, after every item has an outcome.
@@ -112,7 +113,7 @@ impl TurnLog {
                 }
                 return pending_action::hold_deletion(conn, call, prompt, now).map(drop);
             }
-            turn_lifecycle::finish_turn(conn, end, now)
+            finished_turns::finish_turn(conn, end, now)
         };
         self.write(end).await?;
         failpoint::reached("deletion.reported");

@@ -15,8 +15,9 @@ use crate::store::database::db::{DbError, Durability};
 use crate::store::queue::inbound_messages::MessageOutcome;
 use crate::store::turns::budget_blocks::{self, CallCover};
 use crate::store::turns::daily_budget::{self, BudgetedCall, Day, ReservationOutcome};
+use crate::store::turns::finished_turns::{self, TurnEnd};
 use crate::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, RecordedResponse};
-use crate::store::turns::turn_lifecycle::{self, TriageState, TurnEnd};
+use crate::store::turns::turn_lifecycle::{self, TriageState};
 use crate::store::{Conn, QueryResult};
 
 /// Notification of the admins, sent at most once a day.
@@ -135,7 +136,7 @@ impl TurnLog {
             daily_budget::settle_call_cost(conn, turn, charge)?;
             turn_lifecycle::set_triage_state(conn, turn, decision, now)?;
             match decision {
-                TriageState::Skip => turn_lifecycle::finish_turn(
+                TriageState::Skip => finished_turns::finish_turn(
                     conn,
                     &TurnEnd::without_message(turn, SKIPPED_SMALL_TALK),
                     now,

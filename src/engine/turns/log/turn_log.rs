@@ -19,8 +19,10 @@ use crate::messaging::outbox_relay::OutboxSignal;
 use crate::store::conversation::history;
 use crate::store::conversation::history_cache::HistoryCache;
 use crate::store::database::db::{Db, DbError, Durability};
+use crate::store::stream::event_log::HistoryVersion;
 use crate::store::turns::budget_blocks::BudgetBlock;
-use crate::store::turns::turn_lifecycle::{self, ActiveTurn, TurnEnd};
+use crate::store::turns::finished_turns::{self, TurnEnd};
+use crate::store::turns::turn_lifecycle::{self, ActiveTurn};
 use crate::store::{Conn, QueryResult};
 
 /// Shared dependencies of turn logs, with the signals of the workers that process their records.
@@ -58,6 +60,7 @@ impl TurnLogs {
             user,
             active_turn,
             wakeup,
+            loaded_at: self.db.history_cache().version(),
             earlier_reports: Arc::default(),
             deferred: Mutex::default(),
         }
@@ -71,6 +74,8 @@ pub(crate) struct TurnLog {
     pub(super) active_turn: ActiveTurn,
     /// Wake-up of the user's task, which every cancellation of the turn notifies.
     wakeup: Arc<Notify>,
+    /// Version of the history before the rows of the turn were loaded.
+    loaded_at: HistoryVersion,
     /// Reports of tools and code before this turn, newest first.
     earlier_reports: Arc<[String]>,
     /// Records that the next record of the turn stores too, oldest first.
@@ -156,12 +161,13 @@ impl TurnLog {
         record: impl Fn(&mut Conn, &mut TurnContext) -> QueryResult<()> + Send + Sync + 'static,
     ) -> anyhow::Result<TurnProgress> {
         let (logs, before, record) = (self.logs.clone(), Arc::new(context.clone()), Arc::new(record));
+        let loaded_at = self.loaded_at;
         let write = {
             let (before, record) = (before.clone(), record.clone());
             move |conn: &mut Conn| {
                 let mut context = (*before).clone();
                 record(conn, &mut context)?;
-                logs.end_or_continue(conn, context)
+                logs.end_or_continue(conn, context, loaded_at)
             }
         };
         let progress = match self.write_with(durability, write).await {
@@ -205,7 +211,7 @@ impl TurnLog {
 
     pub(crate) async fn end_turn(&self, end: TurnEnd) -> anyhow::Result<TurnProgress> {
         let now = self.now();
-        self.write(move |conn| turn_lifecycle::finish_turn(conn, &end, now)).await?;
+        self.write(move |conn| finished_turns::finish_turn(conn, &end, now)).await?;
         self.signal_end();
         Ok(TurnProgress::Ended)
     }
@@ -265,7 +271,12 @@ impl TurnLog {
 }
 
 impl TurnLogs {
-    fn end_or_continue(&self, conn: &mut Conn, mut context: TurnContext) -> QueryResult<TurnProgress> {
+    fn end_or_continue(
+        &self,
+        conn: &mut Conn,
+        mut context: TurnContext,
+        loaded_at: HistoryVersion,
+    ) -> QueryResult<TurnProgress> {
         context.refresh(conn)?;
         let (settings, now) = (self.settings(), self.clock.now());
         if context.agent.is_some() {
@@ -274,7 +285,12 @@ impl TurnLogs {
         let step = context.turn.next_step(now, &settings.limits);
         match turn_end::final_turn_end(&context, &step, settings.reactions) {
             Some(end) => {
-                turn_lifecycle::finish_turn(conn, &end, now)?;
+                match context.transcript(loaded_at) {
+                    Some(transcript) => {
+                        finished_turns::finish_transcribed_turn(conn, &end, transcript, now)?;
+                    }
+                    None => finished_turns::finish_turn(conn, &end, now)?,
+                }
                 Ok(TurnProgress::Ended)
             }
             None => Ok(TurnProgress::Loaded(Box::new(context))),

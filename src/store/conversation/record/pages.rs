@@ -146,8 +146,9 @@ mod tests {
     use crate::store::queue::inbound_messages::MessageOutcome;
     use crate::store::queue::outbox::{self, NewOutboundMessage, OutboundKind};
     use crate::store::scratch;
+    use crate::store::turns::finished_turns::{self, TurnEnd};
     use crate::store::turns::model_steps;
-    use crate::store::turns::turn_lifecycle::{self as turn_rows, NewTurn, TurnEnd, TurnKind, TurnPlan};
+    use crate::store::turns::turn_lifecycle::{self as turn_rows, NewTurn, TurnKind, TurnPlan};
 
     fn time_at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -164,7 +165,7 @@ mod tests {
             let id = turn_rows::create_turn(conn, new_turn, time_at(10 * turn)).unwrap();
             model_steps::add_call(conn, id, "check_status", time_at(10 * turn)).unwrap();
             let end = TurnEnd::without_message(id, MessageOutcome::Replied);
-            turn_rows::finish_turn(conn, &end, time_at(10 * turn + 1)).unwrap();
+            finished_turns::finish_turn(conn, &end, time_at(10 * turn + 1)).unwrap();
             let notice = NewOutboundMessage {
                 key: format!("notice:{turn}"),
                 user,
