@@ -9,10 +9,11 @@ use std::thread::JoinHandle;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::result::Error as QueryError;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 
 use super::database_lock::{DatabaseHandle, LockOutcome, LockedConnection};
 use super::file_watch::{DisplacedFile, FileWatch};
+use super::job_queue::{self, JobReceiver, JobSender};
 use super::log_syncs::LogSyncs;
 use super::machine_boot;
 use super::migration::{self, MigrationError};
@@ -20,7 +21,7 @@ use super::simulated_queue::SimulatedQueue;
 use super::transaction;
 use super::write_connection::WriteConnection;
 pub use super::write_job::Durability;
-use super::write_job::{WriteJob, create_job};
+use super::write_job::create_job;
 use crate::conversation::retry_policy::FailureClass;
 use crate::conversation::transcript::ConversationId;
 use crate::store::Conn;
@@ -28,10 +29,6 @@ use crate::store::conversation::history_cache::HistoryCache;
 use crate::store::queue::claimed_messages::ClaimedMessages;
 use crate::store::stream::event_log::{EventLog, LogPosition};
 
-/// Maximum number of jobs that share one commit, and therefore one disk sync.
-const MAX_JOBS_PER_COMMIT: usize = 256;
-/// Maximum number of jobs that wait for the writer. When the queue is full, webhooks are asked to retry later.
-const QUEUE_CAPACITY: usize = 1024;
 const READER_COUNT: u32 = 4;
 /// Maximum number of concurrent background reads.
 const MAX_BACKGROUND_READS: usize = 2;
@@ -113,7 +110,7 @@ pub struct Db {
 enum WriteExecutor {
     /// Dedicated thread, which commits all queued jobs in one transaction.
     Thread {
-        jobs: mpsc::Sender<Box<dyn WriteJob>>,
+        jobs: JobSender,
         /// Flag that ends the thread once the queue is empty.
         closing: Arc<AtomicBool>,
         thread: Arc<Mutex<Option<JoinHandle<()>>>>,
@@ -146,7 +143,7 @@ impl Db {
         let (event_log, log_syncs) = (connection.event_log.clone(), connection.log_syncs().clone());
         let (claimed_messages, history_cache) =
             (connection.claimed_messages.clone(), connection.history_cache.clone());
-        let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
+        let (jobs, queue) = job_queue::open_queue();
         let closing = Arc::new(AtomicBool::new(false));
         let thread = std::thread::Builder::new()
             .name("db-writer".into())
@@ -229,7 +226,7 @@ impl Db {
 
     /// Runs `work` in a transaction, which other work may share. The changes are on disk when this function returns, and
     /// so are all earlier changes. An `Err` rolls back only this work. The work runs a second time if other work of its
-    /// transaction fails. The call waits for a free slot in the queue.
+    /// transaction fails. The call waits for a free place in the queue.
     pub async fn write<R: Send + 'static>(
         &self,
         work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,
@@ -260,7 +257,7 @@ impl Db {
     ) -> Result<R, DbError> {
         let (job, result) = create_job(durability, work);
         match &self.writer {
-            WriteExecutor::Thread { jobs, .. } => jobs.send(job).await.map_err(|_| DbError::Closed)?,
+            WriteExecutor::Thread { jobs, .. } => jobs.send(job).await?,
             WriteExecutor::Caller { connection, queue } => {
                 let queued = queue.count_write();
                 queue.wait_briefly().await;
@@ -272,7 +269,7 @@ impl Db {
         result.await.map_err(|_| DbError::Closed)?
     }
 
-    /// Runs `prepare` when `work` gets its slot in the queue: writes that were requested before `prepare` run before
+    /// Runs `prepare` when `work` gets its place in the queue: writes that were requested before `prepare` run before
     /// `work`, later writes after it.
     pub async fn write_in_order<P: Copy + Send + 'static, R: Send + 'static>(
         &self,
@@ -282,10 +279,10 @@ impl Db {
     ) -> Result<R, DbError> {
         let result = match &self.writer {
             WriteExecutor::Thread { jobs, .. } => {
-                let slot = jobs.reserve().await.map_err(|_| DbError::Closed)?;
+                let place = jobs.reserve().await?;
                 let prepared = prepare();
                 let (job, result) = create_job(move |_| durability, move |conn| work(conn, prepared));
-                slot.send(job);
+                place.send_in_order(job)?;
                 result
             }
             WriteExecutor::Caller { connection, queue } => {
@@ -299,8 +296,8 @@ impl Db {
         result.await.map_err(|_| DbError::Closed)?
     }
 
-    /// Like [`Db::write`], for work that is acknowledged to its sender. Returns an error immediately if the queue is
-    /// full or a file is displaced. The files are checked before the work, so that rejected work has no effect, and
+    /// Like [`Db::write`], for work that is acknowledged to its sender. It overtakes other work that was requested
+    /// before. Returns an error immediately if much such work waits or a file is displaced. The files are checked before the work, so that rejected work has no effect, and
     /// again after its commit, since a file may have been moved during the work.
     pub async fn write_or_busy<R: Send + 'static>(
         &self,
@@ -318,10 +315,7 @@ impl Db {
     ) -> Result<R, DbError> {
         let WriteExecutor::Thread { jobs, .. } = &self.writer else { return self.write(work).await };
         let (job, result) = create_job(|_| Durability::Synced, work);
-        jobs.try_send(job).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => DbError::Busy,
-            mpsc::error::TrySendError::Closed(_) => DbError::Closed,
-        })?;
+        jobs.send_acknowledged(job)?;
         result.await.map_err(|_| DbError::Closed)?
     }
 
@@ -458,13 +452,12 @@ pub(super) const WRITER_PRAGMAS: &str = "PRAGMA journal_mode=WAL; PRAGMA synchro
 const READER_PRAGMAS: &str =
     "PRAGMA query_only=ON; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-512;";
 
-fn write_until_closed(
-    mut connection: WriteConnection,
-    mut queue: mpsc::Receiver<Box<dyn WriteJob>>,
-    closing: &AtomicBool,
-) {
-    let mut jobs = Vec::with_capacity(MAX_JOBS_PER_COMMIT);
-    while queue.blocking_recv_many(&mut jobs, MAX_JOBS_PER_COMMIT) > 0 {
+fn write_until_closed(mut connection: WriteConnection, mut queue: JobReceiver, closing: &AtomicBool) {
+    loop {
+        let mut jobs = queue.take_jobs();
+        if jobs.is_empty() {
+            break;
+        }
         connection.commit_jobs(&mut jobs);
         if closing.load(Ordering::Acquire) {
             // Queued jobs still run; no further jobs are accepted.

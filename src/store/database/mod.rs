@@ -8,6 +8,7 @@ pub mod db;
 #[cfg(test)]
 pub(in crate::store) mod down_migration_tests;
 pub mod file_watch;
+mod job_queue;
 pub(in crate::store) mod literal_sql;
 pub mod log_syncs;
 mod machine_boot;
