@@ -212,6 +212,7 @@ impl TurnScheduler {
         }
         let NextWork { active_turn, due_at } = self.load_next_work(user, &mut left.uncounted_turn).await?;
         let now = self.0.clock.now();
+        let history_version = self.0.db.history_cache().version();
         if let Some(active_turn) = active_turn {
             // The turn was left by a restart, or by an error that may have prevented a record.
             left.room = active_turn.room;
@@ -233,7 +234,8 @@ impl TurnScheduler {
                 }
                 (TurnStartOutcome::Chat(context), turn) => {
                     left.room = context.active_turn.room;
-                    self.0.turns.current_runner().run_started_turn(*context, wakeup.clone()).await?;
+                    let runner = self.0.turns.current_runner();
+                    runner.run_started_turn(*context, history_version, wakeup.clone()).await?;
                     Ok(WorkCheck::Done(turn))
                 }
                 (TurnStartOutcome::Answered, turn) => Ok(WorkCheck::Done(turn)),

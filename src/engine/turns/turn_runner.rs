@@ -27,6 +27,7 @@ use crate::engine::settings::HouseholdSettings;
 use crate::messaging::channel_ports::ChannelPorts;
 use crate::store::memory::search::RecallRange;
 use crate::store::people::rooms::Room;
+use crate::store::stream::event_log::HistoryVersion;
 use crate::store::turns::turn_lifecycle::{ActiveTurn, TriageState, TurnKind};
 
 /// Source of turn runners, each with the parts that were configured when its turn began.
@@ -83,14 +84,15 @@ pub(crate) struct TurnRunner {
 }
 
 impl TurnRunner {
-    /// Runs a chat turn, which was just created, until it ends. `wakeup` wakes the task of its user, e.g. after a
-    /// cancellation.
+    /// Runs a chat turn, which was just created, until it ends. `loaded_at` is the version of the history before the turn
+    /// was created. `wakeup` wakes the task of its user, e.g. after a cancellation.
     pub(crate) async fn run_started_turn(
         &self,
         context: TurnContext,
+        loaded_at: HistoryVersion,
         wakeup: Arc<Notify>,
     ) -> anyhow::Result<()> {
-        let log = self.logs.open_log(context.user.id, context.active_turn, wakeup);
+        let log = self.logs.open_log((context.user.id, context.active_turn), loaded_at, wakeup);
         let history = log.load_history().await?;
         self.run_chat_turn(log, context, history).await
     }
@@ -102,7 +104,7 @@ impl TurnRunner {
         active_turn: ActiveTurn,
         wakeup: Arc<Notify>,
     ) -> anyhow::Result<()> {
-        let log = self.logs.open_log(user, active_turn, wakeup);
+        let log = self.logs.open_log((user, active_turn), self.logs.history_version(), wakeup);
         if active_turn.agent.is_some() {
             return self.agent_turns.run(&log).await;
         }

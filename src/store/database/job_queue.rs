@@ -31,7 +31,7 @@ enum JobKind {
 struct QueuedJob {
     job: Box<dyn WriteJob>,
     kind: JobKind,
-    /// Permit of the place in the queue, which is released with the job.
+    /// Permit of the place in the queue, which is released when the job is taken.
     _place: OwnedSemaphorePermit,
 }
 

@@ -48,11 +48,17 @@ impl TurnLogs {
         self.live.settings()
     }
 
-    /// Opens the log of a turn. `wakeup` wakes the task of the turn's user.
+    /// Returns the version of the history before the rows of a turn are loaded.
+    pub(crate) fn history_version(&self) -> HistoryVersion {
+        self.db.history_cache().version()
+    }
+
+    /// Opens the log of a turn. `loaded_at` is the version of the history before the rows of the turn were loaded, and
+    /// `wakeup` wakes the task of the turn's user.
     pub(crate) fn open_log(
         self: &Arc<Self>,
-        user: UserId,
-        active_turn: ActiveTurn,
+        (user, active_turn): (UserId, ActiveTurn),
+        loaded_at: HistoryVersion,
         wakeup: Arc<Notify>,
     ) -> TurnLog {
         TurnLog {
@@ -60,7 +66,7 @@ impl TurnLogs {
             user,
             active_turn,
             wakeup,
-            loaded_at: self.db.history_cache().version(),
+            loaded_at,
             earlier_reports: Arc::default(),
             deferred: Mutex::default(),
         }
