@@ -130,17 +130,15 @@ const REQUEST_WORDS: [&str; 24] = [
 
 /// Returns whether the word is a courtesy, possibly stretched: "thankss", "hahahaha", "cooool".
 fn is_courtesy(word: &str) -> bool {
-    let collapsed = collapse_repeats(word);
-    COURTESIES.iter().any(|courtesy| *courtesy == word || collapse_repeats(courtesy) == collapsed)
+    COURTESIES.iter().any(|courtesy| collapse_repeats(courtesy).eq(collapse_repeats(word)))
         || (word.len() >= 4 && word.chars().all(|c| matches!(c, 'h' | 'a')))
         || (word.len() >= 4 && word.chars().all(|c| matches!(c, 'h' | 'e')) && word.contains('h'))
 }
 
-/// Returns the word with each run of a letter reduced to one letter.
-fn collapse_repeats(word: &str) -> String {
-    let mut letters: Vec<char> = word.chars().collect();
-    letters.dedup();
-    letters.into_iter().collect()
+/// Returns the letters of the word, with each run of a letter reduced to one letter.
+fn collapse_repeats(word: &str) -> impl Iterator<Item = char> {
+    let mut last = None;
+    word.chars().filter(move |letter| last.replace(*letter) != Some(*letter))
 }
 
 #[cfg(test)]

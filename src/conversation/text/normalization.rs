@@ -8,17 +8,31 @@ const MAX_CONTENT_WORDS: usize = 8;
 
 /// Normalizes a title for comparisons: lower case, without accents, punctuation and apostrophes; "&" becomes "and".
 pub fn normalize_title(title: &str) -> String {
-    let letters: String = title
-        .nfkd()
-        .filter(|&c| !is_combining_mark(c) && !matches!(c, '\'' | '\u{2018}' | '\u{2019}' | '`'))
-        .flat_map(char::to_lowercase)
-        .collect();
-    letters
-        .replace('&', " and ")
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+    if title.is_ascii() {
+        return join_words(title.chars().map(|c| c.to_ascii_lowercase()));
+    }
+    join_words(title.nfkd().filter(|&c| !is_combining_mark(c)).flat_map(char::to_lowercase))
+}
+
+/// Joins the words of a title by single spaces, without apostrophes.
+fn join_words(letters: impl Iterator<Item = char>) -> String {
+    let mut words = String::new();
+    let mut is_in_word = false;
+    for letter in letters.filter(|c| !matches!(c, '\'' | '\u{2018}' | '\u{2019}' | '`')) {
+        if letter == '&' {
+            words.push_str(if words.is_empty() { "and" } else { " and" });
+            is_in_word = false;
+            continue;
+        }
+        if letter.is_alphanumeric() {
+            if !is_in_word && !words.is_empty() {
+                words.push(' ');
+            }
+            words.push(letter);
+        }
+        is_in_word = letter.is_alphanumeric();
+    }
+    words
 }
 
 /// Removes the leading article, which users often omit, from a normalized title.
@@ -177,6 +191,8 @@ mod tests {
     fn normalization_ignores_case_accents_and_punctuation() {
         assert_eq!(normalize_title("  Amélie: Love & Other  Stories! "), "amelie love and other stories");
         assert_eq!(normalize_title("Schindler’s List"), normalize_title("schindlers list"));
+        assert_eq!(normalize_title("&Ana&Bob & "), "and ana and bob and");
+        assert_eq!(normalize_title("&Ána＆Bob & "), "and ana and bob and");
     }
 
     #[test]

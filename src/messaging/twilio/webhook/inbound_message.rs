@@ -131,9 +131,14 @@ fn is_documented(name: &str) -> bool {
 }
 
 fn contains_documented_name(value: &str) -> bool {
-    let names = INBOUND_FIELDS.iter().map(|field| field.name).chain(MEDIA_FIELD_PREFIXES);
-    // The shortest name has two characters.
-    value.len() > 1 && names.into_iter().any(|name| value.contains(name))
+    // Every name begins with an upper-case letter.
+    let mut starts = value.match_indices(|c: char| c.is_ascii_uppercase());
+    starts.any(|(start, _)| documented_names().any(|name| value[start..].starts_with(name)))
+}
+
+/// Returns the names of the documented fields, and the prefixes of the names of media.
+fn documented_names() -> impl Iterator<Item = &'static str> {
+    INBOUND_FIELDS.iter().map(|field| field.name).chain(MEDIA_FIELD_PREFIXES)
 }
 
 /// Returns the index of the medium that a field belongs to; `None` for other fields.
@@ -170,5 +175,27 @@ fn parse_opt_out_type(fields: &CheckedFields<'_>) -> Option<OptKeyword> {
         "START" => Some(OptKeyword::In),
         "HELP" => Some(OptKeyword::Help),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_documented_name_begins_with_an_upper_case_letter() {
+        for name in documented_names() {
+            assert!(name.starts_with(|c: char| c.is_ascii_uppercase()), "{name}");
+        }
+    }
+
+    #[test]
+    fn value_that_contains_a_documented_name_anywhere_is_found() {
+        for name in documented_names() {
+            for value in [name.to_owned(), format!("add DUNE{name}"), format!("é{name}1")] {
+                assert!(contains_documented_name(&value), "{value}");
+            }
+        }
+        assert!(!contains_documented_name("add Dune and The Thing"));
     }
 }
