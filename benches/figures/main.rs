@@ -1,6 +1,6 @@
 //! Measurements of the released program as a separate process, among peers on this machine, without pass criteria:
-//! `cargo bench --bench figures`, optionally followed by `whole`, `load`, `recovery` or `history`; `hour` takes that
-//! long and runs only by name. `DIALARR_UNDER_TEST` names another build of the program for comparison.
+//! `cargo bench --bench figures`, optionally followed by `whole`, `load`, `recovery` or `history`; `hour`, which takes
+//! that long, and `alone`, which `benches/cost.sh` uses, run only by name. `DIALARR_UNDER_TEST` names another build of the program for comparison.
 
 #![expect(clippy::unwrap_used, reason = "a figure that cannot be taken has no one to tell")]
 
@@ -17,6 +17,7 @@ mod people;
 #[expect(dead_code, reason = "the crash tests use the rest")]
 mod stage;
 
+mod alone;
 mod history;
 mod load;
 mod recovery;
@@ -49,6 +50,9 @@ async fn main() {
     }
     if chosen.iter().any(|word| word == "hour") {
         steady::measure().await;
+    }
+    if chosen.iter().any(|word| word == "alone") {
+        alone::measure().await;
     }
 }
 

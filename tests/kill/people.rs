@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialarr::messaging::twilio::fake::SentMessage;
+use dialarr::messaging::twilio::fake::{FakeDelivery, SentMessage};
 use tokio::sync::broadcast::Receiver;
+use tokio::task::JoinHandle;
 
 use super::stage::{Stage, TEST_TIMEOUT, Title};
 
@@ -29,6 +30,8 @@ pub(crate) struct Person {
     pub(crate) phone: String,
     stage: Arc<Stage>,
     inbox: Receiver<SentMessage>,
+    /// Delivery reports of the last message, which the carrier sends meanwhile.
+    reports: Option<JoinHandle<()>>,
     pub(crate) diary: Vec<Entry>,
 }
 
@@ -48,7 +51,7 @@ pub(crate) enum Line {
 impl Person {
     pub(crate) fn new(stage: &Arc<Stage>, phone: &str) -> Self {
         let inbox = stage.twilio.subscribe();
-        Self { phone: phone.to_owned(), stage: Arc::clone(stage), inbox, diary: Vec::new() }
+        Self { phone: phone.to_owned(), stage: Arc::clone(stage), inbox, reports: None, diary: Vec::new() }
     }
 
     /// Sends a request, answers every confirmation prompt about it, and returns once there is a reply without a prompt.
@@ -99,12 +102,29 @@ impl Person {
         Line::Sent { sid, body: body.to_owned(), acknowledged }
     }
 
+    /// Waits until the carrier has sent the delivery reports of the last message.
+    pub(crate) async fn wait_for_reports(&mut self) {
+        if let Some(reports) = self.reports.take() {
+            reports.await.unwrap();
+        }
+    }
+
     async fn gets(&mut self) -> SentMessage {
         loop {
             let text = self.inbox.recv().await.unwrap();
             if text.to.as_str() == self.phone {
+                self.reports = Some(tokio::spawn(report_delivery(Arc::clone(&self.stage), text.clone())));
                 return text;
             }
+        }
+    }
+}
+
+/// Sends the delivery reports of a message, each once.
+async fn report_delivery(stage: Arc<Stage>, sent: SentMessage) {
+    for delivery in [FakeDelivery::Queued, FakeDelivery::Sent, FakeDelivery::Delivered] {
+        if let Some(report) = stage.twilio.status_callback(&sent, delivery).unwrap() {
+            stage.deliver(report).await;
         }
     }
 }

@@ -80,6 +80,7 @@ async fn live(mut person: Person, stage: Arc<Stage>, mut chance: StdRng, over: A
         };
         person.make_request(request).await;
     }
+    person.wait_for_reports().await;
     person
 }
 
