@@ -4,13 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-nice cargo build --quiet --profile bench --bench ack
-bench=$(cargo build --quiet --profile bench --bench ack --message-format json |
-    python3 -c 'import json, sys
-for line in sys.stdin:
-    message = json.loads(line)
-    if message.get("executable") and message["target"]["name"] == "ack":
-        print(message["executable"])')
+bench=$(benches/build_bench.sh ack)
 
 shim=$(mktemp --suffix .so)
 trap 'rm -f "$shim"' EXIT

@@ -1,9 +1,9 @@
-"""Cost of a text to one user: two model steps, one tool call, the reply and its delivery reports, one text at a time.
+"""Cost of a message: two model steps, one tool call, the reply and its delivery reports, one message at a time.
 
-cost.py FIGURES PROGRAM TEXTS
+cost.py FIGURES PROGRAM MESSAGES
 
-FIGURES is the benchmark `figures`, and PROGRAM the program under test. Each tool runs the program twice, with 20 texts
-and with TEXTS more. The difference, divided by TEXTS, contains neither the start nor the stop of the program.
+FIGURES is the benchmark `figures`, and PROGRAM the program under test. Each tool runs the program twice, with 20
+messages and with MESSAGES more. The difference, divided by MESSAGES, contains neither the start nor the stop of the program.
 """
 
 import os
@@ -70,7 +70,7 @@ def measure_allocations(run_texts, folder):
 
 def main():
     figures, program, texts = sys.argv[1], Path(sys.argv[2]).resolve(), int(sys.argv[3])
-    print(f"per text, of {texts} texts after {FEW}")
+    print(f"per message, of {texts} messages after {FEW}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for measure in (measure_alone, measure_disk, measure_instructions, measure_allocations):

@@ -1,5 +1,5 @@
-//! One user who texts again and again, each time after the last reply and its delivery reports. Tools around the program
-//! count what it does meanwhile: `benches/cost.sh`.
+//! One user who sends one message after the other, each after the delivery reports of the last reply. `benches/cost.sh`
+//! runs the program inside tools that count its operations.
 
 use std::fs;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::usage::size_at_rest;
 
 const PHONE: &str = "+15550100002";
 
-/// Sends `COST_TEXTS` texts, 20 by default.
+/// Sends `COST_TEXTS` messages, 20 by default.
 pub(crate) async fn measure() {
     let texts: u32 = std::env::var("COST_TEXTS").map_or(20, |texts| texts.parse().unwrap());
     let stage = Arc::new(Stage::open(&[PHONE.to_owned()], Duration::ZERO).await);
@@ -27,7 +27,7 @@ pub(crate) async fn measure() {
     size_at_rest(&stage, running).await;
 }
 
-/// Returns how often the threads of the program have waited for something.
+/// Returns the number of voluntary context switches of the program's running threads.
 fn voluntary_switches(running: &Running) -> u64 {
     let threads = fs::read_dir(format!("/proc/{}/task", running.child.id())).unwrap();
     let statuses =

@@ -1,6 +1,7 @@
 //! Measurements of the released program as a separate process, among peers on this machine, without pass criteria:
 //! `cargo bench --bench figures`, optionally followed by `whole`, `load`, `recovery` or `history`; `hour`, which takes
-//! that long, and `alone`, which `benches/cost.sh` uses, run only by name. `DIALARR_UNDER_TEST` names another build of the program for comparison.
+//! that long, and `alone`, which `benches/cost.sh` uses, run only by name. `DIALARR_UNDER_TEST` names another build of
+//! the program for comparison.
 
 #![expect(clippy::unwrap_used, reason = "a figure that cannot be taken has no one to tell")]
 

@@ -46,7 +46,7 @@ async fn requests_of_a_day_begin_with_the_ones_before_them() {
     assert!(pairs.len() >= 55 && stable * 100 >= pairs.len() * 95, "{stable} of {}", pairs.len());
 }
 
-/// Checks that the turns that are kept in memory when they end equal the stored ones, which a restart loads again.
+/// Checks that a turn that is cached at its end equals the stored one, which is loaded after a restart.
 #[tokio::test]
 async fn requests_before_and_after_a_restart_repeat_the_same_turns() {
     let mut app = TestApp::start().await;

@@ -1,6 +1,6 @@
-//! Cost of a message: commits, statements, fired triggers, written rows and model requests, on a manual clock. Each bound is an upper
-//! bound for the average of twenty messages of a kind, sent a few seconds apart, with everything that they cause: delivery
-//! reports, metadata and indexing. The cost of the same time without messages is measured too, and subtracted.
+//! Cost of a message: commits, statements, triggers, written rows and model requests, on a manual clock. Each bound is an
+//! upper bound for the average of twenty messages of a kind, sent a few seconds apart, with everything that they cause:
+//! delivery reports, metadata and indexing. The cost of the same time without messages is measured too, and subtracted.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -30,7 +30,7 @@ pub(crate) struct Person {
     pub(crate) phone: String,
     stage: Arc<Stage>,
     inbox: Receiver<SentMessage>,
-    /// Delivery reports of the last message, which the carrier sends meanwhile.
+    /// Task that sends the delivery reports of the last message.
     reports: Option<JoinHandle<()>>,
     pub(crate) diary: Vec<Entry>,
 }

@@ -250,7 +250,7 @@ impl Stage {
             self.world.check_tickets(|last| last.is_none_or(|last| OPEN_STATES.contains(&last))).await;
             if paused(&Records::of(&self.world.database)) {
                 self.resume().await;
-                // The admin may have opted in again, and is offered seasons then.
+                // An admin who opts in again is offered seasons at the next start.
                 if self.world.plan.has_offers() {
                     self.check_viewers().await;
                 }

@@ -296,9 +296,9 @@ impl Db {
         result.await.map_err(|_| DbError::Closed)?
     }
 
-    /// Like [`Db::write`], for work that is acknowledged to its sender. It overtakes other work that was requested
-    /// before. Returns an error immediately if much such work waits or a file is displaced. The files are checked before the work, so that rejected work has no effect, and
-    /// again after its commit, since a file may have been moved during the work.
+    /// Like [`Db::write`], for work that is acknowledged to its sender. It overtakes other waiting work. Returns an error
+    /// immediately if the queue has no place for it or a file is displaced. The files are checked before the work, so that
+    /// rejected work has no effect, and again after its commit, since a file may have been moved during the work.
     pub async fn write_or_busy<R: Send + 'static>(
         &self,
         work: impl Fn(&mut Conn) -> QueryResult<R> + Send + 'static,

@@ -1,5 +1,5 @@
 //! Queue of the writer. Jobs run in the order of their requests, except that work which is acknowledged to its sender
-//! overtakes other work when much of it waits.
+//! overtakes other work that does not fit into the next commit.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc};
 use super::db::DbError;
 use super::write_job::WriteJob;
 
-/// Maximum numbers of jobs that share one commit, and therefore one disk sync. Few internal ones, so that a message that
-/// arrives during the commit is acknowledged soon.
+/// Maximum numbers of jobs that share one commit, and therefore one disk sync. The limit of internal jobs is
+/// low, so that a message that arrives during the commit is acknowledged soon.
 const MAX_ACKNOWLEDGED_PER_COMMIT: usize = 192;
 const MAX_INTERNAL_PER_COMMIT: usize = 64;
 /// Maximum number of waiting jobs of each kind. When as many wait for an acknowledgment, webhooks are asked to retry
@@ -58,6 +58,7 @@ pub(super) struct ReservedPlace<'a> {
     place: OwnedSemaphorePermit,
 }
 
+/// Creates an empty queue.
 pub(super) fn open_queue() -> (JobSender, JobReceiver) {
     let (jobs, received) = mpsc::unbounded_channel();
     let [acknowledged_places, internal_places] = [(); 2].map(|()| Arc::new(Semaphore::new(CAPACITY)));

@@ -37,7 +37,7 @@ pub(in crate::store) enum LogEntry {
     Reset,
     /// This process may assign the numbers up to this one.
     NumbersReserved(EventSeq),
-    /// A turn has finished, and later prompts include it like this, unless the history has another version by now.
+    /// Finished turn as later prompts contain it. It is valid only for this version of the history.
     TurnFinished(Arc<PastTurn>, HistoryVersion),
 }
 
@@ -171,7 +171,7 @@ impl EventLog {
                 LogEntry::AttemptEnded(attempt) => drop(state.attempts.remove(&attempt)),
                 LogEntry::Reset => state.reset(),
                 LogEntry::NumbersReserved(reserved) => state.reserved = reserved,
-                // It is only for the cache of finished turns.
+                // Only the history cache reads it.
                 LogEntry::TurnFinished(..) => {}
             }
         }

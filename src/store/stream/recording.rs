@@ -165,7 +165,7 @@ pub(in crate::store) fn record_changed_history() {
     with_recording(|recording| recording.entries.push(RecordedEntry::HistoryChanged));
 }
 
-/// Records a turn that the transaction has finished, so that later prompts need not load it.
+/// Records a turn that the transaction has finished, for the history cache.
 pub(in crate::store) fn record_finished_turn(turn: PastTurn, loaded_at: HistoryVersion) {
     record_entry(LogEntry::TurnFinished(Arc::new(turn), loaded_at));
 }

@@ -1,4 +1,4 @@
-//! End of a turn: its outcome and its answer, with the end of its messages and calls.
+//! End of a turn: its outcome and answer, and the end of its messages and calls.
 
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -67,7 +67,7 @@ pub fn finish_transcribed_turn(
     }
     let TurnTranscript { author, texts, steps, loaded_at } = transcript;
     let answer = end.answer.clone();
-    // Facts that the turn forgot are no longer in its stored context.
+    // The stored context lacks the facts that the turn forgot.
     let Some(context) = none_if_unreadable(parse_plan_context(&row.prompt))? else { return Ok(()) };
     let past_turn = PastTurn { id: end.turn, author, context, texts, steps, answer, about_viewing: false };
     recording::record_finished_turn(past_turn, loaded_at);
