@@ -84,8 +84,8 @@ pub(crate) struct TurnRunner {
 }
 
 impl TurnRunner {
-    /// Runs a chat turn, which was just created, until it ends. `loaded_at` is the version of the history before the turn
-    /// was created. `wakeup` wakes the task of its user, e.g. after a cancellation.
+    /// Runs a chat turn, which was just created, until it ends. `loaded_at` is the version of the history before its
+    /// creation. `wakeup` wakes the task of its user, e.g. after a cancellation.
     pub(crate) async fn run_started_turn(
         &self,
         context: TurnContext,
