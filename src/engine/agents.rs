@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::clock::Clock;
 use crate::conversation::agents::{AgentCaller, AgentName};
 use crate::conversation::routing::rooms::Audience;
@@ -145,9 +147,7 @@ impl AgentCalls {
 
     async fn load_outcome(&self, id: i64) -> Result<AgentCallOutcome, DbError> {
         let now = self.clock.now();
-        let record = self.db.read(move |conn| agent_tickets::load_call(conn, id, now)).await?;
-        // The end of a turn may not be on disk yet.
-        self.db.sync().await?;
+        let record = self.load_record(now, move |conn| agent_tickets::load_call(conn, id, now)).await?;
         Ok(record
             .map_or(AgentCallOutcome::UnknownTool, |record| AgentCallOutcome::Answered(Box::new(record))))
     }
@@ -157,9 +157,8 @@ impl AgentCalls {
     pub async fn find_call(&self, key: &AgentKey, ticket: String) -> Result<Option<CallRecord>, DbError> {
         let (owner, now) = ((key.id, key.person), self.clock.now());
         let find = move |conn: &mut Conn| agent_tickets::find_call(conn, owner, &ticket, now);
-        let record = self.db.read(find.clone()).await?;
+        let record = self.load_record(now, find.clone()).await?;
         if !record.as_ref().is_some_and(|record| record.progress == CallProgress::Waiting) {
-            self.db.sync().await?;
             return Ok(record);
         }
         let person = key.person;
@@ -168,7 +167,28 @@ impl AgentCalls {
             self.db.write(move |conn| pending_action::expire_pending_action(conn, person, now)).await?;
         }
         self.scheduler.wake_user(person);
-        self.db.read(find).await
+        self.load_record(now, find).await
+    }
+
+    /// Loads a call. A question that can no longer be answered is closed first: an agent learns only recorded outcomes.
+    async fn load_record(
+        &self,
+        now: Timestamp,
+        load: impl Fn(&mut Conn) -> QueryResult<Option<CallRecord>> + Clone + Send + 'static,
+    ) -> Result<Option<CallRecord>, DbError> {
+        let record = self.db.read(load.clone()).await?;
+        if let Some(record) = &record
+            && record.progress == CallProgress::Unanswerable
+        {
+            let person = record.person.id;
+            self.db
+                .write(move |conn| pending_action::close_unanswerable_action(conn, person, now))
+                .await?;
+            return self.db.read(load).await;
+        }
+        // The end of a turn may not be on disk yet.
+        self.db.sync().await?;
+        Ok(record)
     }
 }
 

@@ -24,6 +24,8 @@ pub enum CallProgress {
     Asked {
         expires_at: Option<Timestamp>,
     },
+    /// The question has expired or could not be sent, and is not closed yet.
+    Unanswerable,
     /// The question was closed, and nothing was deleted.
     Closed(CloseReason),
     Done(CallResult),
@@ -126,11 +128,8 @@ fn load_progress(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult<
                 .first(conn)
                 .optional()?;
             match question {
-                Some((Some(at), _)) if at <= now => CallProgress::Closed(CloseReason::Expired),
-                // The person was never asked.
-                Some((None, OutboxState::Failed | OutboxState::Suppressed)) => {
-                    CallProgress::Closed(CloseReason::Expired)
-                }
+                Some((Some(at), _)) if at <= now => CallProgress::Unanswerable,
+                Some((None, OutboxState::Failed | OutboxState::Suppressed)) => CallProgress::Unanswerable,
                 question => {
                     CallProgress::Asked { expires_at: question.and_then(|(expires_at, _)| expires_at) }
                 }

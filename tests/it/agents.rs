@@ -350,6 +350,22 @@ async fn question_of_an_agent_expires_without_an_answer() {
 }
 
 #[tokio::test]
+async fn expired_ticket_stays_expired_when_the_clock_goes_back() {
+    let app = start().await;
+    let agent = app.agent("desk", ANN, "write").await;
+    let asked = agent.delete_movie("heat").await;
+    app.settle().await;
+    let question = app.last_to(ANN);
+    app.pass(5 * 60 + 1);
+    assert_eq!(agent.check(&asked).await["state"], "expired");
+    app.clock_is_set_back(10 * 60);
+    app.sms(&yes_in(&question)).await;
+    app.sms("status").await;
+    assert!(has_heat(&app));
+    assert_eq!(agent.check(&asked).await["state"], "expired");
+}
+
+#[tokio::test]
 async fn changed_title_is_asked_about_again_in_the_name_of_the_agent() {
     let app = start().await;
     let agent = app.agent("desk", ANN, "write").await;
@@ -471,6 +487,7 @@ async fn question_that_cannot_be_sent_blocks_no_other_agent() {
     app.sms(&yes_in(&app.last_to(ANN))).await;
     assert_eq!(laptop.check(&dune).await["state"], "done");
     assert_eq!(titles(&app), ["Heat"]);
+    assert_eq!(desk.check(&heat).await["state"], "expired");
 }
 
 #[tokio::test]

@@ -38,6 +38,7 @@ pub(super) fn answer_call(record: &CallRecord) -> CallToolResult {
             "state": "running", "ticket": record.ticket,
             "note": "It takes longer than usual. Call check_ticket later.",
         })),
+        CallProgress::Unanswerable => success(closed(record, CloseReason::Expired)),
         CallProgress::Closed(reason) => success(closed(record, *reason)),
         CallProgress::Canceled => {
             failed(json!({ "state": "canceled", "ticket": record.ticket, "note": "Nothing was changed." }))
@@ -102,6 +103,7 @@ pub(super) fn resource_content(record: &CallRecord) -> Result<Value, &'static st
         | CallProgress::Waiting
         | CallProgress::Running
         | CallProgress::Asked { .. }
+        | CallProgress::Unanswerable
         | CallProgress::Closed(_)
         | CallProgress::Canceled
         | CallProgress::Dropped(_) => Err("The resource cannot be read now. Try again later."),
