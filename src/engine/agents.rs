@@ -181,9 +181,7 @@ impl AgentCalls {
             && record.progress == CallProgress::Unanswerable
         {
             let person = record.person.id;
-            self.db
-                .write(move |conn| pending_action::close_unanswerable_action(conn, person, now))
-                .await?;
+            self.db.write(move |conn| pending_action::close_unanswerable_action(conn, person, now)).await?;
             return self.db.read(load).await;
         }
         // The end of a turn may not be on disk yet.

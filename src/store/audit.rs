@@ -126,7 +126,7 @@ pub fn record_change(conn: &mut Conn, entry: &NewAuditEntry, now: Timestamp) -> 
     diesel::insert_into(audit_log::table)
         .values((
             audit_log::at.eq(ms(now)),
-            audit_log::epoch.eq(super::boot::current_epoch()),
+            audit_log::epoch.eq(super::boot::CURRENT_EPOCH),
             audit_log::user_id.eq(entry.actor.user().map(|user| user.0)),
             audit_log::kind.eq(entry.kind),
             audit_log::subject.eq(entry.subject.to_string()),

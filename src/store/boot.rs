@@ -1,12 +1,12 @@
 //! Start of the program: the epoch number and the recovery of work that the previous run left unfinished.
 
-use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use jiff::{SignedDuration, Timestamp};
 
 use super::codec::ms;
 use super::confirmation::deletion_items::DeletionItemPhase;
+use super::database::literal_sql::literal_sql;
 use super::people::invitations;
 use super::queue::lookups;
 use super::queue::outbox::{OPEN as OPEN_MESSAGE, OutboxState};
@@ -157,13 +157,9 @@ pub fn record_clean_shutdown(conn: &mut Conn, now: Timestamp) -> QueryResult<()>
         .map(drop)
 }
 
-/// SQL of [`current_epoch`].
-const CURRENT_EPOCH: &str = "coalesce((SELECT epoch FROM instance), 0)";
-
-/// Expression for the number of this start of the program. Its statement must be cached explicitly, because diesel does
-/// not cache literal SQL.
-pub(super) fn current_epoch() -> SqlLiteral<BigInt> {
-    diesel::dsl::sql(CURRENT_EPOCH)
+literal_sql! {
+    /// Number of this start of the program.
+    pub(super) const CURRENT_EPOCH: BigInt = "coalesce((SELECT epoch FROM instance), 0)";
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use diesel::sql_types::{BigInt, Nullable, Text};
 use jiff::{SignedDuration, Timestamp};
 
 use super::codec::ms;
-use super::database::statement_cache::CacheStatement;
+use super::database::statement_cache::{CacheStatement, cached_update};
 use super::schema::{agent_responses, inbound_events, outbox, text_indexes};
 use super::{Conn, QueryResult};
 use crate::conversation::transcript::UserId;
@@ -94,9 +94,8 @@ pub fn index_new_text(conn: &mut Conn) -> QueryResult<TextIndexProgress> {
             .bind::<BigInt, _>(last_id)
             .cached()
             .run(conn)?;
-        diesel::update(text_indexes::table.find(index.name))
+        cached_update(text_indexes::table.find(index.name))
             .set(text_indexes::indexed_up_to.eq(last_id))
-            .cached()
             .run(conn)?;
         if last_id - batch.indexed_up_to >= BATCH_ROWS {
             progress = TextIndexProgress::More;

@@ -22,7 +22,7 @@ use crate::store::codec::{
     to_json,
 };
 use crate::store::column_types::StoredEnum;
-use crate::store::database::statement_cache::CacheStatement;
+use crate::store::database::statement_cache::cached_update;
 use crate::store::library::space_proposals;
 use crate::store::queue::inbound_messages::MessageOutcome;
 use crate::store::queue::outbox::{self, NewOutboundMessage, OutboxState};
@@ -226,10 +226,9 @@ pub(in crate::store) fn arm_pending_action(
         .get_results(conn)?;
     let has_other_time = pending_actions::armed_at.is_null().or(pending_actions::armed_at.ne(ms(now)));
     let repeated: Vec<ChangedPrompt> =
-        diesel::update(pending_actions::table.filter(has_this_prompt.and(has_other_time)))
+        cached_update(pending_actions::table.filter(has_this_prompt.and(has_other_time)))
             .set(pending_actions::armed_at.eq(ms(now)))
             .returning(ChangedPrompt::as_returning())
-            .cached()
             .get_results(conn)?;
     armed.extend(repeated);
     armed.into_iter().try_for_each(|prompt| prompt.record_state(conn, PromptState::Open, now))

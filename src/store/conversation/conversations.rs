@@ -12,7 +12,7 @@ use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::column_types::stored_enum;
 use crate::store::database::literal_sql::literal_sql;
-use crate::store::database::statement_cache::CacheStatement;
+use crate::store::database::statement_cache::cached_update;
 use crate::store::people::rooms;
 use crate::store::queue::inbound_messages::PENDING;
 use crate::store::schema::{conversations, inbound_events, turns};
@@ -156,22 +156,18 @@ fn record_waiting_messages(conn: &mut Conn, owner: UserId, conversation: Convers
 }
 
 pub fn record_activity(conn: &mut Conn, id: ConversationId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(conversations::table.find(id))
-        .set(conversations::last_activity_at.eq(ms(now)))
-        .cached()
-        .run(conn)
+    cached_update(conversations::table.find(id)).set(conversations::last_activity_at.eq(ms(now))).run(conn)
 }
 
 /// Reopens an ended conversation. Its idle period starts over.
 pub fn reopen_conversation(conn: &mut Conn, id: ConversationId, now: Timestamp) -> QueryResult<()> {
-    let user = diesel::update(conversations::table.find(id))
+    let user = cached_update(conversations::table.find(id))
         .set((
             conversations::ended_at.eq(None::<Timestamp>),
             conversations::end_reason.eq(None::<EndReason>),
             conversations::last_activity_at.eq(ms(now)),
         ))
         .returning(conversations::user_id)
-        .cached()
         .get_result(conn)?;
     record_event(conn, id, now, StreamEventKind::Conversation(ConversationChange::Reopened))?;
     record_waiting_messages(conn, user, id)
@@ -186,13 +182,12 @@ pub fn end_conversation(
 ) -> QueryResult<()> {
     let topic = load_first_message(conn, id)?.as_deref().and_then(lifecycle::format_topic);
     let name: String = conversations::table.find(id).select(conversations::name).first(conn)?;
-    diesel::update(conversations::table.find(id))
+    cached_update(conversations::table.find(id))
         .set((
             conversations::name.eq(topic.unwrap_or(name)),
             conversations::ended_at.eq(ms(now)),
             conversations::end_reason.eq(reason),
         ))
-        .cached()
         .run(conn)?;
     record_event(conn, id, now, StreamEventKind::Conversation(ConversationChange::Ended))
 }

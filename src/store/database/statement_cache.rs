@@ -1,17 +1,23 @@
 //! Cache for prepared statements that Diesel does not cache.
 
+use std::marker::PhantomData;
+
 use diesel::connection::LoadConnection;
-use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::dsl::Returning;
+use diesel::query_builder::{
+    AsChangeset, AsQuery, AstPass, IntoUpdateTarget, Query, QueryFragment, QueryId, UpdateStatement,
+};
+use diesel::query_source::QuerySource;
 use diesel::sql_types::BigInt;
 use diesel::sqlite::Sqlite;
-use diesel::{QueryResult, RunQueryDsl};
+use diesel::{QueryResult, RunQueryDsl, Table};
 
 use crate::store::Conn;
 
 /// Statement that is prepared once per connection. Diesel prepares each `UPDATE`, upsert and `sql_query` at every use,
 /// since it cannot know how many different SQL strings may result (`AstPass::unsafe_to_cache_prepared`). Preparing an
 /// `UPDATE` also compiles each trigger that the statement fires. The statement is found by its type where the type
-/// determines the SQL string, as of an `INSERT` without optional values, else by the string.
+/// determines the SQL string, as of an `INSERT` without optional values or a [`cached_update`], else by the string.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) struct CachedStatement<S>(S);
 
@@ -56,6 +62,74 @@ impl<S: QueryFragment<Sqlite>> QueryFragment<Sqlite> for CachedStatement<S> {
 
     fn is_safe_to_cache_prepared(&self, _backend: &Sqlite) -> QueryResult<bool> {
         Ok(true)
+    }
+}
+
+/// Starts an `UPDATE` that is prepared once and found by its type. The columns that it assigns must not vary: an `Option`
+/// of an assignment does not compile.
+pub(in crate::store) fn cached_update<T: IntoUpdateTarget>(
+    target: T,
+) -> CachedUpdateTarget<UpdateStatement<T::Table, T::WhereClause>> {
+    CachedUpdateTarget(diesel::update(target))
+}
+
+/// Cached `UPDATE` without assignments.
+pub(in crate::store) struct CachedUpdateTarget<S>(S);
+
+impl<T: Table, U> CachedUpdateTarget<UpdateStatement<T, U>> {
+    /// Assigns values.
+    pub(in crate::store) fn set<V: AsChangeset<Target = T>>(
+        self,
+        values: V,
+    ) -> CachedStatement<TypedUpdate<UpdateStatement<T, U, V::Changeset>, V>>
+    where
+        UpdateStatement<T, U, V::Changeset>: AsQuery,
+    {
+        CachedStatement(TypedUpdate { statement: self.0.set(values), values: PhantomData })
+    }
+}
+
+/// `UPDATE` with the values that it assigns as part of its type. Diesel's own type has none to find the statement by.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::store) struct TypedUpdate<S, V> {
+    statement: S,
+    values: PhantomData<V>,
+}
+
+impl<T: Table, U, C, V> CachedStatement<TypedUpdate<UpdateStatement<T, U, C>, V>> {
+    /// Returns columns of each changed row.
+    pub(in crate::store) fn returning<E>(
+        self,
+        columns: E,
+    ) -> CachedStatement<TypedUpdate<Returning<UpdateStatement<T, U, C>, E>, V>>
+    where
+        Returning<UpdateStatement<T, U, C>, E>: Query,
+    {
+        CachedStatement(TypedUpdate { statement: self.0.statement.returning(columns), values: PhantomData })
+    }
+}
+
+impl<T, U, C, Ret, V> QueryId for TypedUpdate<UpdateStatement<T, U, C, Ret>, V>
+where
+    T: QuerySource + QueryId,
+    U: QueryId,
+    Ret: QueryId,
+    V: QueryId,
+{
+    type QueryId = TypedUpdate<(T::QueryId, U::QueryId, Ret::QueryId), V::QueryId>;
+    const HAS_STATIC_QUERY_ID: bool = T::HAS_STATIC_QUERY_ID
+        && U::HAS_STATIC_QUERY_ID
+        && Ret::HAS_STATIC_QUERY_ID
+        && V::HAS_STATIC_QUERY_ID;
+}
+
+impl<S: Query, V> Query for TypedUpdate<S, V> {
+    type SqlType = S::SqlType;
+}
+
+impl<S: QueryFragment<Sqlite>, V> QueryFragment<Sqlite> for TypedUpdate<S, V> {
+    fn walk_ast<'b>(&'b self, pass: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        self.statement.walk_ast(pass)
     }
 }
 
@@ -110,9 +184,11 @@ mod tests {
 
     #[test]
     fn update_is_prepared_once() {
-        let rename = || diesel::update(conversations::table.find(1)).set(conversations::name.eq("Dune"));
-        assert_eq!(count_cached(|conn| assert_eq!(rename().cached().run(conn), Ok(()))), 1);
+        let name = || conversations::name.eq("Dune");
+        let rename = || cached_update(conversations::table.find(1)).set(name());
+        assert_eq!(count_cached(|conn| assert_eq!(rename().run(conn), Ok(()))), 1);
         // If this fails, diesel caches updates itself, and `CachedStatement` can be removed.
+        let rename = || diesel::update(conversations::table.find(1)).set(name());
         assert_eq!(count_cached(|conn| assert_eq!(rename().execute(conn), Ok(0))), 0);
     }
 

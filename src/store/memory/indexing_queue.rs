@@ -16,7 +16,7 @@ use crate::memory::vector::UnitVector;
 use crate::store::codec::{convert_integer, ms, to_json};
 use crate::store::column_types::stored_enum;
 use crate::store::database::literal_sql::literal_sql;
-use crate::store::database::statement_cache::CacheStatement;
+use crate::store::database::statement_cache::{CacheStatement, cached_update};
 use crate::store::schema::{agent_responses, tool_calls};
 use crate::store::{Conn, QueryResult};
 
@@ -138,12 +138,11 @@ pub fn claim_indexing_jobs(
     if ids.is_empty() {
         return Ok(IndexingBatch { jobs: Vec::new(), has_more });
     }
-    diesel::update(agent_responses::table.filter(agent_responses::id.eq_any(pad_list(&ids))))
+    cached_update(agent_responses::table.filter(agent_responses::id.eq_any(pad_list(&ids))))
         .set((
             agent_responses::attempts.eq(agent_responses::attempts + 1),
             agent_responses::not_before.eq(ms(now + RETRY_DELAY)),
         ))
-        .cached()
         .run(conn)?;
     let turns: Vec<TurnId> = rows.iter().filter_map(|row| row.turn_id).collect();
     let calls = load_turn_calls(conn, &turns)?;
@@ -231,12 +230,11 @@ fn turn_effect(calls: &[TurnCallRow], turn: TurnId) -> TurnEffect {
 /// Returns a claimed row to the queue without counting the attempt, because a temporary problem prevented it. The row
 /// is retried after a delay.
 pub fn release_indexing_job(conn: &mut Conn, id: i64, now: Timestamp) -> QueryResult<()> {
-    diesel::update(agent_responses::table.find(id).filter(PENDING.and(agent_responses::attempts.gt(0))))
+    cached_update(agent_responses::table.find(id).filter(PENDING.and(agent_responses::attempts.gt(0))))
         .set((
             agent_responses::attempts.eq(agent_responses::attempts - 1),
             agent_responses::not_before.eq(ms(now + RETRY_DELAY)),
         ))
-        .cached()
         .run(conn)
 }
 
@@ -246,10 +244,9 @@ pub fn exclude_answers(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryRes
         return Ok(0);
     }
     let waiting = agent_responses::table.filter(agent_responses::id.eq_any(pad_list(ids)).and(PENDING));
-    let excluded: Vec<i64> = diesel::update(waiting)
+    let excluded: Vec<i64> = cached_update(waiting)
         .set((agent_responses::state.eq(AnswerState::Skipped), agent_responses::processed_at.eq(ms(now))))
         .returning(agent_responses::id)
-        .cached()
         .load(conn)?;
     Ok(excluded.len())
 }
@@ -280,7 +277,7 @@ pub fn complete_indexing_job(
     let AnswerMetadata { summary, topics, keywords, kind, importance, .. } = &result.metadata;
     let vectors = result.vectors.as_ref();
     let completed: Option<CompletedAnswerRow> =
-        diesel::update(agent_responses::table.find(id).filter(PENDING))
+        cached_update(agent_responses::table.find(id).filter(PENDING))
             .set((
                 (
                     agent_responses::state.eq(AnswerState::Done),
@@ -297,12 +294,11 @@ pub fn complete_indexing_job(
                     agent_responses::trigger_vec
                         .eq(vectors.and_then(|vectors| vectors.trigger.as_ref()).map(UnitVector::to_bytes)),
                     agent_responses::response_vec.eq(vectors.map(|vectors| vectors.response.to_bytes())),
-                    agent_responses::revision.eq(sql::<BigInt>(NEXT_REVISION)),
+                    agent_responses::revision.eq(NEXT_REVISION),
                     agent_responses::processed_at.eq(ms(now)),
                 ),
             ))
             .returning(CompletedAnswerRow::as_returning())
-            .cached()
             .get_result(conn)
             .optional()?;
     let Some(row) = completed else { return Ok(IndexingOutcome::NotPending) };
@@ -329,22 +325,20 @@ fn retire_earlier_copies(
         .select((agent_responses::id, agent_responses::for_everyone))
         .load(conn)?;
     if copies.iter().any(|(_, sharing)| *sharing == SharingState::Refused) {
-        diesel::update(agent_responses::table.find(newest))
+        cached_update(agent_responses::table.find(newest))
             .set(agent_responses::for_everyone.eq(SharingState::Refused))
-            .cached()
             .run(conn)?;
     }
     for (id, _) in copies {
-        diesel::update(agent_responses::table.find(id))
+        cached_update(agent_responses::table.find(id))
             .set((
                 agent_responses::state.eq(AnswerState::Repeated),
                 agent_responses::embed_model.eq(None::<String>),
                 agent_responses::trigger_vec.eq(None::<Vec<u8>>),
                 agent_responses::response_vec.eq(None::<Vec<u8>>),
-                agent_responses::revision.eq(sql::<BigInt>(NEXT_REVISION)),
+                agent_responses::revision.eq(NEXT_REVISION),
                 agent_responses::processed_at.eq(ms(now)),
             ))
-            .cached()
             .run(conn)?;
     }
     Ok(())
@@ -405,18 +399,17 @@ pub fn store_vectors(
     vectors: &EmbeddedAnswer,
     now: Timestamp,
 ) -> QueryResult<IndexingOutcome> {
-    let updated: Option<i64> = diesel::update(agent_responses::table.find(id).filter(DONE))
+    let updated: Option<i64> = cached_update(agent_responses::table.find(id).filter(DONE))
         .set((
             agent_responses::embed_model.eq(&vectors.model),
             agent_responses::trigger_vec.eq(vectors.trigger.as_ref().map(UnitVector::to_bytes)),
             agent_responses::response_vec.eq(vectors.response.to_bytes()),
             agent_responses::embed_attempts.eq(0),
             agent_responses::embed_failed_by.eq(None::<String>),
-            agent_responses::revision.eq(sql::<BigInt>(NEXT_REVISION)),
+            agent_responses::revision.eq(NEXT_REVISION),
             agent_responses::processed_at.eq(ms(now)),
         ))
         .returning(agent_responses::id)
-        .cached()
         .get_result(conn)
         .optional()?;
     Ok(updated.map_or(IndexingOutcome::NotPending, |_| IndexingOutcome::Recorded))
@@ -433,8 +426,7 @@ pub fn count_failed_embedding(conn: &mut Conn, id: i64, model: &str) -> QueryRes
         .optional()?;
     let Some((attempts, failed_model)) = failures else { return Ok(()) };
     let attempts = if failed_model.as_deref() == Some(model) { attempts + 1 } else { 1 };
-    diesel::update(agent_responses::table.find(id).filter(DONE))
+    cached_update(agent_responses::table.find(id).filter(DONE))
         .set((agent_responses::embed_attempts.eq(attempts), agent_responses::embed_failed_by.eq(model)))
-        .cached()
         .run(conn)
 }

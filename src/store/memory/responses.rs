@@ -16,6 +16,7 @@ use crate::conversation::transcript::{TurnId, UserId};
 use crate::store::codec::ms;
 use crate::store::column_types::stored_enum;
 use crate::store::conversation::record::steps::AttemptState;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::people::rooms;
 use crate::store::schema::{agent_responses, inbound_events, llm_steps, tool_calls};
@@ -128,7 +129,7 @@ pub fn store_answer(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryRe
             agent_responses::likeness.eq(text_hash(question, answer)),
             agent_responses::for_everyone.eq(sharing),
             agent_responses::state.eq(AnswerState::Pending),
-            agent_responses::revision.eq(sql::<BigInt>(NEXT_REVISION)),
+            agent_responses::revision.eq(NEXT_REVISION),
             agent_responses::created_at.eq(ms(now)),
         ))
         .on_conflict(agent_responses::source)
@@ -203,12 +204,14 @@ pub(in crate::store) fn store_turn_answer(
     store_answer(conn, &new, now)
 }
 
-/// Expression for the next revision. Incremental readers use the revision of a row as their cursor.
-pub(super) const NEXT_REVISION: &str = "(SELECT coalesce(max(revision), 0) + 1 FROM agent_responses)";
+literal_sql! {
+    /// Next revision. Incremental readers use the revision of a row as their cursor.
+    pub(super) const NEXT_REVISION: BigInt = "(SELECT coalesce(max(revision), 0) + 1 FROM agent_responses)";
+}
 
 /// Loads the next revision, for a change of several rows.
 pub(in crate::store) fn next_revision(conn: &mut Conn) -> QueryResult<i64> {
-    diesel::select(sql::<BigInt>(NEXT_REVISION)).cached().get_result(conn)
+    diesel::select(NEXT_REVISION).get_result(conn)
 }
 
 /// Returns a hash of the exchange that ignores case and punctuation.

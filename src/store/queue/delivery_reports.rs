@@ -18,7 +18,7 @@ use crate::store::Conn;
 use crate::store::codec::{ms, to_json};
 use crate::store::confirmation::pending_action;
 use crate::store::conversation::record::delivery::DeliveryFailure;
-use crate::store::database::statement_cache::CacheStatement;
+use crate::store::database::statement_cache::cached_update;
 use crate::store::schema::outbox as rows;
 
 /// Household settings that apply when messages are sent and accepted.
@@ -246,14 +246,13 @@ fn advance_delivery(
         (None, None) => None,
         (code, meaning) => Some(DeliveryFailure { code, meaning: meaning.clone() }),
     };
-    let changed: ChangedMessage = diesel::update(rows::table.find(id))
+    let changed: ChangedMessage = cached_update(rows::table.find(id))
         .set((
             rows::delivery.eq(reported),
             rows::error.eq(failure.map(|failure| to_json(&failure)).transpose()?),
             rows::updated_at.eq(ms(now)),
         ))
         .returning(ChangedMessage::as_returning())
-        .cached()
         .get_result(conn)?;
     changed.record_change(conn, now)?;
     let was_final = current.is_some_and(DeliveryStatus::is_final_report);

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use diesel::connection::DefaultLoadingMode;
 use diesel::dsl::min;
 use diesel::prelude::*;
+use diesel::query_builder::QueryId;
 use jiff::{SignedDuration, Timestamp};
 
 use super::inbound_message_row::{InboundMessageRow, carrier_word_column_value, press_column_value};
@@ -21,7 +22,7 @@ use crate::store::codec::{media_json, ms};
 use crate::store::column_types::{Millis, stored_enum};
 use crate::store::conversation::conversations;
 use crate::store::database::literal_sql::literal_sql;
-use crate::store::database::statement_cache::CacheStatement;
+use crate::store::database::statement_cache::{CacheStatement, cached_update};
 use crate::store::people::addresses;
 use crate::store::people::rooms::{self, ROOM_IS_FREE, owner_of_message};
 use crate::store::people::users::{self, FirstContactRole};
@@ -220,7 +221,7 @@ fn debounce_messages(
     let received_at = received.received_at;
     let latest = first.unwrap_or(received_at) + SignedDuration::from_millis(debounce.max_delay_ms);
     let not_before = latest.min(received_at + SignedDuration::from_millis(debounce.quiet_ms));
-    diesel::update(waiting).set(inbound_events::not_before.eq(ms(not_before))).cached().run(conn)
+    cached_update(waiting).set(inbound_events::not_before.eq(ms(not_before))).run(conn)
 }
 
 /// Loads a user's messages that no turn has processed, in the order they were sent; at most `limit`.
@@ -324,13 +325,12 @@ pub fn is_message_finished(conn: &mut Conn, event: EventId) -> QueryResult<bool>
 pub fn assign_to_turn(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Timestamp) -> QueryResult<()> {
     // Each message is a separate update: a statement with a list is prepared again at each use.
     events.iter().try_for_each(|event| {
-        diesel::update(inbound_events::table.find(event))
+        cached_update(inbound_events::table.find(event))
             .set((
                 inbound_events::state.eq(InboundState::Processing),
                 inbound_events::turn_id.eq(turn),
                 inbound_events::updated_at.eq(ms(now)),
             ))
-            .cached()
             .run(conn)?;
         let claimed = StreamEventKind::InboundMessage(*event, InboundStatus::Claimed);
         record_event(conn, turn, now, claimed)
@@ -361,13 +361,12 @@ pub fn count_message_failure(
         .first(conn)
         .optional()?;
     let Some((event, to)) = next else { return Ok(None) };
-    let failures: i64 = diesel::update(inbound_events::table.find(event))
+    let failures: i64 = cached_update(inbound_events::table.find(event))
         .set((
             inbound_events::attempts.eq(inbound_events::attempts + 1),
             inbound_events::updated_at.eq(ms(now)),
         ))
         .returning(inbound_events::attempts)
-        .cached()
         .get_result(conn)?;
     Ok(Some(FailedMessage { event, to, failures }))
 }
@@ -406,7 +405,7 @@ pub enum MessageOutcome {
     Skipped(&'static str),
 }
 
-#[derive(AsChangeset)]
+#[derive(AsChangeset, QueryId)]
 #[diesel(table_name = inbound_events)]
 struct MessageOutcomeColumns {
     state: InboundState,
@@ -446,10 +445,9 @@ pub fn finish_message(
         .filter(conversation_rows::ended_at.is_null().and(conversation_rows::agent_key_id.is_null()))
         .select(conversation_rows::id)
         .single_value();
-    let conversation = diesel::update(inbound_events::table.find(event))
+    let conversation = cached_update(inbound_events::table.find(event))
         .set((columns, inbound_events::conversation_id.eq(open_conversation)))
         .returning(inbound_events::conversation_id)
-        .cached()
         .get_result(conn)?;
     let owner = EventOwner { turn: None, conversation };
     record_event(conn, owner, now, StreamEventKind::InboundMessage(event, InboundStatus::NoTurn))
@@ -463,10 +461,7 @@ pub fn finish_turn_messages(
     now: Timestamp,
 ) -> QueryResult<()> {
     let columns = MessageOutcomeColumns::from_outcome(outcome, now);
-    diesel::update(inbound_events::table.filter(inbound_events::turn_id.eq(turn)))
-        .set(columns)
-        .cached()
-        .run(conn)
+    cached_update(inbound_events::table.filter(inbound_events::turn_id.eq(turn))).set(columns).run(conn)
 }
 
 /// Loads the messages of a turn, in the order they were sent.

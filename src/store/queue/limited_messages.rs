@@ -9,7 +9,7 @@ use crate::conversation::routing::message_origin::BUTTON_PREFIX;
 use crate::conversation::transcript::{EventId, UserId};
 use crate::store::Conn;
 use crate::store::codec::ms;
-use crate::store::database::statement_cache::CacheStatement;
+use crate::store::database::statement_cache::cached_update;
 use crate::store::schema::inbound_events;
 
 /// Loads the user's messages to the address of `event` that count towards the rate limits, with the time they were
@@ -35,10 +35,7 @@ pub fn load_messages_counted_toward_limit(
 
 /// Marks a message as exceeding the rate limit.
 pub fn mark_over_limit(conn: &mut Conn, event: EventId) -> QueryResult<()> {
-    diesel::update(inbound_events::table.find(event))
-        .set(inbound_events::over_limit.eq(true))
-        .cached()
-        .run(conn)
+    cached_update(inbound_events::table.find(event)).set(inbound_events::over_limit.eq(true)).run(conn)
 }
 
 /// Returns whether the user was notified since `since` of exceeding the rate limit, from the address to which `event`

@@ -17,7 +17,7 @@ use crate::conversation::transcript::{Address, OutboxId, TurnId};
 use crate::store::Conn;
 use crate::store::codec::ms;
 use crate::store::database::literal_sql::literal_sql;
-use crate::store::database::statement_cache::CacheStatement;
+use crate::store::database::statement_cache::cached_update;
 use crate::store::schema::{instance, outbox, turns};
 
 /// Maximum number of attempts to read the list for a message from before this start. After the last failed attempt the
@@ -223,21 +223,20 @@ pub fn record_unsuccessful_lookup(
     now: Timestamp,
 ) -> QueryResult<LookupOutcome> {
     let is_unchanged = outbox::state.eq(OutboxState::Unknown).and(outbox::looks.eq(count.earlier));
-    let lookup_count: Option<i64> = diesel::update(outbox::table.find(id).filter(is_unchanged))
+    let lookup_count: Option<i64> = cached_update(outbox::table.find(id).filter(is_unchanged))
         .set((
             outbox::looks.eq(outbox::looks + 1),
             outbox::not_before.eq(ms(now.saturating_add(count.pause).unwrap_or(Timestamp::MAX))),
             outbox::updated_at.eq(ms(now)),
         ))
         .returning(outbox::looks)
-        .cached()
         .get_result(conn)
         .optional()?;
     let Some(lookup_count) = lookup_count else { return Ok(LookupOutcome::LookAgain) };
     if usize::try_from(lookup_count).is_ok_and(|lookup_count| lookup_count < count.required) {
         return Ok(LookupOutcome::LookAgain);
     }
-    let changed = diesel::update(outbox::table.find(id))
+    let changed = cached_update(outbox::table.find(id))
         .set((
             outbox::state.eq(OutboxState::Queued),
             outbox::looks.eq(0),
@@ -245,7 +244,6 @@ pub fn record_unsuccessful_lookup(
             outbox::updated_at.eq(ms(now)),
         ))
         .returning(ChangedMessage::as_returning())
-        .cached()
         .get_results(conn)?;
     record_changed_messages(conn, changed, now)?;
     Ok(LookupOutcome::SendAgain)
@@ -315,8 +313,7 @@ pub fn postpone_lookup(
             now,
         );
     }
-    diesel::update(unresolved)
+    cached_update(unresolved)
         .set((outbox::not_before.eq(ms(not_before)), outbox::updated_at.eq(ms(now))))
-        .cached()
         .run(conn)
 }

@@ -25,7 +25,7 @@ use crate::store::column_types::stored_enum;
 use crate::store::confirmation::pending_action;
 use crate::store::conversation::conversations;
 use crate::store::database::literal_sql::literal_sql;
-use crate::store::database::statement_cache::CacheStatement;
+use crate::store::database::statement_cache::{CacheStatement, cached_update};
 use crate::store::people::addresses;
 use crate::store::schema::{outbox, user_addresses, users};
 use crate::store::stream::recording;
@@ -124,7 +124,7 @@ pub fn queue_message_at(
         FirstState::Claimed(token) => (0, Some(token)),
     };
     let state = if token.is_some() { OutboxState::Attempting } else { OutboxState::Queued };
-    let epoch = case_when(token.is_some().into_sql::<Bool>(), boot::current_epoch());
+    let epoch = case_when(token.is_some().into_sql::<Bool>(), boot::CURRENT_EPOCH);
     let queued: ChangedMessage = diesel::insert_into(outbox::table)
         .values((
             (
@@ -244,17 +244,16 @@ pub fn claim_message(
         return Ok(SendClaim::NotReady);
     }
     let token = row.callback_word.unwrap_or_else(|| CallbackToken::random().as_str().to_owned());
-    let (row, claimed): (DueMessageRow, ChangedMessage) = diesel::update(outbox::table.find(id))
+    let (row, claimed): (DueMessageRow, ChangedMessage) = cached_update(outbox::table.find(id))
         .set((
             outbox::state.eq(OutboxState::Attempting),
             outbox::attempts.eq(row.attempts + 1),
             outbox::callback_word.eq(token),
             outbox::attempt_at.eq(ms(now)),
-            outbox::epoch.eq(boot::current_epoch().nullable()),
+            outbox::epoch.eq(boot::CURRENT_EPOCH.nullable()),
             outbox::updated_at.eq(ms(now)),
         ))
         .returning((DueMessageRow::as_returning(), ChangedMessage::as_returning()))
-        .cached()
         .get_result(conn)?;
     claimed.record_change(conn, now)?;
     Ok(SendClaim::Send(row.into_due_message()?))
@@ -331,7 +330,7 @@ pub fn record_acceptance(
     now: Timestamp,
 ) -> QueryResult<AcceptanceOutcome> {
     let row: Option<(AcceptedMessageRow, ChangedMessage)> =
-        diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
+        cached_update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
             .set((
                 outbox::state.eq(OutboxState::Accepted),
                 outbox::provider_sid.eq(accepted.sid),
@@ -340,7 +339,6 @@ pub fn record_acceptance(
                 outbox::updated_at.eq(ms(now)),
             ))
             .returning((AcceptedMessageRow::as_returning(), ChangedMessage::as_returning()))
-            .cached()
             .get_result(conn)
             .optional()?;
     // `None` if a status callback has already recorded the acceptance.
@@ -370,7 +368,7 @@ pub fn postpone_message(
     reason: &str,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let changed = diesel::update(outbox::table.find(id).filter(outbox::state.eq(OutboxState::Attempting)))
+    let changed = cached_update(outbox::table.find(id).filter(outbox::state.eq(OutboxState::Attempting)))
         .set((
             outbox::state.eq(OutboxState::Queued),
             outbox::not_before.eq(ms(not_before)),
@@ -378,14 +376,13 @@ pub fn postpone_message(
             outbox::updated_at.eq(ms(now)),
         ))
         .returning(ChangedMessage::as_returning())
-        .cached()
         .get_results(conn)?;
     record_changed_messages(conn, changed, now)
 }
 
 /// Marks the delivery status of a message as unknown. The message is not sent again until a lookup resolves the status.
 pub fn mark_message_unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Timestamp) -> QueryResult<()> {
-    let changed = diesel::update(outbox::table.find(id).filter(outbox::state.eq(OutboxState::Attempting)))
+    let changed = cached_update(outbox::table.find(id).filter(outbox::state.eq(OutboxState::Attempting)))
         .set((
             outbox::state.eq(OutboxState::Unknown),
             outbox::not_before.eq(ms(now)),
@@ -395,7 +392,6 @@ pub fn mark_message_unknown(conn: &mut Conn, id: OutboxId, reason: &str, now: Ti
             outbox::updated_at.eq(ms(now)),
         ))
         .returning(ChangedMessage::as_returning())
-        .cached()
         .get_results(conn)?;
     record_changed_messages(conn, changed, now)
 }
@@ -426,14 +422,13 @@ pub fn fail_message(
     failure: &SendFailure<'_>,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let changed = diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
+    let changed = cached_update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
         .set((
             outbox::state.eq(OutboxState::Failed),
             outbox::error.eq(json!({ "code": failure.code, "meaning": failure.meaning }).to_string()),
             outbox::updated_at.eq(ms(now)),
         ))
         .returning(ChangedMessage::as_returning())
-        .cached()
         .get_results(conn)?;
     record_changed_messages(conn, changed, now)
 }

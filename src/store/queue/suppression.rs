@@ -9,7 +9,7 @@ use super::outbox_events::{ChangedMessage, record_changed_messages};
 use crate::conversation::transcript::{AddressId, OutboxId, UserId};
 use crate::store::Conn;
 use crate::store::codec::ms;
-use crate::store::database::statement_cache::CacheStatement;
+use crate::store::database::statement_cache::cached_update;
 use crate::store::people::addresses::{self, OptTarget};
 use crate::store::schema::outbox;
 
@@ -56,10 +56,9 @@ pub fn suppress_messages_to_room(conn: &mut Conn, room: UserId, now: Timestamp) 
 pub fn suppress_messages_by_key(conn: &mut Conn, key_prefix: &str, now: Timestamp) -> QueryResult<()> {
     let (from, to) = (format!("{key_prefix}:"), format!("{key_prefix};"));
     let has_prefix = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
-    let changed = diesel::update(outbox::table.filter(has_prefix.and(outbox::state.eq(OutboxState::Queued))))
+    let changed = cached_update(outbox::table.filter(has_prefix.and(outbox::state.eq(OutboxState::Queued))))
         .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
         .returning(ChangedMessage::as_returning())
-        .cached()
         .get_results(conn)?;
     record_changed_messages(conn, changed, now)
 }
@@ -70,17 +69,13 @@ pub fn withdraw_messages_by_key(conn: &mut Conn, key_prefix: &str, now: Timestam
     let (from, to) = (format!("{key_prefix}:"), format!("{key_prefix};"));
     let has_prefix = outbox::dedupe_key.ge(from).and(outbox::dedupe_key.lt(to));
     let is_settled = outbox::state.eq_any(SETTLED);
-    diesel::update(outbox::table.filter(has_prefix.and(is_settled)))
-        .set(outbox::body.eq(""))
-        .cached()
-        .run(conn)
+    cached_update(outbox::table.filter(has_prefix.and(is_settled))).set(outbox::body.eq("")).run(conn)
 }
 
 pub(in crate::store) fn suppress_message(conn: &mut Conn, id: OutboxId, now: Timestamp) -> QueryResult<()> {
-    let changed = diesel::update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
+    let changed = cached_update(outbox::table.find(id).filter(outbox::state.ne(OutboxState::Accepted)))
         .set((outbox::state.eq(OutboxState::Suppressed), outbox::updated_at.eq(ms(now))))
         .returning(ChangedMessage::as_returning())
-        .cached()
         .get_results(conn)?;
     record_changed_messages(conn, changed, now)
 }

@@ -18,7 +18,6 @@ use crate::conversation::stream_events::{CallPhase, EventSeq, StreamEvent, Strea
 use crate::conversation::transcript::{CallRow, ConversationId, TurnId};
 use crate::store::boot;
 use crate::store::conversation::record::steps::BlockRecord;
-use crate::store::database::statement_cache::CacheStatement;
 use crate::store::turns::model_steps::AttemptId;
 use crate::store::{Conn, QueryResult};
 
@@ -222,7 +221,7 @@ impl EventLog {
         conversation: ConversationId,
     ) -> QueryResult<LogPosition> {
         let _visibility = self.lock_visibility();
-        diesel::select(boot::current_epoch()).cached().get_result::<i64>(conn)?;
+        diesel::select(boot::CURRENT_EPOCH).get_result::<i64>(conn)?;
         let state = self.lock_state();
         let of_conversation =
             state.attempts.iter().filter(|(_, running)| running.conversation == conversation);

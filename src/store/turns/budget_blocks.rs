@@ -160,7 +160,7 @@ pub fn open_block(conn: &mut Conn, NewBlock { day, size, boot_id }: &NewBlock) -
     diesel::insert_into(budget_blocks::table)
         .values((
             budget_blocks::day.eq(day.as_str()),
-            budget_blocks::epoch.eq(boot::current_epoch()),
+            budget_blocks::epoch.eq(boot::CURRENT_EPOCH),
             limits,
             budget_blocks::boot_id.eq(boot_id),
         ))
@@ -179,7 +179,7 @@ pub fn discard_blocks_of_boot(conn: &mut Conn, boot_id: Option<&str>) -> QueryRe
 
 /// Deletes the blocks of this run, whose reservations are all on disk or about to be synced.
 pub(in crate::store) fn close_blocks(conn: &mut Conn) -> QueryResult<()> {
-    diesel::delete(budget_blocks::table.filter(budget_blocks::epoch.eq(boot::current_epoch())))
+    diesel::delete(budget_blocks::table.filter(budget_blocks::epoch.eq(boot::CURRENT_EPOCH)))
         .execute(conn)
         .map(drop)
 }

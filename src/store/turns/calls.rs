@@ -3,6 +3,7 @@
 
 use diesel::dsl::exists;
 use diesel::prelude::*;
+use diesel::sql_types::Nullable;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -13,7 +14,8 @@ use crate::conversation::transcript::{
 use crate::store::codec::{
     call_failure_json, call_result_json, ms, none_if_unreadable, parse_call_result, to_json,
 };
-use crate::store::database::statement_cache::CacheStatement;
+use crate::store::column_types;
+use crate::store::database::statement_cache::cached_update;
 use crate::store::schema::{tool_call_items, tool_calls, turns};
 use crate::store::service_identities::MovedSlots;
 use crate::store::stream::recording::record_event;
@@ -68,16 +70,15 @@ pub fn start_call(conn: &mut Conn, call: CallRow, now: Timestamp) -> QueryResult
     let is_startable = tool_calls::state
         .eq(CallPhase::Created)
         .and(exists(turn.filter(turns::cancel_requested_at.is_null())));
-    let started: Vec<ChangedCall> = diesel::update(tool_calls::table.find(call).filter(is_startable))
+    let started: Vec<ChangedCall> = cached_update(tool_calls::table.find(call).filter(is_startable))
         .set((
             tool_calls::state.eq(CallPhase::Running),
             tool_calls::attempts.eq(tool_calls::attempts + 1),
             tool_calls::started_at.eq(ms(now)),
-            tool_calls::epoch.eq(boot::current_epoch().nullable()),
+            tool_calls::epoch.eq(boot::CURRENT_EPOCH.nullable()),
             tool_calls::updated_at.eq(ms(now)),
         ))
         .returning(ChangedCall::as_returning())
-        .cached()
         .get_results(conn)?;
     if started.is_empty() {
         return Ok(CallStartOutcome::NotStartable);
@@ -101,6 +102,11 @@ pub fn finish_read(
     record_outcome(conn, call, state, (Some(started_at), finished_at))
 }
 
+define_sql_function! {
+    /// Returns the first time that is not null.
+    fn coalesce(first: Nullable<column_types::Timestamp>, second: Nullable<column_types::Timestamp>) -> Nullable<column_types::Timestamp>;
+}
+
 fn record_outcome(
     conn: &mut Conn,
     call: CallRow,
@@ -119,19 +125,17 @@ fn record_outcome(
     let state = tool_calls::state;
     let is_unfinished =
         state.eq(CallPhase::Created).or(state.eq(CallPhase::Running)).or(state.eq(CallPhase::Unknown));
-    let changed = diesel::update(tool_calls::table.find(call).filter(is_unfinished.and(state.ne(phase))))
+    let changed = cached_update(tool_calls::table.find(call).filter(is_unfinished.and(state.ne(phase))))
         .set((
             tool_calls::state.eq(phase),
             tool_calls::response.eq(response),
             tool_calls::error.eq(error),
-            started_at.map(|at| {
-                (tool_calls::started_at.eq(ms(at)), tool_calls::attempts.eq(tool_calls::attempts + 1))
-            }),
+            tool_calls::started_at.eq(coalesce(started_at.map(ms), tool_calls::started_at)),
+            tool_calls::attempts.eq(tool_calls::attempts + i64::from(started_at.is_some())),
             tool_calls::finished_at.eq(finished_at),
             tool_calls::updated_at.eq(ms(now)),
         ))
         .returning(ChangedCall::as_returning())
-        .cached()
         .get_results(conn)?;
     record_changed_calls(conn, changed, now)
 }
@@ -143,7 +147,7 @@ pub(in crate::store) fn cancel_unstarted_calls(
     now: Timestamp,
 ) -> QueryResult<()> {
     let is_unstarted = tool_calls::turn_id.eq(turn).and(tool_calls::state.eq(CallPhase::Created));
-    let canceled = diesel::update(tool_calls::table.filter(is_unstarted))
+    let canceled = cached_update(tool_calls::table.filter(is_unstarted))
         .set((
             tool_calls::state.eq(CallPhase::Canceled),
             tool_calls::error.eq(to_json(&NOT_RUN)?),
@@ -151,7 +155,6 @@ pub(in crate::store) fn cancel_unstarted_calls(
             tool_calls::updated_at.eq(ms(now)),
         ))
         .returning(ChangedCall::as_returning())
-        .cached()
         .get_results(conn)?;
     record_changed_calls(conn, canceled, now)
 }

@@ -1,8 +1,6 @@
 //! End of a turn: its outcome and answer, and the end of its messages and calls.
 
-use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
 use jiff::Timestamp;
 
 use super::calls;
@@ -12,7 +10,8 @@ use crate::conversation::stream_events::{StreamEventKind, StreamTurnState};
 use crate::conversation::transcript::{ModelStep, TurnId, UserId};
 use crate::store::Conn;
 use crate::store::codec::{ms, none_if_unreadable};
-use crate::store::database::statement_cache::CacheStatement;
+use crate::store::database::literal_sql::literal_sql;
+use crate::store::database::statement_cache::cached_update;
 use crate::store::memory::responses;
 use crate::store::people::rooms;
 use crate::store::queue::inbound_messages::{self, MessageOutcome};
@@ -96,16 +95,15 @@ fn finish(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResult<Option<
         MessageOutcome::Skipped(_) => StreamTurnState::Canceled,
     };
     let finished: Option<FinishedTurnRow> =
-        diesel::update(turns::table.find(end.turn).filter(turns::finished_at.is_null()))
+        cached_update(turns::table.find(end.turn).filter(turns::finished_at.is_null()))
             .set((
                 turns::state.eq(state),
                 turns::response_text.eq(&end.answer),
                 turns::finished_at.eq(ms(now)),
                 turns::updated_at.eq(ms(now)),
-                turns::about_viewing.eq(sql::<Bool>(ANSWER_IS_ABOUT_VIEWING)),
+                turns::about_viewing.eq(ANSWER_IS_ABOUT_VIEWING),
             ))
             .returning(FinishedTurnRow::as_returning())
-            .cached()
             .get_result(conn)
             .optional()?;
     let Some(row) = finished else { return Ok(None) };
@@ -122,8 +120,10 @@ fn finish(conn: &mut Conn, end: &TurnEnd, now: Timestamp) -> QueryResult<Option<
     Ok(Some(row))
 }
 
-/// Condition of a finished turn whose answer may mention what people have watched: a call has read it, or an earlier answer
-/// of the conversation, which this one may repeat, mentions it.
-const ANSWER_IS_ABOUT_VIEWING: &str = "turns.about_viewing = 1 OR EXISTS (\
-    SELECT 1 FROM turns AS earlier WHERE earlier.about_viewing = 1 \
-    AND earlier.conversation_id = turns.conversation_id)";
+literal_sql! {
+    /// Condition of a finished turn whose answer may mention what people have watched: a call has read it, or an earlier
+    /// answer of the conversation, which this one may repeat, mentions it.
+    const ANSWER_IS_ABOUT_VIEWING = "turns.about_viewing = 1 OR EXISTS (\
+        SELECT 1 FROM turns AS earlier WHERE earlier.about_viewing = 1 \
+        AND earlier.conversation_id = turns.conversation_id)";
+}

@@ -19,7 +19,7 @@ use crate::conversation::turn::StepFailure;
 use crate::store::codec::{arguments_json, convert_integer, ms, saturating_i64, stop_reason_text, to_json};
 use crate::store::conversation::record::steps::AttemptState;
 use crate::store::database::literal_sql::literal_sql;
-use crate::store::database::statement_cache::CacheStatement;
+use crate::store::database::statement_cache::{CacheStatement, cached_update};
 use crate::store::schema::{blocks, llm_steps, tool_calls, turns};
 use crate::store::stream::recording::record_event;
 use crate::store::stream::response_blocks;
@@ -74,7 +74,7 @@ fn insert_attempt(
             llm_steps::step.eq(i64::from(attempt.step)),
             llm_steps::attempt.eq(i64::from(attempt.attempt)),
             llm_steps::state.eq(AttemptState::Started),
-            llm_steps::epoch.eq(boot::current_epoch()),
+            llm_steps::epoch.eq(boot::CURRENT_EPOCH),
             llm_steps::brain.eq(responder),
             llm_steps::model.eq(model),
             llm_steps::started_at.eq(ms(now)),
@@ -115,22 +115,17 @@ pub fn complete_attempt(
     now: Timestamp,
 ) -> QueryResult<Vec<ToolCall>> {
     response_blocks::record_response(conn, attempt, response, now)?;
-    diesel::update(llm_steps::table.find((
-        attempt.turn,
-        i64::from(attempt.step),
-        i64::from(attempt.attempt),
-    )))
-    .set((
-        llm_steps::state.eq(AttemptState::Complete),
-        llm_steps::finish_reason.eq(stop_reason_text(&response.stop)),
-        llm_steps::provider_response_id.eq(&response.response_id),
-        llm_steps::tokens_in.eq(response.tokens.map(|tokens| saturating_i64(tokens.input))),
-        llm_steps::tokens_cached.eq(response.tokens.map(|tokens| saturating_i64(tokens.cached))),
-        llm_steps::tokens_out.eq(response.tokens.map(|tokens| saturating_i64(tokens.output))),
-        llm_steps::finished_at.eq(ms(now)),
-    ))
-    .cached()
-    .run(conn)?;
+    cached_update(llm_steps::table.find((attempt.turn, i64::from(attempt.step), i64::from(attempt.attempt))))
+        .set((
+            llm_steps::state.eq(AttemptState::Complete),
+            llm_steps::finish_reason.eq(stop_reason_text(&response.stop)),
+            llm_steps::provider_response_id.eq(&response.response_id),
+            llm_steps::tokens_in.eq(response.tokens.map(|tokens| saturating_i64(tokens.input))),
+            llm_steps::tokens_cached.eq(response.tokens.map(|tokens| saturating_i64(tokens.cached))),
+            llm_steps::tokens_out.eq(response.tokens.map(|tokens| saturating_i64(tokens.output))),
+            llm_steps::finished_at.eq(ms(now)),
+        ))
+        .run(conn)?;
     daily_budget::settle_call_cost(conn, attempt.turn, response.charge)?;
     insert_blocks(conn, attempt, response)?;
     let calls = (0_u32..).zip(&response.calls);
@@ -279,18 +274,13 @@ pub fn abandon_attempt(
         StepFailure::Permanent => StoredAttemptFailure::Permanent { message },
         StepFailure::Interrupted => StoredAttemptFailure::Interrupted,
     };
-    diesel::update(llm_steps::table.find((
-        attempt.turn,
-        i64::from(attempt.step),
-        i64::from(attempt.attempt),
-    )))
-    .set((
-        llm_steps::state.eq(AttemptState::Abandoned),
-        llm_steps::error.eq(to_json(&stored)?),
-        llm_steps::finished_at.eq(ms(now)),
-    ))
-    .cached()
-    .run(conn)?;
+    cached_update(llm_steps::table.find((attempt.turn, i64::from(attempt.step), i64::from(attempt.attempt))))
+        .set((
+            llm_steps::state.eq(AttemptState::Abandoned),
+            llm_steps::error.eq(to_json(&stored)?),
+            llm_steps::finished_at.eq(ms(now)),
+        ))
+        .run(conn)?;
     response_blocks::record_abandoned_attempt(conn, attempt, now)?;
     daily_budget::settle_call_cost(conn, attempt.turn, abandoned.charge)?;
     turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::Error, now)
@@ -307,14 +297,13 @@ pub(in crate::store) fn abandon_interrupted_attempts(conn: &mut Conn, now: Times
 /// new number.
 pub fn abandon_unfinished_attempt(conn: &mut Conn, turn: TurnId, now: Timestamp) -> QueryResult<()> {
     let is_running = llm_steps::turn_id.eq(turn).and(RUNNING);
-    let abandoned: Vec<(i64, i64)> = diesel::update(llm_steps::table.filter(is_running))
+    let abandoned: Vec<(i64, i64)> = cached_update(llm_steps::table.filter(is_running))
         .set((
             llm_steps::state.eq(AttemptState::Abandoned),
             llm_steps::error.eq(to_json(&StoredAttemptFailure::Interrupted)?),
             llm_steps::finished_at.eq(ms(now)),
         ))
         .returning((llm_steps::step, llm_steps::attempt))
-        .cached()
         .get_results(conn)?;
     for (step, attempt) in abandoned {
         let id = AttemptId { turn, step: convert_integer(step)?, attempt: convert_integer(attempt)? };

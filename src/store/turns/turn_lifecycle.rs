@@ -20,7 +20,7 @@ use crate::store::column_types::{StoredEnum, stored_enum};
 use crate::store::conversation::conversations;
 use crate::store::conversation::record::steps::{self, LoadedBlocks};
 use crate::store::conversation::record::turn_range::TurnRange;
-use crate::store::database::statement_cache::CacheStatement;
+use crate::store::database::statement_cache::{CacheStatement, cached_update};
 use crate::store::people::addresses::OptTarget;
 use crate::store::people::rooms;
 use crate::store::queue::inbound_messages;
@@ -145,9 +145,8 @@ pub fn create_turn(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryRe
 }
 
 pub fn set_triage_state(conn: &mut Conn, id: TurnId, triage: TriageState, now: Timestamp) -> QueryResult<()> {
-    diesel::update(turns::table.find(id).filter(turns::finished_at.is_null()))
+    cached_update(turns::table.find(id).filter(turns::finished_at.is_null()))
         .set((turns::triage.eq(triage), turns::updated_at.eq(ms(now))))
-        .cached()
         .run(conn)
 }
 
@@ -162,6 +161,18 @@ pub(in crate::store) fn parse_plan_context(plan: &str) -> QueryResult<Option<Fro
     Ok(from_json::<StoredPlan>("plan", plan)?.take_context())
 }
 
+define_sql_function! {
+    /// Sets the context and the window of a stored plan, each at its JSON path.
+    #[sql_name = "json_set"]
+    fn set_context(
+        plan: Text,
+        context_path: Text,
+        context: Text,
+        window_path: Text,
+        window_start: Nullable<BigInt>,
+    ) -> Text;
+}
+
 /// Stores the context of a turn whose first request starts.
 pub(in crate::store) fn start_with_context(
     conn: &mut Conn,
@@ -169,18 +180,14 @@ pub(in crate::store) fn start_with_context(
     context: &FrozenContext,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let plan = sql::<Text>("json_set(turns.prompt, '$.context', ")
-        .bind::<Text, _>(&context.block)
-        .sql(", '$.window_start', ")
-        .bind::<Nullable<BigInt>, _>(context.window_start.map(|start| start.0))
-        .sql(")");
-    diesel::update(turns::table.find(id).filter(turns::finished_at.is_null()))
+    let window_start = context.window_start.map(|start| start.0);
+    let plan = set_context(turns::prompt, "$.context", &context.block, "$.window_start", window_start);
+    cached_update(turns::table.find(id).filter(turns::finished_at.is_null()))
         .set((
             turns::prompt.eq(plan),
             turns::state.eq(StreamTurnState::InProgress),
             turns::updated_at.eq(ms(now)),
         ))
-        .cached()
         .run(conn)?;
     record_event(conn, id, now, StreamEventKind::Turn(StreamTurnState::InProgress))
 }
@@ -324,9 +331,8 @@ pub fn mark_about_viewing(conn: &mut Conn, call: CallRow) -> QueryResult<()> {
 
 /// Requests that the user's running turn end before its next effect.
 pub fn request_cancel(conn: &mut Conn, user: UserId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(turns::table.filter(turns::user_id.eq(user).and(turns::finished_at.is_null())))
+    cached_update(turns::table.filter(turns::user_id.eq(user).and(turns::finished_at.is_null())))
         .set((turns::cancel_requested_at.eq(ms(now)), turns::updated_at.eq(ms(now))))
-        .cached()
         .run(conn)
 }
 
@@ -394,14 +400,13 @@ pub struct FailedTurn {
 
 /// Counts a resume of a turn after a panic or an internal failure.
 pub fn count_turn_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<FailedTurn> {
-    let (failures, run): (i64, i64) = diesel::update(turns::table.find(id))
+    let (failures, run): (i64, i64) = cached_update(turns::table.find(id))
         .set((
             turns::attempts.eq(turns::attempts + 1),
             turns::work_failures.eq(turns::work_failures + 1),
             turns::updated_at.eq(ms(now)),
         ))
         .returning((turns::work_failures, turns::runs))
-        .cached()
         .get_result(conn)?;
     Ok(FailedTurn { failures: convert_integer(failures)?, run: convert_integer(run)? })
 }
@@ -414,10 +419,9 @@ pub(in crate::store) fn set_turn_state(
     now: Timestamp,
 ) -> QueryResult<()> {
     let running = turns::table.find(id).filter(turns::finished_at.is_null());
-    let changed: Option<TurnId> = diesel::update(running.filter(turns::state.ne(state)))
+    let changed: Option<TurnId> = cached_update(running.filter(turns::state.ne(state)))
         .set((turns::state.eq(state), turns::updated_at.eq(ms(now))))
         .returning(turns::id)
-        .cached()
         .get_result(conn)
         .optional()?;
     match changed {
@@ -428,8 +432,7 @@ pub(in crate::store) fn set_turn_state(
 
 /// Records that a running turn made progress. After a crash, its deadline is extended from this time.
 fn record_turn_activity(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<()> {
-    diesel::update(turns::table.find(id).filter(turns::finished_at.is_null()))
+    cached_update(turns::table.find(id).filter(turns::finished_at.is_null()))
         .set(turns::updated_at.eq(ms(now)))
-        .cached()
         .run(conn)
 }
