@@ -5,17 +5,19 @@
 //! to see the change. It adds a turn that ends while its state is in memory. A cached turn therefore equals the stored
 //! one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::conversation::prompt::PastTurn;
 use crate::conversation::stream_events::StreamEventKind;
-use crate::conversation::transcript::TurnId;
+use crate::conversation::transcript::{ModelStep, ToolCall, TurnId};
 use crate::store::QueryResult;
 use crate::store::stream::event_log::{EventLog, HistoryVersion, LogEntry};
 
-/// Maximum size of the cached turns, as bytes of a request.
-const MAX_BYTES: usize = 1 << 20;
+/// Maximum size of the cached turns in memory. It holds the windows of about 70 conversations with short messages.
+const MAX_BYTES: usize = 2 << 20;
+/// Approximate size of the nodes of a JSON object in memory, without its texts.
+const JSON_OBJECT_BYTES: usize = 700;
 
 /// Handle to the cache; clones share it.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +29,7 @@ pub struct HistoryCache {
 #[derive(Debug, Default)]
 struct CachedTurns {
     turns: BTreeMap<TurnId, CachedTurn>,
-    /// Approximate size of the loaded turns.
+    /// Approximate size of the loaded turns in memory.
     bytes: usize,
     last_load: LoadId,
     version: HistoryVersion,
@@ -39,11 +41,15 @@ struct CachedTurns {
 enum CachedTurn {
     /// A reader is loading the turn from the database.
     Loading(LoadId),
-    Loaded(Arc<PastTurn>),
+    Loaded {
+        turn: Arc<PastTurn>,
+        /// Load of the last window that contained the turn.
+        last_use: LoadId,
+    },
 }
 
 /// Identity of a load of turns that are not cached.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LoadId(u64);
 
 /// Turns of a window that are cached, in the order of the window.
@@ -85,8 +91,11 @@ impl HistoryCache {
         }
         cached.last_load.0 += 1;
         let load = cached.last_load;
-        let find_turn = |id: TurnId| match cached.turns.get(&id) {
-            Some(CachedTurn::Loaded(turn)) => (id, Some(turn.clone())),
+        let find_turn = |id: TurnId| match cached.turns.get_mut(&id) {
+            Some(CachedTurn::Loaded { turn, last_use }) => {
+                *last_use = load;
+                (id, Some(turn.clone()))
+            }
             Some(CachedTurn::Loading(_)) | None => {
                 cached.turns.insert(id, CachedTurn::Loading(load));
                 (id, None)
@@ -135,14 +144,14 @@ impl HistoryCache {
 impl CachedTurns {
     fn insert(&mut self, turn: Arc<PastTurn>) {
         self.remove(turn.id);
-        self.bytes += turn.estimated_bytes();
-        self.turns.insert(turn.id, CachedTurn::Loaded(turn));
-        self.evict_oldest();
+        self.bytes += estimate_memory(&turn);
+        self.turns.insert(turn.id, CachedTurn::Loaded { turn, last_use: self.last_load });
+        self.evict_unused();
     }
 
     fn remove(&mut self, id: TurnId) {
-        if let Some(CachedTurn::Loaded(turn)) = self.turns.remove(&id) {
-            self.bytes -= turn.estimated_bytes();
+        if let Some(CachedTurn::Loaded { turn, .. }) = self.turns.remove(&id) {
+            self.bytes -= estimate_memory(&turn);
         }
     }
 
@@ -152,13 +161,32 @@ impl CachedTurns {
         self.bytes = 0;
     }
 
-    fn evict_oldest(&mut self) {
-        while self.bytes > MAX_BYTES
-            && let Some(oldest) = self.turns.keys().next().copied()
-        {
-            self.remove(oldest);
+    /// Drops the turns that windows have not contained for longest, if there are too many. A quarter is dropped, so that
+    /// this is rarely necessary.
+    fn evict_unused(&mut self) {
+        if self.bytes <= MAX_BYTES {
+            return;
+        }
+        let last_uses = self.turns.iter().filter_map(|(id, cached)| match cached {
+            CachedTurn::Loaded { last_use, .. } => Some((*last_use, *id)),
+            CachedTurn::Loading(_) => None,
+        });
+        for (_, id) in last_uses.collect::<BTreeSet<_>>() {
+            if self.bytes <= MAX_BYTES / 4 * 3 {
+                break;
+            }
+            self.remove(id);
         }
     }
+}
+
+/// Returns the approximate size of a turn in memory.
+fn estimate_memory(turn: &PastTurn) -> usize {
+    let calls: usize = turn.steps.iter().map(|step| step.calls.len()).sum();
+    size_of::<PastTurn>()
+        + turn.steps.len() * size_of::<ModelStep>()
+        + calls * (size_of::<ToolCall>() + JSON_OBJECT_BYTES)
+        + turn.estimated_bytes()
 }
 
 /// Returns whether an event changes its turn as later prompts include it.
@@ -279,12 +307,19 @@ mod tests {
     }
 
     #[test]
-    fn oldest_turns_are_dropped_at_the_size_limit() {
+    fn least_used_turn_is_dropped_at_the_size_limit() {
         let cache = filled_cache();
-        let load = cache.find_window(vec![TurnId(3)], 0).load;
-        let answer = Some("x".repeat(MAX_BYTES - 4));
-        cache.store_turn(load, &Arc::new(PastTurn { answer, ..PastTurn::clone(&past_turn(3, "Hi")) }));
-        assert_eq!(cached_turns(&cache), [false, true]);
-        assert_eq!(cache.lock_turns().bytes, MAX_BYTES);
+        let store_large_turn = |id| {
+            let load = cache.find_window(vec![TurnId(id)], 0).load;
+            let answer = Some("x".repeat(MAX_BYTES / 2));
+            cache.store_turn(load, &Arc::new(PastTurn { answer, ..PastTurn::clone(&past_turn(id, "Hi")) }));
+        };
+        store_large_turn(3);
+        assert_eq!(cached_turns(&cache), [true, true]);
+        store_large_turn(4);
+        assert_eq!(cached_turns(&cache), [true, true]);
+        let window = cache.find_window(vec![TurnId(3), TurnId(4)], 0).turns;
+        assert_eq!([window[0].1.is_some(), window[1].1.is_some()], [false, true]);
+        assert!(cache.lock_turns().bytes <= MAX_BYTES / 4 * 3);
     }
 }
