@@ -63,7 +63,7 @@ fn state_of(record: &CallRecord) -> &'static str {
     match &record.progress {
         CallProgress::Waiting => "waiting",
         CallProgress::Running => "running",
-        CallProgress::Asked { .. } => "asked",
+        CallProgress::Asked { .. } | CallProgress::Unanswerable => "asked",
         CallProgress::Closed(CloseReason::Denied) => "refused",
         CallProgress::Closed(CloseReason::Expired) => "expired",
         CallProgress::Closed(CloseReason::Dropped | CloseReason::Replaced) => "closed",

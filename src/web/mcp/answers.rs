@@ -1,5 +1,6 @@
 //! Answers to the calls of agents: structured content, in which titles and names are data, of a bounded size.
 
+use jiff::Timestamp;
 use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
@@ -25,11 +26,9 @@ pub(super) fn answer_call(record: &CallRecord) -> CallToolResult {
         CallProgress::Failed(failure) => {
             failed(json!({ "error": failure.code.to_string(), "details": failure.for_model }))
         }
-        CallProgress::Asked { expires_at } => success(json!({
-            "state": "asked", "ticket": record.ticket, "asked": person_name(record),
-            "expires_at": expires_at.map(|at| at.to_string()),
-            "note": "Nothing is deleted until this person says yes by text. Call check_ticket later.",
-        })),
+        CallProgress::Asked { expires_at } => success(asked(record, *expires_at)),
+        // The end is final only once it is recorded.
+        CallProgress::Unanswerable => success(asked(record, None)),
         CallProgress::Waiting => success(json!({
             "state": "waiting", "ticket": record.ticket, "person": person_name(record),
             "note": "Queued behind other requests of this person, such as an open question. Call check_ticket later.",
@@ -38,13 +37,20 @@ pub(super) fn answer_call(record: &CallRecord) -> CallToolResult {
             "state": "running", "ticket": record.ticket,
             "note": "It takes longer than usual. Call check_ticket later.",
         })),
-        CallProgress::Unanswerable => success(closed(record, CloseReason::Expired)),
         CallProgress::Closed(reason) => success(closed(record, *reason)),
         CallProgress::Canceled => {
             failed(json!({ "state": "canceled", "ticket": record.ticket, "note": "Nothing was changed." }))
         }
         CallProgress::Dropped(reason) => failed(dropped(record, *reason)),
     }
+}
+
+fn asked(record: &CallRecord, expires_at: Option<Timestamp>) -> Value {
+    json!({
+        "state": "asked", "ticket": record.ticket, "asked": person_name(record),
+        "expires_at": expires_at.map(|at| at.to_string()),
+        "note": "Nothing is deleted until this person says yes by text. Call check_ticket later.",
+    })
 }
 
 fn closed(record: &CallRecord, reason: CloseReason) -> Value {
