@@ -353,21 +353,26 @@ fn strip_courtesy<'w, 'a>(words: &'w [&'a str]) -> (&'w [&'a str], bool) {
         all => all,
     };
     for (phrase, is_thanks) in courtesies {
-        let phrase: Vec<&str> = phrase.split(' ').collect();
-        if let Some(rest) = words.strip_suffix(phrase.as_slice())
-            && !rest.is_empty()
-        {
+        let rest_len = words.len().saturating_sub(phrase.split(' ').count());
+        let (rest, end) = words.split_at(rest_len);
+        if !rest.is_empty() && is_phrase(end, phrase) {
             return (rest, is_thanks);
         }
     }
     (words, false)
 }
 
+fn is_phrase(words: &[&str], phrase: &str) -> bool {
+    words.iter().copied().eq(phrase.split(' '))
+}
+
 /// Matches "yes do it" and "go ahead and delete it": phrases of a yes or of the question, with connectors between them.
 fn is_yes_phrase(words: &[&str], lexicon: &ReplyLexicon) -> bool {
     let matched_len = |phrases: &[&str], words: &[&str]| {
-        let lengths = phrases.iter().map(|phrase| phrase.split(' ').collect::<Vec<_>>());
-        lengths.filter(|phrase| words.starts_with(phrase)).map(|phrase| phrase.len()).max()
+        let lengths = phrases.iter().map(|phrase| (phrase, phrase.split(' ').count()));
+        let matching = lengths
+            .filter(|(phrase, length)| words.get(..*length).is_some_and(|start| is_phrase(start, phrase)));
+        matching.map(|(_, length)| length).max()
     };
     let (mut rest, mut count) = (words, 0);
     while !rest.is_empty() {

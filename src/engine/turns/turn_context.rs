@@ -31,7 +31,7 @@ pub(crate) struct TurnContext {
     pub(super) turn: Turn,
     pub(super) plan: TurnPlan,
     pub(crate) user: User,
-    pub(super) events: Vec<InboundEvent>,
+    pub(super) events: Arc<[InboundEvent]>,
     /// Stored facts about the user.
     pub(super) facts: UserFacts,
     /// Room in which the turn answers; `None` in a private chat.
@@ -98,7 +98,7 @@ impl TurnContext {
             turn,
             plan,
             user,
-            events,
+            events: events.into(),
             facts,
             room,
             private_address,

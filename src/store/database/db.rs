@@ -102,7 +102,7 @@ pub struct Db {
     history_cache: HistoryCache,
     file_watch: Arc<FileWatch>,
     log_syncs: LogSyncs,
-    boot_id: Option<String>,
+    boot_id: Option<Arc<str>>,
 }
 
 /// Executor of the writes, which run one after the other.
@@ -153,7 +153,7 @@ impl Db {
             })
             .map_err(OpenError::Thread)?;
         let writer = WriteExecutor::Thread { jobs, closing, thread: Arc::new(Mutex::new(Some(thread))) };
-        let boot_id = machine_boot::read_boot_id();
+        let boot_id = machine_boot::read_boot_id().map(Arc::from);
         Ok(Self {
             writer,
             readers,
