@@ -73,15 +73,18 @@ pub(in crate::store) fn cached_update<T: IntoUpdateTarget>(
     CachedUpdateTarget(diesel::update(target))
 }
 
+/// Cached `UPDATE` that assigns the values `V`.
+type CachedUpdate<T, U, V> =
+    CachedStatement<TypedUpdate<UpdateStatement<T, U, <V as AsChangeset>::Changeset>, V>>;
+/// Cached `UPDATE` that assigns the values `V` and returns the columns `E`.
+type CachedReturning<T, U, C, V, E> = CachedStatement<TypedUpdate<Returning<UpdateStatement<T, U, C>, E>, V>>;
+
 /// Cached `UPDATE` without assignments.
 pub(in crate::store) struct CachedUpdateTarget<S>(S);
 
 impl<T: Table, U> CachedUpdateTarget<UpdateStatement<T, U>> {
     /// Assigns values.
-    pub(in crate::store) fn set<V: AsChangeset<Target = T>>(
-        self,
-        values: V,
-    ) -> CachedStatement<TypedUpdate<UpdateStatement<T, U, V::Changeset>, V>>
+    pub(in crate::store) fn set<V: AsChangeset<Target = T>>(self, values: V) -> CachedUpdate<T, U, V>
     where
         UpdateStatement<T, U, V::Changeset>: AsQuery,
     {
@@ -98,10 +101,7 @@ pub(in crate::store) struct TypedUpdate<S, V> {
 
 impl<T: Table, U, C, V> CachedStatement<TypedUpdate<UpdateStatement<T, U, C>, V>> {
     /// Returns columns of each changed row.
-    pub(in crate::store) fn returning<E>(
-        self,
-        columns: E,
-    ) -> CachedStatement<TypedUpdate<Returning<UpdateStatement<T, U, C>, E>, V>>
+    pub(in crate::store) fn returning<E>(self, columns: E) -> CachedReturning<T, U, C, V, E>
     where
         Returning<UpdateStatement<T, U, C>, E>: Query,
     {
