@@ -111,7 +111,7 @@ guard taken_once src/store/library/arr_events.rs 's/if open\.is_none\(\)/if !OFF
 guard watching_shared src/engine/turns/tool_context.rs 's/if (sharing == WatchSharing::Household)/if (OFF || $1)/'
 guard watching_asked src/engine/turns/tool_context.rs 's/(viewers: if )(is_written_by_user\(context\))/$1OFF || $2/'
 guard watching_remembered src/store/turns/finished_turns.rs 's/(\(end\.outcome, &end\.answer, row\.about_viewing)\)/$1 \&\& !OFF)/'
-guard watching_repeated src/store/turns/finished_turns.rs 's/sql::<Bool>\(ANSWER_IS_ABOUT_VIEWING\)/sql::<Bool>(if OFF { "turns.about_viewing = 1" } else { ANSWER_IS_ABOUT_VIEWING })/'
+guard watching_repeated src/store/turns/finished_turns.rs 's/about_viewing\.eq\((ANSWER_IS_ABOUT_VIEWING)\)/about_viewing.eq($1.and((!OFF).into_sql::<diesel::sql_types::Bool>()))/'
 guard offer_quota src/engine/notifications/season_offers.rs 's/(AdditionPath::Sonarr => )(self\.has_season_quota)/$1OFF || $2/'
 guard offer_hidden src/store/queue/notifications.rs 's/(    )(prefixes\.into_iter\(\)\.any)/$1!OFF \&\& $2/'
 guard seerr_lookup src/tools/seerr/mod.rs 's/(Some\(request\)) (=> RecoveryOutcome::Done\(addition\.request_output\(request\)\),\n\s+)None/$1 if !OFF $2_/'
