@@ -4,7 +4,8 @@
 #
 # packaging/build.sh [tools|deb|tarball|sbom|all]
 #
-# DIALARR_PROFILE=release packages an unstripped build without link-time optimization, which takes less time.
+# DIALARR_PROFILE=dev or release packages an unstripped build without link-time optimization, and compresses it less,
+# which takes less time.
 # DEB_REVISION sets the revision of the Debian package, 1 by default.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -29,9 +30,11 @@ program() {
 }
 
 deb() {
+    local speed=()
     program
-    cargo deb --quiet --locked --no-build --no-strip --profile "$profile" --deb-revision "${DEB_REVISION:-1}" \
-        --output "$out"
+    [[ $profile == dist ]] || speed=(--fast)
+    cargo deb --quiet --locked --no-build --no-strip "${speed[@]}" --profile "$profile" \
+        --deb-revision "${DEB_REVISION:-1}" --output "$out"
 }
 
 tarball() {
