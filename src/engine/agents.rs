@@ -176,13 +176,13 @@ impl AgentCalls {
         now: Timestamp,
         load: impl Fn(&mut Conn) -> QueryResult<Option<CallRecord>> + Clone + Send + 'static,
     ) -> Result<Option<CallRecord>, DbError> {
-        let record = self.db.read(load.clone()).await?;
-        if let Some(record) = &record
-            && record.progress == CallProgress::Unanswerable
+        let mut record = self.db.read(load.clone()).await?;
+        if let Some(unanswerable) = &record
+            && unanswerable.progress == CallProgress::Unanswerable
         {
-            let person = record.person.id;
+            let person = unanswerable.person.id;
             self.db.write(move |conn| pending_action::close_unanswerable_action(conn, person, now)).await?;
-            return self.db.read(load).await;
+            record = self.db.read(load).await?;
         }
         // The end of a turn may not be on disk yet.
         self.db.sync().await?;

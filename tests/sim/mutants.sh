@@ -117,6 +117,7 @@ guard offer_hidden src/store/queue/notifications.rs 's/(    )(prefixes\.into_ite
 guard seerr_lookup src/tools/seerr/mod.rs 's/(Some\(request\)) (=> RecoveryOutcome::Done\(addition\.request_output\(request\)\),\n\s+)None/$1 if !OFF $2_/'
 guard seerr_user src/seerr/mod.rs 's/from_static\("x-api-user"\)/from_static(if OFF { "x-other" } else { "x-api-user" })/'
 guard seerr_decided src/engine/seerr/decisions.rs 's/if (status != SeerrRequestStatus::Pending)/if !OFF \&\& $1/'
+guard ticket_end src/engine/agents.rs 's/(&& )(unanswerable\.progress == CallProgress::Unanswerable)/$1!OFF \&\& $2/'
 guard program_words src/conversation/routing/route.rs 's/(route if )(event\.origin\.is_program\(\) &&)/$1!OFF \&\& $2/'
 
 # A rewritten guard needs a new pattern.

@@ -31,7 +31,7 @@ use crate::store::{Conn, QueryResult};
 const CHECK_INTERVAL: Duration = Duration::from_secs(600);
 /// Delay after the first waiting answer before a run starts. Answers that arrive meanwhile share its transactions and
 /// model calls, and a running conversation has the model and the database first.
-const BATCH_DELAY: Duration = Duration::from_secs(30);
+const BATCH_DELAY: Duration = Duration::from_secs(60);
 /// Number of rows without vectors that one query loads.
 const EMBED_BATCH: i64 = 20;
 
