@@ -87,6 +87,7 @@ async fn play(plan: &Plan, database: &Path) -> Verdict {
         stage.perform(act).await;
     }
     let mut violations = stage.come_to_rest().await;
+    world.pass_due_digest().await;
     let records = Records::of(database);
     violations.extend(stage.start_once_more(&records).await);
     let (broken, tally) = checker::check(&world, &records, &stage.lost_rights);

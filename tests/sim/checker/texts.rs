@@ -118,7 +118,11 @@ fn copies(evidence: &mut Evidence<'_>, row: &Value, sent: &[Sent]) {
         "suppressed" => {
             let unwanted = word(&user, "phone") == FAY && notifications::is_of_a_title(row);
             let is_refused = sent.iter().any(|text| text.row == id && text.is_to_opted_out);
-            opted_out_once || is_refused || word(&user, "status") == "blocked" || withdrawn(row) || unwanted
+            // A vote that ended before its question was sent.
+            let asks_vote =
+                evidence.records.vote_messages.iter().any(|asked| number(asked, "outbox_id") == id);
+            let is_withdrawn = withdrawn(row) || asks_vote;
+            opted_out_once || is_refused || word(&user, "status") == "blocked" || is_withdrawn || unwanted
         }
         "failed" => {
             number(row, "updated_at") > number(row, "deadline_at")

@@ -35,7 +35,10 @@ pub(super) fn check(evidence: &mut Evidence<'_>, world: &World) {
         let Some(viewing) = viewings.iter().find(is_watched) else { continue };
         let items = evidence.records.items.iter();
         let items = items.filter(|item| (word(item, "kind"), number(item, "item_id")) == ("movie", movie));
-        let started = items.filter(|item| !item["started_at"].is_null() && number(item, "started_at") <= at);
+        // The stored time is that of the last attempt.
+        let may_have_started =
+            |item: &&Value| number(item, "started_at") <= at || number(item, "attempts") > 1;
+        let started = items.filter(|item| !item["started_at"].is_null()).filter(may_have_started);
         let is_blind = started.max_by_key(|item| number(item, "started_at")).is_some_and(said_blind);
         evidence
             .expect_in_time(is_blind, || format!("I24 movie {movie} was deleted at {at} during {viewing:?}"));
