@@ -405,6 +405,7 @@ pub enum MessageOutcome {
     Skipped(&'static str),
 }
 
+/// Outcome of a message in its row. All columns are always assigned, because a cached statement is found by this type.
 #[derive(AsChangeset, QueryId)]
 #[diesel(table_name = inbound_events)]
 struct MessageOutcomeColumns {

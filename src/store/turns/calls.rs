@@ -104,7 +104,10 @@ pub fn finish_read(
 
 define_sql_function! {
     /// Returns the first time that is not null.
-    fn coalesce(first: Nullable<column_types::Timestamp>, second: Nullable<column_types::Timestamp>) -> Nullable<column_types::Timestamp>;
+    fn coalesce(
+        first: Nullable<column_types::Timestamp>,
+        second: Nullable<column_types::Timestamp>,
+    ) -> Nullable<column_types::Timestamp>;
 }
 
 fn record_outcome(
