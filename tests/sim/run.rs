@@ -8,6 +8,7 @@ use dialarr::app::App;
 use dialarr::conversation::transcript::UserRole;
 use dialarr::store::audit::Actor;
 use dialarr::store::people::pauses;
+use jiff::SignedDuration;
 
 use crate::bot_people;
 use crate::checker;
@@ -230,6 +231,7 @@ impl Stage {
         // Late effects and lost responses are still in progress.
         pass(Duration::from_secs(60)).await;
         if self.world.plan.has_offers() {
+            self.pass_until_plays_are_past().await;
             self.check_viewers().await;
         }
         if self.world.plan.has_digests() {
@@ -267,6 +269,15 @@ impl Stage {
                 return restless.into_iter().map(|what| format!("I11 never came to rest: {what}")).collect();
             }
             pass(Duration::from_secs(20)).await;
+        }
+    }
+
+    /// Waits until a clock that was set back a little has passed the time of every play. Until then, the plays are in the
+    /// future, and no season is offered for them.
+    async fn pass_until_plays_are_past(&self) {
+        let behind = self.world.true_clock.now().duration_since(self.world.now());
+        if behind.is_positive() && behind < SignedDuration::from_hours(1) {
+            pass(behind.unsigned_abs()).await;
         }
     }
 
