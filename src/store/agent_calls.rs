@@ -173,7 +173,7 @@ literal_sql! {
          AND outbox.state <> 'failed' AND outbox.state <> 'suppressed'))";
 
     /// Condition of a row of `outbox` that nobody will receive.
-    const IS_LOST = "(outbox.state = 'failed' OR outbox.state = 'suppressed')";
+    pub(in crate::store) const IS_LOST = "(outbox.state = 'failed' OR outbox.state = 'suppressed')";
 }
 
 /// Time of the first call for a person that may start.

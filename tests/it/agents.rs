@@ -335,15 +335,21 @@ async fn ticket_is_not_found_with_another_key() {
     assert_eq!(agent.call("check_ticket", json!({})).await["error"], "bad_arguments");
 }
 
-#[tokio::test]
-async fn question_of_an_agent_expires_without_an_answer() {
-    let app = start().await;
-    let agent = app.agent("desk", ANN, "write").await;
+/// Lets an agent ask Ann whether to delete Heat, and passes the time to answer. Returns the ticket and the question.
+async fn ask_in_vain(app: &TestApp, agent: &Agent<'_>) -> (Value, String) {
     let asked = agent.delete_movie("heat").await;
     app.settle().await;
     let question = app.last_to(ANN);
     app.pass(5 * 60 + 1);
     assert_eq!(agent.check(&asked).await["state"], "expired");
+    (asked, question)
+}
+
+#[tokio::test]
+async fn question_of_an_agent_expires_without_an_answer() {
+    let app = start().await;
+    let agent = app.agent("desk", ANN, "write").await;
+    let (asked, question) = ask_in_vain(&app, &agent).await;
     app.sms(&yes_in(&question)).await;
     assert!(has_heat(&app));
     assert_eq!(agent.check(&asked).await["state"], "expired");
@@ -353,11 +359,7 @@ async fn question_of_an_agent_expires_without_an_answer() {
 async fn expired_ticket_stays_expired_when_the_clock_goes_back() {
     let app = start().await;
     let agent = app.agent("desk", ANN, "write").await;
-    let asked = agent.delete_movie("heat").await;
-    app.settle().await;
-    let question = app.last_to(ANN);
-    app.pass(5 * 60 + 1);
-    assert_eq!(agent.check(&asked).await["state"], "expired");
+    let (asked, question) = ask_in_vain(&app, &agent).await;
     app.clock_is_set_back(10 * 60);
     app.sms(&yes_in(&question)).await;
     app.sms("status").await;

@@ -25,7 +25,7 @@ use crate::store::column_types::StoredEnum;
 use crate::store::database::statement_cache::cached_update;
 use crate::store::library::space_proposals;
 use crate::store::queue::inbound_messages::MessageOutcome;
-use crate::store::queue::outbox::{self, NewOutboundMessage, OutboxState};
+use crate::store::queue::outbox::{self, NewOutboundMessage};
 use crate::store::schema::{outbox as outbox_rows, pending_actions, tool_call_items, tool_calls};
 use crate::store::stream::recording::{EventOwner, record_event};
 use crate::store::turns::calls::{self, ChangedCall};
@@ -252,10 +252,10 @@ pub fn close_unanswerable_action(conn: &mut Conn, user: UserId, now: Timestamp) 
     if expire_pending_action(conn, user, now)? {
         return Ok(());
     }
-    let is_lost = outbox_rows::state.eq_any([OutboxState::Failed, OutboxState::Suppressed]);
     let unsent: Option<i64> = pending_actions::table
         .inner_join(outbox_rows::table.on(outbox_rows::id.eq(pending_actions::prompt_outbox_id)))
-        .filter(pending_actions::user_id.eq(user).and(pending_actions::expires_at.is_null()).and(is_lost))
+        .filter(pending_actions::user_id.eq(user).and(pending_actions::expires_at.is_null()))
+        .filter(agent_calls::IS_LOST)
         .select(pending_actions::id)
         .first(conn)
         .optional()?;
