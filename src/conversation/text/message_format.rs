@@ -121,7 +121,7 @@ pub(in crate::conversation) fn normalize_characters(text: &str, emoji: EmojiPoli
     let mut characters = text.nfc().peekable();
     while let Some(character) = characters.next() {
         let has_emoji_style = characters.peek() == Some(&EMOJI_VARIATION_SELECTOR);
-        if is_emoji(character) || (has_emoji_style && !character.is_ascii()) {
+        if is_emoji(character) || (has_emoji_style && can_be_emoji(character)) {
             if emoji == EmojiPolicy::Keep {
                 plain.push(character);
             } else {
@@ -214,6 +214,16 @@ fn is_emoji(character: char) -> bool {
         | '\u{2713}'..='\u{2714}' | '\u{2717}'..='\u{2718}' | '\u{2728}' | '\u{274c}' | '\u{274e}'
         | '\u{2753}'..='\u{2755}' | '\u{2757}' | '\u{2795}'..='\u{2797}' | '\u{27b0}' | '\u{27bf}'
         | '\u{2b1b}'..='\u{2b1c}' | '\u{2b50}' | '\u{2b55}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// Returns whether phones show the character as an emoji if a variation selector follows it. A selector after another
+/// character, which may be invisible, changes nothing.
+fn can_be_emoji(character: char) -> bool {
+    matches!(
+        character,
+        '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'
+            ..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}'
+    )
 }
 
 /// Removes the markdown from one line; returns `None` if nothing else was on the line.
@@ -489,6 +499,15 @@ mod tests {
     #[test]
     fn link_hidden_by_markdown_or_invisible_characters_is_removed() {
         check("h\u{200b}ttps://x.example and *https://y.example*", "and");
+    }
+
+    #[test]
+    fn variation_selector_keeps_no_invisible_character_and_no_look_alike() {
+        let hidden = "a\u{feff}\u{fe0f}b\u{e000}\u{fe0f}c\u{7}\u{fe0f} \u{d7}\u{fe0f}2\u{a0}\u{fe0f}d\u{2028}\u{fe0f}e";
+        for policy in [EmojiPolicy::Keep, EmojiPolicy::Remove] {
+            assert_eq!(format_for_sms(hidden, policy), "abc x2 d\ne");
+        }
+        assert_eq!(format_for_sms("Dune \u{2122}\u{fe0f}", EmojiPolicy::Keep), "Dune \u{2122}");
     }
 
     #[test]
