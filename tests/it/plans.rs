@@ -57,11 +57,12 @@ const GROWING: [&str; 17] = [
 ];
 
 /// Indexes of open work only, which may be scanned completely.
-const OF_OPEN: [&str; 8] = [
+const OF_OPEN: [&str; 9] = [
     "ix_agent_call_waiting",
     "ix_event_pending",
     "ix_outbox_open",
     "ux_turn_live",
+    "ix_conversation_unended",
     "ix_arr_event_open",
     "ux_follow_open",
     "ix_request_due",

@@ -168,6 +168,24 @@ fn only_store_mentions_diesel_and_only_web_and_fakes_axum() {
     check(&sources(), rule, &counter_examples);
 }
 
+/// SQLite assigns the largest id again if its row is deleted, and ids of these tables are shown, signed and sent.
+#[test]
+fn rows_of_the_ledger_are_never_deleted() {
+    const LEDGER: [&str; 5] = ["inbound_events", "turns", "tool_calls", "outbox", "agent_responses"];
+    let rule = |file: &File| {
+        let code: String = without_tests(&file.text).split_whitespace().collect();
+        let deletions =
+            LEDGER.iter().flat_map(|table| [format!("delete({table}::"), format!("DELETEFROM{table}WHERE")]);
+        let found = deletions.filter(|deletion| !is_test_file(&file.path) && code.contains(deletion));
+        found.map(|deletion| format!("{}: {deletion}", file.path)).collect()
+    };
+    let examples = [
+        ("src/store/privacy/erase.rs", "diesel::delete(\n    turns::table.filter(is_old),\n)"),
+        ("src/store/people/merge.rs", "    \"DELETE FROM outbox WHERE user_id = ?1\","),
+    ];
+    check(&sources(), rule, &examples);
+}
+
 #[test]
 fn columns_are_compared_with_enums_instead_of_strings() {
     const CLOSED_SETS: [&str; 7] = ["kind", "outcome", "role", "scope", "source", "state", "status"];

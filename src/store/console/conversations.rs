@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use super::user_ref::{self, UserRef};
 use super::{NEWEST, ResultPage, query_limit};
 use crate::conversation::transcript::{ConversationId, TurnId, UserId};
-use crate::store::codec::ms;
 use crate::store::conversation::conversations::OPEN;
 use crate::store::conversation::record::conversations::ConversationRecord;
 use crate::store::conversation::record::turns::HIDDEN_ANSWER;
@@ -56,10 +55,7 @@ pub fn load_conversations(
 }
 
 fn load_open_ids(conn: &mut Conn) -> QueryResult<Vec<ConversationId>> {
-    conversations::table
-        .filter(OPEN.and(conversations::last_activity_at.lt(ms(Timestamp::MAX))))
-        .select(conversations::id)
-        .load(conn)
+    conversations::table.filter(OPEN).select(conversations::id).load(conn)
 }
 
 /// Loads the test users, of whom there are at most a hundred.
@@ -108,7 +104,7 @@ pub fn load_conversation_summaries(
 
 fn load_open_conversations(conn: &mut Conn) -> QueryResult<Vec<ConversationRecord>> {
     conversations::table
-        .filter(OPEN.and(conversations::last_activity_at.lt(ms(Timestamp::MAX))))
+        .filter(OPEN)
         .order(conversations::last_activity_at.desc())
         .limit(OPEN_LIMIT)
         .select(ConversationRecord::as_select())

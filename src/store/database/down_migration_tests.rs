@@ -29,6 +29,7 @@ const SEASON_OFFERS_MIGRATION: &str = "20261210000000";
 const TITLE_ATTRIBUTIONS_MIGRATION: &str = "20261211000000";
 const DIGESTS_MIGRATION: &str = "20261213000000";
 const AGENTS_MIGRATION: &str = "20261215000000";
+const FEWER_PAGES_MIGRATION: &str = "20261218000000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
@@ -637,4 +638,45 @@ fn down_migration_of_digests_withdraws_those_that_wait() {
     let texts = "SELECT id || ' ' || state AS line FROM outbox WHERE id IN (1, 3, 4)";
     assert_eq!(load_lines(&mut conn, texts), "1 accepted\n3 queued\n4 suppressed");
     conn.run_pending_migrations(MIGRATIONS).unwrap();
+}
+
+#[test]
+fn schema_edited_for_fewer_pages_stays_intact_in_both_directions() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    let faults = "SELECT integrity_check AS line FROM pragma_integrity_check
+        UNION ALL SELECT \"table\" || ' ' || parent FROM pragma_foreign_key_check";
+    let largest_ids = "SELECT name || ' ' || seq AS line FROM sqlite_sequence
+        WHERE name IN ('inbound_events', 'turns', 'tool_calls', 'outbox', 'agent_responses') ORDER BY name";
+    let repeat_id = "UPDATE outbox SET state = 'accepted', provider_sid = 'SM1' WHERE id = 4";
+    assert_eq!(load_lines(&mut conn, faults), "ok");
+    assert_eq!(load_lines(&mut conn, largest_ids), "");
+    assert!(conn.batch_execute(repeat_id).is_err());
+
+    revert_down_to(&mut conn, FEWER_PAGES_MIGRATION);
+
+    assert_eq!(load_lines(&mut conn, faults), "ok");
+    assert_eq!(
+        load_lines(&mut conn, largest_ids),
+        "agent_responses 0\ninbound_events 9\noutbox 7\ntool_calls 5\nturns 6"
+    );
+    assert!(conn.batch_execute(repeat_id).is_err());
+    let answer = |turn: &str, source: &str| {
+        format!(
+            "INSERT INTO agent_responses (turn_id, source, scope, owner, user_id, agent, trigger_text, response_text,
+             likeness, state, revision, created_at) VALUES
+             ({turn}, '{source}', 'user', 'u1', 1, 'm', 'hi', 'hello', 1, 'pending', 1, 1)"
+        )
+    };
+    conn.batch_execute(&answer("1", "turn:1")).unwrap();
+    assert!(conn.batch_execute(&answer("1", "turn:2")).is_err());
+    assert!(conn.batch_execute(&answer("2", "turn:1")).is_err());
+
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    assert_eq!(load_lines(&mut conn, faults), "ok");
+    conn.batch_execute(&answer("NULL", "notice:1")).unwrap();
+    assert!(conn.batch_execute(&answer("NULL", "notice:1")).is_err());
+    let next = "INSERT INTO turns (user_id, conversation_id, kind, state, prompt, deadline_at, created_at, updated_at,
+        finished_at) VALUES (1, 1, 'chat', 'COMPLETED', '{}', 9, 1, 2, 2) RETURNING 'turn ' || id AS line";
+    assert_eq!(load_lines(&mut conn, next), "turn 7");
 }

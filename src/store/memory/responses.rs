@@ -94,7 +94,7 @@ impl AnswerOwner {
 /// Question and answer to be stored.
 #[derive(Debug, Clone)]
 pub struct NewAnswer {
-    /// Origin of the exchange, such as `turn:7`. An exchange with a known source is not stored again.
+    /// Origin of the exchange, such as `turn:7`. Without a turn, an exchange with a known source is not stored again.
     pub source: String,
     pub owner: AnswerOwner,
     /// User who asked the question or wrote the shared message; `None` for notifications.
@@ -132,8 +132,7 @@ pub fn store_answer(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryRe
             agent_responses::revision.eq(NEXT_REVISION),
             agent_responses::created_at.eq(ms(now)),
         ))
-        .on_conflict(agent_responses::source)
-        .do_nothing()
+        .on_conflict_do_nothing()
         .cached()
         .run(conn)
 }
@@ -151,7 +150,8 @@ pub fn add_operator_answer(
     let agent = OPERATOR.to_owned();
     let new = NewAnswer { source: source.clone(), owner, user, turn: None, agent, question, answer };
     store_answer(conn, &new, now)?;
-    agent_responses::table.filter(agent_responses::source.eq(source)).select(agent_responses::id).first(conn)
+    let has_source = agent_responses::turn_id.is_null().and(agent_responses::source.eq(source));
+    agent_responses::table.filter(has_source).select(agent_responses::id).first(conn)
 }
 
 /// Stores the answer of a turn, in the transaction that finishes the turn. Replies to commands are not stored, because

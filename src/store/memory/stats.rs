@@ -2,17 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use diesel::dsl::count_star;
+use diesel::dsl::{self, AsSelect, count_star};
 use diesel::prelude::*;
+use diesel::sqlite::Sqlite;
 use jiff::Timestamp;
 
 use super::facts::FactState;
+use super::indexing_queue::PENDING;
 use super::responses::{AnswerState, FINDABLE};
 use crate::conversation::memory::answer_metadata::ResponseType;
 use crate::conversation::memory::recall::RecallScope;
 use crate::store::column_types::StoredEnum;
+use crate::store::database::literal_sql::literal_sql;
 use crate::store::schema::{agent_responses, user_facts};
 use crate::store::{Conn, QueryResult};
+
+literal_sql! {
+    /// Condition of the answers in the index by which they are counted.
+    const COUNTED = "agent_responses.state <> 'pending'";
+}
 
 /// Numbers of stored answers by several criteria, each sorted by name, and of facts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -46,16 +54,22 @@ struct AnswerCountRow {
     count: i64,
 }
 
-pub fn load_answer_stats(conn: &mut Conn) -> QueryResult<StoredAnswerStats> {
-    let rows: Vec<AnswerCountRow> = agent_responses::table
+#[dsl::auto_type]
+fn answer_counts() -> _ {
+    let select: AsSelect<AnswerCountRow, Sqlite> = AnswerCountRow::as_select();
+    agent_responses::table
         .group_by((
             agent_responses::state,
             agent_responses::scope,
             agent_responses::response_type,
             agent_responses::embed_model,
         ))
-        .select(AnswerCountRow::as_select())
-        .load(conn)?;
+        .select(select)
+}
+
+pub fn load_answer_stats(conn: &mut Conn) -> QueryResult<StoredAnswerStats> {
+    let mut rows: Vec<AnswerCountRow> = answer_counts().filter(COUNTED).load(conn)?;
+    rows.extend(answer_counts().filter(PENDING).load::<AnswerCountRow>(conn)?);
     let mut stats = StoredAnswerStats::default();
     for AnswerCountRow { state, scope, response_type, embed_model, count } in rows {
         *stats.by_state.entry(state.as_text().to_owned()).or_default() += count;
