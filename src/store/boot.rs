@@ -1,5 +1,6 @@
 //! Start of the program: the epoch number and the recovery of work that the previous run left unfinished.
 
+use diesel::dsl::max;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use jiff::{SignedDuration, Timestamp};
@@ -11,7 +12,7 @@ use super::people::invitations;
 use super::queue::lookups;
 use super::queue::outbox::{OPEN as OPEN_MESSAGE, OutboxState};
 use super::queue::outbox_events::{ChangedMessage, record_changed_messages};
-use super::schema::{instance, outbox, tool_call_items, tool_calls, turns};
+use super::schema::{instance, llm_steps, outbox, tool_call_items, tool_calls, turns};
 use super::turns::calls::{self, ChangedCall};
 use super::turns::{budget_blocks, daily_budget, model_steps};
 use super::{Conn, agent_calls, clock_step};
@@ -44,7 +45,7 @@ pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<
         // The shift must precede the first time that this start stores.
         clock_step::rebase_waits(conn, step)?;
     }
-    let stopped_at = load_last_activity(conn)?;
+    let stopped_at = load_last_activity(conn, now)?;
     let is_counted = is_counted_start(conn, now)?;
     diesel::insert_into(instance::table)
         .values((
@@ -144,9 +145,24 @@ fn is_counted_start(conn: &mut Conn, now: Timestamp) -> QueryResult<bool> {
     }))
 }
 
-/// Loads the time of the last recorded activity of the previous run.
-fn load_last_activity(conn: &mut Conn) -> QueryResult<Option<Timestamp>> {
-    turns::table.filter(turns::finished_at.is_null()).select(diesel::dsl::max(turns::updated_at)).first(conn)
+/// Loads the time of the last record of a running turn. A time after `now` is from before the clock was set back.
+fn load_last_activity(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<Timestamp>> {
+    let running = || turns::table.filter(turns::finished_at.is_null()).select(turns::id);
+    let changed_at: Option<Timestamp> =
+        turns::table.filter(turns::finished_at.is_null()).select(max(turns::updated_at)).first(conn)?;
+    let attempted_at: Option<Timestamp> = llm_steps::table
+        .filter(llm_steps::turn_id.eq_any(running()).and(llm_steps::started_at.le(ms(now))))
+        .select(max(llm_steps::started_at))
+        .first(conn)?;
+    let answered_at: Option<Timestamp> = llm_steps::table
+        .filter(llm_steps::turn_id.eq_any(running()).and(llm_steps::finished_at.le(ms(now))))
+        .select(max(llm_steps::finished_at))
+        .first(conn)?;
+    let called_at: Option<Timestamp> = tool_calls::table
+        .filter(tool_calls::turn_id.eq_any(running()).and(tool_calls::updated_at.le(ms(now))))
+        .select(max(tool_calls::updated_at))
+        .first(conn)?;
+    Ok([changed_at, attempted_at, answered_at, called_at].into_iter().flatten().max())
 }
 
 pub fn record_clean_shutdown(conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
@@ -166,21 +182,31 @@ literal_sql! {
 mod tests {
     use super::super::conversation::conversations;
     use super::super::people::users::{self, FirstContactRole};
-    use super::super::turns::turn_lifecycle::{NewTurn, TurnKind, TurnPlan};
+    use super::super::turns::model_steps::{AttemptId, NewCall, RecordedResponse};
+    use super::super::turns::turn_lifecycle::{self, NewTurn, TurnKind, TurnPlan};
     use super::*;
-    use crate::conversation::transcript::{PhoneNumber, Responder};
+    use crate::conversation::model_cost::ModelCharge;
+    use crate::conversation::transcript::{PhoneNumber, Responder, StopReason, ToolArguments, TurnId};
     use crate::store::scratch;
 
-    /// Returns how often an unfinished turn counts as resumed after starts at these seconds.
-    fn count_resumes(starts: &[i64]) -> i64 {
-        let conn = &mut scratch();
-        let time_at = |second| Timestamp::from_second(second).unwrap();
+    fn time_at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    /// Creates a running turn at second 0.
+    fn create_turn(conn: &mut Conn) -> TurnId {
         let phone = PhoneNumber::parse("+15550100001").unwrap();
         let user = users::ensure_user(conn, &phone, FirstContactRole::Member, time_at(0)).unwrap();
         let conversation = conversations::start_conversation(conn, user, "Nov 20", time_at(0)).unwrap();
         let plan = TurnPlan::for_responder(Responder::Model);
         let new_turn = NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan };
-        super::super::turns::turn_lifecycle::create_turn(conn, new_turn, time_at(0)).unwrap();
+        turn_lifecycle::create_turn(conn, new_turn, time_at(0)).unwrap()
+    }
+
+    /// Returns how often an unfinished turn counts as resumed after starts at these seconds.
+    fn count_resumes(starts: &[i64]) -> i64 {
+        let conn = &mut scratch();
+        create_turn(conn);
         for second in starts {
             recover_interrupted_work(conn, time_at(*second)).unwrap();
         }
@@ -203,5 +229,34 @@ mod tests {
     #[test]
     fn start_after_a_clock_step_back_counts() {
         assert_eq!(count_resumes(&[100, 40]), 2);
+    }
+
+    #[test]
+    fn time_between_the_last_record_and_the_start_extends_the_deadline() {
+        let conn = &mut scratch();
+        let turn = create_turn(conn);
+        let deadline = |conn: &mut Conn| -> i64 {
+            let deadline: Timestamp = turns::table.find(turn).select(turns::deadline_at).first(conn).unwrap();
+            deadline.as_second()
+        };
+        let first_deadline = deadline(conn);
+        let attempt = AttemptId { turn, step: 0, attempt: 1 };
+        model_steps::start_attempt(conn, attempt, Responder::Model, "model", time_at(10)).unwrap();
+        let arguments = ToolArguments::Object(serde_json::Map::new());
+        let call = NewCall { name: "search_media".to_owned(), arguments, effect: EffectLevel::Read };
+        let response = RecordedResponse {
+            text: String::new(),
+            thinking: String::new(),
+            stop: StopReason::Other("tool_calls".to_owned()),
+            calls: vec![call],
+            tokens: None,
+            charge: ModelCharge::Nothing,
+            response_id: None,
+            is_private: false,
+        };
+        model_steps::complete_attempt(conn, attempt, &response, time_at(20)).unwrap();
+
+        recover_interrupted_work(conn, time_at(50)).unwrap();
+        assert_eq!(deadline(conn) - first_deadline, 30);
     }
 }

@@ -37,6 +37,16 @@ END;
 CREATE TEMP TRIGGER expect_call AFTER INSERT ON main.tool_calls BEGIN
   INSERT INTO expected_events (conversation_id, line)
   SELECT conversation_id, 'call ' || NEW.id || ' ' || NEW.state FROM turns WHERE id = NEW.turn_id;
+  -- The turn waits for its tools after the last call of a response.
+  DELETE FROM expected_events WHERE NEW.ord > 0
+  AND id = (SELECT max(id) FROM expected_events WHERE line = 'turn ' || NEW.turn_id || ' WAITING_FOR_TOOLS');
+  INSERT INTO expected_events (conversation_id, line)
+  SELECT conversation_id, 'turn ' || id || ' WAITING_FOR_TOOLS' FROM turns WHERE id = NEW.turn_id
+  AND EXISTS (SELECT 1 FROM llm_steps WHERE turn_id = NEW.turn_id AND step = NEW.step AND state = 'complete');
+END;
+CREATE TEMP TRIGGER expect_later_step AFTER INSERT ON main.llm_steps WHEN NEW.step > 0 AND NEW.attempt = 1 BEGIN
+  INSERT INTO expected_events (conversation_id, line)
+  SELECT conversation_id, 'turn ' || id || ' IN_PROGRESS' FROM turns WHERE id = NEW.turn_id AND state = 'IN_PROGRESS';
 END;
 CREATE TEMP TRIGGER expect_call_state AFTER UPDATE OF state ON main.tool_calls WHEN NEW.state <> OLD.state BEGIN
   INSERT INTO expected_events (conversation_id, line)

@@ -163,7 +163,7 @@ async fn canceled_turn_reports_its_running_write_and_starts_no_other() {
     assert_eq!(world.calls().await[2..], ["add_movie running 1", "add_movie created 0"]);
     assert_eq!(world.cancels(1).await, CancelRequestOutcome::Requested);
     world.pass(5).await;
-    assert_eq!(world.turns().await, ["1 WAITING_FOR_TOOLS live"], "the write is not settled yet");
+    assert_eq!(world.turns().await, ["1 IN_PROGRESS live"], "the write is not settled yet");
     world.pass(90).await;
     assert_eq!(world.calls().await[2..], ["add_movie complete 1", "add_movie canceled 0"]);
     assert_eq!(world.sent_texts(), ["Added Heat (1995)."]);

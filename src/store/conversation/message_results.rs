@@ -13,7 +13,7 @@ use crate::conversation::transcript::{CallRow, EventId, TurnId, UserId};
 use crate::conversation::turn::model_action::{self, Emoji};
 use crate::store::Conn;
 use crate::store::column_types::StoredEnum;
-use crate::store::conversation::record::turns::HIDDEN_ANSWER;
+use crate::store::conversation::record::turns::{DISPLAYED_STATE, HIDDEN_ANSWER};
 use crate::store::queue::inbound_messages::InboundOutcome;
 use crate::store::schema::{inbound_events, outbox, tool_calls, turns};
 
@@ -102,7 +102,7 @@ pub fn load_message_result(conn: &mut Conn, event: EventId) -> QueryResult<Optio
             lifecycle: None,
         }));
     };
-    let columns = (turns::state, turns::response_text, turns::about_viewing);
+    let columns = (DISPLAYED_STATE, turns::response_text, turns::about_viewing);
     let (state, answer, about_viewing): (StreamTurnState, Option<String>, bool) =
         turns::table.find(turn).select(columns).first(conn)?;
     let answer = answer.map(|answer| if about_viewing { HIDDEN_ANSWER.to_owned() } else { answer });

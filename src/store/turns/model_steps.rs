@@ -47,7 +47,12 @@ pub fn start_attempt(
     now: Timestamp,
 ) -> QueryResult<()> {
     insert_attempt(conn, attempt, (responder, model), now)?;
-    turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::InProgress, now)
+    let has_changed = turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::InProgress, now)?;
+    // The first attempt of a later step follows the calls of the step before.
+    if has_changed || (attempt.step > 0 && attempt.attempt == 1) {
+        record_event(conn, attempt.turn, now, StreamEventKind::Turn(StreamTurnState::InProgress))?;
+    }
+    Ok(())
 }
 
 /// Stores the first attempt of a turn, with the context of the turn's requests.
@@ -131,9 +136,11 @@ pub fn complete_attempt(
     let calls = (0_u32..).zip(&response.calls);
     let calls =
         calls.map(|(ord, call)| insert_call(conn, attempt, ord, call, now)).collect::<QueryResult<_>>()?;
-    // Without calls, the turn ends in the same transaction, or soon starts another attempt.
+    // Without calls, the turn ends in the same transaction, or soon starts another attempt. The row of the turn does not
+    // change, because readers derive this state from the calls (`DISPLAYED_STATE` in
+    // `conversation/record/turns.rs`).
     if !response.calls.is_empty() {
-        turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::WaitingForTools, now)?;
+        record_event(conn, attempt.turn, now, StreamEventKind::Turn(StreamTurnState::WaitingForTools))?;
     }
     Ok(calls)
 }
@@ -283,7 +290,10 @@ pub fn abandon_attempt(
         .run(conn)?;
     response_blocks::record_abandoned_attempt(conn, attempt, now)?;
     daily_budget::settle_call_cost(conn, attempt.turn, abandoned.charge)?;
-    turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::Error, now)
+    if turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::Error, now)? {
+        record_event(conn, attempt.turn, now, StreamEventKind::Turn(StreamTurnState::Error))?;
+    }
+    Ok(())
 }
 
 /// Ends the attempts that were running when the program stopped.

@@ -411,28 +411,18 @@ pub fn count_turn_resume(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryRe
     Ok(FailedTurn { failures: convert_integer(failures)?, run: convert_integer(run)? })
 }
 
-/// Sets the state of a running turn.
+/// Sets the state of a running turn. Returns whether it had another state.
 pub(in crate::store) fn set_turn_state(
     conn: &mut Conn,
     id: TurnId,
     state: StreamTurnState,
     now: Timestamp,
-) -> QueryResult<()> {
+) -> QueryResult<bool> {
     let running = turns::table.find(id).filter(turns::finished_at.is_null());
     let changed: Option<TurnId> = cached_update(running.filter(turns::state.ne(state)))
         .set((turns::state.eq(state), turns::updated_at.eq(ms(now))))
         .returning(turns::id)
         .get_result(conn)
         .optional()?;
-    match changed {
-        Some(_) => record_event(conn, id, now, StreamEventKind::Turn(state)),
-        None => record_turn_activity(conn, id, now),
-    }
-}
-
-/// Records that a running turn made progress. After a crash, its deadline is extended from this time.
-fn record_turn_activity(conn: &mut Conn, id: TurnId, now: Timestamp) -> QueryResult<()> {
-    cached_update(turns::table.find(id).filter(turns::finished_at.is_null()))
-        .set(turns::updated_at.eq(ms(now)))
-        .run(conn)
+    Ok(changed.is_some())
 }

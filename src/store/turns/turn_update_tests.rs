@@ -7,12 +7,14 @@ use super::calls;
 use super::model_steps::{self, AbandonedAttempt, AttemptId, NewCall, RecordedResponse};
 use super::turn_lifecycle::{self, ActiveTurn, NewTurn, TurnKind, TurnPlan};
 use crate::conversation::model_cost::ModelCharge;
+use crate::conversation::stream_events::StreamTurnState;
 use crate::conversation::transcript::{
     CallFailure, CallResult, CallState, EffectLevel, FailureCode, MediaRef, ModelStep, PhoneNumber,
     Responder, StopReason, TURN_CANCELED, ToolArguments, ToolCall,
 };
 use crate::conversation::turn::{StepFailure, Turn, TurnUpdate};
 use crate::store::conversation::conversations;
+use crate::store::conversation::record::turns as record_turns;
 use crate::store::people::users::{self, FirstContactRole};
 use crate::store::{Conn, scratch};
 
@@ -95,4 +97,19 @@ fn turn_in_memory_equals_the_stored_turn_after_each_record() {
         turn.apply_update(TurnUpdate::CallChanged(call.row, state));
         assert_eq!(turn, stored(&mut conn));
     }
+}
+
+#[test]
+fn turn_is_shown_as_waiting_until_its_next_attempt() {
+    let mut conn = scratch();
+    let active = begin_turn(&mut conn);
+    let shown = |conn: &mut Conn| {
+        record_turns::load_all_turns(conn, active.conversation).unwrap().remove(0).row.state
+    };
+    assert_eq!(shown(&mut conn), StreamTurnState::Created);
+    record_step(&mut conn, active);
+    assert_eq!(shown(&mut conn), StreamTurnState::WaitingForTools);
+    let next = AttemptId { turn: active.id, step: 1, attempt: 1 };
+    model_steps::start_attempt(&mut conn, next, Responder::Model, "a model", NOW).unwrap();
+    assert_eq!(shown(&mut conn), StreamTurnState::InProgress);
 }

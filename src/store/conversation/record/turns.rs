@@ -13,6 +13,7 @@ use crate::conversation::stream_events::{BlockKind, StreamBlock, StreamTurnState
 use crate::conversation::transcript::{ConversationId, ToolArguments, TurnId, UserId};
 use crate::store::column_types::StoredJson;
 use crate::store::conversation::record::turn_range::{TurnRange, select_turn_ids};
+use crate::store::database::literal_sql::{LiteralSql, literal_sql};
 use crate::store::schema::{tool_calls, turns};
 use crate::store::turns::turn_lifecycle::TurnKind;
 use crate::store::{Conn, QueryResult};
@@ -28,6 +29,15 @@ pub struct TurnRecord {
     pub sent: Vec<OutboundRecord>,
 }
 
+literal_sql! {
+    /// State of the turn in the row of `turns`. A running turn waits for its tools from the response with their calls until
+    /// its next attempt starts; its row does not change meanwhile.
+    pub(in crate::store::conversation) const DISPLAYED_STATE: StreamTurnState =
+        "iif(turns.state = 'IN_PROGRESS' AND EXISTS (SELECT 1 FROM tool_calls WHERE tool_calls.turn_id = turns.id \
+         AND tool_calls.step = (SELECT max(llm_steps.step) FROM llm_steps WHERE llm_steps.turn_id = turns.id)), \
+         'WAITING_FOR_TOOLS', turns.state)";
+}
+
 /// Turn as stored, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Serialize)]
 #[diesel(table_name = turns)]
@@ -38,6 +48,8 @@ pub struct TurnRow {
     #[diesel(column_name = user_id)]
     pub user: UserId,
     kind: TurnKind,
+    #[diesel(select_expression = DISPLAYED_STATE)]
+    #[diesel(select_expression_type = LiteralSql<{ DISPLAYED_STATE.hash() }, StreamTurnState>)]
     pub state: StreamTurnState,
     #[diesel(column_name = prompt)]
     plan: StoredJson,
