@@ -40,7 +40,7 @@ use crate::settings::LiveSettings;
 use crate::store::boot::{self, Downtime};
 use crate::store::database::db::{Db, DbError};
 use crate::store::service_identities::{self, ServiceIdentity};
-use crate::store::turns::budget_blocks;
+use crate::store::turns::{budget_blocks, running_calls::RunningCalls};
 use crate::store::{Conn, QueryResult};
 use crate::tool_list::{all_tool_names, all_tools};
 use crate::tools::library::ArrInstances;
@@ -227,13 +227,13 @@ impl App {
         let metrics = Metrics::new(all_tool_names(), now);
         let access = Arc::new(ConsoleAccess::from_rules(blueprint.console.clone(), &db, now).await?);
         let (signal, stop) = (OutboxSignal::default(), CancellationToken::new());
-        let parts = blueprint.engine_configuration().into_parts(None, &clock, &metrics);
         let engine = Arc::new(Engine::new(&EngineParts {
             db: db.clone(),
             clock: clock.clone(),
             metrics: metrics.clone(),
             outbox: signal.clone(),
-            live: Live::new(parts),
+            running_calls: RunningCalls::default(),
+            live: Live::new(blueprint.engine_configuration().into_parts(None, &clock, &metrics)),
         }));
         let relay = OutboxRelay::new(outbox_relay::RelayParts {
             db: db.clone(),

@@ -13,6 +13,7 @@ use crate::messaging::channel_ports::ChannelPorts;
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::metrics::Metrics;
 use crate::store::database::db::Db;
+use crate::store::turns::running_calls::RunningCalls;
 use crate::tools::library::ArrInstances;
 use crate::tools::registry::ToolRegistry;
 
@@ -23,6 +24,7 @@ pub(crate) struct EngineParts {
     pub(crate) clock: Clock,
     pub(crate) metrics: Metrics,
     pub(crate) outbox: OutboxSignal,
+    pub(crate) running_calls: RunningCalls,
     pub(crate) live: LiveParts,
 }
 

@@ -14,7 +14,7 @@ use super::queue::outbox::{OPEN as OPEN_MESSAGE, OutboxState};
 use super::queue::outbox_events::{ChangedMessage, record_changed_messages};
 use super::schema::{instance, llm_steps, outbox, tool_call_items, tool_calls, turns};
 use super::turns::calls::{self, ChangedCall};
-use super::turns::{budget_blocks, daily_budget, model_steps};
+use super::turns::{budget_blocks, model_steps};
 use super::{Conn, agent_calls, clock_step};
 use crate::clock::MIN_STEP;
 use crate::conversation::stream_events::CallPhase;
@@ -62,7 +62,6 @@ pub fn recover_interrupted_work(conn: &mut Conn, now: Timestamp) -> QueryResult<
         ))
         .execute(conn)?;
     model_steps::abandon_interrupted_attempts(conn, now)?;
-    daily_budget::settle_all_calls(conn)?;
     recover_interrupted_calls(conn, now)?;
     recover_interrupted_messages(conn, now)?;
     lookups::require_lookup_for_queued(conn)?;
@@ -185,7 +184,6 @@ mod tests {
     use super::super::turns::model_steps::{AttemptId, NewCall, RecordedResponse};
     use super::super::turns::turn_lifecycle::{self, NewTurn, TurnKind, TurnPlan};
     use super::*;
-    use crate::conversation::model_cost::ModelCharge;
     use crate::conversation::transcript::{PhoneNumber, Responder, StopReason, ToolArguments, TurnId};
     use crate::store::scratch;
 
@@ -250,7 +248,6 @@ mod tests {
             stop: StopReason::Other("tool_calls".to_owned()),
             calls: vec![call],
             tokens: None,
-            charge: ModelCharge::Nothing,
             response_id: None,
             is_private: false,
         };

@@ -570,20 +570,6 @@ diesel::table! {
 diesel::table! {
     use crate::store::column_types::*;
 
-    reservations (turn_id) {
-        turn_id -> BigInt,
-        day -> Text,
-        user_id -> BigInt,
-        tokens_in -> BigInt,
-        tokens_out -> BigInt,
-        cost_in_micros -> BigInt,
-        cost_out_micros -> BigInt,
-    }
-}
-
-diesel::table! {
-    use crate::store::column_types::*;
-
     rooms (id) {
         id -> BigInt,
         mode -> RoomMode,
@@ -970,8 +956,6 @@ diesel::joinable!(reactions -> outbox (outbox_id));
 diesel::joinable!(reactions -> users (user_id));
 diesel::joinable!(requests -> tool_calls (tool_call_id));
 diesel::joinable!(requests -> users (user_id));
-diesel::joinable!(reservations -> turns (turn_id));
-diesel::joinable!(reservations -> users (user_id));
 diesel::joinable!(rooms -> memory_groups (group_id));
 diesel::joinable!(rooms -> users (id));
 diesel::joinable!(space_proposal_answers -> users (user_id));
@@ -1029,7 +1013,6 @@ diesel::allow_tables_to_appear_in_same_query!(
     pending_actions,
     reactions,
     requests,
-    reservations,
     rooms,
     service_identities,
     sessions,

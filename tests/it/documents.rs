@@ -24,7 +24,7 @@ use crate::harness::cli::Cli;
 const LONE_DOCUMENTS: [&str; 5] =
     ["CHANGELOG.md", "CONTRIBUTING.md", "README.md", "fuzz/README.md", "packaging/README.md"];
 /// Variables of other programs, and of the tests.
-const OTHERS: [&str; 12] = [
+const OTHERS: [&str; 13] = [
     "DIALARR_AGENT_KEY",
     "DIALARR_COMMIT",
     "DIALARR_NODE_MODULES",
@@ -33,6 +33,7 @@ const OTHERS: [&str; 12] = [
     "INSTA_UPDATE",
     "MALLOC_ARENA_MAX",
     "OLLAMA_CONTEXT_LENGTH",
+    "PROPTEST_CASES",
     "SIM_FROM",
     "SIM_ROOMS",
     "SIM_SEED",

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use dialarr::conversation::model_cost::ModelCharge;
 use dialarr::conversation::stream_events::{
     BlockKind, ConversationChange, EventSeq, StreamBlock, StreamEvent, StreamEventKind,
 };
@@ -282,11 +281,7 @@ impl Author {
                 self.running = Some(running);
             }
             78..86 => {
-                let abandoned = AbandonedAttempt {
-                    failure: StepFailure::Permanent,
-                    message: String::new(),
-                    charge: ModelCharge::Nothing,
-                };
+                let abandoned = AbandonedAttempt { failure: StepFailure::Permanent, message: String::new() };
                 let next = AttemptId { attempt: attempt.attempt + 1, ..attempt };
                 self.write(move |conn, now| {
                     model_steps::abandon_attempt(conn, attempt, &abandoned, now)?;
@@ -307,7 +302,6 @@ impl Author {
                     stop: StopReason::Done,
                     calls: Vec::new(),
                     tokens: None,
-                    charge: ModelCharge::Nothing,
                     response_id: None,
                     is_private: false,
                 };

@@ -113,18 +113,19 @@ async fn running_call_counts_with_its_maximum_cost() {
 }
 
 #[tokio::test]
-async fn crash_leaves_no_reservation() {
+async fn call_interrupted_by_a_crash_is_charged_for_its_input() {
     let model = Holding::closed();
     let mut app = Setup::default().holding(&model).start().await;
     app.post(app.text(ANN, "hold the line")).await;
     model.holds().await;
-    assert_eq!(app.running_call_count().await, 1);
+    let input = app.usage().await;
+    assert!(input[0].starts_with("2026-11-20 +15550100002: 1 call, "), "{input:?}");
 
     app.restart().await;
     model.holds().await;
     assert_eq!(app.running_call_count().await, 1, "the turn has asked again");
     let charged = app.usage().await;
-    assert!(charged[0].starts_with("2026-11-20 +15550100002: 1 call, "), "{charged:?}");
+    assert!(charged[0].starts_with("2026-11-20 +15550100002: 2 calls, "), "{charged:?}");
     assert!(charged[0].ends_with("+0 tokens (0 cached), cost 0, 0 segments"), "{charged:?}");
 
     model.let_go();

@@ -80,7 +80,7 @@ impl TurnScheduler {
         starter: TurnStarter,
         turns: TurnRunners,
     ) -> Self {
-        let EngineParts { db, clock, metrics, outbox, live } = parts.clone();
+        let EngineParts { db, clock, metrics, outbox, live, .. } = parts.clone();
         Self(Arc::new(SchedulerInner {
             user_tasks: UserTasks::default(),
             db,

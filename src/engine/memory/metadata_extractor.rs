@@ -10,16 +10,17 @@ use super::metadata_pause::MetadataPause;
 use crate::clock::Clock;
 use crate::conversation::memory::answer_metadata::{self, AnswerMetadata};
 use crate::conversation::memory::metadata_reply::{self, Exchange};
-use crate::conversation::model_cost::{CostEstimate, ModelCharge};
+use crate::conversation::model_cost::CostEstimate;
 use crate::conversation::prompt;
-use crate::conversation::transcript::{Responder, TurnId, UserId};
+use crate::conversation::transcript::{Responder, UserId};
 use crate::engine::model_calls::call_schedule::CallPurpose;
 use crate::engine::model_calls::caller::{ModelCall, ModelCallOutcome};
 use crate::engine::parts::{ConfiguredParts, EngineParts, LiveParts};
 use crate::engine::settings::MetadataSource;
 use crate::store::database::db::{Db, DbError};
 use crate::store::memory::indexing_queue::{self, AnnotationSource, BatchScope, IndexingJob};
-use crate::store::turns::daily_budget::{self, Day, ReservationOutcome};
+use crate::store::turns::daily_budget::{self, BudgetRefusal, Day, ReservationOutcome};
+use crate::store::turns::running_calls::RunningCalls;
 
 /// Number of attempts with the model before code extracts the metadata instead.
 const MAX_ATTEMPTS: u32 = 3;
@@ -43,6 +44,7 @@ pub(super) struct MetadataExtractor {
     db: Db,
     clock: Clock,
     live: LiveParts,
+    running_calls: RunningCalls,
     pause: MetadataPause,
     /// Number of rows in one model call. A slow model cannot file as many as a fast one within the time limit.
     batch_limit: AtomicUsize,
@@ -50,9 +52,9 @@ pub(super) struct MetadataExtractor {
 
 impl MetadataExtractor {
     pub(super) fn new(parts: &EngineParts) -> Self {
-        let EngineParts { db, clock, live, .. } = parts.clone();
+        let EngineParts { db, clock, live, running_calls, .. } = parts.clone();
         let batch_limit = AtomicUsize::new(MAX_BATCH);
-        Self { db, clock, live, pause: MetadataPause::default(), batch_limit }
+        Self { db, clock, live, running_calls, pause: MetadataPause::default(), batch_limit }
     }
 
     pub(super) fn is_paused(&self, now: Timestamp) -> bool {
@@ -86,16 +88,16 @@ impl MetadataExtractor {
         rows: &[IndexingJob],
         scope: BatchScope,
     ) -> Result<ExtractedBatch, DbError> {
-        let payer = rows.first().and_then(|row| row.turn.zip(row.user));
+        let payer = rows.first().and_then(|row| row.turn.and(row.user));
         let parts = self.live.current();
         let uses_model = scope != BatchScope::AllUsers && uses_model(&parts);
         // Attempts that ended in a crash count too, so a row may already have used all of them.
         let has_attempts = rows.iter().all(|row| row.attempt <= MAX_ATTEMPTS);
-        let Some((turn, user)) = payer.filter(|_| uses_model && has_attempts) else {
+        let Some(user) = payer.filter(|_| uses_model && has_attempts) else {
             let metadata = rows.iter().map(|row| Some(extract_by_code(row))).collect();
             return Ok(ExtractedBatch { metadata, queue_flow: QueueFlow::Continue });
         };
-        let reply = self.request_metadata(&parts, rows, (turn, user)).await?;
+        let reply = self.request_metadata(&parts, rows, user).await?;
         self.adapt_batch_limit(rows.len(), &reply);
         let mut metadata = Vec::new();
         match reply {
@@ -122,12 +124,12 @@ impl MetadataExtractor {
         }
     }
 
-    /// Requests the metadata of all rows in one model call, which is charged to `turn`.
+    /// Requests the metadata of all rows in one model call, which is charged to `user`.
     async fn request_metadata(
         &self,
         ConfiguredParts { settings, models, .. }: &ConfiguredParts,
         rows: &[IndexingJob],
-        (turn, user): (TurnId, UserId),
+        user: UserId,
     ) -> Result<Result<Vec<Option<AnswerMetadata>>, MetadataFailure>, DbError> {
         let exchanges: Vec<_> =
             rows.iter().map(|row| Exchange { question: &row.question, answer: &row.answer }).collect();
@@ -135,17 +137,19 @@ impl MetadataExtractor {
         let estimate = CostEstimate::from_request(&request, settings.prices);
         let day = Day::from_timestamp(self.clock.now(), &settings.zone);
         let (call, budget) =
-            (daily_budget::BudgetedCall { turn, user, day, estimate }, settings.budget.background_half());
-        let reserve = move |conn: &mut _| {
-            // An interrupted attempt has left its cost reservation.
-            daily_budget::settle_call_cost(conn, turn, ModelCharge::Input)?;
-            daily_budget::reserve_call_cost(conn, &call, budget)
+            (daily_budget::BudgetedCall { user, day, estimate }, settings.budget.background_half());
+        let running_calls = self.running_calls.clone();
+        let reserve =
+            move |conn: &mut _| daily_budget::reserve_call_cost(conn, &running_calls, &call, budget);
+        let reservation = match self.db.write(reserve).await? {
+            ReservationOutcome::Granted(reservation) => reservation,
+            ReservationOutcome::Refused(BudgetRefusal::Reserved) => {
+                return Ok(Err(MetadataFailure::BudgetReserved));
+            }
+            ReservationOutcome::Refused(BudgetRefusal::Exhausted) => {
+                return Ok(Err(MetadataFailure::BudgetSpent));
+            }
         };
-        match self.db.write(reserve).await? {
-            ReservationOutcome::Granted => {}
-            ReservationOutcome::BudgetReserved => return Ok(Err(MetadataFailure::BudgetReserved)),
-            ReservationOutcome::Exhausted => return Ok(Err(MetadataFailure::BudgetSpent)),
-        }
         let call = ModelCall {
             purpose: CallPurpose::Notes,
             responder: Responder::Model,
@@ -155,7 +159,7 @@ impl MetadataExtractor {
             timeout: CALL_TIMEOUT,
         };
         let ModelCallOutcome { response, charge } = models.call_model(call, &mut |_| {}).await;
-        self.db.write(move |conn| daily_budget::settle_call_cost(conn, turn, charge)).await?;
+        self.db.write(move |conn| daily_budget::settle_call_cost(conn, &reservation, charge)).await?;
         Ok(match response {
             Ok(response) => {
                 self.pause.end();

@@ -3,7 +3,6 @@
 use super::turn_start::{TurnStart, TurnStartOutcome};
 use crate::conversation::agents::IDLE_PERIOD;
 use crate::conversation::lifecycle::{self, ConversationSlot};
-use crate::conversation::model_cost::ModelCharge;
 use crate::conversation::transcript::{ConversationId, Responder, StopReason, User, UserId, UserStatus};
 use crate::store::QueryResult;
 use crate::store::agent_calls::{self, DropReason, WaitingCall};
@@ -80,7 +79,6 @@ fn step_of(waiting: &WaitingCall) -> RecordedResponse {
             effect: waiting.effect,
         }],
         tokens: None,
-        charge: ModelCharge::Nothing,
         response_id: None,
         is_private: false,
     }

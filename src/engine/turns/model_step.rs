@@ -19,7 +19,6 @@ use crate::engine::parts::ConfiguredParts;
 use crate::failpoint;
 use crate::llm::{ModelError, ModelResponse, RawCall};
 use crate::metrics::Metrics;
-use crate::store::turns::daily_budget::ReservationOutcome;
 use crate::store::turns::model_steps::{AbandonedAttempt, AttemptId, NewCall, RecordedResponse};
 
 /// Time limit of one model response.
@@ -81,7 +80,7 @@ impl ModelStepRunner {
         let is_first = responder == Responder::Model && context.plan.context.is_none() && plan.step == 0;
         let frozen = is_first.then(|| history.context.clone());
         let attempt = NewAttempt { id: call.attempt, responder, model, estimate, context: frozen };
-        if log.start_attempt(attempt).await? != Some(ReservationOutcome::Granted) {
+        if !log.start_attempt(attempt).await? {
             return Ok(TurnProgress::Reload);
         }
         if plan.attempt > 1 {
@@ -96,9 +95,8 @@ impl ModelStepRunner {
                 let abandoned = AbandonedAttempt {
                     failure: StepFailure::Interrupted,
                     message: "taken back".to_owned(),
-                    charge: ModelCharge::Input,
                 };
-                log.abandon_attempt(call.attempt, abandoned).await?;
+                log.abandon_attempt(call.attempt, abandoned, ModelCharge::Input).await?;
                 return Ok(TurnProgress::Reload);
             }
         };
@@ -206,9 +204,8 @@ impl ModelStepRunner {
             .map(|call| self.build_tool_call(context, call))
             .collect();
         let tokens = usage;
-        let response =
-            RecordedResponse { text, thinking, stop, calls, tokens, charge, response_id, is_private };
-        log.complete_attempt(context, attempt, response).await
+        let response = RecordedResponse { text, thinking, stop, calls, tokens, response_id, is_private };
+        log.complete_attempt(context, attempt, response, charge).await
     }
 
     /// Builds a tool call from the model's request, with the user's preferences applied. The call is stored in this
@@ -239,7 +236,7 @@ impl ModelStepRunner {
         } else {
             StepFailure::Permanent
         };
-        let abandoned = AbandonedAttempt { failure, message: error.to_string(), charge };
-        Ok(log.abandon_attempt(attempt, abandoned).await?)
+        let abandoned = AbandonedAttempt { failure, message: error.to_string() };
+        Ok(log.abandon_attempt(attempt, abandoned, charge).await?)
     }
 }

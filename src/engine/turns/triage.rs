@@ -13,7 +13,6 @@ use crate::engine::model_calls::call_schedule::CallPurpose;
 use crate::engine::model_calls::caller::{ModelCall, ModelCallOutcome};
 use crate::engine::parts::ConfiguredParts;
 use crate::llm::ModelResponse;
-use crate::store::turns::daily_budget::ReservationOutcome;
 use crate::store::turns::turn_lifecycle::TriageState;
 
 /// Time limit of triage. The limit is short, since a user may be waiting for the reply.
@@ -61,7 +60,7 @@ impl MessageTriage {
         );
         let prices = self.parts.settings.prices;
         let estimate = CostEstimate::from_request(&request, prices);
-        if log.reserve_triage_cost(estimate).await? != ReservationOutcome::Granted {
+        if !log.reserve_triage_cost(estimate).await? {
             return Ok((undecided(context), ModelCharge::Nothing));
         }
         let call = ModelCall {

@@ -79,7 +79,6 @@ INSERT INTO pending_actions (id, user_id, tool_call_id, conversation_id, summary
   (1, 2, 2, 2, 'Delete?', 2, 2, 2, 9), (2, 3, 5, 3, 'Delete?', 5, 2, 2, 9);
 INSERT INTO approvals (id, kind, user_id, code, state, created_at, expires_at, tool_call_id, instance, item_kind, item_id, fingerprint) VALUES
   (7, 'delete', 3, '4821', 'open', 1, 9, 5, 'radarr', 'movie', 4, '{}');
-INSERT INTO reservations VALUES (2, '2026-11-20', 1, 1, 1, 1, 1), (6, '2026-11-20', 3, 1, 1, 1, 1);
 INSERT INTO usage (day, user_id) VALUES ('2026-11-20', 1), ('2026-11-20', 3);
 INSERT INTO additions (user_id, kind, amount, at) VALUES (3, 'movie', 1, 1);
 INSERT INTO requests (user_id, tool_call_id, instance, kind, catalog_id, title, year, state, created_at) VALUES
@@ -104,7 +103,6 @@ UNION ALL SELECT 'item ' || tool_call_id || '.' || ord || ' ' || state || coales
 UNION ALL SELECT 'text out ' || id || ' ' || state FROM outbox
 UNION ALL SELECT 'pending action ' || id FROM pending_actions
 UNION ALL SELECT 'approval ' || id FROM approvals
-UNION ALL SELECT 'reservation of turn ' || turn_id FROM reservations
 UNION ALL SELECT 'usage of user ' || user_id FROM usage
 UNION ALL SELECT 'audit entry of ' || coalesce('user ' || user_id, 'no user') || ' ' || subject FROM audit_log
 UNION ALL SELECT 'pause ended by user ' || ended_by FROM pauses";

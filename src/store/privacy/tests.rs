@@ -16,7 +16,7 @@ use crate::conversation::channel_list;
 use crate::conversation::deletion::target::{
     DeletionScope, DeletionTarget, TargetFingerprint, ViewingKnowledge,
 };
-use crate::conversation::model_cost::{ModelCharge, TokenUsage};
+use crate::conversation::model_cost::TokenUsage;
 use crate::conversation::routing::inbound_message::{MessageMedia, MessageSource, ReceivedMessage};
 use crate::conversation::routing::verification::FieldAuthority;
 use crate::conversation::transcript::{
@@ -195,13 +195,7 @@ fn record_step(conn: &mut Conn, turn: TurnId, now: Timestamp) {
     let first = AttemptId { turn, step: 0, attempt: 1 };
     model_steps::start_attempt(conn, first, Responder::Model, "a-model", now).unwrap();
     let (failure, message) = (StepFailure::Permanent, "no walrus served".to_owned());
-    model_steps::abandon_attempt(
-        conn,
-        first,
-        &AbandonedAttempt { failure, message, charge: ModelCharge::Nothing },
-        now,
-    )
-    .unwrap();
+    model_steps::abandon_attempt(conn, first, &AbandonedAttempt { failure, message }, now).unwrap();
     let second = AttemptId { attempt: 2, ..first };
     model_steps::start_attempt(conn, second, Responder::Model, "a-model", now).unwrap();
     let response = RecordedResponse {
@@ -214,7 +208,6 @@ fn record_step(conn: &mut Conn, turn: TurnId, now: Timestamp) {
             new_call("check_status", EffectLevel::Read),
         ],
         tokens: Some(TokenUsage { input: 10, cached: 0, output: 5 }),
-        charge: ModelCharge::Nothing,
         response_id: None,
         is_private: false,
     };

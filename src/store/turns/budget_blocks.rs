@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
     use crate::conversation::model_cost::CostEstimate;
-    use crate::conversation::transcript::{TurnId, UserId};
+    use crate::conversation::transcript::UserId;
     use crate::store::scratch;
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -203,12 +203,7 @@ mod tests {
     fn call(tokens: u64) -> BudgetedCall {
         let input = ModelSpending { tokens, cost: 0 };
         let estimate = CostEstimate { input, output: ModelSpending::default() };
-        BudgetedCall {
-            turn: TurnId(1),
-            user: UserId(1),
-            day: Day::from_timestamp(NOW, &TimeZone::UTC),
-            estimate,
-        }
+        BudgetedCall { user: UserId(1), day: Day::from_timestamp(NOW, &TimeZone::UTC), estimate }
     }
 
     fn open_new_block(syncs: &LogSyncs) -> BudgetBlock {

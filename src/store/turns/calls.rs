@@ -283,7 +283,6 @@ mod tests {
     use super::super::model_steps::{self, AttemptId, NewCall, RecordedResponse};
     use super::super::turn_lifecycle::{self, NewTurn, TurnKind, TurnPlan};
     use super::*;
-    use crate::conversation::model_cost::ModelCharge;
     use crate::conversation::transcript::{EffectLevel, PhoneNumber, Responder, StopReason, ToolArguments};
     use crate::store::conversation::conversations;
     use crate::store::people::users::{self, FirstContactRole};
@@ -316,7 +315,6 @@ mod tests {
             stop: StopReason::Done,
             calls: vec![call(), call()],
             tokens: None,
-            charge: ModelCharge::Nothing,
             response_id: None,
             is_private: false,
         };

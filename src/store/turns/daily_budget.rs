@@ -1,23 +1,24 @@
 //! Daily budget for model calls, and usage per user and day in the household's time zone. The maximum cost of a call,
-//! in tokens and in money, is reserved before the call and settled after it, so that concurrent calls cannot exceed the
-//! budget together.
+//! in tokens and in money, is reserved before the call, so that concurrent calls cannot exceed the budget together. The
+//! call is charged for its input before it starts, and for its actual cost after it has ended.
 
 use std::fmt;
 
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool, Text};
+use diesel::sql_types::{BigInt, Bool, Nullable, Text};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::running_calls::{CostReservation, RunningCalls};
 use crate::conversation::model_cost::{CostEstimate, DailyBudget, ModelCharge, ModelSpending, TokenUsage};
 use crate::conversation::transcript::{TurnId, UserId};
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, saturating_i64};
-use crate::store::database::statement_cache::CacheStatement;
-use crate::store::schema::{reservations, usage};
+use crate::store::database::statement_cache::{CacheStatement, cached_update};
+use crate::store::schema::usage;
 
 /// Day in the household's time zone, formatted as `2026-11-20`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Day(String);
 
 impl Day {
@@ -36,21 +37,27 @@ impl fmt::Display for Day {
     }
 }
 
-/// Model call whose cost is to be reserved. A turn makes only one call at a time.
+/// Model call whose cost is to be reserved.
 #[derive(Debug, Clone)]
 pub struct BudgetedCall {
-    pub turn: TurnId,
+    /// User who is charged.
     pub user: UserId,
     pub day: Day,
     pub estimate: CostEstimate,
 }
 
 /// Outcome of reserving the cost of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum ReservationOutcome {
-    Granted,
+    Granted(CostReservation),
+    Refused(BudgetRefusal),
+}
+
+/// Reason why the cost of a call is not reserved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BudgetRefusal {
     /// The rest of the budget is reserved by running calls, and may become available when they end.
-    BudgetReserved,
+    Reserved,
     /// The budget of this day is used up.
     Exhausted,
 }
@@ -58,104 +65,89 @@ pub enum ReservationOutcome {
 /// Reserves the maximum cost of the call, if the day's budget has room for it.
 pub fn reserve_call_cost(
     conn: &mut Conn,
+    calls: &RunningCalls,
     call: &BudgetedCall,
     budget: DailyBudget,
 ) -> QueryResult<ReservationOutcome> {
-    let spending = load_day_spending(conn, call)?;
-    reserve_within_budget(conn, call, spending, budget)
+    let spending = load_day_spending(conn, &call.day, None)?;
+    reserve_within_budget(conn, calls, call, spending.used, budget)
 }
 
 /// Like [`reserve_call_cost`], for a step of a running turn. Returns `None` if the turn was canceled.
 pub fn reserve_step_cost(
     conn: &mut Conn,
+    calls: &RunningCalls,
+    turn: TurnId,
     call: &BudgetedCall,
     budget: DailyBudget,
 ) -> QueryResult<Option<ReservationOutcome>> {
-    let spending = load_day_spending(conn, call)?;
+    let spending = load_day_spending(conn, &call.day, Some(turn))?;
     if spending.is_turn_canceled {
         return Ok(None);
     }
-    reserve_within_budget(conn, call, spending, budget).map(Some)
+    reserve_within_budget(conn, calls, call, spending.used, budget).map(Some)
 }
 
 fn reserve_within_budget(
     conn: &mut Conn,
+    calls: &RunningCalls,
     call: &BudgetedCall,
-    DaySpending { used, reserved, .. }: DaySpending,
+    used: ModelSpending,
     budget: DailyBudget,
 ) -> QueryResult<ReservationOutcome> {
-    let BudgetedCall { turn, user, day, estimate } = call;
-    if !budget.has_room(used, estimate.total()) {
-        return Ok(ReservationOutcome::Exhausted);
+    let BudgetedCall { user, day, estimate } = call;
+    let reserved = calls.reserved_cost(day);
+    let used_by_ended = used.minus(reserved.input);
+    if !budget.has_room(used_by_ended, estimate.total()) {
+        return Ok(ReservationOutcome::Refused(BudgetRefusal::Exhausted));
     }
-    if !budget.has_room(used.plus(reserved), estimate.total()) {
-        return Ok(ReservationOutcome::BudgetReserved);
+    if !budget.has_room(used_by_ended.plus(reserved.total()), estimate.total()) {
+        return Ok(ReservationOutcome::Refused(BudgetRefusal::Reserved));
     }
-    diesel::insert_into(reservations::table)
-        .values((
-            reservations::turn_id.eq(turn),
-            reservations::day.eq(&day.0),
-            reservations::user_id.eq(user),
-            reservations::tokens_in.eq(saturating_i64(estimate.input.tokens)),
-            reservations::tokens_out.eq(saturating_i64(estimate.output.tokens)),
-            reservations::cost_in_micros.eq(saturating_i64(estimate.input.cost)),
-            reservations::cost_out_micros.eq(saturating_i64(estimate.output.cost)),
-        ))
-        .cached()
-        .run(conn)?;
-    Ok(ReservationOutcome::Granted)
-}
-
-/// Settles the turn's call after its end: the reservation is released, and the actual cost is added to the usage of the
-/// day on which the call was made. Without a reservation, nothing changes.
-pub fn settle_call_cost(conn: &mut Conn, turn: TurnId, charge: ModelCharge) -> QueryResult<()> {
-    let reservation: Option<(String, i64, i64, i64)> = diesel::delete(reservations::table.find(turn))
-        .returning((
-            reservations::day,
-            reservations::user_id,
-            reservations::tokens_in,
-            reservations::cost_in_micros,
-        ))
-        .get_result(conn)
-        .optional()?;
-    let Some((day, user, tokens_in, cost_in)) = reservation else { return Ok(()) };
-    let (tokens, cost) = match charge {
-        ModelCharge::Nothing => return Ok(()),
-        ModelCharge::Input => {
-            (TokenUsage { input: convert_integer(tokens_in)?, ..TokenUsage::default() }, cost_in)
-        }
-        ModelCharge::Used { tokens, cost } => (tokens, saturating_i64(cost)),
-    };
-    let (input, cached, output) =
-        (saturating_i64(tokens.input), saturating_i64(tokens.cached), saturating_i64(tokens.output));
+    let (tokens, cost) = (saturating_i64(estimate.input.tokens), saturating_i64(estimate.input.cost));
     diesel::insert_into(usage::table)
         .values((
-            usage::day.eq(day),
+            usage::day.eq(&day.0),
             usage::user_id.eq(user),
             usage::model_calls.eq(1),
-            usage::tokens_in.eq(input),
-            usage::tokens_cached.eq(cached),
-            usage::tokens_out.eq(output),
+            usage::tokens_in.eq(tokens),
             usage::cost_micros.eq(cost),
         ))
         .on_conflict((usage::day, usage::user_id))
         .do_update()
         .set((
             usage::model_calls.eq(usage::model_calls + 1),
-            usage::tokens_in.eq(usage::tokens_in + input),
-            usage::tokens_cached.eq(usage::tokens_cached + cached),
-            usage::tokens_out.eq(usage::tokens_out + output),
+            usage::tokens_in.eq(usage::tokens_in + tokens),
             usage::cost_micros.eq(usage::cost_micros + cost),
         ))
         .cached()
-        .run(conn)
+        .run(conn)?;
+    Ok(ReservationOutcome::Granted(calls.reserve(call.clone())))
 }
 
-/// Settles all reservations at the start of the program, with the cost of the input. Their calls were interrupted, and
-/// it is unknown how much of each the model server processed.
-pub(in crate::store) fn settle_all_calls(conn: &mut Conn) -> QueryResult<()> {
-    let turns: Vec<i64> = reservations::table.select(reservations::turn_id).load(conn)?;
-    turns.into_iter().try_for_each(|turn| settle_call_cost(conn, TurnId(turn), ModelCharge::Input))
+/// Replaces the charge for the input of a call by the actual charge, in the usage of the day on which the call was made.
+/// Call this once, when the call has ended.
+pub fn settle_call_cost(
+    conn: &mut Conn,
+    reservation: &CostReservation,
+    charge: ModelCharge,
+) -> QueryResult<()> {
+    let BudgetedCall { user, day, estimate: CostEstimate { input, .. } } = reservation.call();
+    let (calls, tokens, cost) = match charge {
+        ModelCharge::Nothing => (0, TokenUsage::default(), 0),
+        ModelCharge::Input => return Ok(()),
+        ModelCharge::Used { tokens, cost } => (1, tokens, cost),
+    };
+    let added_input = saturating_i64(tokens.input) - saturating_i64(input.tokens);
+    cached_update(usage::table.find((day.as_str(), user)))
+        .set((
+            usage::model_calls.eq(usage::model_calls + (calls - 1)),
+            usage::tokens_in.eq(usage::tokens_in + added_input),
+            usage::tokens_cached.eq(usage::tokens_cached + saturating_i64(tokens.cached)),
+            usage::tokens_out.eq(usage::tokens_out + saturating_i64(tokens.output)),
+            usage::cost_micros.eq(usage::cost_micros + (saturating_i64(cost) - saturating_i64(input.cost))),
+        ))
+        .run(conn)
 }
 
 /// Adds the segments of an accepted message to the usage, because messages are billed by segment.
@@ -174,14 +166,11 @@ pub(in crate::store) fn count_segments(
         .run(conn)
 }
 
-/// Spending of the day of a call, and the state of its turn.
+/// Spending of a day, and the state of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DaySpending {
-    /// Spending of all calls that have ended, with the blocks of earlier runs.
+    /// Spending of all calls that have ended, with the input of the running calls and the blocks of earlier runs.
     used: ModelSpending,
-    /// Reservations of the running calls.
-    reserved: ModelSpending,
-    /// Whether the turn of the call was canceled.
     is_turn_canceled: bool,
 }
 
@@ -191,43 +180,30 @@ struct DaySpendingRow {
     used_tokens: i64,
     #[diesel(sql_type = BigInt)]
     used_cost: i64,
-    #[diesel(sql_type = BigInt)]
-    reserved_tokens: i64,
-    #[diesel(sql_type = BigInt)]
-    reserved_cost: i64,
     #[diesel(sql_type = Bool)]
     is_turn_canceled: bool,
 }
 
 const DAY_SPENDING: &str = "\
     SELECT used.tokens + lost.tokens AS used_tokens, used.cost + lost.cost AS used_cost, \
-           reserved.tokens AS reserved_tokens, reserved.cost AS reserved_cost, \
            EXISTS (SELECT 1 FROM turns WHERE id = ?2 AND cancel_requested_at IS NOT NULL) AS is_turn_canceled \
     FROM (SELECT coalesce(sum(tokens_in + tokens_out), 0) AS tokens, coalesce(sum(cost_micros), 0) AS cost \
           FROM usage WHERE day = ?1) AS used, \
          (SELECT coalesce(sum(tokens), 0) AS tokens, coalesce(sum(cost_micros), 0) AS cost \
-          FROM budget_blocks WHERE day = ?1 AND epoch < (SELECT epoch FROM instance)) AS lost, \
-         (SELECT coalesce(sum(tokens_in + tokens_out), 0) AS tokens, \
-                 coalesce(sum(cost_in_micros + cost_out_micros), 0) AS cost \
-          FROM reservations WHERE day = ?1) AS reserved";
+          FROM budget_blocks WHERE day = ?1 AND epoch < (SELECT epoch FROM instance)) AS lost";
 
-fn load_day_spending(conn: &mut Conn, call: &BudgetedCall) -> QueryResult<DaySpending> {
-    let query = diesel::sql_query(DAY_SPENDING).bind::<Text, _>(&call.day.0).bind::<BigInt, _>(call.turn);
+fn load_day_spending(conn: &mut Conn, day: &Day, turn: Option<TurnId>) -> QueryResult<DaySpending> {
+    let query =
+        diesel::sql_query(DAY_SPENDING).bind::<Text, _>(day.as_str()).bind::<Nullable<BigInt>, _>(turn);
     let row: DaySpendingRow = query.cached().get_result(conn)?;
-    let spending = |tokens, cost| -> QueryResult<ModelSpending> {
-        Ok(ModelSpending { tokens: convert_integer(tokens)?, cost: convert_integer(cost)? })
-    };
-    Ok(DaySpending {
-        used: spending(row.used_tokens, row.used_cost)?,
-        reserved: spending(row.reserved_tokens, row.reserved_cost)?,
-        is_turn_canceled: row.is_turn_canceled,
-    })
+    let used =
+        ModelSpending { tokens: convert_integer(row.used_tokens)?, cost: convert_integer(row.used_cost)? };
+    Ok(DaySpending { used, is_turn_canceled: row.is_turn_canceled })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::budget_blocks::{self, BudgetBlock};
-    use super::super::model_steps::{self, AttemptId};
     use super::super::turn_lifecycle::{self, NewTurn, TurnKind, TurnPlan};
     use super::*;
     use crate::conversation::transcript::{PhoneNumber, Responder};
@@ -241,27 +217,56 @@ mod tests {
     const ACTUAL_CHARGE: ModelCharge =
         ModelCharge::Used { tokens: TokenUsage { input: 90, cached: 40, output: 5 }, cost: 7 };
 
-    /// Creates a turn of a new user, and returns its call with a maximum of 120 tokens and a cost of 10.
-    fn create_call(conn: &mut Conn, phone: &str) -> BudgetedCall {
-        let user =
-            users::ensure_user(conn, PhoneNumber::parse(phone).unwrap(), FirstContactRole::Member, NOW)
-                .unwrap();
-        let conversation = conversations::start_conversation(conn, user, "Nov 20", NOW).unwrap();
-        let plan = TurnPlan::for_responder(Responder::Model);
-        let turn = turn_lifecycle::create_turn(
-            conn,
-            NewTurn { user, conversation, kind: TurnKind::Chat, plan: &plan },
-            NOW,
-        );
-        let input = ModelSpending { tokens: 100, cost: 6 };
-        let estimate = CostEstimate { input, output: ModelSpending { tokens: 20, cost: 4 } };
-        BudgetedCall { turn: turn.unwrap(), user, day: Day::from_timestamp(NOW, &TimeZone::UTC), estimate }
+    /// Budget with the calls of new users, each with a maximum of 120 tokens and a cost of 10.
+    struct Budget {
+        conn: Conn,
+        calls: RunningCalls,
     }
 
-    /// Returns the used and the reserved amounts.
-    fn load_amounts(conn: &mut Conn, call: &BudgetedCall) -> [(u64, u64); 2] {
-        let DaySpending { used, reserved, .. } = load_day_spending(conn, call).unwrap();
-        [used, reserved].map(|sum| (sum.tokens, sum.cost))
+    impl Budget {
+        fn new() -> Self {
+            Self { conn: scratch(), calls: RunningCalls::default() }
+        }
+
+        fn create_user(&mut self, phone: &str) -> UserId {
+            let phone = PhoneNumber::parse(phone).unwrap();
+            users::ensure_user(&mut self.conn, phone, FirstContactRole::Member, NOW).unwrap()
+        }
+
+        fn create_call(&mut self, phone: &str) -> BudgetedCall {
+            let user = self.create_user(phone);
+            let input = ModelSpending { tokens: 100, cost: 6 };
+            let estimate = CostEstimate { input, output: ModelSpending { tokens: 20, cost: 4 } };
+            BudgetedCall { user, day: Day::from_timestamp(NOW, &TimeZone::UTC), estimate }
+        }
+
+        fn reserve(&mut self, call: &BudgetedCall) -> ReservationOutcome {
+            reserve_call_cost(&mut self.conn, &self.calls, call, TOKEN_BUDGET).unwrap()
+        }
+
+        fn start(&mut self, call: &BudgetedCall) -> CostReservation {
+            match self.reserve(call) {
+                ReservationOutcome::Granted(reservation) => reservation,
+                ReservationOutcome::Refused(refusal) => panic!("{refusal:?}"),
+            }
+        }
+
+        fn refusal(&mut self, call: &BudgetedCall) -> BudgetRefusal {
+            match self.reserve(call) {
+                ReservationOutcome::Granted(_) => panic!("the cost was reserved"),
+                ReservationOutcome::Refused(refusal) => refusal,
+            }
+        }
+
+        /// Returns the amounts of the ended calls with the input of the running ones, and the reserved amounts.
+        fn amounts(&mut self, day: &Day) -> [(u64, u64); 2] {
+            let used = load_day_spending(&mut self.conn, day, None).unwrap().used;
+            [used, self.calls.reserved_cost(day).total()].map(|sum| (sum.tokens, sum.cost))
+        }
+
+        fn count_calls(&mut self) -> i64 {
+            usage::table.select(usage::model_calls).first(&mut self.conn).unwrap()
+        }
     }
 
     #[test]
@@ -272,87 +277,83 @@ mod tests {
     }
 
     #[test]
-    fn call_is_settled_once_with_its_actual_cost() {
-        for (charge, expected) in
-            [(ACTUAL_CHARGE, (95, 7)), (ModelCharge::Input, (100, 6)), (ModelCharge::Nothing, (0, 0))]
-        {
-            let mut conn = scratch();
-            let call = create_call(&mut conn, "+15550100001");
-            assert_eq!(reserve_call_cost(&mut conn, &call, TOKEN_BUDGET), Ok(ReservationOutcome::Granted));
-            assert_eq!(load_amounts(&mut conn, &call), [(0, 0), (120, 10)]);
-            for _ in 0..2 {
-                settle_call_cost(&mut conn, call.turn, charge).unwrap();
-                assert_eq!(load_amounts(&mut conn, &call), [expected, (0, 0)], "{charge:?}");
-            }
+    fn call_is_charged_for_its_input_and_then_for_its_actual_cost() {
+        for (charge, expected, calls) in [
+            (ACTUAL_CHARGE, (95, 7), 1),
+            (ModelCharge::Input, (100, 6), 1),
+            (ModelCharge::Nothing, (0, 0), 0),
+        ] {
+            let mut budget = Budget::new();
+            let call = budget.create_call("+15550100001");
+            let reservation = budget.start(&call);
+            assert_eq!(budget.amounts(&call.day), [(100, 6), (120, 10)]);
+            settle_call_cost(&mut budget.conn, &reservation, charge).unwrap();
+            drop(reservation);
+            assert_eq!(budget.amounts(&call.day), [expected, (0, 0)], "{charge:?}");
+            assert_eq!(budget.count_calls(), calls, "{charge:?}");
         }
     }
 
     #[test]
     fn step_of_a_canceled_turn_reserves_nothing() {
-        let mut conn = scratch();
-        let call = create_call(&mut conn, "+15550100001");
-        turn_lifecycle::request_cancel(&mut conn, call.user, NOW).unwrap();
-        assert_eq!(reserve_step_cost(&mut conn, &call, TOKEN_BUDGET), Ok(None));
-        assert_eq!(load_amounts(&mut conn, &call), [(0, 0), (0, 0)]);
-        assert_eq!(reserve_call_cost(&mut conn, &call, TOKEN_BUDGET), Ok(ReservationOutcome::Granted));
+        let mut budget = Budget::new();
+        let call = budget.create_call("+15550100001");
+        let conn = &mut budget.conn;
+        let conversation = conversations::start_conversation(conn, call.user, "Nov 20", NOW).unwrap();
+        let plan = TurnPlan::for_responder(Responder::Model);
+        let new_turn = NewTurn { user: call.user, conversation, kind: TurnKind::Chat, plan: &plan };
+        let turn = turn_lifecycle::create_turn(conn, new_turn, NOW).unwrap();
+        turn_lifecycle::request_cancel(conn, call.user, NOW).unwrap();
+        let outcome = reserve_step_cost(conn, &budget.calls, turn, &call, TOKEN_BUDGET).unwrap();
+        assert!(outcome.is_none());
+        assert_eq!(budget.amounts(&call.day), [(0, 0), (0, 0)]);
+        budget.start(&call);
     }
 
     #[test]
     fn calls_of_all_users_share_the_daily_budget() {
-        let mut conn = scratch();
+        let mut budget = Budget::new();
         let [ann, bob, cid] =
-            ["+15550100001", "+15550100002", "+15550100003"].map(|phone| create_call(&mut conn, phone));
-        assert_eq!(reserve_call_cost(&mut conn, &ann, TOKEN_BUDGET), Ok(ReservationOutcome::Granted));
-        assert_eq!(reserve_call_cost(&mut conn, &bob, TOKEN_BUDGET), Ok(ReservationOutcome::Granted));
-        assert_eq!(reserve_call_cost(&mut conn, &cid, TOKEN_BUDGET), Ok(ReservationOutcome::BudgetReserved));
-        settle_call_cost(&mut conn, ann.turn, ACTUAL_CHARGE).unwrap();
-        settle_call_cost(&mut conn, bob.turn, ACTUAL_CHARGE).unwrap();
-        assert_eq!(reserve_call_cost(&mut conn, &cid, TOKEN_BUDGET), Ok(ReservationOutcome::Exhausted));
+            ["+15550100001", "+15550100002", "+15550100003"].map(|phone| budget.create_call(phone));
+        let reservations = [budget.start(&ann), budget.start(&bob)];
+        assert_eq!(budget.refusal(&cid), BudgetRefusal::Reserved);
+        for reservation in reservations {
+            settle_call_cost(&mut budget.conn, &reservation, ACTUAL_CHARGE).unwrap();
+        }
+        assert_eq!(budget.refusal(&cid), BudgetRefusal::Exhausted);
         let tomorrow = BudgetedCall { day: Day("1970-01-02".to_owned()), ..cid };
-        assert_eq!(reserve_call_cost(&mut conn, &tomorrow, TOKEN_BUDGET), Ok(ReservationOutcome::Granted));
+        budget.start(&tomorrow);
     }
 
     #[test]
     fn call_counts_for_the_day_of_its_start() {
-        let mut conn = scratch();
-        let call =
-            BudgetedCall { day: Day("1969-12-31".to_owned()), ..create_call(&mut conn, "+15550100001") };
-        reserve_call_cost(&mut conn, &call, TOKEN_BUDGET).unwrap();
-        settle_call_cost(&mut conn, call.turn, ACTUAL_CHARGE).unwrap();
-        assert_eq!(load_amounts(&mut conn, &call)[0], (95, 7));
+        let mut budget = Budget::new();
+        let call = BudgetedCall { day: Day("1969-12-31".to_owned()), ..budget.create_call("+15550100001") };
+        let reservation = budget.start(&call);
+        settle_call_cost(&mut budget.conn, &reservation, ACTUAL_CHARGE).unwrap();
+        assert_eq!(budget.amounts(&call.day)[0], (95, 7));
     }
 
     #[test]
     fn interrupted_call_is_charged_for_its_input() {
-        let interruptions: [fn(&mut Conn, TurnId); 2] = [
-            |conn, turn| model_steps::abandon_unfinished_attempt(conn, turn, NOW).unwrap(),
-            |conn, _| {
-                boot::recover_interrupted_work(conn, NOW).unwrap();
-            },
-        ];
-        for interrupt in interruptions {
-            let mut conn = scratch();
-            let call = create_call(&mut conn, "+15550100001");
-            let attempt = AttemptId { turn: call.turn, step: 0, attempt: 1 };
-            model_steps::start_attempt(&mut conn, attempt, Responder::Model, "model", NOW).unwrap();
-            reserve_call_cost(&mut conn, &call, TOKEN_BUDGET).unwrap();
-            interrupt(&mut conn, call.turn);
-            assert_eq!(load_amounts(&mut conn, &call), [(100, 6), (0, 0)]);
-        }
+        let mut budget = Budget::new();
+        let call = budget.create_call("+15550100001");
+        drop(budget.start(&call));
+        assert_eq!(budget.amounts(&call.day), [(100, 6), (0, 0)]);
     }
 
     #[test]
     fn block_of_an_interrupted_run_counts_as_spent() {
-        let mut conn = scratch();
-        let call = create_call(&mut conn, "+15550100001");
-        boot::recover_interrupted_work(&mut conn, NOW).unwrap();
-        let budget = DailyBudget { tokens: Some(2_000), cost: None };
+        let mut budget = Budget::new();
+        let call = budget.create_call("+15550100001");
+        boot::recover_interrupted_work(&mut budget.conn, NOW).unwrap();
+        let limits = DailyBudget { tokens: Some(2_000), cost: None };
         let block = BudgetBlock::new(LogSyncs::default(), None);
-        budget_blocks::open_block(&mut conn, &block.cover_call(&call, budget).new_block().unwrap()).unwrap();
-        assert_eq!(load_amounts(&mut conn, &call)[0], (0, 0));
-        boot::recover_interrupted_work(&mut conn, NOW).unwrap();
-        assert_eq!(load_amounts(&mut conn, &call)[0], (100, 0));
-        let tomorrow = BudgetedCall { day: Day("1970-01-02".to_owned()), ..call };
-        assert_eq!(load_amounts(&mut conn, &tomorrow)[0], (0, 0));
+        let new_block = block.cover_call(&call, limits).new_block().unwrap();
+        budget_blocks::open_block(&mut budget.conn, &new_block).unwrap();
+        assert_eq!(budget.amounts(&call.day)[0], (0, 0));
+        boot::recover_interrupted_work(&mut budget.conn, NOW).unwrap();
+        assert_eq!(budget.amounts(&call.day)[0], (100, 0));
+        assert_eq!(budget.amounts(&Day("1970-01-02".to_owned()))[0], (0, 0));
     }
 }

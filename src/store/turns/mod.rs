@@ -6,6 +6,7 @@ pub mod daily_budget;
 pub mod finished_turns;
 pub mod model_steps;
 pub mod progress_message;
+pub mod running_calls;
 pub mod turn_lifecycle;
 pub mod turn_resume;
 pub mod turn_stats;

@@ -8,8 +8,8 @@ use diesel::prelude::*;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{daily_budget, turn_lifecycle};
-use crate::conversation::model_cost::{ModelCharge, TokenUsage};
+use super::turn_lifecycle;
+use crate::conversation::model_cost::TokenUsage;
 use crate::conversation::prompt::FrozenContext;
 use crate::conversation::stream_events::{BlockKind, CallPhase, StreamEventKind, StreamTurnState};
 use crate::conversation::transcript::{
@@ -98,7 +98,6 @@ pub struct RecordedResponse {
     pub calls: Vec<NewCall>,
     /// Tokens as counted by the model server; `None` if the server reported none.
     pub tokens: Option<TokenUsage>,
-    pub charge: ModelCharge,
     pub response_id: Option<String>,
     /// True if the text may mention what somebody has watched, which no reader of the events receives.
     pub is_private: bool,
@@ -131,7 +130,6 @@ pub fn complete_attempt(
             llm_steps::finished_at.eq(ms(now)),
         ))
         .run(conn)?;
-    daily_budget::settle_call_cost(conn, attempt.turn, response.charge)?;
     insert_blocks(conn, attempt, response)?;
     let calls = (0_u32..).zip(&response.calls);
     let calls =
@@ -256,13 +254,12 @@ impl StoredAttemptFailure {
 /// SQL expression for a stored failure without the error message of the model server.
 pub(in crate::store) const FAILURE_WITHOUT_TEXT: &str = "json_replace(llm_steps.error, '$.message', '')";
 
-/// Failure and charge of an attempt without a response.
+/// Failure of an attempt without a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AbandonedAttempt {
     pub failure: StepFailure,
     /// Error message for the operator.
     pub message: String,
-    pub charge: ModelCharge,
 }
 
 /// Ends an attempt without a response.
@@ -289,7 +286,6 @@ pub fn abandon_attempt(
         ))
         .run(conn)?;
     response_blocks::record_abandoned_attempt(conn, attempt, now)?;
-    daily_budget::settle_call_cost(conn, attempt.turn, abandoned.charge)?;
     if turn_lifecycle::set_turn_state(conn, attempt.turn, StreamTurnState::Error, now)? {
         record_event(conn, attempt.turn, now, StreamEventKind::Turn(StreamTurnState::Error))?;
     }
@@ -319,6 +315,5 @@ pub fn abandon_unfinished_attempt(conn: &mut Conn, turn: TurnId, now: Timestamp)
         let id = AttemptId { turn, step: convert_integer(step)?, attempt: convert_integer(attempt)? };
         response_blocks::record_abandoned_attempt(conn, id, now)?;
     }
-    // It is unknown how much of the request the model server processed.
-    daily_budget::settle_call_cost(conn, turn, ModelCharge::Input)
+    Ok(())
 }

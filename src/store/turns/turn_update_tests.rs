@@ -6,7 +6,6 @@ use serde_json::json;
 use super::calls;
 use super::model_steps::{self, AbandonedAttempt, AttemptId, NewCall, RecordedResponse};
 use super::turn_lifecycle::{self, ActiveTurn, NewTurn, TurnKind, TurnPlan};
-use crate::conversation::model_cost::ModelCharge;
 use crate::conversation::stream_events::StreamTurnState;
 use crate::conversation::transcript::{
     CallFailure, CallResult, CallState, EffectLevel, FailureCode, MediaRef, ModelStep, PhoneNumber,
@@ -35,7 +34,7 @@ fn record_step(conn: &mut Conn, active: ActiveTurn) -> ModelStep {
     let failed = AttemptId { turn: active.id, step: 0, attempt: 1 };
     let attempt = AttemptId { attempt: 2, ..failed };
     let failure = StepFailure::Transient { at: NOW, retry_after: None };
-    let abandoned = AbandonedAttempt { failure, message: "busy".to_owned(), charge: ModelCharge::Nothing };
+    let abandoned = AbandonedAttempt { failure, message: "busy".to_owned() };
     model_steps::start_attempt(conn, failed, Responder::Model, "a model", NOW).unwrap();
     model_steps::abandon_attempt(conn, failed, &abandoned, NOW).unwrap();
     model_steps::start_attempt(conn, attempt, Responder::Model, "a model", NOW).unwrap();
@@ -51,7 +50,6 @@ fn record_step(conn: &mut Conn, active: ActiveTurn) -> ModelStep {
             call("add_movie", ToolArguments::Object(serde_json::Map::new()), EffectLevel::Write),
         ],
         tokens: None,
-        charge: ModelCharge::Nothing,
         response_id: None,
         is_private: false,
     };

@@ -97,7 +97,7 @@ impl TestApp {
 
     /// Returns the number of running model calls according to the database.
     pub(crate) async fn running_call_count(&self) -> usize {
-        self.lines("SELECT day AS line FROM reservations").await.len()
+        self.lines("SELECT model AS line FROM llm_steps WHERE state = 'started'").await.len()
     }
 
     /// Returns the reasons of failed model calls, as worded for the operator.

@@ -1,5 +1,7 @@
 //! Records of the model calls of a turn, with their reservations in the day's budget.
 
+use std::sync::PoisonError;
+
 use jiff::Timestamp;
 
 use super::turn_log::{TurnLog, TurnProgress};
@@ -13,10 +15,11 @@ use crate::engine::stream::recorder::DeltaRecorder;
 use crate::engine::turns::turn_context::TurnContext;
 use crate::store::database::db::{DbError, Durability};
 use crate::store::queue::inbound_messages::MessageOutcome;
-use crate::store::turns::budget_blocks::{self, CallCover};
-use crate::store::turns::daily_budget::{self, BudgetedCall, Day, ReservationOutcome};
+use crate::store::turns::budget_blocks;
+use crate::store::turns::daily_budget::{self, BudgetRefusal, BudgetedCall, Day, ReservationOutcome};
 use crate::store::turns::finished_turns::{self, TurnEnd};
 use crate::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, RecordedResponse};
+use crate::store::turns::running_calls::CostReservation;
 use crate::store::turns::turn_lifecycle::{self, TriageState};
 use crate::store::{Conn, QueryResult};
 
@@ -36,52 +39,78 @@ pub(crate) struct NewAttempt {
 }
 
 impl TurnLog {
-    /// Records an attempt, and abandons it if its cost does not fit into the day's budget. Returns `None` if the turn
-    /// was canceled after it was loaded. The keyword responder costs nothing.
-    pub(crate) async fn start_attempt(
-        &self,
-        attempt: NewAttempt,
-    ) -> Result<Option<ReservationOutcome>, DbError> {
-        let (now, id, responder) = (self.now(), attempt.id, attempt.responder);
+    /// Records an attempt, and abandons it if its cost does not fit into the day's budget. Returns whether the call may be
+    /// made: not without the budget, and not if the turn was canceled after it was loaded. The keyword responder costs
+    /// nothing.
+    pub(crate) async fn start_attempt(&self, attempt: NewAttempt) -> Result<bool, DbError> {
+        let (now, id) = (self.now(), attempt.id);
+        match attempt.responder {
+            Responder::Model => self.start_model_attempt(attempt, now).await,
+            Responder::Keyword => {
+                let start = move |conn: &mut Conn| {
+                    if turn_lifecycle::is_cancel_requested(conn, id.turn)? {
+                        return Ok(false);
+                    }
+                    model_steps::start_attempt(conn, id, Responder::Keyword, &attempt.model, now)?;
+                    Ok(true)
+                };
+                self.write_with(Durability::Unsynced, start).await
+            }
+        }
+    }
+
+    async fn start_model_attempt(&self, attempt: NewAttempt, now: Timestamp) -> Result<bool, DbError> {
+        let id = attempt.id;
         let call = self.budgeted_call(attempt.estimate, now);
         let settings = self.logs.settings();
-        // The budget must count a call that was made. The keyword responder calls nothing.
-        let cover = match responder {
-            Responder::Model => Some(self.logs.budget_block.cover_call(&call, settings.budget)),
-            Responder::Keyword => None,
-        };
-        let durability = cover.as_ref().map_or(Durability::Unsynced, CallCover::durability);
-        let new_block = cover.as_ref().and_then(CallCover::new_block);
+        // The budget must count a call that was made.
+        let cover = self.logs.budget_block.cover_call(&call, settings.budget);
+        let (new_block, running_calls) = (cover.new_block(), self.logs.running_calls.clone());
         let start = move |conn: &mut Conn| {
-            let reservation = match responder {
-                Responder::Model => daily_budget::reserve_step_cost(conn, &call, settings.budget)?,
-                Responder::Keyword => {
-                    let is_canceled = turn_lifecycle::is_cancel_requested(conn, id.turn)?;
-                    (!is_canceled).then_some(ReservationOutcome::Granted)
-                }
-            };
-            let Some(reservation) = reservation else { return Ok(None) };
+            let reserved =
+                daily_budget::reserve_step_cost(conn, &running_calls, id.turn, &call, settings.budget)?;
+            let Some(outcome) = reserved else { return Ok(None) };
             match &attempt.context {
                 Some(context) => model_steps::start_first_attempt(conn, id, &attempt.model, context, now)?,
-                None => model_steps::start_attempt(conn, id, responder, &attempt.model, now)?,
+                None => model_steps::start_attempt(conn, id, Responder::Model, &attempt.model, now)?,
             }
             if let Some(block) = &new_block {
                 budget_blocks::open_block(conn, block)?;
             }
-            abandon_without_budget(conn, id, (reservation, &call.day), &settings, now)?;
-            Ok(Some(reservation))
+            if let ReservationOutcome::Refused(refusal) = outcome {
+                abandon_without_budget(conn, id, (refusal, &call.day), &settings, now)?;
+            }
+            Ok(Some(outcome))
         };
-        let reservation = self.write_with(durability, start).await?;
-        if let (Some(cover), Some(_)) = (cover, reservation) {
-            cover.commit();
+        let Some(outcome) = self.write_with(cover.durability(), start).await? else { return Ok(false) };
+        cover.commit();
+        match outcome {
+            ReservationOutcome::Granted(reservation) => {
+                self.hold_reservation(reservation);
+                Ok(true)
+            }
+            ReservationOutcome::Refused(refusal) => {
+                tracing::warn!(turn = %id.turn, ?refusal, "skipped a model call that exceeds the day's budget");
+                self.logs.outbox.notify();
+                Ok(false)
+            }
         }
-        if let Some(reservation @ (ReservationOutcome::BudgetReserved | ReservationOutcome::Exhausted)) =
-            reservation
-        {
-            tracing::warn!(turn = %id.turn, ?reservation, "skipped a model call that exceeds the day's budget");
-            self.logs.outbox.notify();
+    }
+
+    fn hold_reservation(&self, reservation: CostReservation) {
+        *self.reservation.lock().unwrap_or_else(PoisonError::into_inner) = Some(reservation);
+    }
+
+    /// Returns a record that settles the model call under way, if there is one. The reservation ends with the record.
+    fn settle_call(
+        &self,
+        charge: ModelCharge,
+    ) -> impl Fn(&mut Conn) -> QueryResult<()> + Send + Sync + 'static {
+        let reservation = self.reservation.lock().unwrap_or_else(PoisonError::into_inner).take();
+        move |conn| match &reservation {
+            Some(reservation) => daily_budget::settle_call_cost(conn, reservation, charge),
+            None => Ok(()),
         }
-        Ok(reservation)
     }
 
     /// Returns a recorder of the streamed response to an attempt.
@@ -95,9 +124,11 @@ impl TurnLog {
         context: &TurnContext,
         (attempt, responder): (AttemptId, Responder),
         response: RecordedResponse,
+        charge: ModelCharge,
     ) -> anyhow::Result<TurnProgress> {
-        let now = self.now();
+        let (now, settle) = (self.now(), self.settle_call(charge));
         let record = move |conn: &mut Conn, context: &mut TurnContext| {
+            settle(conn)?;
             let calls = model_steps::complete_attempt(conn, attempt, &response, now)?;
             let (text, stop) = (response.text.clone(), response.stop.clone());
             context.turn.apply_update(TurnUpdate::StepCompleted(ModelStep { text, stop, calls, responder }));
@@ -110,19 +141,29 @@ impl TurnLog {
         &self,
         attempt: AttemptId,
         abandoned: AbandonedAttempt,
+        charge: ModelCharge,
     ) -> Result<(), DbError> {
-        let now = self.now();
-        let record = move |conn: &mut Conn| model_steps::abandon_attempt(conn, attempt, &abandoned, now);
+        let (now, settle) = (self.now(), self.settle_call(charge));
+        let record = move |conn: &mut Conn| {
+            settle(conn)?;
+            model_steps::abandon_attempt(conn, attempt, &abandoned, now)
+        };
         self.write_with(Durability::Unsynced, record).await
     }
 
-    /// Reserves the cost of the triage call.
-    pub(crate) async fn reserve_triage_cost(
-        &self,
-        estimate: CostEstimate,
-    ) -> Result<ReservationOutcome, DbError> {
+    /// Reserves the cost of the triage call. Returns whether the call may be made.
+    pub(crate) async fn reserve_triage_cost(&self, estimate: CostEstimate) -> Result<bool, DbError> {
         let (call, budget) = (self.budgeted_call(estimate, self.now()), self.logs.settings().budget);
-        self.write(move |conn| daily_budget::reserve_call_cost(conn, &call, budget)).await
+        let running_calls = self.logs.running_calls.clone();
+        let reserve =
+            move |conn: &mut Conn| daily_budget::reserve_call_cost(conn, &running_calls, &call, budget);
+        match self.write(reserve).await? {
+            ReservationOutcome::Granted(reservation) => {
+                self.hold_reservation(reservation);
+                Ok(true)
+            }
+            ReservationOutcome::Refused(_) => Ok(false),
+        }
     }
 
     /// Records the triage decision. A skip ends the turn.
@@ -131,9 +172,9 @@ impl TurnLog {
         decision: TriageState,
         charge: ModelCharge,
     ) -> Result<TurnProgress, DbError> {
-        let (turn, now) = (self.active_turn.id, self.now());
+        let (turn, now, settle) = (self.active_turn.id, self.now(), self.settle_call(charge));
         let record = move |conn: &mut Conn| {
-            daily_budget::settle_call_cost(conn, turn, charge)?;
+            settle(conn)?;
             turn_lifecycle::set_triage_state(conn, turn, decision, now)?;
             match decision {
                 TriageState::Skip => finished_turns::finish_turn(
@@ -153,7 +194,7 @@ impl TurnLog {
 
     fn budgeted_call(&self, estimate: CostEstimate, now: Timestamp) -> BudgetedCall {
         let day = Day::from_timestamp(now, &self.logs.settings().zone);
-        BudgetedCall { turn: self.active_turn.id, user: self.user, day, estimate }
+        BudgetedCall { user: self.user, day, estimate }
     }
 }
 
@@ -161,23 +202,18 @@ impl TurnLog {
 fn abandon_without_budget(
     conn: &mut Conn,
     attempt: AttemptId,
-    (reservation, day): (ReservationOutcome, &Day),
+    (refusal, day): (BudgetRefusal, &Day),
     settings: &HouseholdSettings,
     now: Timestamp,
 ) -> QueryResult<()> {
-    let message = match reservation {
-        ReservationOutcome::Granted => return Ok(()),
-        ReservationOutcome::BudgetReserved => "the calls under way may use up the day's budget",
-        ReservationOutcome::Exhausted => {
+    let message = match refusal {
+        BudgetRefusal::Reserved => "the calls under way may use up the day's budget",
+        BudgetRefusal::Exhausted => {
             let (number, key) = (&settings.senders, format!("budget:{day}"));
             reply_address::notify_admins(conn, number, &key, BUDGET_SPENT_NOTIFICATION, now)?;
             "the day's budget is spent"
         }
     };
-    let abandoned = AbandonedAttempt {
-        failure: StepFailure::Permanent,
-        message: message.to_owned(),
-        charge: ModelCharge::Nothing,
-    };
+    let abandoned = AbandonedAttempt { failure: StepFailure::Permanent, message: message.to_owned() };
     model_steps::abandon_attempt(conn, attempt, &abandoned, now)
 }

@@ -22,6 +22,7 @@ use crate::store::database::db::{Db, DbError, Durability};
 use crate::store::stream::event_log::HistoryVersion;
 use crate::store::turns::budget_blocks::BudgetBlock;
 use crate::store::turns::finished_turns::{self, TurnEnd};
+use crate::store::turns::running_calls::{CostReservation, RunningCalls};
 use crate::store::turns::turn_lifecycle::{self, ActiveTurn};
 use crate::store::{Conn, QueryResult};
 
@@ -32,15 +33,16 @@ pub(crate) struct TurnLogs {
     live: LiveParts,
     pub(super) outbox: OutboxSignal,
     pub(super) budget_block: BudgetBlock,
+    pub(super) running_calls: RunningCalls,
     turn_answered: WorkSignal,
     pub(super) addition_queued: WorkSignal,
 }
 
 impl TurnLogs {
     pub(crate) fn new(parts: &EngineParts, turn_answered: WorkSignal, addition_queued: WorkSignal) -> Self {
-        let EngineParts { db, clock, outbox, live, .. } = parts.clone();
+        let EngineParts { db, clock, outbox, running_calls, live, .. } = parts.clone();
         let budget_block = BudgetBlock::new(db.log_syncs().clone(), db.boot_id());
-        Self { db, clock, live, outbox, budget_block, turn_answered, addition_queued }
+        Self { db, clock, live, outbox, budget_block, running_calls, turn_answered, addition_queued }
     }
 
     /// Returns the newest settings, which also limit the running turns.
@@ -69,6 +71,7 @@ impl TurnLogs {
             loaded_at,
             earlier_reports: Arc::default(),
             deferred: Mutex::default(),
+            reservation: Mutex::default(),
         }
     }
 }
@@ -86,6 +89,8 @@ pub(crate) struct TurnLog {
     earlier_reports: Arc<[String]>,
     /// Records that the next record of the turn stores too, oldest first.
     deferred: Mutex<Vec<DeferredRecord>>,
+    /// Reserved cost of the model call under way.
+    pub(super) reservation: Mutex<Option<CostReservation>>,
 }
 
 /// Record that is stored together with a later one. Nothing outside the turn has seen it.
