@@ -1,5 +1,7 @@
 DROP INDEX ix_conversation_unended;
 CREATE INDEX ix_conversation_idle ON conversations(last_activity_at) WHERE ended_at IS NULL;
+DROP INDEX ix_response_shared;
+CREATE INDEX ix_response_user ON agent_responses(user_id, id);
 DROP INDEX ix_response_counts;
 CREATE INDEX ix_response_counts ON agent_responses(state, scope, response_type, embed_model);
 

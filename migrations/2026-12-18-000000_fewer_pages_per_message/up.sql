@@ -45,6 +45,9 @@ CREATE UNIQUE INDEX ux_response_source ON agent_responses(source) WHERE turn_id 
 -- Answers are counted here once they are indexed. Those that wait have an index of their own.
 DROP INDEX ix_response_counts;
 CREATE INDEX ix_response_counts ON agent_responses(state, scope, response_type, embed_model) WHERE state <> 'pending';
+-- The owner of an answer that is not shared names its user.
+DROP INDEX ix_response_user;
+CREATE INDEX ix_response_shared ON agent_responses(user_id, id) WHERE scope <> 'user';
 -- The few open conversations, without their last activity, which changes with each message.
 DROP INDEX ix_conversation_idle;
 CREATE INDEX ix_conversation_unended ON conversations(user_id) WHERE ended_at IS NULL;

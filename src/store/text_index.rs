@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::codec::ms;
 use super::database::statement_cache::{CacheStatement, cached_update};
+use super::memory::responses;
 use super::schema::{agent_responses, inbound_events, outbox, text_indexes};
 use super::{Conn, QueryResult};
 use crate::conversation::transcript::UserId;
@@ -144,16 +145,18 @@ fn schedule_index_rebuild(conn: &mut Conn, index: &str, due: Timestamp) -> Query
 
 fn has_few_messages(conn: &mut Conn, user: UserId) -> QueryResult<bool> {
     macro_rules! count {
-        ($table:ident) => {
+        ($table:ident, $condition:expr) => {
             $table::table
-                .filter($table::user_id.eq(user))
+                .filter($condition)
                 .limit(BULK_ERASURE_MESSAGES)
                 .select($table::id)
                 .load::<i64>(conn)?
                 .len()
         };
     }
-    let message_count = count!(inbound_events) + count!(outbox) + count!(agent_responses);
+    let message_count = count!(inbound_events, inbound_events::user_id.eq(user))
+        + count!(outbox, outbox::user_id.eq(user))
+        + count!(agent_responses, responses::is_answer_to(user));
     Ok(i64::try_from(message_count).is_ok_and(|count| count < BULK_ERASURE_MESSAGES))
 }
 

@@ -1,6 +1,6 @@
 //! Storage of answers that can be recalled later. The answer of a turn is stored in the transaction of its reply.
 
-use diesel::dsl::{exists, not, sql};
+use diesel::dsl::{self, exists, not, sql};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ use crate::conversation::transcript::{TurnId, UserId};
 use crate::store::codec::ms;
 use crate::store::column_types::stored_enum;
 use crate::store::conversation::record::steps::AttemptState;
-use crate::store::database::literal_sql::literal_sql;
+use crate::store::database::literal_sql::{LiteralSql, literal_sql};
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::people::rooms;
 use crate::store::schema::{agent_responses, inbound_events, llm_steps, tool_calls};
@@ -202,6 +202,19 @@ pub(in crate::store) fn store_turn_answer(
         answer: answer.to_owned(),
     };
     store_answer(conn, &new, now)
+}
+
+literal_sql! {
+    /// Condition of the answers that more than one user can find, as in the index `ix_response_shared`.
+    const IS_SHARED = "agent_responses.scope <> 'user'";
+}
+
+/// Condition of the answers to a user, including the shared ones.
+#[dsl::auto_type]
+pub(in crate::store) fn is_answer_to(user: UserId) -> _ {
+    let is_shared: LiteralSql<{ IS_SHARED.hash() }> = IS_SHARED;
+    let owner: String = AnswerOwner::User(user).column_value();
+    agent_responses::owner.eq(owner).or(is_shared.and(agent_responses::user_id.eq(user)))
 }
 
 literal_sql! {

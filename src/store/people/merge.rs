@@ -285,7 +285,8 @@ const MOVE_STATEMENTS: &[&str] = &[
      WHERE user_id = ?2)",
     "UPDATE memory_group_members SET user_id = ?2 WHERE user_id = ?1",
     "UPDATE agent_responses SET user_id = ?2, owner = CASE scope WHEN 'user' THEN 'u' || ?2 ELSE owner END, \
-     revision = id + (SELECT max(revision) + 1 FROM agent_responses) WHERE user_id = ?1",
+     revision = id + (SELECT max(revision) + 1 FROM agent_responses) \
+     WHERE owner = 'u' || ?1 OR (scope <> 'user' AND user_id = ?1)",
     "UPDATE users SET display_name = coalesce(display_name, (SELECT display_name FROM users WHERE id = ?1)), \
      code_misses = max(code_misses, (SELECT code_misses FROM users WHERE id = ?1)), \
      code_misses_day = coalesce(max(code_misses_day, (SELECT code_misses_day FROM users WHERE id = ?1)), \

@@ -203,10 +203,12 @@ pub(super) fn delete_notifications(conn: &mut Conn, scope: ErasureScope) -> Quer
 /// Erases stored answers. With [`ErasureScope::Rows`], answers that the operator added are kept, because they have no
 /// retention period.
 pub(super) fn erase_stored_answers(conn: &mut Conn, scope: ErasureScope) -> QueryResult<()> {
-    let rows = select_ids!(agent_responses, scope);
+    let ids = agent_responses::table.select(agent_responses::id).into_boxed::<Sqlite>();
     let selected = match scope {
-        ErasureScope::User(_) => rows,
-        ErasureScope::Rows { .. } => rows.filter(agent_responses::agent.ne(OPERATOR)),
+        ErasureScope::User(user) => ids.filter(responses::is_answer_to(user)),
+        ErasureScope::Rows { after, up_to } => ids
+            .filter(agent_responses::id.gt(after).and(agent_responses::id.le(up_to)))
+            .filter(agent_responses::agent.ne(OPERATOR)),
     };
     erase_selected_answers(conn, selected).map(drop)
 }

@@ -24,6 +24,7 @@ use crate::store::conversation::record::steps::{
 };
 use crate::store::conversation::record::turn_range::{TurnRange, select_turn_ids};
 use crate::store::conversation::record::turns::{self as turn_records, TurnRecord, TurnRow};
+use crate::store::memory::responses;
 use crate::store::people::rooms::IS_ROOM_CONVERSATION;
 use crate::store::schema::{
     additions, agent_responses, approvals, approved_titles, audit_log, ballots, conversations, digest_lines,
@@ -169,7 +170,11 @@ pub fn export_user(conn: &mut Conn, user: UserId) -> QueryResult<UserExport> {
             .load(conn)?,
         titles_to_hear_of: user_rows!(conn, user, follows)?,
         notices: user_rows!(conn, user, notices)?,
-        remembered: user_rows!(conn, user, agent_responses)?,
+        remembered: agent_responses::table
+            .filter(responses::is_answer_to(user))
+            .order(agent_responses::id)
+            .select(SelectableHelper::as_select())
+            .load(conn)?,
         facts: user_rows!(conn, user, user_facts)?,
         votes_started: user_rows!(conn, user, votes)?,
         votes_given: ballots::table
