@@ -168,6 +168,8 @@ mod tests {
             Ok(())
         }
 
+        fn drop_result(&mut self) {}
+
         fn durability(&self) -> Durability {
             Durability::Unsynced
         }

@@ -108,6 +108,7 @@ impl WriteConnection {
         if jobs.len() == 1 {
             return Ok(());
         }
+        jobs.iter_mut().for_each(|job| job.drop_result());
         recording.record_during(|| run_with_savepoints(conn, jobs))
     }
 
@@ -149,7 +150,7 @@ fn run_with_savepoints(conn: &mut Conn, jobs: &mut [Box<dyn WriteJob>]) -> Query
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex};
 
     use diesel::prelude::*;
     use tempfile::TempDir;
@@ -201,6 +202,27 @@ mod tests {
         let (second, _second) = create_job(|_| Durability::Synced, |_| Ok(()));
         connection.commit_jobs(&mut vec![insert, first, second]);
         assert_eq!(connection.log_syncs().count(), 1);
+    }
+
+    #[test]
+    fn results_of_rolled_back_jobs_are_dropped_before_they_run_again() {
+        let (_folder, mut connection) = open_connection();
+        let held = Arc::new(());
+        let counts = Arc::new(Mutex::new(Vec::new()));
+        let mut jobs = Vec::new();
+        for _ in 0..2 {
+            let (held, counts) = (held.clone(), counts.clone());
+            let hold = move |_: &mut Conn| {
+                counts.lock().unwrap().push(Arc::strong_count(&held));
+                Ok(held.clone())
+            };
+            jobs.push(create_job(|_| Durability::Unsynced, hold).0);
+        }
+        let fail = |_: &mut Conn| QueryResult::<()>::Err(QueryError::RollbackTransaction);
+        jobs.push(create_job(|_| Durability::Unsynced, fail).0);
+        let idle = Arc::strong_count(&held);
+        connection.commit_jobs(&mut jobs);
+        assert_eq!(*counts.lock().unwrap(), [idle, idle + 1, idle, idle + 1]);
     }
 
     #[test]

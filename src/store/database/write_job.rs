@@ -21,6 +21,10 @@ pub(super) trait WriteJob: Send {
     /// Runs the work, and keeps its result. An error means that its changes must be rolled back.
     fn run(&mut self, conn: &mut Conn) -> Result<(), JobFailed>;
 
+    /// Drops the result of a run whose changes were rolled back. It may hold something that would count twice in another
+    /// run, such as a reservation.
+    fn drop_result(&mut self);
+
     /// Returns the durability that the caller of a finished run waits for.
     fn durability(&self) -> Durability;
 
@@ -59,6 +63,10 @@ where
         let outcome = result.as_ref().map(drop).map_err(|_| JobFailed);
         self.result = Some(result);
         outcome
+    }
+
+    fn drop_result(&mut self) {
+        self.result = None;
     }
 
     fn durability(&self) -> Durability {
