@@ -47,17 +47,18 @@ fn leaders(records: &Records, vote: &Value) -> Vec<i64> {
     counts.into_iter().filter(|(_, count)| most > 0 && *count == most).map(|(option, _)| option).collect()
 }
 
-/// Returns the winner by the rules.
+/// Returns the winner by the rules. Votes that end while the program is down are closed in the same millisecond, in the
+/// order of their ends.
 fn expected_winner(records: &Records, vote: &Value, leaders: &[i64]) -> Option<i64> {
+    let end = |vote: &Value| (number(vote, "closed_at"), number(vote, "closes_at"));
     let lost_at = |user: i64| {
-        let earlier = records.votes.iter().filter(|earlier| {
-            !earlier["winner"].is_null() && number(earlier, "closed_at") < number(vote, "closed_at")
-        });
+        let earlier =
+            records.votes.iter().filter(|earlier| !earlier["winner"].is_null() && end(earlier) < end(vote));
         let lost = earlier.filter(|earlier| {
             choices(records, earlier)
                 .any(|(voter, choice)| voter == user && choice != number(earlier, "winner"))
         });
-        lost.map(|earlier| number(earlier, "closed_at")).max()
+        lost.map(end).max()
     };
     let losers = choices(records, vote).filter(|(_, choice)| leaders.contains(choice));
     let last = losers.filter_map(|(user, choice)| Some((lost_at(user)?, -choice))).max();
