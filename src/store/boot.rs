@@ -144,7 +144,8 @@ fn is_counted_start(conn: &mut Conn, now: Timestamp) -> QueryResult<bool> {
     }))
 }
 
-/// Loads the time of the last record of a running turn. A time after `now` is from before the clock was set back.
+/// Loads the time of the last record of a running turn. Times after `now` do not count: they are from before the clock
+/// was set back.
 fn load_last_activity(conn: &mut Conn, now: Timestamp) -> QueryResult<Option<Timestamp>> {
     let running = || turns::table.filter(turns::finished_at.is_null()).select(turns::id);
     let changed_at: Option<Timestamp> =

@@ -30,6 +30,7 @@ const TITLE_ATTRIBUTIONS_MIGRATION: &str = "20261211000000";
 const DIGESTS_MIGRATION: &str = "20261213000000";
 const AGENTS_MIGRATION: &str = "20261215000000";
 const FEWER_PAGES_MIGRATION: &str = "20261218000000";
+const RUNNING_CALLS_MIGRATION: &str = "20261219000000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
@@ -677,4 +678,27 @@ fn schema_edited_for_fewer_pages_stays_intact_in_both_directions() {
     let next = "INSERT INTO turns (user_id, conversation_id, kind, state, prompt, deadline_at, created_at, updated_at,
         finished_at) VALUES (1, 1, 'chat', 'COMPLETED', '{}', 9, 1, 2, 2) RETURNING 'turn ' || id AS line";
     assert_eq!(load_lines(&mut conn, next), "turn 7");
+}
+
+#[test]
+fn migration_charges_interrupted_model_calls_for_their_input() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    revert_down_to(&mut conn, RUNNING_CALLS_MIGRATION);
+    conn.batch_execute(
+        "UPDATE usage SET model_calls = 2, tokens_in = 50, tokens_out = 9, cost_micros = 6 WHERE user_id = 1;
+         INSERT INTO reservations VALUES
+           (2, '2026-11-20', 1, 100, 20, 7, 3), (4, '2026-11-20', 2, 30, 20, 1, 1), (6, '2026-11-21', 1, 10, 20, 2, 1);",
+    )
+    .unwrap();
+
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+
+    let charged = "SELECT day || ' user ' || user_id || ': ' || model_calls || ' calls, ' || tokens_in || '+' || tokens_out
+        || ', cost ' || cost_micros AS line FROM usage WHERE model_calls > 0 ORDER BY day, user_id";
+    assert_eq!(
+        load_lines(&mut conn, charged),
+        "2026-11-20 user 1: 3 calls, 150+9, cost 13\n2026-11-20 user 2: 1 calls, 30+0, cost 1\n\
+         2026-11-21 user 1: 1 calls, 10+0, cost 2"
+    );
 }

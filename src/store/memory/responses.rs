@@ -94,7 +94,7 @@ impl AnswerOwner {
 /// Question and answer to be stored.
 #[derive(Debug, Clone)]
 pub struct NewAnswer {
-    /// Origin of the exchange, such as `turn:7`. Without a turn, an exchange with a known source is not stored again.
+    /// Origin of the exchange, such as `turn:7`. An exchange without a turn is not stored again if its source is known.
     pub source: String,
     pub owner: AnswerOwner,
     /// User who asked the question or wrote the shared message; `None` for notifications.

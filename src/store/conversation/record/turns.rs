@@ -30,8 +30,8 @@ pub struct TurnRecord {
 }
 
 literal_sql! {
-    /// State of the turn in the row of `turns`. A running turn waits for its tools from the response with their calls until
-    /// its next attempt starts; its row does not change meanwhile.
+    /// State of the turn in the row of `turns`. A running turn waits for its tools from a response with calls until its
+    /// next attempt starts; its row does not change meanwhile.
     pub(in crate::store::conversation) const DISPLAYED_STATE: StreamTurnState =
         "iif(turns.state = 'IN_PROGRESS' AND EXISTS (SELECT 1 FROM tool_calls WHERE tool_calls.turn_id = turns.id \
          AND tool_calls.step = (SELECT max(llm_steps.step) FROM llm_steps WHERE llm_steps.turn_id = turns.id)), \
