@@ -20,7 +20,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::harness::browser::Page;
-use crate::harness::model::{calls, ends, fails, removes_movie, request_text, says};
+use crate::harness::model::{Gated, calls, ends, fails, removes_movie, request_text, says};
 use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 const DAY: i64 = 24 * 60 * 60;
@@ -201,6 +201,16 @@ fn filed_questions(app: &TestApp, requests: usize) -> Vec<Vec<String>> {
     all[all.len() - requests..].iter().map(questions).collect()
 }
 
+/// Returns the number of model calls of a user on one day, and their input tokens.
+fn charged_calls(usage: &[String]) -> (u64, u64) {
+    let [line] = usage else { panic!("{usage:?}") };
+    let number =
+        |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap();
+    let (_, calls) = line.split_once(": ").unwrap();
+    let (_, tokens) = calls.split_once(", ").unwrap();
+    (number(calls), number(tokens))
+}
+
 async fn start_with_notes() -> TestApp {
     TestApp::with(|settings| settings.metadata_source = MetadataSource::ByModel).await
 }
@@ -300,6 +310,34 @@ async fn metadata_falls_back_to_code_after_three_timeouts() {
     }
     assert_eq!(learns(&app).await, IndexingProgress { indexed: 1, ..IndexingProgress::default() });
     assert_eq!(app.sms("is it open").await, "Yes.");
+}
+
+#[tokio::test]
+async fn killed_metadata_call_is_charged_for_its_input_and_repeated() {
+    let model = Gated::playing([says("Open Plex on your TV."), metadata_reply([1], "user")]);
+    let setup = Setup::default().answered_by(model.clone());
+    let mut app = setup.with(|settings| settings.metadata_source = MetadataSource::ByModel).start().await;
+    model.release(1);
+    app.sms("where do I watch it").await;
+    model.is_asked().await;
+    let answered = app.usage().await;
+    let indexer = app.app().engine.indexer.clone();
+    let run = tokio::spawn(async move { indexer.index_due_answers().await });
+    model.is_asked().await;
+    run.abort();
+    app.restart().await;
+    let killed = app.usage().await;
+
+    app.pass(301);
+    model.release(1);
+    assert_eq!(learns(&app).await, IndexingProgress { indexed: 1, ..IndexingProgress::default() });
+    let repeated = app.usage().await;
+    let [answered, killed, repeated] = [answered, killed, repeated].map(|lines| charged_calls(&lines));
+    assert_eq!([answered.0, killed.0, repeated.0], [1, 2, 3]);
+    assert!(
+        killed.1 > answered.1 && repeated.1 == 2 * killed.1 - answered.1,
+        "{answered:?} {killed:?} {repeated:?}"
+    );
 }
 
 #[tokio::test]
