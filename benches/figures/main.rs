@@ -26,6 +26,7 @@ mod recovery;
 #[expect(dead_code, reason = "the benchmark of the library asks more")]
 mod shelf;
 mod steady;
+mod stored_messages;
 mod usage;
 mod whole;
 

@@ -6,13 +6,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use diesel::connection::SimpleConnection;
-use diesel::prelude::*;
 use tokio::sync::broadcast::Receiver;
 
 use super::print_line;
 use super::shelf;
 use super::stage::{Stage, TEST_TIMEOUT};
+use super::stored_messages::{A_MILLION, store_messages};
 use super::usage::{memory, processor_time};
 use dialarr::messaging::twilio::fake::SentMessage;
 
@@ -53,7 +52,7 @@ pub(crate) async fn measure() {
     let stage = Stage::beside(&people, Duration::ZERO, Some(shelf::api(MOVIES, SHOWS))).await;
     round("each searches 20,000 movies", stage, &people, searches).await;
     let stage = Stage::open(&people, Duration::ZERO).await;
-    fill(&stage);
+    store_messages(&stage, A_MILLION);
     round("beside a million stored texts", stage, &people, looks).await;
     let stage = Stage::open(&people, WRITING).await;
     let written = Exchange { times: TEXTS_WRITTEN, ..looks };
@@ -125,10 +124,4 @@ fn spread(mut times: Vec<Duration>) -> String {
     times.sort_unstable();
     let at = |part: usize| times[(times.len() * part / 100).min(times.len() - 1)].as_secs_f64() * 1e3;
     format!("median {:.1} ms, p99 {:.1} ms", at(50), at(99))
-}
-
-/// Stores messages of all users with their replies, one an hour for eleven months.
-fn fill(stage: &Stage) {
-    let mut conn = SqliteConnection::establish(stage.database().to_str().unwrap()).unwrap();
-    conn.batch_execute(include_str!("a_million.sql")).unwrap();
 }
