@@ -256,6 +256,18 @@ async fn repeated_prompt_accepts_a_yes() {
 }
 
 #[tokio::test]
+async fn yes_before_the_acceptance_of_a_repeated_prompt_deletes_nothing() {
+    let app = TestApp::start().await;
+    app.asked_about_dune().await;
+    app.twilio().fail_next(429, 20429);
+    assert_eq!(app.sms("ok thanks").await, "");
+    app.sms("yes").await;
+    app.pass(60);
+    app.settle().await;
+    assert_eq!(app.radarr().removed_ids(), NONE);
+}
+
+#[tokio::test]
 async fn repeated_prompt_keeps_its_expiry() {
     let app = TestApp::start().await;
     app.asked_about_dune().await;

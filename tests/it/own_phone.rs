@@ -335,6 +335,18 @@ async fn yes_before_the_prompt_was_sent_deletes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn prompt_that_was_sent_late_can_be_confirmed_for_five_minutes() {
+    let (world, heat) = world_with_heat().await;
+    world.phone().set_signal(false);
+    world.text_to_phone("delete heat").await;
+    world.pass(3 * 60).await;
+    world.phone().set_signal(true);
+    world.pass(4 * 60).await;
+    world.text_to_phone("yes").await;
+    assert_eq!(world.radarr().removed_ids(), [heat]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn prompt_that_is_not_sent_in_time_is_withdrawn() {
     let (world, _) = world_with_heat().await;
     world.phone().set_signal(false);
