@@ -14,9 +14,11 @@ const USERS: u32 = 50;
 const WARM_UP: usize = 20;
 const TURNS: usize = 200;
 
+/// Program under test, and the user who sends it messages.
 struct Measured {
     what: &'static str,
     person: Person,
+    /// Times from a message to its reply at the carrier.
     times: Vec<Duration>,
     _running: Running,
 }
