@@ -22,7 +22,7 @@ use dialarr::store::database::db::Db;
 use dialarr::store::memory::indexing_queue::{
     self, AnnotationSource, BatchScope, EmbeddedAnswer, IndexingResult,
 };
-use dialarr::store::memory::responses::{self, AnswerOwner, NewAnswer};
+use dialarr::store::memory::responses::{self, AnswerOwner, AnswerSource, NewAnswer};
 use dialarr::store::memory::search::RecallRange;
 use dialarr::store::people::users::{self, FirstContactRole};
 use dialarr::store::privacy::erase_user_content;
@@ -171,10 +171,9 @@ async fn fill(db: &Db, people: usize, rows: usize) -> Result<Vec<UserId>> {
                 };
                 let owner = AnswerOwner::User(user);
                 let new = NewAnswer {
-                    source,
+                    source: AnswerSource::Other(source),
                     owner,
                     user: Some(user),
-                    turn: None,
                     agent: MODEL.into(),
                     question,
                     answer,

@@ -93,6 +93,7 @@ pub(super) fn parse_arguments(text: &str) -> QueryResult<ToolArguments> {
 struct StoredResult {
     for_model: Value,
     for_user: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     shown: Vec<StoredMediaRef>,
 }
 

@@ -238,7 +238,7 @@ async fn repeated_report_of_a_failure_queues_one_further_attempt() {
     let world = World::start_with_channels(Channels::Phone).await;
     world.phone().fail_sends(1);
     world.text_to_phone("status").await;
-    let id = world.lines("SELECT substr(callback_word, 1, 32) AS line FROM outbox").await.remove(0);
+    let id = world.lines("SELECT substr(callback_word, 1, 24) AS line FROM outbox").await.remove(0);
     for _ in 0..2 {
         let failed = world.phone().report_state("sms:failed", &id).unwrap();
         assert_eq!(world.deliver(failed).await, 204);

@@ -529,7 +529,7 @@ async fn unreadable_addition_is_given_up_with_one_message() {
 #[tokio::test(start_paused = true)]
 async fn addition_with_an_unreadable_turn_is_given_up_with_one_message() {
     let world = world_with_dune_queued().await;
-    world.damage_rows("UPDATE turns SET prompt = '{}'").await;
+    world.damage_rows("UPDATE turns SET prompt = '7'").await;
     let before = world.messages_to(ANN).len();
     world.radarr().set_down(false);
     world.pass(HOUR).await;

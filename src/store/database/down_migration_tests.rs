@@ -31,6 +31,7 @@ const DIGESTS_MIGRATION: &str = "20261213000000";
 const AGENTS_MIGRATION: &str = "20261215000000";
 const FEWER_PAGES_MIGRATION: &str = "20261218000000";
 const RUNNING_CALLS_MIGRATION: &str = "20261219000000";
+const SMALLER_ROWS_MIGRATION: &str = "20261220000000";
 
 /// Rows before the reversal: user 1 has a running turn that was resumed, user 2 a running turn that a program
 /// requested, and user 3 is a test user with rows in every table.
@@ -701,4 +702,35 @@ fn migration_charges_interrupted_model_calls_for_their_input() {
         "2026-11-20 user 1: 3 calls, 150+9, cost 13\n2026-11-20 user 2: 1 calls, 30+0, cost 1\n\
          2026-11-21 user 1: 1 calls, 10+0, cost 2"
     );
+}
+
+#[test]
+fn down_migration_of_smaller_rows_restores_what_they_omit() {
+    let mut conn = crate::store::scratch();
+    conn.batch_execute(FIXTURE_SQL).unwrap();
+    conn.batch_execute(
+        r#"UPDATE turns SET prompt = iif(id = 1, '{"notes":["a"]}', '{"brain":"keyword"}');
+         UPDATE tool_calls SET response = iif(id = 1, '{"for_user":"a"}', '{"for_user":"b","shown":[{"tmdb":7}]}');
+         INSERT INTO agent_responses (turn_id, source, scope, owner, user_id, agent, trigger_text, response_text,
+           likeness, state, revision, created_at) VALUES
+           (1, '', 'user', 'u1', 1, 'm', 'hi', 'hello', 1, 'pending', 1, 1),
+           (2, 'turn:2', 'user', 'u1', 1, 'm', 'hi', 'hello', 1, 'pending', 2, 1),
+           (NULL, 'notice:1', 'user', 'u1', 1, 'm', 'hi', 'hello', 1, 'pending', 3, 1);"#,
+    )
+    .unwrap();
+
+    revert_down_to(&mut conn, SMALLER_ROWS_MIGRATION);
+
+    let plans = "SELECT prompt AS line FROM turns WHERE id <= 2 ORDER BY id";
+    assert_eq!(
+        load_lines(&mut conn, plans),
+        "{\"notes\":[\"a\"],\"brain\":\"model\"}\n{\"brain\":\"keyword\"}"
+    );
+    let results = "SELECT response AS line FROM tool_calls WHERE id <= 2 ORDER BY id";
+    assert_eq!(
+        load_lines(&mut conn, results),
+        "{\"for_user\":\"a\",\"shown\":[]}\n{\"for_user\":\"b\",\"shown\":[{\"tmdb\":7}]}"
+    );
+    let sources = "SELECT source AS line FROM agent_responses ORDER BY id";
+    assert_eq!(load_lines(&mut conn, sources), "turn:1\nturn:2\nnotice:1");
 }

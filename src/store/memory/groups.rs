@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use jiff::Timestamp;
 
-use super::responses::{self, AnswerOwner, NewAnswer};
+use super::responses::{self, AnswerOwner, AnswerSource, NewAnswer};
 use crate::conversation::transcript::UserId;
 use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{memory_group_members, memory_groups};
@@ -39,10 +39,9 @@ pub fn remember_shared_message(
     }
     let group = ensure_group(conn, &members)?;
     let new = NewAnswer {
-        source: source.to_owned(),
+        source: AnswerSource::Other(source.to_owned()),
         owner: AnswerOwner::Group(group),
         user: message.author,
-        turn: None,
         agent: "code".to_owned(),
         question: String::new(),
         answer: message.text.to_owned(),

@@ -243,7 +243,9 @@ pub fn exclude_answers(conn: &mut Conn, ids: &[i64], now: Timestamp) -> QueryRes
     if ids.is_empty() {
         return Ok(0);
     }
-    let waiting = agent_responses::table.filter(agent_responses::id.eq_any(pad_list(ids)).and(PENDING));
+    // A bound value, so that the rows are found by their ids and not among all that wait.
+    let is_pending = agent_responses::state.eq(AnswerState::Pending);
+    let waiting = agent_responses::table.filter(agent_responses::id.eq_any(pad_list(ids)).and(is_pending));
     let excluded: Vec<i64> = cached_update(waiting)
         .set((agent_responses::state.eq(AnswerState::Skipped), agent_responses::processed_at.eq(ms(now))))
         .returning(agent_responses::id)

@@ -91,15 +91,22 @@ impl AnswerOwner {
     }
 }
 
+/// Origin of an exchange.
+#[derive(Debug, Clone)]
+pub enum AnswerSource {
+    /// Turn, whose answer is stored in the transaction that finishes the turn.
+    Turn(TurnId),
+    /// Other origin, such as `notice:3`. An exchange is not stored again if its origin is known.
+    Other(String),
+}
+
 /// Question and answer to be stored.
 #[derive(Debug, Clone)]
 pub struct NewAnswer {
-    /// Origin of the exchange, such as `turn:7`. An exchange without a turn is not stored again if its source is known.
-    pub source: String,
+    pub source: AnswerSource,
     pub owner: AnswerOwner,
     /// User who asked the question or wrote the shared message; `None` for notifications.
     pub user: Option<UserId>,
-    pub turn: Option<TurnId>,
     /// Agent that answered: the name of a model, `keyword`, `code` or `operator`.
     pub agent: String,
     pub question: String,
@@ -110,6 +117,10 @@ pub struct NewAnswer {
 pub fn store_answer(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryResult<()> {
     let (question, answer) =
         (truncate_chars(&new.question, MAX_QUESTION_CHARS), truncate_chars(&new.answer, MAX_ANSWER_CHARS));
+    let (turn, source) = match &new.source {
+        AnswerSource::Turn(turn) => (Some(*turn), ""),
+        AnswerSource::Other(source) => (None, source.as_str()),
+    };
     let sharing = if new.owner == AnswerOwner::Everyone { SharingState::Approved } else { SharingState::No };
     let group = match new.owner {
         AnswerOwner::Group(group) => Some(group),
@@ -117,11 +128,11 @@ pub fn store_answer(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryRe
     };
     diesel::insert_into(agent_responses::table)
         .values((
-            agent_responses::source.eq(&new.source),
+            agent_responses::source.eq(source),
             agent_responses::scope.eq(new.owner.scope()),
             agent_responses::owner.eq(new.owner.column_value()),
             agent_responses::user_id.eq(new.user),
-            agent_responses::turn_id.eq(new.turn),
+            agent_responses::turn_id.eq(turn),
             agent_responses::group_id.eq(group),
             agent_responses::agent.eq(&new.agent),
             agent_responses::trigger_text.eq(question),
@@ -148,7 +159,7 @@ pub fn add_operator_answer(
     let (question, answer) = (question.to_owned(), answer.to_owned());
     let source = format!("added:{}", next_revision(conn)?);
     let agent = OPERATOR.to_owned();
-    let new = NewAnswer { source: source.clone(), owner, user, turn: None, agent, question, answer };
+    let new = NewAnswer { source: AnswerSource::Other(source.clone()), owner, user, agent, question, answer };
     store_answer(conn, &new, now)?;
     let has_source = agent_responses::turn_id.is_null().and(agent_responses::source.eq(source));
     agent_responses::table.filter(has_source).select(agent_responses::id).first(conn)
@@ -193,10 +204,9 @@ pub(in crate::store) fn store_turn_answer(
     let (questions, mut agents): (Vec<String>, Vec<Option<String>>) = rows.into_iter().unzip();
     let Some(agent) = agents.pop() else { return Ok(()) };
     let new = NewAnswer {
-        source: format!("turn:{turn}"),
+        source: AnswerSource::Turn(turn),
         owner,
         user: Some(user),
-        turn: Some(turn),
         agent: agent.unwrap_or_else(|| CODE_AGENT.to_owned()),
         question: questions.join("\n"),
         answer: answer.to_owned(),

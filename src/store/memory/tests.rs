@@ -12,7 +12,7 @@ use super::groups::{self, SharedMessage};
 use super::indexing_queue::{
     self, AnnotationSource, BatchScope, EmbeddedAnswer, IndexingJob, IndexingOutcome, IndexingResult,
 };
-use super::responses::{self, AnswerOwner, NewAnswer};
+use super::responses::{self, AnswerOwner, AnswerSource, NewAnswer};
 use super::search::{self, RecallRange, VectorQuery, VisibleOwners};
 use super::shared_answers;
 use crate::conversation::memory::answer_metadata::{self, TurnEffect};
@@ -55,10 +55,9 @@ fn store_answer(
     (question, answer): (&str, &str),
 ) -> i64 {
     let new = NewAnswer {
-        source: source.to_owned(),
+        source: AnswerSource::Other(source.to_owned()),
         owner,
         user,
-        turn: None,
         agent: "m".to_owned(),
         question: question.to_owned(),
         answer: answer.to_owned(),
@@ -100,7 +99,7 @@ fn store_indexed_answer(
 
 /// Stores and indexes an answer of one of the user's turns.
 fn store_user_answer(conn: &mut Conn, n: i64, user: UserId, exchange: (&str, &str)) -> i64 {
-    store_indexed_answer(conn, &format!("turn:{n}"), AnswerOwner::User(user), Some(user), exchange)
+    store_indexed_answer(conn, &format!("test:{n}"), AnswerOwner::User(user), Some(user), exchange)
 }
 
 /// Finds answers by words after all text was indexed.
@@ -188,8 +187,8 @@ fn answer_is_stored_and_indexed_once() {
     let mut conn = scratch();
     let ann = create_user(&mut conn, 1);
     let id =
-        store_answer(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("add heat", "Added Heat."));
-    store_answer(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("other", "text"));
+        store_answer(&mut conn, "test:1", AnswerOwner::User(ann), Some(ann), ("add heat", "Added Heat."));
+    store_answer(&mut conn, "test:1", AnswerOwner::User(ann), Some(ann), ("other", "text"));
     assert_eq!(agent_responses::table.count().get_result::<i64>(&mut conn).unwrap(), 1);
 
     let result = indexing_result("add heat", "Added Heat.", MODEL);
@@ -214,7 +213,7 @@ fn batch_without_a_model_call_contains_answers_of_all_users() {
     let mut conn = scratch();
     let [ann, bob] = [1, 2].map(|n| create_user(&mut conn, n));
     for (n, user) in [ann, bob, ann].into_iter().enumerate() {
-        let source = format!("turn:{n}");
+        let source = format!("test:{n}");
         store_answer(&mut conn, &source, AnswerOwner::User(user), Some(user), ("add heat", "Added Heat."));
     }
     let mut claim = |newest, now| {
@@ -231,7 +230,7 @@ fn batch_without_a_model_call_contains_answers_of_all_users() {
 fn claimed_row_is_leased_and_counts_attempts() {
     let mut conn = scratch();
     let ann = create_user(&mut conn, 1);
-    store_answer(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("add heat", "Added Heat."));
+    store_answer(&mut conn, "test:1", AnswerOwner::User(ann), Some(ann), ("add heat", "Added Heat."));
     let claim_attempts = |conn: &mut Conn, now| {
         claim_jobs(conn, BatchScope::AllUsers, now).into_iter().map(|job| job.attempt).collect::<Vec<_>>()
     };
@@ -248,7 +247,7 @@ fn batch_contains_only_first_attempts_for_one_user() {
     let answers = [(ann, "One."), (bob, "Two."), (ann, "Three.")].into_iter();
     for (n, (user, answer)) in answers.chain(std::iter::repeat_n((ann, long_answer.as_str()), 7)).enumerate()
     {
-        let source = format!("turn:{n}");
+        let source = format!("test:{n}");
         store_answer(&mut conn, &source, AnswerOwner::User(user), Some(user), ("add heat", answer));
     }
     let mut claim_ids = |limit, now| {
@@ -288,7 +287,7 @@ fn excluded_answer_is_not_found() {
     let mut conn = scratch();
     let ann = create_user(&mut conn, 1);
     let id =
-        store_answer(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("hello walrus", "Hi walrus."));
+        store_answer(&mut conn, "test:1", AnswerOwner::User(ann), Some(ann), ("hello walrus", "Hi walrus."));
     assert_eq!(find_answer_ids(&mut conn, ann, "walrus"), [id]);
     indexing_queue::exclude_answers(&mut conn, &[id], NOW).unwrap();
     assert_eq!(find_answer_ids(&mut conn, ann, "walrus"), [0_i64; 0]);
@@ -298,7 +297,7 @@ fn excluded_answer_is_not_found() {
 fn vectors_of_another_model_are_ignored_until_recomputed() {
     let mut conn = scratch();
     let ann = create_user(&mut conn, 1);
-    let id = store_answer(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("q", "a"));
+    let id = store_answer(&mut conn, "test:1", AnswerOwner::User(ann), Some(ann), ("q", "a"));
     indexing_queue::complete_indexing_job(&mut conn, id, &indexing_result("q", "a", "older"), NOW).unwrap();
     let count_vector_matches = |conn: &mut Conn, index: &mut VectorIndex| {
         find_candidates(conn, index, ann, "q").iter().filter(|row| row.answer_similarity.is_some()).count()
@@ -319,7 +318,7 @@ fn vectors_of_another_model_are_ignored_until_recomputed() {
 fn answer_that_cannot_be_embedded_is_tried_three_times() {
     let mut conn = scratch();
     let ann = create_user(&mut conn, 1);
-    let id = store_answer(&mut conn, "turn:1", AnswerOwner::User(ann), Some(ann), ("walrus", "a"));
+    let id = store_answer(&mut conn, "test:1", AnswerOwner::User(ann), Some(ann), ("walrus", "a"));
     indexing_queue::complete_indexing_job(
         &mut conn,
         id,
@@ -345,7 +344,7 @@ fn same_answer_to_two_users_is_shared_with_everyone() {
     let suggest = |conn: &mut Conn, n: i64, user: UserId, question: &str| {
         let id = store_answer(
             conn,
-            &format!("turn:{n}"),
+            &format!("test:{n}"),
             AnswerOwner::User(user),
             Some(user),
             (question, "In Plex, on walrus."),
@@ -400,7 +399,7 @@ fn answer_to_a_test_user_confirms_no_suggestion() {
     conn.batch_execute("UPDATE users SET test = 1 WHERE id = 2").unwrap();
     for (n, user) in [(1, ann), (2, tester)] {
         let exchange = ("where do I watch it", "In Plex, on walrus.");
-        let id = store_answer(&mut conn, &format!("turn:{n}"), AnswerOwner::User(user), Some(user), exchange);
+        let id = store_answer(&mut conn, &format!("test:{n}"), AnswerOwner::User(user), Some(user), exchange);
         let result = IndexingResult { is_shareable: true, ..indexing_result(exchange.0, exchange.1, MODEL) };
         indexing_queue::complete_indexing_job(&mut conn, id, &result, NOW).unwrap();
     }
@@ -421,7 +420,7 @@ fn suggestion_can_be_decided_only_once() {
     let [ann, bob] = [1, 2].map(|n| create_user(&mut conn, n));
     let id = store_answer(
         &mut conn,
-        "turn:1",
+        "test:1",
         AnswerOwner::User(ann),
         Some(ann),
         ("where is the walrus", "In Plex."),
@@ -479,7 +478,7 @@ fn rare_words_rank_higher_and_metadata_lower() {
         .max()
         .unwrap();
     let annotated =
-        store_answer(&mut conn, "turn:9", AnswerOwner::User(ann), Some(ann), ("what else", "Nothing else."));
+        store_answer(&mut conn, "test:9", AnswerOwner::User(ann), Some(ann), ("what else", "Nothing else."));
     let mut result = indexing_result("", "", MODEL);
     result.source = AnnotationSource::Model;
     result.metadata.keywords = vec!["severance".to_owned()];
@@ -577,14 +576,14 @@ proptest! {
             match *operation {
                 Operation::Answer { user, question, answer } => {
                     let answer = format!("{} said{n}", WORDS[answer]);
-                    let source = format!("turn:{n}");
+                    let source = format!("test:{n}");
                     store_indexed_answer(&mut conn, &source, AnswerOwner::User(users[user]), Some(users[user]), (WORDS[question], &answer));
                     private[user].push(answer);
                 }
                 Operation::Annotate { user, answer } => {
                     let answer = format!("{} noted{n}", WORDS[answer]);
                     let owner = AnswerOwner::User(users[user]);
-                    let id = store_answer(&mut conn, &format!("turn:{n}"), owner, Some(users[user]), ("which one", &answer));
+                    let id = store_answer(&mut conn, &format!("test:{n}"), owner, Some(users[user]), ("which one", &answer));
                     let mut result = indexing_result("which one", &answer, MODEL);
                     (result.source, result.metadata.keywords) = (AnnotationSource::Model, vec!["marmot".to_owned()]);
                     indexing_queue::complete_indexing_job(&mut conn, id, &result, NOW).unwrap();
@@ -599,7 +598,7 @@ proptest! {
                 Operation::Share { user, answer } => {
                     let answer = format!("{} shared{n}", WORDS[answer]);
                     let owner = AnswerOwner::User(users[user]);
-                    let id = store_answer(&mut conn, &format!("turn:{n}"), owner, Some(users[user]), ("which one", &answer));
+                    let id = store_answer(&mut conn, &format!("test:{n}"), owner, Some(users[user]), ("which one", &answer));
                     let result = IndexingResult { is_shareable: true, ..indexing_result("which one", &answer, MODEL) };
                     indexing_queue::complete_indexing_job(&mut conn, id, &result, NOW).unwrap();
                     shared_answers::approve_answer(&mut conn, id).unwrap();
@@ -743,7 +742,7 @@ fn metadata_is_searchable_until_erased() {
     let ann = create_user(&mut conn, 1);
     let id = store_answer(
         &mut conn,
-        "turn:1",
+        "test:1",
         AnswerOwner::User(ann),
         Some(ann),
         ("where do I watch it", "Open Plex."),

@@ -7,13 +7,13 @@ use subtle::ConstantTimeEq;
 
 use crate::conversation::transcript::OutboxId;
 
-/// Random token of an outbox row: 32 hexadecimal digits.
+/// Random token of an outbox row: 96 bits, as 24 hexadecimal digits.
 #[derive(Clone, Eq)]
 pub struct CallbackToken(String);
 
 impl CallbackToken {
     pub(in crate::store) fn random() -> Self {
-        Self(format!("{:032x}", rand::random::<u128>()))
+        Self(format!("{:016x}{:08x}", rand::random::<u64>(), rand::random::<u32>()))
     }
 
     pub fn from_stored(text: impl Into<String>) -> Self {
@@ -59,12 +59,12 @@ mod tests {
     use super::CallbackToken;
 
     #[test]
-    fn callback_token_has_32_digits_and_equals_only_itself() {
+    fn callback_token_has_24_digits_and_equals_only_itself() {
         let (token, other) = (CallbackToken::random(), CallbackToken::random());
-        assert!(token.as_str().len() == 32 && token.as_str().bytes().all(|byte| byte.is_ascii_hexdigit()));
+        assert!(token.as_str().len() == 24 && token.as_str().bytes().all(|byte| byte.is_ascii_hexdigit()));
         assert_eq!(token, CallbackToken::from_stored(token.as_str()));
         assert_ne!(token, other);
-        assert_ne!(token, CallbackToken::from_stored(&token.as_str()[..31]));
+        assert_ne!(token, CallbackToken::from_stored(&token.as_str()[..23]));
         assert_eq!(format!("{token:?}"), "CallbackToken");
     }
 }

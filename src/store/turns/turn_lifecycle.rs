@@ -90,8 +90,9 @@ pub struct NewTurn<'a> {
 
 #[derive(Serialize, Deserialize)]
 struct StoredPlan {
-    #[serde(rename = "brain")]
-    responder: String,
+    /// `None` for a model.
+    #[serde(rename = "brain", default, skip_serializing_if = "Option::is_none")]
+    responder: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,6 +106,10 @@ struct StoredPlan {
 }
 
 impl StoredPlan {
+    fn responder(&self) -> QueryResult<Responder> {
+        self.responder.as_deref().map_or(Ok(Responder::Model), Responder::from_text)
+    }
+
     fn take_context(&mut self) -> Option<FrozenContext> {
         let window_start = self.window_start.map(TurnId);
         self.context.take().map(|block| FrozenContext { block, window_start })
@@ -112,11 +117,13 @@ impl StoredPlan {
 }
 
 /// SQL expression for a stored plan with only its responder.
-pub(in crate::store) const PLAN_WITHOUT_TEXT: &str = "json_object('brain', turns.prompt ->> '$.brain')";
+pub(in crate::store) const PLAN_WITHOUT_TEXT: &str =
+    "json_object('brain', coalesce(turns.prompt ->> '$.brain', 'model'))";
 
 pub fn create_turn(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryResult<TurnId> {
+    let responder = Some(new.plan.responder).filter(|responder| *responder != Responder::Model);
     let plan = to_json(&StoredPlan {
-        responder: new.plan.responder.as_text().to_owned(),
+        responder: responder.map(|responder| responder.as_text().to_owned()),
         notes: new.plan.notes.clone(),
         preface: new.plan.preface.clone(),
         request: new.plan.request.clone(),
@@ -131,7 +138,7 @@ pub fn create_turn(conn: &mut Conn, new: NewTurn<'_>, now: Timestamp) -> QueryRe
             turns::kind.eq(new.kind),
             turns::state.eq(StreamTurnState::Created),
             turns::prompt.eq(plan),
-            turns::triage.eq(new.plan.triage),
+            turns::triage.eq(Some(new.plan.triage).filter(|triage| *triage != TriageState::Respond)),
             turns::deadline_at.eq(ms(now + TURN_TIME)),
             turns::created_at.eq(ms(now)),
             turns::updated_at.eq(ms(now)),
@@ -152,8 +159,7 @@ pub fn set_triage_state(conn: &mut Conn, id: TurnId, triage: TriageState, now: T
 
 /// Parses the responder of a stored plan.
 pub(in crate::store) fn parse_plan_responder(plan: &str) -> QueryResult<Responder> {
-    let StoredPlan { responder, .. } = from_json("plan", plan)?;
-    Responder::from_text(&responder)
+    from_json::<StoredPlan>("plan", plan)?.responder()
 }
 
 /// Parses the context in a stored plan.
@@ -274,11 +280,10 @@ pub fn load_turn(conn: &mut Conn, active: ActiveTurn) -> QueryResult<LoadedTurn>
     let id = active.id;
     let row: LoadedTurnRow = turns::table.find(id).select(LoadedTurnRow::as_select()).first(conn)?;
     let mut stored: StoredPlan = from_json("plan", &row.prompt)?;
-    let context = stored.take_context();
-    let StoredPlan { responder, notes, preface, request, .. } = stored;
+    let (responder, context) = (stored.responder()?, stored.take_context());
+    let StoredPlan { notes, preface, request, .. } = stored;
     let triage = row.triage.unwrap_or(TriageState::Respond);
-    let plan =
-        TurnPlan { responder: Responder::from_text(&responder)?, notes, preface, triage, request, context };
+    let plan = TurnPlan { responder, notes, preface, triage, request, context };
     let events = inbound_messages::load_turn_messages(conn, id)?;
     let range = TurnRange::single_turn(active.conversation, id);
     let steps = steps::load_steps(conn, range, LoadedBlocks::Text)?.remove(&id).unwrap_or_default();
