@@ -185,7 +185,7 @@ async fn health_page_shows_status_and_tests_a_library() {
 
 #[tokio::test]
 async fn health_page_tests_the_embeddings() {
-    let app = TestApp::start().await;
+    let app = Setup::default().with_embeddings().start().await;
     let mut browser = app.browser().await;
     let tested = browser.submit("/health-checks", &[("connection", "embeddings")]).await;
     for words in ["hashing-256 returned 256 dimensions", "the floor is 0.30"] {
@@ -195,7 +195,7 @@ async fn health_page_tests_the_embeddings() {
 
 #[tokio::test]
 async fn health_page_reports_word_search_without_embeddings() {
-    let app = Setup::default().without_embeddings().start().await;
+    let app = Setup::default().start().await;
     let mut browser = app.browser().await;
     let tested = browser.submit("/health-checks", &[("connection", "embeddings")]).await;
     let words = "no model is configured; memory uses full-text search only";

@@ -55,7 +55,7 @@ async fn ask(app: &TestApp, from: &str, text: &str, answer: &str) {
 
 #[tokio::test]
 async fn stored_answer_is_recalled_only_in_later_conversations() {
-    let app = TestApp::start().await;
+    let app = Setup::default().with_embeddings().start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     assert_eq!(learns(&app).await, IndexingProgress { indexed: 1, ..IndexingProgress::default() });
     app.model_plays([says("Yes.")]);
@@ -73,7 +73,7 @@ async fn stored_answer_is_recalled_only_in_later_conversations() {
 
 #[tokio::test]
 async fn answer_is_found_by_words_before_indexing_and_without_vectors() {
-    let app = Setup::default().without_embeddings().start().await;
+    let app = Setup::default().start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     let line = format!("Nov 20, this user said \"recommend a spy show\", you answered: {SPIES}");
     assert_eq!(recalled_later(&app, ANN, "a show about spies").await, [line.as_str()]);
@@ -363,11 +363,8 @@ async fn metadata_retries_back_off_while_the_model_is_down() {
 
 #[tokio::test]
 async fn failed_metadata_does_not_delay_vectors() {
-    let mut app = Setup::default()
-        .with(|settings| settings.metadata_source = MetadataSource::ByModel)
-        .without_embeddings()
-        .start()
-        .await;
+    let mut app =
+        Setup::default().with(|settings| settings.metadata_source = MetadataSource::ByModel).start().await;
     ask(&app, ANN, "where do I watch it", "Open Plex on your TV.").await;
     app.model_plays([metadata_reply([1], "user")]);
     assert_eq!(learns(&app).await.indexed, 1);
@@ -442,7 +439,7 @@ async fn answer_for_everyone_waits_for_an_approval() {
 
 #[tokio::test]
 async fn operator_adds_an_answer_for_everyone_that_is_indexed_once() {
-    let app = TestApp::start_without_model().await;
+    let app = Setup::default().keyword_responder().with_embeddings().start().await;
     app.register_user(BOB, Has::AddRight).await;
     let program = app.program().await;
     let added = program
@@ -528,7 +525,7 @@ async fn metadata_leaves_half_of_the_daily_budget_to_replies() {
 
 #[tokio::test]
 async fn answers_are_embedded_once_a_model_is_configured() {
-    let mut app = Setup::default().without_embeddings().start().await;
+    let mut app = Setup::default().start().await;
     ask(&app, ANN, "recommend a spy show", SPIES).await;
     assert_eq!(learns(&app).await, IndexingProgress { indexed: 1, ..IndexingProgress::default() });
     app.restart_with(Setup::with_embeddings).await;

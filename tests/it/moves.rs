@@ -1,8 +1,12 @@
 //! Sonarr, Radarr and the carrier account move to another server, while the program runs or while it is down.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use dialarr::arr::fake::media_fixtures::movie;
 use dialarr::arr::fake::radarr::FakeRadarr;
 use dialarr::engine::moved_servers::SameServerOutcome;
+use dialarr::llm::scripted::ScriptedModel;
 use dialarr::store::audit::Actor;
 use serde_json::json;
 
@@ -53,6 +57,32 @@ async fn prompt_about_a_moved_server_closes_with_a_sentence() {
     assert_eq!((world.radarr().removed_ids(), other.removed_ids()), (NONE.to_vec(), NONE.to_vec()));
     assert_eq!(title_requests(&world), Vec::<String>::new());
     world.model_plays([]);
+}
+
+/// Moves a server at many points of the preparation of a turn, because ids that a turn shows are void only if the turn
+/// was created before the end of the move.
+#[tokio::test(start_paused = true)]
+async fn turn_that_is_created_after_a_move_runs_on_the_new_parts() {
+    let mut orders = BTreeSet::new();
+    for wait_ms in 0..16 {
+        let mut world = World::start().await;
+        world.model_plays([says("Hello from the earlier model.")]);
+        let later = Arc::new(ScriptedModel::new(vec![says("Hello from the new model.")]));
+        world.text_during_a_move(("how are you today?", wait_ms), &other_radarr(), later).await;
+        world.pass(10).await;
+        let created_before = world
+            .lines(
+                "SELECT iif(turns.id <= moved_after_turn, 'before', 'after') AS line
+                 FROM turns, service_identities WHERE slot = 'radarr'",
+            )
+            .await;
+        if created_before == ["after"] {
+            assert_eq!(world.sent_texts(), ["Hello from the new model."], "{wait_ms} ms");
+        }
+        orders.extend(created_before);
+        world.model_plays([]);
+    }
+    assert_eq!(orders.into_iter().collect::<Vec<_>>(), ["after", "before"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::browser::Page;
 use crate::harness::model::{Holding, calls, finds, says};
-use crate::harness::{ANN, BOB, Has, TestApp};
+use crate::harness::{ANN, BOB, Has, Setup, TestApp};
 
 const SAM: &str = "+15550100009";
 const HOSTILE: &str = "<script>alert(1)</script> \"><img src=x onerror=alert(1)> \u{202e}txet";
@@ -599,7 +599,7 @@ async fn memory_page_shows_retention_periods() {
 
 #[tokio::test]
 async fn memory_page_counts_stored_answers_and_facts() {
-    let app = TestApp::start().await;
+    let app = Setup::default().with_embeddings().start().await;
     let note = json!({ "kind": "dislike", "value": "horror" });
     app.model_plays([calls("remember", note), says("Noted."), says("Try Slow Horses."), says("Open Plex.")]);
     app.sms("no horror please").await;

@@ -399,7 +399,9 @@ impl World {
         let model = (!uses_keywords).then(|| -> Arc<dyn Model> { self.model.clone() });
         let settings = HouseholdSettings { senders, ..self.settings.clone() };
         let usual = self.peers.blueprint(settings, model).unwrap();
-        AppBlueprint { library: self.library(), channels, polling: Polling::On, ..usual }
+        // Half of the households have no embeddings, so that first model calls start together with their turns.
+        let embedder = usual.embedder.clone().filter(|_| self.plan.seed.is_multiple_of(2));
+        AppBlueprint { library: self.library(), channels, polling: Polling::On, embedder, ..usual }
     }
 
     fn library(&self) -> ArrInstances {

@@ -16,12 +16,14 @@ use crate::conversation::transcript::{EventId, TurnId, UserId};
 use crate::engine::lifecycle::EngineLifecycle;
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::routing::turn_start::{TurnStartOutcome, TurnStarter};
+use crate::engine::turns::first_call::ExpectedTurn;
 use crate::engine::turns::turn_runner::TurnRunners;
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::metrics::Metrics;
 use crate::store::database::db::{Db, DbError};
 use crate::store::people::rooms;
 use crate::store::queue::inbound_messages::{self, NextWork};
+use crate::store::stream::event_log::HistoryVersion;
 use crate::store::turns::turn_stats::{self, TurnStats};
 use crate::store::turns::{model_steps, turn_lifecycle};
 use crate::store::{Conn, QueryResult};
@@ -210,8 +212,9 @@ impl TurnScheduler {
             self.wake_people_in(room).await?;
             left.room = None;
         }
-        let NextWork { active_turn, due_at } = self.load_next_work(user, &mut left.uncounted_turn).await?;
         let now = self.0.clock.now();
+        let (NextWork { active_turn, due_at }, expected) =
+            self.load_next_work(user, &mut left.uncounted_turn, now).await?;
         let history_version = self.0.db.history_cache().version();
         if let Some(active_turn) = active_turn {
             // The turn was left by a restart, or by an error that may have prevented a record.
@@ -226,29 +229,49 @@ impl TurnScheduler {
         match due_at {
             None => Ok(WorkCheck::NoWork),
             Some(due) if due > now => Ok(WorkCheck::NotBefore(due)),
-            Some(_) => match self.0.starter.start_turn(user).await? {
-                (TurnStartOutcome::Turn(active_turn), turn) => {
-                    left.room = active_turn.room;
-                    self.0.turns.current_runner().resume_turn(user, active_turn, wakeup.clone()).await?;
-                    Ok(WorkCheck::Done(turn))
-                }
-                (TurnStartOutcome::Chat(context), turn) => {
-                    left.room = context.active_turn.room;
-                    let runner = self.0.turns.current_runner();
-                    runner.run_started_turn(*context, history_version, wakeup.clone()).await?;
-                    Ok(WorkCheck::Done(turn))
-                }
-                (TurnStartOutcome::Answered, turn) => Ok(WorkCheck::Done(turn)),
-                (TurnStartOutcome::Resumed, turn) => {
-                    self.recover_work().await?;
-                    Ok(WorkCheck::Done(turn))
-                }
-                (TurnStartOutcome::Unverified(event), _) => {
-                    self.0.verifier.verify_message(event).await?;
-                    Ok(WorkCheck::Done(None))
-                }
-                (TurnStartOutcome::Paused, _) => Ok(WorkCheck::NoWork),
-            },
+            Some(_) => self.start_next_turn(user, expected, (history_version, wakeup), left).await,
+        }
+    }
+
+    /// Starts a turn with the due messages of a user, and runs it.
+    async fn start_next_turn(
+        &self,
+        user: UserId,
+        expected: Option<ExpectedTurn>,
+        (history_version, wakeup): (HistoryVersion, &Arc<Notify>),
+        left: &mut WorkLeftBehind,
+    ) -> anyhow::Result<WorkCheck> {
+        let preparing_runner = self.0.turns.current_runner();
+        let first_call = match expected {
+            Some(expected) => preparing_runner.prepare_first_call(expected).await,
+            None => None,
+        };
+        match self.0.starter.start_turn(user, first_call).await? {
+            (TurnStartOutcome::Turn(active_turn), turn) => {
+                left.room = active_turn.room;
+                self.0.turns.current_runner().resume_turn(user, active_turn, wakeup.clone()).await?;
+                Ok(WorkCheck::Done(turn))
+            }
+            (TurnStartOutcome::Chat(started), turn) => {
+                left.room = started.context.active_turn.room;
+                // A turn whose first call has started ends on the parts of this call.
+                let runner = match started.first_call {
+                    Some(_) => preparing_runner,
+                    None => self.0.turns.current_runner(),
+                };
+                runner.run_started_turn(*started, history_version, wakeup.clone()).await?;
+                Ok(WorkCheck::Done(turn))
+            }
+            (TurnStartOutcome::Answered, turn) => Ok(WorkCheck::Done(turn)),
+            (TurnStartOutcome::Resumed, turn) => {
+                self.recover_work().await?;
+                Ok(WorkCheck::Done(turn))
+            }
+            (TurnStartOutcome::Unverified(event), _) => {
+                self.0.verifier.verify_message(event).await?;
+                Ok(WorkCheck::Done(None))
+            }
+            (TurnStartOutcome::Paused, _) => Ok(WorkCheck::NoWork),
         }
     }
 
@@ -259,16 +282,24 @@ impl TurnScheduler {
         Ok(())
     }
 
-    /// Loads the next work of a user, and counts `ended_turn` in the metrics.
+    /// Loads the next work of a user, with the turn that it probably starts, and counts `ended_turn` in the metrics.
     async fn load_next_work(
         &self,
         user: UserId,
         ended_turn: &mut Option<TurnId>,
-    ) -> Result<NextWork, DbError> {
-        let turn = *ended_turn;
+        now: Timestamp,
+    ) -> Result<(NextWork, Option<ExpectedTurn>), DbError> {
+        let (turn, settings) = (*ended_turn, self.0.live.settings());
         let load = move |conn: &mut Conn| {
             let stats = turn.and_then(|turn| load_turn_stats(conn, turn));
-            Ok((stats, inbound_messages::load_next_work(conn, user)?))
+            let work = inbound_messages::load_next_work(conn, user)?;
+            let expected = match work {
+                NextWork { active_turn: None, due_at: Some(due) } if due <= now => {
+                    ExpectedTurn::load(conn, user, &settings, now)?
+                }
+                _ => None,
+            };
+            Ok((stats, (work, expected)))
         };
         let (stats, work) = self.0.db.read_without_snapshot(load).await?;
         *ended_turn = None;

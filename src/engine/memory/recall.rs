@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::clock::Clock;
@@ -82,28 +83,56 @@ impl AnswerRecall {
             None => None,
         };
         let query = query.to_owned();
-        let floor = parts.settings.similarity_floor;
-        let now = self.clock.now();
-        let search = move |conn: &mut Conn| {
-            let owners = match range.only_own_after {
-                Some(_) => VisibleOwners::only_own(viewer),
-                None => search::load_visible_owners(conn, viewer)?,
-            };
-            let (mut ids, embedding) = match vector_search {
-                Some(vector_search) => vector_search.find_candidates(conn, &owners, floor)?,
-                None => (Vec::new(), None),
-            };
-            let text_matches =
-                search::find_answers_by_words(conn, &owners, &content_words(&query), CANDIDATES_PER_RANKING)?;
-            ids.extend(&text_matches);
-            let vector_query = embedding
-                .as_ref()
-                .map(|QueryEmbedding { vector_space, vector }| VectorQuery { model: vector_space, vector });
-            let candidates = search::load_candidates(conn, &owners, &ids, vector_query, range)?;
-            Ok(rank_candidates(&query, candidates, &text_matches, floor, now))
-        };
+        let (floor, now) = (parts.settings.similarity_floor, self.clock.now());
+        let search =
+            move |conn: &mut Conn| search_answers(conn, viewer, (&query, vector_search), range, (floor, now));
         self.db.read(search).await
     }
+
+    /// Returns whether a query is also compared by its vector, which a server computes.
+    pub(crate) fn needs_vectors(&self) -> bool {
+        self.live.current().embedder.is_some()
+    }
+
+    /// Like [`AnswerRecall::recall_answers`], without vectors and in the caller's transaction.
+    pub(crate) fn find_by_words(
+        &self,
+        conn: &mut Conn,
+        viewer: UserId,
+        query: &str,
+        range: RecallRange,
+    ) -> QueryResult<RecalledAnswers> {
+        if !answer_metadata::is_meaningful_question(query) {
+            return Ok(RecalledAnswers::default());
+        }
+        let floor = self.live.settings().similarity_floor;
+        search_answers(conn, viewer, (query, None), range, (floor, self.clock.now()))
+    }
+}
+
+fn search_answers(
+    conn: &mut Conn,
+    viewer: UserId,
+    (query, vector_search): (&str, Option<VectorSearch>),
+    range: RecallRange,
+    (floor, now): (f32, Timestamp),
+) -> QueryResult<RecalledAnswers> {
+    let owners = match range.only_own_after {
+        Some(_) => VisibleOwners::only_own(viewer),
+        None => search::load_visible_owners(conn, viewer)?,
+    };
+    let (mut ids, embedding) = match vector_search {
+        Some(vector_search) => vector_search.find_candidates(conn, &owners, floor)?,
+        None => (Vec::new(), None),
+    };
+    let text_matches =
+        search::find_answers_by_words(conn, &owners, &content_words(query), CANDIDATES_PER_RANKING)?;
+    ids.extend(&text_matches);
+    let vector_query = embedding
+        .as_ref()
+        .map(|QueryEmbedding { vector_space, vector }| VectorQuery { model: vector_space, vector });
+    let candidates = search::load_candidates(conn, &owners, &ids, vector_query, range)?;
+    Ok(rank_candidates(query, candidates, &text_matches, floor, now))
 }
 
 /// Updates the in-memory index from the stored vectors.

@@ -20,6 +20,7 @@ use crate::conversation::transcript::{EventId, Responder, TurnId, User, UserId};
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::send_time::reschedule_notifications;
 use crate::engine::settings::HouseholdSettings;
+use crate::engine::turns::first_call::{FirstCall, StartedTurn};
 use crate::engine::turns::turn_context::TurnContext;
 use crate::engine::work_signal::WorkSignal;
 use crate::failpoint;
@@ -33,15 +34,12 @@ use crate::store::queue::{inbound_messages, notifications};
 use crate::store::turns::turn_lifecycle::{ActiveTurn, LoadedTurn, TriageState, TurnKind, TurnPlan};
 use crate::store::{Conn, QueryResult};
 
-/// Maximum number of messages that one turn claims.
-const MAX_MESSAGES_PER_TURN: i64 = 20;
-
 /// Outcome of starting work on a message.
 pub(crate) enum TurnStartOutcome {
     /// A turn was created and has to run.
     Turn(ActiveTurn),
     /// A chat turn was created and has to run from this state.
-    Chat(Box<TurnContext>),
+    Chat(Box<StartedTurn>),
     /// Code has already handled the message.
     Answered,
     /// Code has ended the pause, so the waiting messages of all users may be processed.
@@ -81,10 +79,12 @@ impl TurnStarter {
         Self { db, clock, live, outbox, addition_queued, digest_changed }
     }
 
-    /// Starts work on the user's next message. Also returns the created turn, if there is one.
+    /// Starts work on the user's next message. `first_call` was prepared for the chat turn that it may start. Also returns
+    /// the created turn, if there is one.
     pub(crate) async fn start_turn(
         &self,
         user: UserId,
+        first_call: Option<FirstCall>,
     ) -> anyhow::Result<(TurnStartOutcome, Option<TurnId>)> {
         let now = self.clock.now();
         let parts = self.live.current();
@@ -97,6 +97,7 @@ impl TurnStarter {
                 start_link: start_link.as_deref(),
                 now,
                 responder,
+                first_call: first_call.as_ref(),
                 created_turn: None,
                 has_decided: false,
                 wakes: WorkerWakes::default(),
@@ -104,16 +105,13 @@ impl TurnStarter {
             let outcome = start.route_next_message(user)?;
             Ok((outcome, start.created_turn, start.has_decided, start.wakes))
         };
-        // If such a start is lost, the message waits and its turn starts again.
-        let only_starts_turn = |outcome: &TurnStartOutcome, has_decided: bool| {
-            matches!(outcome, TurnStartOutcome::Chat(_)) && !has_decided
-        };
-        let durability = move |(outcome, _, has_decided, _): &_| {
-            if only_starts_turn(outcome, *has_decided) { Durability::Unsynced } else { Durability::Synced }
+        let durability = |(outcome, _, has_decided, _): &(TurnStartOutcome, _, bool, _)| match outcome {
+            TurnStartOutcome::Chat(started) if !*has_decided => started.durability(),
+            _ => Durability::Synced,
         };
         let (outcome, created_turn, has_decided, wakes) = self.db.write_with(durability, start).await?;
         failpoint::reached("turn.begun");
-        if !only_starts_turn(&outcome, has_decided) {
+        if has_decided || !matches!(outcome, TurnStartOutcome::Chat(_)) {
             self.outbox.notify();
         }
         if wakes.has_queued_addition {
@@ -135,6 +133,8 @@ pub(super) struct TurnStart<'a> {
     pub(super) now: Timestamp,
     /// Responder for messages that need a model.
     pub(super) responder: Responder,
+    /// Prepared first call of the chat turn that the message may start.
+    first_call: Option<&'a FirstCall>,
     /// Turn that was created for the message.
     pub(super) created_turn: Option<TurnId>,
     /// Whether the transaction closes a confirmation prompt or ends an opt-out before the turn starts.
@@ -154,7 +154,8 @@ pub(super) struct WorkerWakes {
 impl TurnStart<'_> {
     fn route_next_message(&mut self, user: UserId) -> QueryResult<TurnStartOutcome> {
         self.has_decided = pending_action::expire_pending_action(self.conn, user, self.now)?;
-        let waiting = inbound_messages::load_due_messages(self.conn, user, MAX_MESSAGES_PER_TURN, self.now)?;
+        let waiting =
+            inbound_messages::load_due_messages(self.conn, user, inbound_messages::MAX_PER_TURN, self.now)?;
         let Some(first) = waiting.first() else { return self.start_agent_call(user) };
         if let Some(event) = waiting.iter().find(|event| route::would_change_opt_out(event)) {
             return Ok(TurnStartOutcome::Unverified(event.id));
@@ -440,9 +441,14 @@ impl TurnStart<'_> {
             plan.preface = Some(closing);
         }
         let events = &waiting[..count];
-        let active_turn = self.open_turn_in_slot((user, context.slot), TurnKind::Chat, &plan, events)?;
+        let slot = context.slot;
+        let active_turn = self.open_turn_in_slot((user, slot), TurnKind::Chat, &plan, events)?;
         let loaded = LoadedTurn::from_start(active_turn.id, plan, events.to_vec(), self.now);
         let context = TurnContext::from_loaded(self.conn, active_turn, user.clone(), loaded)?;
-        Ok(TurnStartOutcome::Chat(Box::new(context)))
+        let first_call = match self.first_call {
+            Some(first_call) => first_call.start(self.conn, &context, slot, self.now)?,
+            None => None,
+        };
+        Ok(TurnStartOutcome::Chat(Box::new(StartedTurn { context, first_call })))
     }
 }

@@ -4,15 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::log::model_records::NewAttempt;
 use super::log::turn_log::{TurnLog, TurnProgress};
-use super::turn_context::{TurnContext, TurnHistory};
+use super::turn_context::TurnContext;
+use super::turn_history::TurnHistory;
 use crate::clock::Clock;
 use crate::conversation::model_cost::{CostEstimate, ModelCharge};
 use crate::conversation::model_request::ModelRequest;
 use crate::conversation::prompt::{self, PromptMaterial};
 use crate::conversation::transcript::{Responder, StopReason, ToolCall, UserId};
-use crate::conversation::turn::{ModelCallPlan, StepFailure};
+use crate::conversation::turn::{ModelCallPlan, NextStep, StepFailure};
 use crate::engine::model_calls::call_schedule::CallPurpose;
 use crate::engine::model_calls::caller::{ModelCall, ModelCallOutcome};
 use crate::engine::parts::ConfiguredParts;
@@ -25,7 +28,7 @@ use crate::store::turns::model_steps::{AbandonedAttempt, AttemptId, NewCall, Rec
 const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Model request, with the responder that it is sent to.
-struct PreparedCall {
+pub(super) struct PreparedCall {
     attempt: AttemptId,
     user: UserId,
     responder: Responder,
@@ -60,6 +63,11 @@ impl ModelStepRunner {
         Self { parts, clock, metrics }
     }
 
+    /// Returns the parts on which the turn runs.
+    pub(super) fn parts(&self) -> &Arc<ConfiguredParts> {
+        &self.parts
+    }
+
     pub(super) async fn run_model_step(
         &self,
         log: &TurnLog,
@@ -73,19 +81,24 @@ impl ModelStepRunner {
                 () = log.wait_for_cancellation() => return Ok(TurnProgress::Reload),
             }
         }
-        let call = self.prepare_model_call(context, history, plan);
-        let metrics = &self.metrics;
-        let (responder, model) = self.parts.models.select_model(call.responder);
-        let (model, estimate) = (model.name().to_owned(), call.estimate);
-        let is_first = responder == Responder::Model && context.plan.context.is_none() && plan.step == 0;
-        let frozen = is_first.then(|| history.context.clone());
-        let attempt = NewAttempt { id: call.attempt, responder, model, estimate, context: frozen };
+        let (call, attempt) = self.prepare_model_call(context, history, plan);
         if !log.start_attempt(attempt).await? {
             return Ok(TurnProgress::Reload);
         }
         if plan.attempt > 1 {
-            metrics.model_retried();
+            self.metrics.model_retried();
         }
+        self.make_call(log, context, call).await
+    }
+
+    /// Makes a call whose attempt has started, and records its response or failure.
+    pub(super) async fn make_call(
+        &self,
+        log: &TurnLog,
+        context: &TurnContext,
+        call: PreparedCall,
+    ) -> anyhow::Result<TurnProgress> {
+        let metrics = &self.metrics;
         failpoint::reached("step.started");
         let result = tokio::select! {
             result = self.stream_model_call(log, &call) => result,
@@ -116,19 +129,39 @@ impl ModelStepRunner {
         Ok(progress)
     }
 
+    /// Prepares the first call of a turn that was just created. Returns `None` if the turn does not call a model at once.
+    pub(super) fn prepare_first_call(
+        &self,
+        context: &TurnContext,
+        history: &TurnHistory,
+        now: Timestamp,
+    ) -> Option<(PreparedCall, NewAttempt)> {
+        let NextStep::CallModel(plan) = context.turn.next_step(now, &self.parts.settings.limits) else {
+            return None;
+        };
+        let (call, attempt) = self.prepare_model_call(context, history, &plan);
+        (plan.delay.is_zero() && attempt.responder == Responder::Model).then_some((call, attempt))
+    }
+
     fn prepare_model_call(
         &self,
         context: &TurnContext,
         history: &TurnHistory,
         plan: &ModelCallPlan,
-    ) -> PreparedCall {
+    ) -> (PreparedCall, NewAttempt) {
         let request = self.build_model_request(context, history, plan);
-        let (responder, _) = self.parts.models.select_model(plan.responder);
-        let attempt = AttemptId { turn: context.active_turn.id, step: plan.step, attempt: plan.attempt };
+        let (responder, model) = self.parts.models.select_model(plan.responder);
+        let id = AttemptId { turn: context.active_turn.id, step: plan.step, attempt: plan.attempt };
         let estimate = CostEstimate::from_request(&request, self.parts.settings.prices);
         let is_private =
             self.has_read_viewing(context) || history.turns.iter().any(|turn| turn.about_viewing);
-        PreparedCall { attempt, user: context.user.id, responder, request, estimate, is_private }
+        let is_first = responder == Responder::Model && context.plan.context.is_none() && plan.step == 0;
+        let frozen = is_first.then(|| history.context.clone());
+        let attempt = NewAttempt { id, responder, model: model.name().to_owned(), estimate, context: frozen };
+        (
+            PreparedCall { attempt: id, user: context.user.id, responder, request, estimate, is_private },
+            attempt,
+        )
     }
 
     /// Returns whether an earlier call of the turn has read what people have watched.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::log::turn_log::{TurnLog, TurnProgress};
-use super::turn_context::{TurnContext, TurnHistory};
+use super::turn_context::TurnContext;
+use super::turn_history::TurnHistory;
 use crate::conversation::grammar::triage;
 use crate::conversation::model_cost::{CostEstimate, ModelCharge};
 use crate::conversation::prompt;

@@ -4,14 +4,11 @@ use std::sync::Arc;
 
 use crate::conversation::agents::{AgentCaller, AgentName};
 use crate::conversation::grammar::reaction;
-use crate::conversation::model_request::ModelMessage;
 use crate::conversation::people::facts::UserFacts;
-use crate::conversation::prompt::{self, FrozenContext, PastTurn};
+use crate::conversation::prompt;
 use crate::conversation::routing::inbound_message::InboundEvent;
 use crate::conversation::routing::rooms::Audience;
-use crate::conversation::transcript::{
-    AddressId, CallRow, CallState, EffectLevel, ToolCall, User, UserAddress, UserId,
-};
+use crate::conversation::transcript::{AddressId, CallRow, ToolCall, User, UserAddress, UserId};
 use crate::conversation::turn::Turn;
 use crate::engine::reply_address::ReplyAddress;
 use crate::store::memory::facts;
@@ -199,47 +196,4 @@ fn load_private_address(
         |stored: &StoredAddress| stored.address.is_on(event.channel) && stored.opted_out_at.is_none();
     let private = addresses.into_iter().find(is_private);
     Ok(private.map(|stored| (stored.id, stored.address)))
-}
-
-/// Messages and actions before a turn, which do not change while the turn runs.
-pub(super) struct TurnHistory {
-    /// Turns of this conversation, in the window of the prompt.
-    pub(super) turns: Vec<Arc<PastTurn>>,
-    /// Messages of these turns, for all requests of the turn.
-    pub(super) messages: Vec<Arc<ModelMessage>>,
-    /// Context of all requests of the turn.
-    pub(super) context: FrozenContext,
-    /// Actions in earlier conversations of the day, newest first.
-    pub(super) done_today: Vec<String>,
-    /// Recalled lines from any earlier conversation that relate to the current messages.
-    pub(super) recalled: Vec<String>,
-}
-
-impl TurnHistory {
-    /// Returns the reports of tools and code about earlier actions, newest first.
-    pub(super) fn action_reports(&self) -> Arc<[String]> {
-        let mut reports = Vec::new();
-        for past in self.turns.iter().rev() {
-            reports.extend(past.answer.clone());
-            let calls = past.steps.iter().rev().flat_map(|step| step.calls.iter().rev());
-            reports.extend(calls.filter(|call| call.effect_level != EffectLevel::Read).filter_map(|call| {
-                match &call.state {
-                    CallState::Done(result) => Some(result.for_user.clone()),
-                    CallState::Created
-                    | CallState::Running
-                    | CallState::AwaitingConfirmation
-                    | CallState::Failed(_)
-                    | CallState::Canceled(_) => None,
-                }
-            }));
-        }
-        reports.extend(self.done_today.iter().cloned());
-        // A recalled line also contains the user's question, which is not a report of an action.
-        let answers = self
-            .recalled
-            .iter()
-            .map(|line| line.rsplit_once("\", you answered: ").map_or(line.as_str(), |(_, answer)| answer));
-        reports.extend(answers.map(str::to_owned));
-        reports.into()
-    }
 }

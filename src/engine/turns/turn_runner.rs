@@ -6,19 +6,19 @@ use tokio::sync::Notify;
 
 use super::agent_turn::AgentTurnRunner;
 use super::deletion::DeletionRunner;
-use super::log::turn_log::{LoadedHistory, TurnLog, TurnLogs, TurnProgress};
+use super::first_call::{ExpectedTurn, FirstCall, StartedCall, StartedTurn};
+use super::log::turn_log::{TurnLog, TurnLogs, TurnProgress};
 use super::model_step::ModelStepRunner;
 use super::tool_calls::ToolCallRunner;
 use super::tool_runner::ToolRunner;
 use super::triage::MessageTriage;
-use super::turn_context::{TurnContext, TurnHistory};
+use super::turn_context::TurnContext;
 use super::turn_end;
+use super::turn_history::{LoadedHistory, TurnHistory};
 use super::typing_indicator::TypingIndicator;
 use super::write_recovery::WriteRecovery;
 use crate::clock::Clock;
 use crate::conversation::memory::recall;
-use crate::conversation::prompt::{self, FrozenContext, PromptContext};
-use crate::conversation::routing::rooms::Audience;
 use crate::conversation::transcript::{Responder, TurnId, UserId};
 use crate::conversation::turn::NextStep;
 use crate::engine::memory::recall::AnswerRecall;
@@ -26,7 +26,6 @@ use crate::engine::parts::EngineParts;
 use crate::engine::settings::HouseholdSettings;
 use crate::messaging::channel_ports::ChannelPorts;
 use crate::store::memory::search::RecallRange;
-use crate::store::people::rooms::Room;
 use crate::store::stream::event_log::HistoryVersion;
 use crate::store::turns::turn_lifecycle::{ActiveTurn, TriageState, TurnKind};
 
@@ -58,7 +57,7 @@ impl TurnRunners {
             settings,
             recall: self.recall.clone(),
             triage: MessageTriage::new(parts.clone()),
-            model_steps: ModelStepRunner::new(parts, clock.clone(), metrics.clone()),
+            model_steps: Arc::new(ModelStepRunner::new(parts, clock.clone(), metrics.clone())),
             tool_calls,
             recovery,
             agent_turns,
@@ -75,7 +74,7 @@ pub(crate) struct TurnRunner {
     settings: Arc<HouseholdSettings>,
     recall: Arc<AnswerRecall>,
     triage: MessageTriage,
-    model_steps: ModelStepRunner,
+    model_steps: Arc<ModelStepRunner>,
     tool_calls: Arc<ToolCallRunner>,
     recovery: Arc<WriteRecovery>,
     agent_turns: AgentTurnRunner,
@@ -84,17 +83,40 @@ pub(crate) struct TurnRunner {
 }
 
 impl TurnRunner {
+    /// Prepares the first call of a turn that the waiting messages of a user probably start. Returns `None` if the turn does
+    /// not call a model at once, e.g. because the memory is searched with a vector from a server.
+    pub(crate) async fn prepare_first_call(&self, expected: ExpectedTurn) -> Option<FirstCall> {
+        if !self.model_steps.parts().models.has_model() || self.recall.needs_vectors() {
+            return None;
+        }
+        let first_call =
+            FirstCall::load(expected, (&self.logs, &self.model_steps), self.recall.clone()).await;
+        // The turn loads the same rows again and handles the error.
+        first_call
+            .inspect_err(|error| tracing::warn!(%error, "failed to prepare the first call of a turn"))
+            .ok()
+    }
+
     /// Runs a chat turn, which was just created, until it ends. `loaded_at` is the version of the history before its
     /// creation. `wakeup` wakes the task of its user, e.g. after a cancellation.
     pub(crate) async fn run_started_turn(
         &self,
-        context: TurnContext,
+        StartedTurn { context, first_call }: StartedTurn,
         loaded_at: HistoryVersion,
         wakeup: Arc<Notify>,
     ) -> anyhow::Result<()> {
         let log = self.logs.open_log((context.user.id, context.active_turn), loaded_at, wakeup);
-        let history = log.load_history().await?;
-        self.run_chat_turn(log, context, history).await
+        let Some(StartedCall { history, call, attempt }) = first_call else {
+            let history = log.load_history().await?;
+            return self.run_chat_turn(log, context, history).await;
+        };
+        log.take_first_attempt(attempt);
+        let _typing = TypingIndicator::start(&self.channels, &context.reply_address());
+        let reports = history.action_reports();
+        let log = log.with_earlier_reports(reports.clone());
+        let context = context.with_earlier_reports(&reports);
+        let progress = self.model_steps.make_call(&log, &context, call).await?;
+        self.run_steps(&log, &history, progress).await
     }
 
     /// Runs a stored turn until it ends.
@@ -126,42 +148,38 @@ impl TurnRunner {
         &self,
         log: TurnLog,
         context: TurnContext,
-        LoadedHistory { mut turns, mut done_today }: LoadedHistory,
+        mut loaded: LoadedHistory,
     ) -> anyhow::Result<()> {
-        if !context.has_memory() {
-            turns.clear();
-            done_today.clear();
-        }
-        if let Some(changed_after) = context.reader_limit.changed_after {
-            turns.retain(|turn| turn.id > changed_after);
-            done_today.clear();
-        }
-        prompt::trim_to_window(&mut turns, context.plan.context.as_ref());
-        let window_start = turns.first().map(|turn| turn.id);
+        loaded.limit_to_readers(&context);
+        let window_start = loaded.trim_to_window(context.plan.context.as_ref());
         let _typing = TypingIndicator::start(&self.channels, &context.reply_address());
-        let recalled = self.recall_lines(&log, &context, (window_start, &done_today)).await;
-        let frozen = context.plan.context.clone().unwrap_or_else(|| {
-            let block = self.build_context_block(&context, &done_today, &recalled);
-            FrozenContext { block, window_start }
-        });
-        let messages = prompt::build_past_messages(&turns);
-        let history = TurnHistory { turns, messages, context: frozen, done_today, recalled };
+        let recalled = self.recall_lines(&log, &context, (window_start, &loaded.done_today)).await;
+        let now = self.clock.now().to_zoned(self.settings.zone.clone());
+        let history = TurnHistory::new(loaded, recalled, &context, &now);
         let reports = history.action_reports();
         let log = log.with_earlier_reports(reports.clone());
         // Recall takes time, so the turn may have been canceled. Recording the next step detects that, but triage calls
         // the model before anything is recorded, so its context is loaded again.
-        let mut loaded = Some(context.with_earlier_reports(&reports))
-            .filter(|context| context.plan.triage == TriageState::Respond);
+        let progress = match context.plan.triage {
+            TriageState::Respond => TurnProgress::Loaded(Box::new(context.with_earlier_reports(&reports))),
+            TriageState::Open | TriageState::Skip => TurnProgress::Reload,
+        };
+        self.run_steps(&log, &history, progress).await
+    }
+
+    async fn run_steps(
+        &self,
+        log: &TurnLog,
+        history: &TurnHistory,
+        mut progress: TurnProgress,
+    ) -> anyhow::Result<()> {
         loop {
-            let context = match loaded.take() {
-                Some(context) => context,
-                None => log.load_context().await?,
-            };
-            match self.run_step(&log, &context, &history).await? {
-                TurnProgress::Reload => {}
-                TurnProgress::Loaded(context) => loaded = Some(*context),
+            let context = match progress {
+                TurnProgress::Reload => log.load_context().await?,
+                TurnProgress::Loaded(context) => *context,
                 TurnProgress::Ended => return Ok(()),
-            }
+            };
+            progress = self.run_step(log, &context, history).await?;
         }
     }
 
@@ -185,30 +203,6 @@ impl TurnRunner {
             }
             NextStep::Cancel => log.end_turn(turn_end::canceled_turn_end(context)).await,
         }
-    }
-
-    fn build_context_block(
-        &self,
-        context: &TurnContext,
-        done_today: &[String],
-        recalled: &[String],
-    ) -> String {
-        let zone = self.settings.zone.clone();
-        // Everybody in a room reads the answer, so the model knows nothing about the author there.
-        let facts = match context.audience() {
-            Audience::Author => context.facts.prompt_lines(),
-            Audience::Room | Audience::Agent => Vec::new(),
-        };
-        prompt::build_context_block(&PromptContext {
-            moment: self.clock.now().to_zoned(zone).strftime("%a %b %-d %Y %H:%M %Q").to_string(),
-            user_name: context.user.name.as_deref(),
-            room: context.room.as_ref().map(Room::name),
-            rights: context.user.rights,
-            facts: &facts,
-            done_today,
-            notes: &context.plan.notes,
-            recalled,
-        })
     }
 
     /// Returns the recalled lines for a turn's prompt, without what the prompt already contains: answers from turn

@@ -258,16 +258,17 @@ fn load_sent_messages(
     Ok(sent)
 }
 
-/// Loads the changes made for the user since `since` in conversations before this one, as sentences written by the
-/// tools, newest first.
+/// Loads the changes made for the user since `since` in conversations before this one, or before a new one, as sentences
+/// written by the tools, newest first.
 pub fn load_earlier_changes(
     conn: &mut Conn,
     user: UserId,
-    conversation: ConversationId,
+    conversation: Option<ConversationId>,
     since: Timestamp,
 ) -> QueryResult<Vec<String>> {
+    let before = conversation.unwrap_or(ConversationId(i64::MAX));
     let conversations: Vec<ConversationId> = conversations::table
-        .filter(conversations::user_id.eq(user).and(conversations::id.lt(conversation)))
+        .filter(conversations::user_id.eq(user).and(conversations::id.lt(before)))
         .filter(conversations::last_activity_at.ge(ms(since)))
         .order(conversations::id.desc())
         .limit(EARLIER_CONVERSATION_LIMIT)

@@ -47,6 +47,9 @@ pub enum AdmissionOutcome {
     NotKept,
 }
 
+/// Maximum number of messages that one turn claims.
+pub const MAX_PER_TURN: i64 = 20;
+
 /// Message in a room.
 #[derive(Debug, Clone, Copy)]
 pub struct RoomMessage {

@@ -430,11 +430,7 @@ impl World {
         blueprint.console = setup.console.clone();
         blueprint.alerts.clone_from(&setup.alerts);
         blueprint.public_address.clone_from(&setup.public_address);
-        match &setup.embeddings {
-            setup::Embeddings::Letters => {}
-            setup::Embeddings::Watched(embedder) => blueprint.embedder = Some(embedder.clone()),
-            setup::Embeddings::Nothing => blueprint.embedder = None,
-        }
+        blueprint.embedder.clone_from(&setup.embedder);
         if let Some(tokens) = &setup.tokens {
             let verifier = SignatureVerifier { tokens: tokens.clone(), shared_keys: BTreeMap::new() };
             let mut account = self.peers.twilio.client_account("https://api.twilio.invalid");

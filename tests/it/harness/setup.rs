@@ -12,6 +12,7 @@ use dialarr::doctor::phone::PublicAddress;
 use dialarr::engine::{CodeSource, HouseholdSettings};
 use dialarr::llm::Model;
 use dialarr::llm::embeddings::Embedder;
+use dialarr::llm::embeddings::hashing::HashingEmbedder;
 use dialarr::llm::scripted::ScriptedModel;
 use dialarr::messaging::alert_sender::AlertSender;
 use dialarr::simulation::{self, SimulatedPeers};
@@ -36,7 +37,7 @@ pub(crate) struct Setup {
     /// Access rules of the console.
     pub(super) console: AccessRules,
     /// Embeddings that turn text into vectors, if any.
-    pub(super) embeddings: Embeddings,
+    pub(super) embedder: Option<Arc<dyn Embedder>>,
     /// Second Radarr, for 4K.
     pub(super) four_k: Option<FakeRadarr>,
     pub(super) has_sonarr: bool,
@@ -48,13 +49,6 @@ pub(crate) struct Setup {
     pub(super) is_unconfigured: bool,
     pub(super) alerts: Option<AlertSender>,
     pub(super) public_address: Option<PublicAddress>,
-}
-
-/// Embeddings by which memory is searched besides keywords.
-pub(super) enum Embeddings {
-    Letters,
-    Watched(Arc<dyn Embedder>),
-    Nothing,
 }
 
 /// Responder of the program.
@@ -77,7 +71,7 @@ impl Default for Setup {
             members: Vec::new(),
             report_secret: Some(SecretString::from(reports::SECRET)),
             console: AccessRules { sign_in: SignIn::Links, hosts: AllowedHosts::local() },
-            embeddings: Embeddings::Letters,
+            embedder: None,
             four_k: None,
             has_sonarr: true,
             has_jellyfin: false,
@@ -109,18 +103,13 @@ impl Setup {
         Self { responder: ResponderKind::Other(model), ..self }
     }
 
-    /// Leaves out `EMBEDDINGS_MODEL`: memory is searched by keywords alone.
-    pub(crate) fn without_embeddings(self) -> Self {
-        Self { embeddings: Embeddings::Nothing, ..self }
-    }
-
     pub(crate) fn embedded_by(self, embedder: Arc<dyn Embedder>) -> Self {
-        Self { embeddings: Embeddings::Watched(embedder), ..self }
+        Self { embedder: Some(embedder), ..self }
     }
 
     /// Uses the embeddings of tests, which compare letters.
     pub(crate) fn with_embeddings(self) -> Self {
-        Self { embeddings: Embeddings::Letters, ..self }
+        self.embedded_by(Arc::new(HashingEmbedder))
     }
 
     pub(crate) fn four_k(self, radarr: &FakeRadarr) -> Self {

@@ -66,7 +66,7 @@ pub(crate) struct World {
     peers: SimulatedPeers,
     script: Arc<ScriptedModel>,
     model: Arc<dyn Model>,
-    /// Embedder in place of the usual one.
+    /// Embedder; `None` by default, as for the program.
     embedder: Option<Arc<dyn Embedder>>,
     routing: TriageLevel,
     /// Servers in place of the usual ones.
@@ -140,7 +140,7 @@ impl World {
         Self::build(Arc::new(ScriptedModel::new(Vec::new())), model, TriageLevel::Ai).await
     }
 
-    /// Restarts the program with another embedder from here on.
+    /// Restarts the program with an embedder from here on.
     pub(crate) async fn start_again_with(&mut self, embedder: Arc<dyn Embedder>) {
         self.embedder = Some(embedder);
         self.kill().await;
@@ -281,9 +281,7 @@ impl World {
         let mut blueprint = self.peers.blueprint(settings, Some(self.model.clone())).unwrap();
         blueprint.arr_secret = Some(SECRET.into());
         blueprint.polling = Polling::On;
-        if let Some(embedder) = &self.embedder {
-            blueprint.embedder = Some(embedder.clone());
-        }
+        blueprint.embedder.clone_from(&self.embedder);
         self.moved.apply(&mut blueprint, &self.peers.twilio);
         self.house_phone.apply(&mut blueprint);
         self.house_bot.apply(&mut blueprint);
@@ -296,6 +294,21 @@ impl World {
     pub(crate) async fn move_radarr(&mut self, radarr: &FakeRadarr) {
         self.moved.radarr = Some(radarr.clone());
         self.apply_moves().await;
+    }
+
+    /// Sends a message from Ann some time after the beginning of a change that moves Radarr and replaces the model.
+    pub(crate) async fn text_during_a_move(
+        &mut self,
+        (body, wait_ms): (&str, u64),
+        radarr: &FakeRadarr,
+        model: Arc<dyn Model>,
+    ) {
+        (self.moved.radarr, self.model) = (Some(radarr.clone()), model);
+        let text = async {
+            self.pass_ms(wait_ms).await;
+            self.texts(body).await;
+        };
+        tokio::join!(self.apply_moves(), text);
     }
 
     /// Moves Radarr back to its first server, at the next start.
@@ -340,7 +353,7 @@ impl World {
     async fn apply_moves(&self) {
         let Some(app) = &self.app else { return };
         let apply = |current: &AppBlueprint| {
-            let mut moved = current.clone();
+            let mut moved = AppBlueprint { model: Some(self.model.clone()), ..current.clone() };
             self.moved.apply(&mut moved, &self.peers.twilio);
             Ok::<_, ApplyError>(moved)
         };

@@ -4,10 +4,10 @@ use std::sync::PoisonError;
 
 use jiff::Timestamp;
 
-use super::turn_log::{TurnLog, TurnProgress};
+use super::turn_log::{TurnLog, TurnLogs, TurnProgress};
 use crate::conversation::model_cost::{CostEstimate, ModelCharge};
 use crate::conversation::prompt::FrozenContext;
-use crate::conversation::transcript::{ModelStep, Responder};
+use crate::conversation::transcript::{ModelStep, Responder, UserId};
 use crate::conversation::turn::{StepFailure, TurnUpdate};
 use crate::engine::reply_address;
 use crate::engine::settings::HouseholdSettings;
@@ -15,7 +15,7 @@ use crate::engine::stream::recorder::DeltaRecorder;
 use crate::engine::turns::turn_context::TurnContext;
 use crate::store::database::db::{DbError, Durability};
 use crate::store::queue::inbound_messages::MessageOutcome;
-use crate::store::turns::budget_blocks;
+use crate::store::turns::budget_blocks::{self, CallCover};
 use crate::store::turns::daily_budget::{self, BudgetRefusal, BudgetedCall, Day, ReservationOutcome};
 use crate::store::turns::finished_turns::{self, TurnEnd};
 use crate::store::turns::model_steps::{self, AbandonedAttempt, AttemptId, RecordedResponse};
@@ -38,7 +38,59 @@ pub(crate) struct NewAttempt {
     pub(crate) context: Option<FrozenContext>,
 }
 
+/// First attempt of a turn, which has started in the transaction that created the turn.
+pub(crate) struct StartedAttempt {
+    reservation: CostReservation,
+    cover: CallCover,
+}
+
+impl StartedAttempt {
+    /// Returns the durability that its reservation needs.
+    pub(crate) fn durability(&self) -> Durability {
+        self.cover.durability()
+    }
+}
+
+impl TurnLogs {
+    /// Records the first attempt of a turn, in the transaction that creates the turn. Returns `None`, and records nothing,
+    /// if the cost does not fit into the day's budget.
+    pub(crate) fn start_first_attempt(
+        &self,
+        conn: &mut Conn,
+        user: UserId,
+        attempt: &NewAttempt,
+        now: Timestamp,
+    ) -> QueryResult<Option<StartedAttempt>> {
+        let settings = self.settings();
+        let call =
+            BudgetedCall { user, day: Day::from_timestamp(now, &settings.zone), estimate: attempt.estimate };
+        let cover = self.budget_block.cover_call(&call, settings.budget);
+        let reserved = daily_budget::reserve_call_cost(conn, &self.running_calls, &call, settings.budget)?;
+        let ReservationOutcome::Granted(reservation) = reserved else { return Ok(None) };
+        attempt.store(conn, now)?;
+        if let Some(block) = cover.new_block() {
+            budget_blocks::open_block(conn, &block)?;
+        }
+        Ok(Some(StartedAttempt { reservation, cover }))
+    }
+}
+
+impl NewAttempt {
+    fn store(&self, conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
+        match &self.context {
+            Some(context) => model_steps::start_first_attempt(conn, self.id, &self.model, context, now),
+            None => model_steps::start_attempt(conn, self.id, self.responder, &self.model, now),
+        }
+    }
+}
+
 impl TurnLog {
+    /// Takes over the first attempt, after the transaction that created the turn was committed.
+    pub(crate) fn take_first_attempt(&self, StartedAttempt { reservation, cover }: StartedAttempt) {
+        cover.commit();
+        self.hold_reservation(reservation);
+    }
+
     /// Records an attempt, and abandons it if its cost does not fit into the day's budget. Returns whether the call may be
     /// made: not without the budget, and not if the turn was canceled after it was loaded. The keyword responder costs
     /// nothing.
@@ -51,7 +103,7 @@ impl TurnLog {
                     if turn_lifecycle::is_cancel_requested(conn, id.turn)? {
                         return Ok(false);
                     }
-                    model_steps::start_attempt(conn, id, Responder::Keyword, &attempt.model, now)?;
+                    attempt.store(conn, now)?;
                     Ok(true)
                 };
                 self.write_with(Durability::Unsynced, start).await
@@ -70,10 +122,7 @@ impl TurnLog {
             let reserved =
                 daily_budget::reserve_step_cost(conn, &running_calls, id.turn, &call, settings.budget)?;
             let Some(outcome) = reserved else { return Ok(None) };
-            match &attempt.context {
-                Some(context) => model_steps::start_first_attempt(conn, id, &attempt.model, context, now)?,
-                None => model_steps::start_attempt(conn, id, Responder::Model, &attempt.model, now)?,
-            }
+            attempt.store(conn, now)?;
             if let Some(block) = &new_block {
                 budget_blocks::open_block(conn, block)?;
             }

@@ -7,17 +7,15 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
-use crate::conversation::prompt::PastTurn;
-use crate::conversation::transcript::{TurnId, UserId};
-use crate::engine::parts::{EngineParts, LiveParts};
+use crate::conversation::transcript::{ConversationId, TurnId, UserId};
+use crate::engine::parts::{ConfiguredParts, EngineParts, LiveParts};
 use crate::engine::settings::HouseholdSettings;
 use crate::engine::turns::turn_context::TurnContext;
 use crate::engine::turns::turn_end;
+use crate::engine::turns::turn_history::LoadedHistory;
 use crate::engine::work_signal::WorkSignal;
 use crate::failpoint;
 use crate::messaging::outbox_relay::OutboxSignal;
-use crate::store::conversation::history;
-use crate::store::conversation::history_cache::HistoryCache;
 use crate::store::database::db::{Db, DbError, Durability};
 use crate::store::stream::event_log::HistoryVersion;
 use crate::store::turns::budget_blocks::BudgetBlock;
@@ -48,6 +46,11 @@ impl TurnLogs {
     /// Returns the newest settings, which also limit the running turns.
     pub(super) fn settings(&self) -> Arc<HouseholdSettings> {
         self.live.settings()
+    }
+
+    /// Returns whether these are the newest parts, on which new turns run.
+    pub(crate) fn has_current_parts(&self, parts: &Arc<ConfiguredParts>) -> bool {
+        Arc::ptr_eq(&self.live.current(), parts)
     }
 
     /// Returns the version of the history before the rows of a turn are loaded.
@@ -105,51 +108,26 @@ pub(crate) enum TurnProgress {
     Ended,
 }
 
-/// Stored history before a turn.
-pub(crate) struct LoadedHistory {
-    /// Past turns of the conversation, oldest first.
-    pub(crate) turns: Vec<Arc<PastTurn>>,
-    /// Changes of the day in earlier conversations, newest first.
-    pub(crate) done_today: Vec<String>,
-}
-
-impl LoadedHistory {
-    /// Loads the history. This must be the first read of its transaction.
-    fn load(
-        conn: &mut Conn,
-        cache: &HistoryCache,
-        user: UserId,
-        turn: ActiveTurn,
-        since: Timestamp,
-    ) -> QueryResult<Self> {
-        Ok(Self {
-            turns: history::load_past_turns(conn, cache, turn.conversation)?,
-            done_today: history::load_earlier_changes(
-                conn,
-                turn.room.unwrap_or(user),
-                turn.conversation,
-                since,
-            )?,
-        })
-    }
-}
-
 impl TurnLog {
     /// Loads the state and the history of the turn.
     pub(crate) async fn load_with_history(&self) -> Result<(TurnContext, LoadedHistory), DbError> {
-        let (user, active_turn, since) = (self.user, self.active_turn, self.start_of_day());
-        let cache = self.logs.db.history_cache().clone();
+        let (user, active_turn) = (self.user, self.active_turn);
+        let load_history =
+            self.logs.history_loader(self.conversation_owner(), Some(active_turn.conversation));
         let read = move |conn: &mut Conn| {
-            let history = LoadedHistory::load(conn, &cache, user, active_turn, since)?;
+            let history = load_history(conn)?;
             Ok((TurnContext::load_turn(conn, user, active_turn)?, history))
         };
         self.read(read).await
     }
 
     pub(crate) async fn load_history(&self) -> Result<LoadedHistory, DbError> {
-        let (user, active_turn, since) = (self.user, self.active_turn, self.start_of_day());
-        let cache = self.logs.db.history_cache().clone();
-        self.read(move |conn| LoadedHistory::load(conn, &cache, user, active_turn, since)).await
+        let conversation = Some(self.active_turn.conversation);
+        self.read(self.logs.history_loader(self.conversation_owner(), conversation)).await
+    }
+
+    fn conversation_owner(&self) -> UserId {
+        self.active_turn.room.unwrap_or(self.user)
     }
 
     /// Adds the reports of earlier turns to all states that the log loads from now on.
@@ -272,16 +250,30 @@ impl TurnLog {
     ) -> Result<R, DbError> {
         self.write_with(Durability::Synced, work).await
     }
-
-    /// Returns the start of the current day in the household's time zone.
-    fn start_of_day(&self) -> Timestamp {
-        let now = self.now();
-        let zoned = now.to_zoned(self.logs.settings().zone.clone());
-        zoned.start_of_day().map_or(now, |midnight| midnight.timestamp())
-    }
 }
 
 impl TurnLogs {
+    /// Returns a read of the history before the next turn of a conversation, or before a new conversation. It must be the
+    /// first read of its transaction.
+    pub(crate) fn history_loader(
+        &self,
+        owner: UserId,
+        conversation: Option<ConversationId>,
+    ) -> impl FnOnce(&mut Conn) -> QueryResult<LoadedHistory> + Send + use<> {
+        let (cache, now) = (self.db.history_cache().clone(), self.clock.now());
+        let zoned = now.to_zoned(self.settings().zone.clone());
+        let since = zoned.start_of_day().map_or(now, |midnight| midnight.timestamp());
+        move |conn| LoadedHistory::load(conn, &cache, (owner, conversation), since)
+    }
+
+    /// Runs `work` on the state before the next turn of a user.
+    pub(crate) async fn read<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
+    ) -> Result<R, DbError> {
+        self.db.read(work).await
+    }
+
     fn end_or_continue(
         &self,
         conn: &mut Conn,

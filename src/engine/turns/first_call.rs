@@ -1,0 +1,161 @@
+//! First model call of a chat turn. What its request needs is loaded before the turn is created, so that the call starts
+//! in the transaction that creates the turn.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::log::model_records::StartedAttempt;
+use super::log::turn_log::TurnLogs;
+use super::model_step::{ModelStepRunner, PreparedCall};
+use super::turn_context::TurnContext;
+use super::turn_history::{LoadedHistory, TurnHistory};
+use crate::conversation::grammar::confirmation_reply::{self, ConfirmationReply};
+use crate::conversation::grammar::keyword_grammar;
+use crate::conversation::lifecycle::{self, ConversationSlot};
+use crate::conversation::memory::recall::format_recall_lines;
+use crate::conversation::routing::inbound_message::InboundEvent;
+use crate::conversation::routing::message_origin::MessageOrigin;
+use crate::conversation::transcript::{ConversationId, UserId};
+use crate::engine::memory::recall::AnswerRecall;
+use crate::engine::settings::HouseholdSettings;
+use crate::store::conversation::conversations;
+use crate::store::database::db::{DbError, Durability};
+use crate::store::memory::search::RecallRange;
+use crate::store::people::age_limits::ReaderLimit;
+use crate::store::queue::inbound_messages;
+use crate::store::turns::turn_lifecycle::TriageState;
+use crate::store::{Conn, QueryResult};
+
+/// Chat turn that the waiting messages of a user probably start.
+#[derive(Debug)]
+pub(crate) struct ExpectedTurn {
+    user: UserId,
+    slot: ConversationSlot,
+    /// Texts of the messages.
+    texts: Vec<String>,
+}
+
+impl ExpectedTurn {
+    /// Loads the turn that the due messages of a user probably start. Returns `None` if they probably start none, or if
+    /// they are from a room, whose turns are not prepared.
+    pub(crate) fn load(
+        conn: &mut Conn,
+        user: UserId,
+        settings: &HouseholdSettings,
+        now: Timestamp,
+    ) -> QueryResult<Option<Self>> {
+        let waiting = inbound_messages::load_due_messages(conn, user, inbound_messages::MAX_PER_TURN, now)?;
+        if waiting.is_empty() || !waiting.iter().all(|event| may_start_chat(event, settings)) {
+            return Ok(None);
+        }
+        let open = conversations::load_open_conversation(conn, user)?;
+        let slot = lifecycle::choose_slot(open, settings.idle_timeout, now);
+        Ok(Some(Self { user, slot, texts: waiting.into_iter().map(|event| event.body).collect() }))
+    }
+
+    /// Returns the conversation that the turn continues; `None` if it starts one.
+    fn conversation(&self) -> Option<ConversationId> {
+        match self.slot {
+            ConversationSlot::Continue(id) => Some(id),
+            ConversationSlot::AfterEnd(..) | ConversationSlot::New => None,
+        }
+    }
+
+    /// Returns whether a created turn is the expected one, with the same history.
+    fn matches(&self, context: &TurnContext, slot: ConversationSlot) -> bool {
+        self.slot == slot
+            && self.texts == context.turn.texts
+            && context.room.is_none()
+            && context.reader_limit == ReaderLimit::default()
+            && context.plan.triage == TriageState::Respond
+    }
+}
+
+/// Returns whether a message may start a chat turn in a private chat, as far as its own data shows.
+fn may_start_chat(event: &InboundEvent, settings: &HouseholdSettings) -> bool {
+    event.room.is_none()
+        && event.press.is_none()
+        && event.origin != MessageOrigin::Button
+        && keyword_grammar::parse_command(&event.body).is_none()
+        && !matches!(
+            confirmation_reply::parse_confirmation_reply(&event.body, None, &settings.languages),
+            ConfirmationReply::Yes | ConfirmationReply::No
+        )
+}
+
+/// Prepared first call of an expected turn.
+pub(crate) struct FirstCall {
+    expected: ExpectedTurn,
+    history: LoadedHistory,
+    /// Recalled lines for the prompt.
+    recalled: Vec<String>,
+    logs: Arc<TurnLogs>,
+    model_steps: Arc<ModelStepRunner>,
+}
+
+impl FirstCall {
+    /// Loads the history for the call, and recalls earlier answers without vectors.
+    pub(super) async fn load(
+        expected: ExpectedTurn,
+        (logs, model_steps): (&Arc<TurnLogs>, &Arc<ModelStepRunner>),
+        recall: Arc<AnswerRecall>,
+    ) -> Result<Self, DbError> {
+        let load_history = logs.history_loader(expected.user, expected.conversation());
+        let zone = model_steps.parts().settings.zone.clone();
+        let load = move |conn: &mut Conn| {
+            let mut history = load_history(conn)?;
+            let range = RecallRange { before: history.trim_to_window(None), only_own_after: None };
+            let answers = recall.find_by_words(conn, expected.user, &expected.texts.join(" "), range)?;
+            let recalled = format_recall_lines(&answers, &history.done_today, &zone);
+            Ok((expected, history, recalled))
+        };
+        let (expected, history, recalled) = logs.read(load).await?;
+        Ok(Self { expected, history, recalled, logs: logs.clone(), model_steps: model_steps.clone() })
+    }
+
+    /// Starts the call in the transaction that has created its turn. Returns `None` if the turn is not the expected one,
+    /// if its parts were replaced, or if the day's budget may have no room. The turn then decides its first step as usual.
+    pub(crate) fn start(
+        &self,
+        conn: &mut Conn,
+        context: &TurnContext,
+        slot: ConversationSlot,
+        now: Timestamp,
+    ) -> QueryResult<Option<StartedCall>> {
+        // A turn that is created after its parts were replaced has to run on the new ones.
+        let parts = self.model_steps.parts();
+        if !self.expected.matches(context, slot) || !self.logs.has_current_parts(parts) {
+            return Ok(None);
+        }
+        let local_time = now.to_zoned(parts.settings.zone.clone());
+        let history = TurnHistory::new(self.history.clone(), self.recalled.clone(), context, &local_time);
+        let Some((call, attempt)) = self.model_steps.prepare_first_call(context, &history, now) else {
+            return Ok(None);
+        };
+        let started = self.logs.start_first_attempt(conn, context.user.id, &attempt, now)?;
+        Ok(started.map(|attempt| StartedCall { history, call, attempt }))
+    }
+}
+
+/// First call that has started together with its turn.
+pub(crate) struct StartedCall {
+    pub(super) history: TurnHistory,
+    pub(super) call: PreparedCall,
+    pub(super) attempt: StartedAttempt,
+}
+
+/// Chat turn that was just created.
+pub(crate) struct StartedTurn {
+    pub(crate) context: TurnContext,
+    /// First call of the turn, if it has started with it.
+    pub(crate) first_call: Option<StartedCall>,
+}
+
+impl StartedTurn {
+    /// Returns the durability of the start, which decides nothing else. If it is lost, the messages wait, and their turn
+    /// starts again.
+    pub(crate) fn durability(&self) -> Durability {
+        self.first_call.as_ref().map_or(Durability::Unsynced, |first_call| first_call.attempt.durability())
+    }
+}
