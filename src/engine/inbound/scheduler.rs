@@ -16,8 +16,8 @@ use crate::conversation::transcript::{EventId, TurnId, UserId};
 use crate::engine::lifecycle::EngineLifecycle;
 use crate::engine::parts::{EngineParts, LiveParts};
 use crate::engine::routing::turn_start::{TurnStartOutcome, TurnStarter};
-use crate::engine::turns::first_call::ExpectedTurn;
-use crate::engine::turns::turn_runner::TurnRunners;
+use crate::engine::turns::first_call::FirstCall;
+use crate::engine::turns::turn_runner::{TurnRunner, TurnRunners};
 use crate::messaging::outbox_relay::OutboxSignal;
 use crate::metrics::Metrics;
 use crate::store::database::db::{Db, DbError};
@@ -213,8 +213,9 @@ impl TurnScheduler {
             left.room = None;
         }
         let now = self.0.clock.now();
-        let (NextWork { active_turn, due_at }, expected) =
-            self.load_next_work(user, &mut left.uncounted_turn, now).await?;
+        let runner = self.0.turns.current_runner();
+        let (NextWork { active_turn, due_at }, first_call) =
+            self.load_next_work(user, &runner, &mut left.uncounted_turn, now).await?;
         let history_version = self.0.db.history_cache().version();
         if let Some(active_turn) = active_turn {
             // The turn was left by a restart, or by an error that may have prevented a record.
@@ -223,29 +224,26 @@ impl TurnScheduler {
                 .db
                 .write(move |conn| model_steps::abandon_unfinished_attempt(conn, active_turn.id, now))
                 .await?;
-            self.0.turns.current_runner().resume_turn(user, active_turn, wakeup.clone()).await?;
+            runner.resume_turn(user, active_turn, wakeup.clone()).await?;
             return Ok(WorkCheck::Done(Some(active_turn.id)));
         }
         match due_at {
             None => Ok(WorkCheck::NoWork),
             Some(due) if due > now => Ok(WorkCheck::NotBefore(due)),
-            Some(_) => self.start_next_turn(user, expected, (history_version, wakeup), left).await,
+            Some(_) => {
+                self.start_next_turn(user, (runner, first_call), (history_version, wakeup), left).await
+            }
         }
     }
 
-    /// Starts a turn with the due messages of a user, and runs it.
+    /// Starts a turn with the due messages of a user, and runs it. `runner` has prepared its first call.
     async fn start_next_turn(
         &self,
         user: UserId,
-        expected: Option<ExpectedTurn>,
+        (runner, first_call): (Arc<TurnRunner>, Option<FirstCall>),
         (history_version, wakeup): (HistoryVersion, &Arc<Notify>),
         left: &mut WorkLeftBehind,
     ) -> anyhow::Result<WorkCheck> {
-        let preparing_runner = self.0.turns.current_runner();
-        let first_call = match expected {
-            Some(expected) => preparing_runner.prepare_first_call(expected).await,
-            None => None,
-        };
         match self.0.starter.start_turn(user, first_call).await? {
             (TurnStartOutcome::Turn(active_turn), turn) => {
                 left.room = active_turn.room;
@@ -256,7 +254,7 @@ impl TurnScheduler {
                 left.room = started.context.active_turn.room;
                 // A turn whose first call has started ends on the parts of this call.
                 let runner = match started.first_call {
-                    Some(_) => preparing_runner,
+                    Some(_) => runner,
                     None => self.0.turns.current_runner(),
                 };
                 runner.run_started_turn(*started, history_version, wakeup.clone()).await?;
@@ -282,24 +280,26 @@ impl TurnScheduler {
         Ok(())
     }
 
-    /// Loads the next work of a user, with the turn that it probably starts, and counts `ended_turn` in the metrics.
+    /// Loads the next work of a user, with the first call of the turn that it probably starts, and counts `ended_turn` in the
+    /// metrics.
     async fn load_next_work(
         &self,
         user: UserId,
+        runner: &Arc<TurnRunner>,
         ended_turn: &mut Option<TurnId>,
         now: Timestamp,
-    ) -> Result<(NextWork, Option<ExpectedTurn>), DbError> {
-        let (turn, settings) = (*ended_turn, self.0.live.settings());
+    ) -> Result<(NextWork, Option<FirstCall>), DbError> {
+        let (turn, runner) = (*ended_turn, runner.clone());
         let load = move |conn: &mut Conn| {
             let stats = turn.and_then(|turn| load_turn_stats(conn, turn));
             let work = inbound_messages::load_next_work(conn, user)?;
-            let expected = match work {
+            let first_call = match work {
                 NextWork { active_turn: None, due_at: Some(due) } if due <= now => {
-                    ExpectedTurn::load(conn, user, &settings, now)?
+                    runner.prepare_first_call(conn, user, now)
                 }
                 _ => None,
             };
-            Ok((stats, (work, expected)))
+            Ok((stats, (work, first_call)))
         };
         let (stats, work) = self.0.db.read_without_snapshot(load).await?;
         *ended_turn = None;

@@ -14,23 +14,20 @@ use crate::conversation::grammar::confirmation_reply::{self, ConfirmationReply};
 use crate::conversation::grammar::keyword_grammar;
 use crate::conversation::lifecycle::{self, ConversationSlot};
 use crate::conversation::memory::recall::format_recall_lines;
-use crate::conversation::routing::inbound_message::InboundEvent;
-use crate::conversation::routing::message_origin::MessageOrigin;
 use crate::conversation::transcript::{ConversationId, UserId};
 use crate::engine::memory::recall::AnswerRecall;
 use crate::engine::settings::HouseholdSettings;
 use crate::store::conversation::conversations;
-use crate::store::database::db::{DbError, Durability};
+use crate::store::database::db::Durability;
 use crate::store::memory::search::RecallRange;
 use crate::store::people::age_limits::ReaderLimit;
-use crate::store::queue::inbound_messages;
+use crate::store::queue::due_texts;
 use crate::store::turns::turn_lifecycle::TriageState;
 use crate::store::{Conn, QueryResult};
 
 /// Chat turn that the waiting messages of a user probably start.
 #[derive(Debug)]
-pub(crate) struct ExpectedTurn {
-    user: UserId,
+struct ExpectedTurn {
     slot: ConversationSlot,
     /// Texts of the messages.
     texts: Vec<String>,
@@ -39,19 +36,18 @@ pub(crate) struct ExpectedTurn {
 impl ExpectedTurn {
     /// Loads the turn that the due messages of a user probably start. Returns `None` if they probably start none, or if
     /// they are from a room, whose turns are not prepared.
-    pub(crate) fn load(
+    fn load(
         conn: &mut Conn,
         user: UserId,
         settings: &HouseholdSettings,
         now: Timestamp,
     ) -> QueryResult<Option<Self>> {
-        let waiting = inbound_messages::load_due_messages(conn, user, inbound_messages::MAX_PER_TURN, now)?;
-        if waiting.is_empty() || !waiting.iter().all(|event| may_start_chat(event, settings)) {
+        let texts = due_texts::load_due_texts(conn, user, now)?;
+        if texts.is_empty() || !texts.iter().all(|text| may_start_chat(text, settings)) {
             return Ok(None);
         }
         let open = conversations::load_open_conversation(conn, user)?;
-        let slot = lifecycle::choose_slot(open, settings.idle_timeout, now);
-        Ok(Some(Self { user, slot, texts: waiting.into_iter().map(|event| event.body).collect() }))
+        Ok(Some(Self { slot: lifecycle::choose_slot(open, settings.idle_timeout, now), texts }))
     }
 
     /// Returns the conversation that the turn continues; `None` if it starts one.
@@ -72,16 +68,12 @@ impl ExpectedTurn {
     }
 }
 
-/// Returns whether a message may start a chat turn in a private chat, as far as its own data shows.
-fn may_start_chat(event: &InboundEvent, settings: &HouseholdSettings) -> bool {
-    event.room.is_none()
-        && event.press.is_none()
-        && event.origin != MessageOrigin::Button
-        && keyword_grammar::parse_command(&event.body).is_none()
-        && !matches!(
-            confirmation_reply::parse_confirmation_reply(&event.body, None, &settings.languages),
-            ConfirmationReply::Yes | ConfirmationReply::No
-        )
+/// Returns whether a text is neither empty nor a command, nor a yes or no.
+fn may_start_chat(text: &str, settings: &HouseholdSettings) -> bool {
+    let reply = confirmation_reply::parse_confirmation_reply(text, None, &settings.languages);
+    !text.is_empty()
+        && keyword_grammar::parse_command(text).is_none()
+        && !matches!(reply, ConfirmationReply::Yes | ConfirmationReply::No)
 }
 
 /// Prepared first call of an expected turn.
@@ -95,23 +87,22 @@ pub(crate) struct FirstCall {
 }
 
 impl FirstCall {
-    /// Loads the history for the call, and recalls earlier answers without vectors.
-    pub(super) async fn load(
-        expected: ExpectedTurn,
+    /// Loads the history for the call of a turn that the due messages of a user probably start, and recalls earlier answers
+    /// without vectors.
+    pub(super) fn load(
+        conn: &mut Conn,
+        user: UserId,
         (logs, model_steps): (&Arc<TurnLogs>, &Arc<ModelStepRunner>),
-        recall: Arc<AnswerRecall>,
-    ) -> Result<Self, DbError> {
-        let load_history = logs.history_loader(expected.user, expected.conversation());
-        let zone = model_steps.parts().settings.zone.clone();
-        let load = move |conn: &mut Conn| {
-            let mut history = load_history(conn)?;
-            let range = RecallRange { before: history.trim_to_window(None), only_own_after: None };
-            let answers = recall.find_by_words(conn, expected.user, &expected.texts.join(" "), range)?;
-            let recalled = format_recall_lines(&answers, &history.done_today, &zone);
-            Ok((expected, history, recalled))
-        };
-        let (expected, history, recalled) = logs.read(load).await?;
-        Ok(Self { expected, history, recalled, logs: logs.clone(), model_steps: model_steps.clone() })
+        recall: &AnswerRecall,
+        now: Timestamp,
+    ) -> QueryResult<Option<Self>> {
+        let settings = &model_steps.parts().settings;
+        let Some(expected) = ExpectedTurn::load(conn, user, settings, now)? else { return Ok(None) };
+        let mut history = logs.history_loader(user, expected.conversation())(conn)?;
+        let range = RecallRange { before: history.trim_to_window(None), only_own_after: None };
+        let answers = recall.find_by_words(conn, user, &expected.texts.join(" "), range)?;
+        let recalled = format_recall_lines(&answers, &history.done_today, &settings.zone);
+        Ok(Some(Self { expected, history, recalled, logs: logs.clone(), model_steps: model_steps.clone() }))
     }
 
     /// Starts the call in the transaction that has created its turn. Returns `None` if the turn is not the expected one,

@@ -25,7 +25,7 @@ pub(crate) struct LoadedHistory {
 
 impl LoadedHistory {
     /// Loads the history before the next turn of a conversation, or before a new conversation. This must be the first
-    /// read of its transaction.
+    /// read of its transaction, or run without one.
     pub(super) fn load(
         conn: &mut Conn,
         cache: &HistoryCache,

@@ -1,12 +1,13 @@
 //! Loop of one turn: loads its log, decides the next step, executes the step and records it, until the turn ends.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use super::agent_turn::AgentTurnRunner;
 use super::deletion::DeletionRunner;
-use super::first_call::{ExpectedTurn, FirstCall, StartedCall, StartedTurn};
+use super::first_call::{FirstCall, StartedCall, StartedTurn};
 use super::log::turn_log::{TurnLog, TurnLogs, TurnProgress};
 use super::model_step::ModelStepRunner;
 use super::tool_calls::ToolCallRunner;
@@ -22,9 +23,10 @@ use crate::conversation::memory::recall;
 use crate::conversation::transcript::{Responder, TurnId, UserId};
 use crate::conversation::turn::NextStep;
 use crate::engine::memory::recall::AnswerRecall;
-use crate::engine::parts::EngineParts;
+use crate::engine::parts::{ConfiguredParts, EngineParts};
 use crate::engine::settings::HouseholdSettings;
 use crate::messaging::channel_ports::ChannelPorts;
+use crate::store::Conn;
 use crate::store::memory::search::RecallRange;
 use crate::store::stream::event_log::HistoryVersion;
 use crate::store::turns::turn_lifecycle::{ActiveTurn, TriageState, TurnKind};
@@ -34,17 +36,27 @@ pub(crate) struct TurnRunners {
     parts: EngineParts,
     logs: Arc<TurnLogs>,
     recall: Arc<AnswerRecall>,
+    /// Runner with the newest parts when a turn last began.
+    newest: Mutex<Option<Arc<TurnRunner>>>,
 }
 
 impl TurnRunners {
     pub(crate) fn new(parts: &EngineParts, logs: TurnLogs, recall: Arc<AnswerRecall>) -> Self {
-        Self { parts: parts.clone(), logs: Arc::new(logs), recall }
+        Self { parts: parts.clone(), logs: Arc::new(logs), recall, newest: Mutex::default() }
     }
 
     /// Returns a runner with the newest parts. Its turn ends on them, even if they are replaced.
-    pub(crate) fn current_runner(&self) -> TurnRunner {
-        let EngineParts { clock, metrics, live, .. } = &self.parts;
-        let parts = live.current();
+    pub(crate) fn current_runner(&self) -> Arc<TurnRunner> {
+        let parts = self.parts.live.current();
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*newest {
+            Some(runner) if Arc::ptr_eq(runner.model_steps.parts(), &parts) => runner.clone(),
+            _ => newest.insert(Arc::new(self.create_runner(parts))).clone(),
+        }
+    }
+
+    fn create_runner(&self, parts: Arc<ConfiguredParts>) -> TurnRunner {
+        let EngineParts { clock, metrics, .. } = &self.parts;
         let (settings, limits) = (parts.settings.clone(), parts.settings.limits);
         let channels = parts.channels.clone();
         let tools = Arc::new(ToolRunner::new(&self.parts, parts.clone()));
@@ -67,7 +79,7 @@ impl TurnRunners {
     }
 }
 
-/// Runner of one turn, which decides each step and passes it to the component that executes it.
+/// Runner of turns on the same parts, which decides each step and passes it to the component that executes it.
 pub(crate) struct TurnRunner {
     logs: Arc<TurnLogs>,
     clock: Clock,
@@ -83,18 +95,23 @@ pub(crate) struct TurnRunner {
 }
 
 impl TurnRunner {
-    /// Prepares the first call of a turn that the waiting messages of a user probably start. Returns `None` if the turn does
-    /// not call a model at once, e.g. because the memory is searched with a vector from a server.
-    pub(crate) async fn prepare_first_call(&self, expected: ExpectedTurn) -> Option<FirstCall> {
+    /// Prepares the first call of a turn that the due messages of a user probably start. Returns `None` if the turn does not
+    /// call a model at once, e.g. because the memory is searched with a vector from a server.
+    pub(crate) fn prepare_first_call(
+        &self,
+        conn: &mut Conn,
+        user: UserId,
+        now: Timestamp,
+    ) -> Option<FirstCall> {
         if !self.model_steps.parts().models.has_model() || self.recall.needs_vectors() {
             return None;
         }
-        let first_call =
-            FirstCall::load(expected, (&self.logs, &self.model_steps), self.recall.clone()).await;
+        let first_call = FirstCall::load(conn, user, (&self.logs, &self.model_steps), &self.recall, now);
         // The turn loads the same rows again and handles the error.
         first_call
             .inspect_err(|error| tracing::warn!(%error, "failed to prepare the first call of a turn"))
             .ok()
+            .flatten()
     }
 
     /// Runs a chat turn, which was just created, until it ends. `loaded_at` is the version of the history before its

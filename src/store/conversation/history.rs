@@ -36,7 +36,7 @@ const EARLIER_TURN_LIMIT: i64 = 100;
 const EARLIER_CHANGE_LIMIT: i64 = 20;
 
 /// Loads the newest finished turns of a conversation, oldest first, without canceled turns. This must be the first read of
-/// its transaction.
+/// its transaction, or run without one.
 pub fn load_past_turns(
     conn: &mut Conn,
     cache: &HistoryCache,

@@ -72,7 +72,7 @@ impl HistoryCache {
 
     /// Finds the cached turns of the window that `load_window` loads, with the number of changes by shell commands. It
     /// must be the first read of its transaction, because the first read chooses the state from which the caller loads
-    /// the other turns.
+    /// the other turns. Without a transaction, the caller loads them from a later state, which is as good.
     pub(super) fn open_window(
         &self,
         load_window: impl FnOnce() -> QueryResult<(Vec<TurnId>, i64)>,

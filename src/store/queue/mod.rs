@@ -6,6 +6,7 @@ pub mod callbacks;
 pub mod claimed_messages;
 pub mod delivery_reports;
 mod due_message;
+pub mod due_texts;
 mod inbound_message_row;
 pub mod inbound_messages;
 pub mod limited_messages;

@@ -254,7 +254,7 @@ impl TurnLog {
 
 impl TurnLogs {
     /// Returns a read of the history before the next turn of a conversation, or before a new conversation. It must be the
-    /// first read of its transaction.
+    /// first read of its transaction, or run without one.
     pub(crate) fn history_loader(
         &self,
         owner: UserId,
@@ -264,14 +264,6 @@ impl TurnLogs {
         let zoned = now.to_zoned(self.settings().zone.clone());
         let since = zoned.start_of_day().map_or(now, |midnight| midnight.timestamp());
         move |conn| LoadedHistory::load(conn, &cache, (owner, conversation), since)
-    }
-
-    /// Runs `work` on the state before the next turn of a user.
-    pub(crate) async fn read<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Conn) -> QueryResult<R> + Send + 'static,
-    ) -> Result<R, DbError> {
-        self.db.read(work).await
     }
 
     fn end_or_continue(
