@@ -1,7 +1,7 @@
 -- Rows that were written since contain neither defaults nor what another column contains.
 UPDATE agent_responses SET source = 'turn:' || turn_id WHERE turn_id IS NOT NULL AND source = '';
-UPDATE turns SET prompt = json_insert(prompt, '$.brain', 'model');
-UPDATE tool_calls SET response = json_insert(response, '$.shown', json('[]')) WHERE response IS NOT NULL;
+UPDATE turns SET prompt = json_insert(prompt, '$.brain', 'model') WHERE json_type(prompt, '$.brain') IS NULL;
+UPDATE tool_calls SET response = json_insert(response, '$.shown', json('[]')) WHERE response IS NOT NULL AND json_type(response, '$.shown') IS NULL;
 
 DROP INDEX ix_response_pending;
 CREATE INDEX ix_response_pending ON agent_responses(state, not_before, id) WHERE state = 'pending';

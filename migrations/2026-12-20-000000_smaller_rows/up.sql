@@ -1,4 +1,4 @@
--- A message takes less space.
+-- Smaller rows and indexes for each message.
 --
 -- * Each entry of an index ends with the row id, so an index does not contain the id a second time, nor a column that its
 --   condition fixes.

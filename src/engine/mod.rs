@@ -165,6 +165,7 @@ impl Engine {
         let EngineParts { clock, metrics, live, .. } = &self.parts;
         let earlier = live.current();
         live.replace(configuration.into_parts(Some(&earlier), clock, metrics));
+        self.scheduler.drop_earlier_parts();
     }
 
     /// Lets the workers check their queues at once.

@@ -225,6 +225,23 @@ async fn conversation_from_before_the_cap_is_not_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn answer_from_before_the_cap_is_not_recalled() {
+    let home = Home::with_model().await;
+    home.set_caps(ANN, RatingCaps::UNLIMITED).await;
+    home.world.model_plays([says("Heat from 1995 is about robbers in the city.")]);
+    home.ann("which film is about robbers in the city").await;
+    home.world.pass(30 * MINUTE).await;
+    for (caps, is_recalled) in [(RatingCaps::UNLIMITED, true), (PG_13, false)] {
+        home.set_caps(ANN, PG_13).await;
+        home.set_caps(ANN, caps).await;
+        home.world.model_plays([says("Hello.")]);
+        home.ann("the film about robbers in the city again").await;
+        let request = home.world.last_request_text();
+        assert_eq!(request.contains("Heat from 1995"), is_recalled, "{request}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn person_with_a_cap_is_not_asked_in_votes_of_others() {
     let home = Home::start().await;
     home.world.register_user(DANA).await;

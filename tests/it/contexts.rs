@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::harness::model::{
     adds_movie, calls, calls_together, calls_with_broken_arguments, ends, finds, is_cut_off_in, removes,
-    says, says_with_call,
+    removes_movie, says, says_with_call,
 };
 use crate::harness::{ANN, TestApp};
 
@@ -44,6 +44,21 @@ async fn requests_of_a_day_begin_with_the_ones_before_them() {
     let pairs = requests.windows(2);
     let stable = pairs.clone().filter(|pair| continues(&pair[0], &pair[1])).count();
     assert!(pairs.len() >= 55 && stable * 100 >= pairs.len() * 95, "{stable} of {}", pairs.len());
+}
+
+#[tokio::test]
+async fn request_after_an_ignored_prompt_contains_the_end_of_the_prompt() {
+    for wait_seconds in [30, 10 * 60] {
+        let app = TestApp::start().await;
+        let dune = app.radarr().add(movie("Dune").year(2021).tmdb(DUNE).size_gb(21.4));
+        app.model_plays(removes_movie("dune", dune));
+        app.sms("delete dune").await;
+        app.pass(wait_seconds);
+        app.model_plays([says("Nothing new.")]);
+        app.sms("anything new this week?").await;
+        let request = request_text(&app);
+        assert!(request.contains("not_done") && !request.contains("awaiting_user"), "{request}");
+    }
 }
 
 /// Checks that a turn that is cached at its end equals the stored one, which is loaded after a restart.

@@ -400,7 +400,7 @@ impl World {
         let settings = HouseholdSettings { senders, ..self.settings.clone() };
         let usual = self.peers.blueprint(settings, model).unwrap();
         // Half of the households have no embeddings, so that first model calls start together with their turns.
-        let embedder = usual.embedder.clone().filter(|_| self.plan.seed.is_multiple_of(2));
+        let embedder = usual.embedder.clone().filter(|_| Rng::of(self.plan.seed, "embeddings").percent(50));
         AppBlueprint { library: self.library(), channels, polling: Polling::On, embedder, ..usual }
     }
 

@@ -97,6 +97,11 @@ impl TurnScheduler {
         }))
     }
 
+    /// Drops the parts of an earlier configuration that no turn uses any more.
+    pub(crate) fn drop_earlier_parts(&self) {
+        self.0.turns.current_runner();
+    }
+
     /// Starts or wakes the work on a user's messages, and returns at once.
     pub fn wake_user(&self, user: UserId) {
         let Some(wakeup) = self.0.user_tasks.wake_task(user) else { return };
@@ -212,10 +217,10 @@ impl TurnScheduler {
             self.wake_people_in(room).await?;
             left.room = None;
         }
-        let now = self.0.clock.now();
         let runner = self.0.turns.current_runner();
         let (NextWork { active_turn, due_at }, first_call) =
-            self.load_next_work(user, &runner, &mut left.uncounted_turn, now).await?;
+            self.load_next_work(user, &runner, &mut left.uncounted_turn).await?;
+        let now = self.0.clock.now();
         let history_version = self.0.db.history_cache().version();
         if let Some(active_turn) = active_turn {
             // The turn was left by a restart, or by an error that may have prevented a record.
@@ -224,7 +229,7 @@ impl TurnScheduler {
                 .db
                 .write(move |conn| model_steps::abandon_unfinished_attempt(conn, active_turn.id, now))
                 .await?;
-            runner.resume_turn(user, active_turn, wakeup.clone()).await?;
+            self.0.turns.current_runner().resume_turn(user, active_turn, wakeup.clone()).await?;
             return Ok(WorkCheck::Done(Some(active_turn.id)));
         }
         match due_at {
@@ -287,12 +292,12 @@ impl TurnScheduler {
         user: UserId,
         runner: &Arc<TurnRunner>,
         ended_turn: &mut Option<TurnId>,
-        now: Timestamp,
     ) -> Result<(NextWork, Option<FirstCall>), DbError> {
-        let (turn, runner) = (*ended_turn, runner.clone());
+        let (turn, runner, clock) = (*ended_turn, runner.clone(), self.0.clock.clone());
         let load = move |conn: &mut Conn| {
             let stats = turn.and_then(|turn| load_turn_stats(conn, turn));
             let work = inbound_messages::load_next_work(conn, user)?;
+            let now = clock.now();
             let first_call = match work {
                 NextWork { active_turn: None, due_at: Some(due) } if due <= now => {
                     runner.prepare_first_call(conn, user, now)

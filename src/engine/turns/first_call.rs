@@ -9,16 +9,17 @@ use super::log::model_records::StartedAttempt;
 use super::log::turn_log::TurnLogs;
 use super::model_step::{ModelStepRunner, PreparedCall};
 use super::turn_context::TurnContext;
-use super::turn_history::{LoadedHistory, TurnHistory};
+use super::turn_history::{PromptHistory, TurnHistory};
 use crate::conversation::grammar::confirmation_reply::{self, ConfirmationReply};
 use crate::conversation::grammar::keyword_grammar;
 use crate::conversation::lifecycle::{self, ConversationSlot};
 use crate::conversation::memory::recall::format_recall_lines;
-use crate::conversation::transcript::{ConversationId, UserId};
+use crate::conversation::transcript::{ConversationId, Responder, UserId};
 use crate::engine::memory::recall::AnswerRecall;
 use crate::engine::settings::HouseholdSettings;
 use crate::store::conversation::conversations;
 use crate::store::database::db::Durability;
+use crate::store::memory::responses;
 use crate::store::memory::search::RecallRange;
 use crate::store::people::age_limits::ReaderLimit;
 use crate::store::queue::due_texts;
@@ -58,17 +59,18 @@ impl ExpectedTurn {
         }
     }
 
-    /// Returns whether a created turn is the expected one, with the same history.
+    /// Returns whether a created turn is the expected one, and all of its history may be read.
     fn matches(&self, context: &TurnContext, slot: ConversationSlot) -> bool {
         self.slot == slot
             && self.texts == context.turn.texts
             && context.room.is_none()
             && context.reader_limit == ReaderLimit::default()
             && context.plan.triage == TriageState::Respond
+            && context.plan.responder == Responder::Model
     }
 }
 
-/// Returns whether a text is neither empty nor a command, nor a yes or no.
+/// Returns whether a text may need a model: it is not empty, and no command, yes or no.
 fn may_start_chat(text: &str, settings: &HouseholdSettings) -> bool {
     let reply = confirmation_reply::parse_confirmation_reply(text, None, &settings.languages);
     !text.is_empty()
@@ -79,9 +81,9 @@ fn may_start_chat(text: &str, settings: &HouseholdSettings) -> bool {
 /// Prepared first call of an expected turn.
 pub(crate) struct FirstCall {
     expected: ExpectedTurn,
-    history: LoadedHistory,
-    /// Recalled lines for the prompt.
-    recalled: Vec<String>,
+    history: PromptHistory,
+    /// Revision of the stored answers before the recall.
+    answer_revision: i64,
     logs: Arc<TurnLogs>,
     model_steps: Arc<ModelStepRunner>,
 }
@@ -99,14 +101,22 @@ impl FirstCall {
         let settings = &model_steps.parts().settings;
         let Some(expected) = ExpectedTurn::load(conn, user, settings, now)? else { return Ok(None) };
         let mut history = logs.history_loader(user, expected.conversation())(conn)?;
+        if history.has_open_prompt() {
+            // The start of the turn closes the prompt, which the request has to show as closed.
+            return Ok(None);
+        }
+        let answer_revision = responses::next_revision(conn)?;
         let range = RecallRange { before: history.trim_to_window(None), only_own_after: None };
         let answers = recall.find_by_words(conn, user, &expected.texts.join(" "), range)?;
         let recalled = format_recall_lines(&answers, &history.done_today, &settings.zone);
-        Ok(Some(Self { expected, history, recalled, logs: logs.clone(), model_steps: model_steps.clone() }))
+        let history = PromptHistory::new(history, recalled);
+        let (logs, model_steps) = (logs.clone(), model_steps.clone());
+        Ok(Some(Self { expected, history, answer_revision, logs, model_steps }))
     }
 
     /// Starts the call in the transaction that has created its turn. Returns `None` if the turn is not the expected one,
-    /// if its parts were replaced, or if the day's budget may have no room. The turn then decides its first step as usual.
+    /// if its parts were replaced, if a recalled answer may have been erased, or if the day's budget has no room. The turn
+    /// then decides its first step as usual.
     pub(crate) fn start(
         &self,
         conn: &mut Conn,
@@ -119,8 +129,11 @@ impl FirstCall {
         if !self.expected.matches(context, slot) || !self.logs.has_current_parts(parts) {
             return Ok(None);
         }
+        if self.history.has_recalled_lines() && responses::next_revision(conn)? != self.answer_revision {
+            return Ok(None);
+        }
         let local_time = now.to_zoned(parts.settings.zone.clone());
-        let history = TurnHistory::new(self.history.clone(), self.recalled.clone(), context, &local_time);
+        let history = TurnHistory::new(self.history.clone(), context, &local_time);
         let Some((call, attempt)) = self.model_steps.prepare_first_call(context, &history, now) else {
             return Ok(None);
         };
@@ -144,8 +157,8 @@ pub(crate) struct StartedTurn {
 }
 
 impl StartedTurn {
-    /// Returns the durability of the start, which decides nothing else. If it is lost, the messages wait, and their turn
-    /// starts again.
+    /// Returns the durability that the start of the turn needs, if its transaction decides nothing else. If the start is
+    /// lost, the messages wait, and their turn starts again.
     pub(crate) fn durability(&self) -> Durability {
         self.first_call.as_ref().map_or(Durability::Unsynced, |first_call| first_call.attempt.durability())
     }

@@ -1,4 +1,4 @@
-//! Loaded state of a running turn, and the history before the turn.
+//! Loaded state of a running turn.
 
 use std::sync::Arc;
 

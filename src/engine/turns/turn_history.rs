@@ -51,11 +51,36 @@ impl LoadedHistory {
         }
     }
 
+    /// Returns whether a call of these turns waits for a confirmation.
+    pub(super) fn has_open_prompt(&self) -> bool {
+        let steps = self.turns.iter().flat_map(|turn| &turn.steps);
+        steps.flat_map(|step| &step.calls).any(|call| call.state == CallState::AwaitingConfirmation)
+    }
+
     /// Removes the turns before the window of the prompt, and returns the first turn of the window. `started` is the
     /// context of a turn that was already started.
     pub(super) fn trim_to_window(&mut self, started: Option<&FrozenContext>) -> Option<TurnId> {
         prompt::trim_to_window(&mut self.turns, started);
         self.turns.first().map(|turn| turn.id)
+    }
+}
+
+/// History of a prompt: the turns in its window, with their messages, and the recalled lines.
+#[derive(Clone)]
+pub(super) struct PromptHistory {
+    loaded: LoadedHistory,
+    messages: Vec<Arc<ModelMessage>>,
+    recalled: Vec<String>,
+}
+
+impl PromptHistory {
+    pub(super) fn new(loaded: LoadedHistory, recalled: Vec<String>) -> Self {
+        Self { messages: prompt::build_past_messages(&loaded.turns), loaded, recalled }
+    }
+
+    /// Returns whether it contains lines from other conversations.
+    pub(super) fn has_recalled_lines(&self) -> bool {
+        !self.recalled.is_empty()
     }
 }
 
@@ -74,16 +99,9 @@ pub(crate) struct TurnHistory {
 }
 
 impl TurnHistory {
-    /// Creates the history of a turn. `recalled` are the recalled lines. The context of a turn's first request is built
-    /// for the time `now`.
-    pub(super) fn new(
-        loaded: LoadedHistory,
-        recalled: Vec<String>,
-        context: &TurnContext,
-        now: &Zoned,
-    ) -> Self {
-        let LoadedHistory { turns, done_today } = loaded;
-        let messages = prompt::build_past_messages(&turns);
+    /// Creates the history of a turn. The context of its first request is built for the time `now`.
+    pub(super) fn new(history: PromptHistory, context: &TurnContext, now: &Zoned) -> Self {
+        let PromptHistory { loaded: LoadedHistory { turns, done_today }, messages, recalled } = history;
         let frozen = context.plan.context.clone().unwrap_or_else(|| FrozenContext {
             block: build_context_block(context, (&done_today, &recalled), now),
             window_start: turns.first().map(|turn| turn.id),

@@ -15,7 +15,7 @@ use super::tool_runner::ToolRunner;
 use super::triage::MessageTriage;
 use super::turn_context::TurnContext;
 use super::turn_end;
-use super::turn_history::{LoadedHistory, TurnHistory};
+use super::turn_history::{LoadedHistory, PromptHistory, TurnHistory};
 use super::typing_indicator::TypingIndicator;
 use super::write_recovery::WriteRecovery;
 use crate::clock::Clock;
@@ -103,7 +103,8 @@ impl TurnRunner {
         user: UserId,
         now: Timestamp,
     ) -> Option<FirstCall> {
-        if !self.model_steps.parts().models.has_model() || self.recall.needs_vectors() {
+        let responder = self.model_steps.parts().models.current_responder(now);
+        if responder != Responder::Model || self.recall.needs_vectors() {
             return None;
         }
         let first_call = FirstCall::load(conn, user, (&self.logs, &self.model_steps), &self.recall, now);
@@ -127,7 +128,7 @@ impl TurnRunner {
             let history = log.load_history().await?;
             return self.run_chat_turn(log, context, history).await;
         };
-        log.take_first_attempt(attempt);
+        log.adopt_first_attempt(attempt);
         let _typing = TypingIndicator::start(&self.channels, &context.reply_address());
         let reports = history.action_reports();
         let log = log.with_earlier_reports(reports.clone());
@@ -172,7 +173,7 @@ impl TurnRunner {
         let _typing = TypingIndicator::start(&self.channels, &context.reply_address());
         let recalled = self.recall_lines(&log, &context, (window_start, &loaded.done_today)).await;
         let now = self.clock.now().to_zoned(self.settings.zone.clone());
-        let history = TurnHistory::new(loaded, recalled, &context, &now);
+        let history = TurnHistory::new(PromptHistory::new(loaded, recalled), &context, &now);
         let reports = history.action_reports();
         let log = log.with_earlier_reports(reports.clone());
         // Recall takes time, so the turn may have been canceled. Recording the next step detects that, but triage calls

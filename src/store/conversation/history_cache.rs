@@ -72,7 +72,8 @@ impl HistoryCache {
 
     /// Finds the cached turns of the window that `load_window` loads, with the number of changes by shell commands. It
     /// must be the first read of its transaction, because the first read chooses the state from which the caller loads
-    /// the other turns. Without a transaction, the caller loads them from a later state, which is as good.
+    /// the other turns. Without a transaction, they are loaded from a later state, and a turn that changes in between is not
+    /// cached.
     pub(super) fn open_window(
         &self,
         load_window: impl FnOnce() -> QueryResult<(Vec<TurnId>, i64)>,

@@ -233,7 +233,7 @@ literal_sql! {
 }
 
 /// Loads the next revision, for a change of several rows.
-pub(in crate::store) fn next_revision(conn: &mut Conn) -> QueryResult<i64> {
+pub fn next_revision(conn: &mut Conn) -> QueryResult<i64> {
     diesel::select(NEXT_REVISION).get_result(conn)
 }
 

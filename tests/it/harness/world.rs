@@ -83,6 +83,8 @@ pub(crate) const OTHER_NUMBER: &str = "+15550100009";
 #[derive(Default)]
 pub(crate) struct MovedServers {
     radarr: Option<FakeRadarr>,
+    /// Number of moves of Radarr while a message arrived.
+    radarr_moves: u32,
     has_other_account: bool,
     /// Methods and paths of the requests to the moved Radarr and about outbound messages to the other account.
     requests: Arc<Mutex<Vec<String>>>,
@@ -99,7 +101,7 @@ impl MovedServers {
 
     fn apply(&self, blueprint: &mut AppBlueprint, twilio: &FakeTwilio) {
         if let Some(radarr) = &self.radarr {
-            let url = "http://other-radarr.invalid".parse().unwrap();
+            let url = format!("http://other-radarr{}.invalid", self.radarr_moves).parse().unwrap();
             let client = Radarr::new(self.client(radarr.in_process()), url, radarr.api_key().into());
             blueprint.library.movies = vec![Instance::new("radarr", false, client)];
         }
@@ -304,6 +306,7 @@ impl World {
         model: Arc<dyn Model>,
     ) {
         (self.moved.radarr, self.model) = (Some(radarr.clone()), model);
+        self.moved.radarr_moves += 1;
         let text = async {
             self.pass_ms(wait_ms).await;
             self.texts(body).await;

@@ -85,8 +85,8 @@ impl NewAttempt {
 }
 
 impl TurnLog {
-    /// Takes over the first attempt, after the transaction that created the turn was committed.
-    pub(crate) fn take_first_attempt(&self, StartedAttempt { reservation, cover }: StartedAttempt) {
+    /// Adopts the first attempt, after the transaction that created the turn was committed.
+    pub(crate) fn adopt_first_attempt(&self, StartedAttempt { reservation, cover }: StartedAttempt) {
         cover.commit();
         self.hold_reservation(reservation);
     }
