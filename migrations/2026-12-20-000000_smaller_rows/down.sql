@@ -1,4 +1,4 @@
--- Rows that were written since contain neither defaults nor what another column contains.
+-- Adds the defaults and sources that rows omit.
 UPDATE agent_responses SET source = 'turn:' || turn_id WHERE turn_id IS NOT NULL AND source = '';
 UPDATE turns SET prompt = json_insert(prompt, '$.brain', 'model') WHERE json_type(prompt, '$.brain') IS NULL;
 UPDATE tool_calls SET response = json_insert(response, '$.shown', json('[]')) WHERE response IS NOT NULL AND json_type(response, '$.shown') IS NULL;

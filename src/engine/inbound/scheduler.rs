@@ -99,6 +99,7 @@ impl TurnScheduler {
 
     /// Drops the parts of an earlier configuration that no turn uses any more.
     pub(crate) fn drop_earlier_parts(&self) {
+        // The runner with the newest parts replaces the kept one.
         self.0.turns.current_runner();
     }
 

@@ -1,5 +1,5 @@
-//! First model call of a chat turn. What its request needs is loaded before the turn is created, so that the call starts
-//! in the transaction that creates the turn.
+//! First model call of a chat turn. The history for its request is loaded before the turn is created, so that the call
+//! starts in the transaction that creates the turn.
 
 use std::sync::Arc;
 

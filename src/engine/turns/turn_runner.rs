@@ -36,7 +36,7 @@ pub(crate) struct TurnRunners {
     parts: EngineParts,
     logs: Arc<TurnLogs>,
     recall: Arc<AnswerRecall>,
-    /// Runner with the newest parts when a turn last began.
+    /// Most recently created runner, which is replaced once its parts are.
     newest: Mutex<Option<Arc<TurnRunner>>>,
 }
 
@@ -47,8 +47,8 @@ impl TurnRunners {
 
     /// Returns a runner with the newest parts. Its turn ends on them, even if they are replaced.
     pub(crate) fn current_runner(&self) -> Arc<TurnRunner> {
-        let parts = self.parts.live.current();
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let parts = self.parts.live.current();
         match &*newest {
             Some(runner) if Arc::ptr_eq(runner.model_steps.parts(), &parts) => runner.clone(),
             _ => newest.insert(Arc::new(self.create_runner(parts))).clone(),
