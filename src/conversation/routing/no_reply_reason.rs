@@ -13,6 +13,8 @@ pub enum NoReplyReason {
     /// Thanks or a bare emoji, when nothing is open.
     SmallTalk,
     Empty,
+    /// A yes that came before the repeated prompt was sent, which answers it.
+    BeforeRepeatedPrompt,
 }
 
 impl NoReplyReason {
@@ -26,6 +28,7 @@ impl NoReplyReason {
             Self::Reaction => "reaction",
             Self::SmallTalk => "small_talk",
             Self::Empty => "empty",
+            Self::BeforeRepeatedPrompt => "before_repeated_prompt",
         }
     }
 }

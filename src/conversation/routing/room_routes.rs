@@ -2,6 +2,7 @@
 //! their private chat.
 
 use super::inbound_message::InboundEvent;
+use super::no_reply_reason::NoReplyReason;
 use super::routes::Route;
 use crate::conversation::transcript::Responder;
 
@@ -66,7 +67,7 @@ fn concerns_author_only(route: Route) -> bool {
 pub fn limit_to_unaddressed(route: Route, may_be_answered: bool) -> Route {
     match route {
         Route::Turn(Responder::Model) if may_be_answered => route,
-        Route::Skip(_) => route,
+        Route::Skip(reason) if reason != NoReplyReason::BeforeRepeatedPrompt => route,
         _ => Route::StoreOnly,
     }
 }
