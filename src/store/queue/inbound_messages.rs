@@ -332,6 +332,8 @@ pub fn assign_to_turn(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Ti
             .set((
                 inbound_events::state.eq(InboundState::Processing),
                 inbound_events::turn_id.eq(turn),
+                // The message waits no longer, and zero takes no space.
+                inbound_events::not_before.eq(ms(Timestamp::UNIX_EPOCH)),
                 inbound_events::updated_at.eq(ms(now)),
             ))
             .run(conn)?;
