@@ -42,6 +42,7 @@ mod events;
 mod facts;
 mod fake_arr;
 mod fake_twilio;
+mod first_calls;
 mod floods;
 mod following;
 mod full_disk;

@@ -1,0 +1,108 @@
+//! Model calls that are prepared before their turn is created, while something changes in between.
+
+use std::collections::BTreeSet;
+
+use dialarr::conversation::transcript::{ConversationId, UserId};
+use dialarr::store::Conn;
+use dialarr::store::conversation::conversations::{self, EndReason};
+use dialarr::store::database::shell_access;
+use dialarr::store::privacy::erase_user_content;
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+use jiff::Timestamp;
+
+use crate::harness::model::says;
+use crate::harness::world::World;
+
+/// Number of rounds, in each of which the change comes later after the message.
+const ROUNDS: u64 = 9;
+const MINUTE: u64 = 60;
+
+#[derive(QueryableByName)]
+struct Count {
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+}
+
+/// Sends a message, and changes the database with a command some time after it. Returns the number of turns before the
+/// change.
+async fn text_before_command(
+    world: &World,
+    (body, wait_ms): (&str, u64),
+    command: impl Fn(&mut Conn) -> QueryResult<()>,
+) -> i64 {
+    let path = world.database();
+    let change = async {
+        world.pass_ms(wait_ms).await;
+        let work = |conn: &mut Conn| {
+            let turns = diesel::sql_query("SELECT count(*) AS n FROM turns").get_result::<Count>(conn)?.n;
+            command(conn)?;
+            Ok(turns)
+        };
+        shell_access::visit_database(path.to_str().unwrap(), work).unwrap()
+    };
+    let ((), turns) = tokio::join!(world.texts(body), change);
+    world.pass(MINUTE).await;
+    turns
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_before_the_creation_of_a_turn_is_in_its_first_request() {
+    let mut turn_counts = BTreeSet::new();
+    for wait_ms in 0..ROUNDS {
+        let world = World::start().await;
+        world.model_plays([says("Fine."), says("It rains.")]);
+        let second = async {
+            world.pass_ms(wait_ms).await;
+            world.texts("and how is the weather?").await;
+        };
+        tokio::join!(world.texts("how are you today?"), second);
+        world.pass(MINUTE).await;
+        let turns = world.lines("SELECT count(*) AS line FROM turns").await;
+        let request = world.last_request_text();
+        assert!(
+            request.contains("how are you today?") && request.contains("and how is the weather?"),
+            "{request}"
+        );
+        turn_counts.extend(turns);
+    }
+    assert_eq!(turn_counts.into_iter().collect::<Vec<_>>(), ["1", "2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn answer_erased_before_the_creation_of_a_turn_is_not_recalled() {
+    let mut turn_counts = BTreeSet::new();
+    for wait_ms in 0..ROUNDS {
+        let world = World::start().await;
+        world.model_plays([says("Heat from 1995 is about robbers in the city."), says("Hello.")]);
+        world.sms("which film is about robbers in the city").await;
+        world.pass(30 * MINUTE).await;
+        let erase = |conn: &mut Conn| erase_user_content(conn, UserId(1), Timestamp::UNIX_EPOCH).map(drop);
+        let turns =
+            text_before_command(&world, ("the film about robbers in the city again", wait_ms), erase).await;
+        let request = world.last_request_text();
+        assert_eq!(request.contains("Heat from 1995"), turns == 2, "{wait_ms}: {request}");
+        turn_counts.insert(turns);
+    }
+    assert_eq!(turn_counts.into_iter().collect::<Vec<_>>(), [1, 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn conversation_cleared_before_the_creation_of_a_turn_is_not_in_its_request() {
+    let mut turn_counts = BTreeSet::new();
+    for wait_ms in 0..ROUNDS {
+        let world = World::start().await;
+        world.model_plays([says("Heat from 1995 is about robbers."), says("Hello.")]);
+        world.sms("which film is about robbers").await;
+        let clear = |conn: &mut Conn| {
+            let conversation = ConversationId(1);
+            conversations::end_conversation(conn, conversation, EndReason::Cleared, Timestamp::UNIX_EPOCH)
+                .map(drop)
+        };
+        let turns = text_before_command(&world, ("how are you today?", wait_ms), clear).await;
+        let request = world.last_request_text();
+        assert_eq!(request.contains("Heat from 1995"), turns == 2, "{wait_ms}: {request}");
+        turn_counts.insert(turns);
+    }
+    assert_eq!(turn_counts.into_iter().collect::<Vec<_>>(), [1, 2]);
+}
