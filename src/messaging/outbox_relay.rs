@@ -209,13 +209,13 @@ impl OutboxRelay {
     /// Starts the tasks that are due, and returns the time of the next one. After a signal, the outbox is read only if a
     /// message may wait.
     async fn start_due_sends(&self, is_timed: bool) -> Result<Option<Timestamp>, DbError> {
-        if !self.parts.db.claimed_messages().take_others() && !is_timed {
+        if !self.parts.db.claimed_messages().take_others_waiting() && !is_timed {
             return Ok(None);
         }
         let now = self.parts.clock.now();
         let schedule = self.load_schedule(now).await;
         let OutboxSchedule { due, next } =
-            schedule.inspect_err(|_| self.parts.db.claimed_messages().note_others())?;
+            schedule.inspect_err(|_| self.parts.db.claimed_messages().mark_others_waiting())?;
         for (id, task) in due {
             let Ok(permit) = self.permits.clone().acquire_owned().await else { break };
             let relay = self.clone();
@@ -248,7 +248,7 @@ impl OutboxRelay {
         if !self.parts.db.read_without_snapshot(outbox_schedule::has_waiting_messages).await? {
             return Ok(OutboxSchedule::default());
         }
-        self.parts.db.claimed_messages().note_others();
+        self.parts.db.claimed_messages().mark_others_waiting();
         let delays = self.parts.settings.current().lookup_delays;
         self.parts.db.read(move |conn| outbox_schedule::load_outbox_schedule(conn, &delays, now)).await
     }

@@ -122,6 +122,7 @@ guard seerr_decided src/engine/seerr/decisions.rs 's/if (status != SeerrRequestS
 guard ticket_end src/engine/agents.rs 's/(&& )(unanswerable\.progress == CallProgress::Unanswerable)/$1!OFF \&\& $2/'
 guard program_words src/conversation/routing/route.rs 's/(route if )(event\.origin\.is_program\(\) &&)/$1!OFF \&\& $2/'
 guard first_call_turn src/engine/turns/first_call.rs 's/(!self\.expected\.matches\(context, slot\))/(!OFF \&\& $1)/'
+guard first_call_recall src/engine/turns/first_call.rs 's/(responses::next_revision\(conn\)\? != self\.answer_revision)/(!OFF \&\& $1)/'
 guard first_call_limit src/engine/turns/first_call.rs 's/(context\.reader_limit == ReaderLimit::default\(\))/(OFF || $1)/'
 guard first_call_prompt src/engine/turns/first_call.rs 's/if (history\.has_open_prompt\(\))/if !OFF \&\& $1/'
 guard first_call_parts src/engine/turns/first_call.rs 's/(!self\.logs\.has_current_parts\(parts\))/(!OFF \&\& $1)/'

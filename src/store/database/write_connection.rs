@@ -132,7 +132,7 @@ impl WriteConnection {
         event_log.publish(log);
         self.claimed_messages.publish(claimed_messages);
         if has_waiting_message {
-            self.claimed_messages.note_others();
+            self.claimed_messages.mark_others_waiting();
         }
         Ok(())
     }

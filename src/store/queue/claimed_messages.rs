@@ -63,12 +63,12 @@ impl ClaimedMessages {
     }
 
     /// Sets the hint that messages may wait in the outbox.
-    pub(crate) fn note_others(&self) {
+    pub(crate) fn mark_others_waiting(&self) {
         self.0.may_others_wait.store(true, Ordering::Release);
     }
 
     /// Returns whether messages may wait in the outbox, and clears the hint. A later commit sets it again.
-    pub fn take_others(&self) -> bool {
+    pub fn take_others_waiting(&self) -> bool {
         self.0.may_others_wait.swap(false, Ordering::AcqRel)
     }
 

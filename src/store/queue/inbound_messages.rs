@@ -135,6 +135,9 @@ fn insert_inbound_message(
     insert_message(conn, received, (user, address), (user, triage, true), not_before)
 }
 
+/// Key of the statement that stores a message.
+enum NewMessageRow {}
+
 fn insert_message(
     conn: &mut Conn,
     received: &ReceivedMessage,
@@ -172,7 +175,7 @@ fn insert_message(
         ))
         .on_conflict_do_nothing()
         .returning((inbound_events::id, conversations::select_open_conversation(owner).single_value()))
-        .cached()
+        .cached_as::<NewMessageRow>()
         .get_result(conn)
         .optional()?;
     let Some((event, conversation)) = inserted else { return Ok(AdmissionOutcome::Duplicate) };
