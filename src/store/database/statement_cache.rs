@@ -219,7 +219,7 @@ mod tests {
     use diesel::sql_query;
 
     use super::*;
-    use crate::store::schema::conversations;
+    use crate::store::schema::{budget_blocks, conversations};
     use crate::store::scratch;
 
     /// Returns the number of statements that are cached while `work` runs twice.
@@ -256,5 +256,33 @@ mod tests {
         }
         let names = |conn: &mut Conn| sql_query("SELECT name FROM conversations").cached().load::<Name>(conn);
         assert_eq!(count_cached(|conn| assert_eq!(names(conn), Ok(Vec::new()))), 1);
+    }
+
+    #[test]
+    fn upsert_with_a_key_is_prepared_once() {
+        enum NewBlock {}
+        let insert = |conn: &mut Conn| {
+            diesel::insert_into(budget_blocks::table)
+                .values((
+                    budget_blocks::day.eq("2026-11-20"),
+                    budget_blocks::epoch.eq(1),
+                    budget_blocks::tokens.eq(1),
+                    budget_blocks::cost_micros.eq(1),
+                ))
+                .on_conflict_do_nothing()
+                .cached_as::<NewBlock>()
+                .run(conn)
+        };
+        assert_eq!(count_cached(|conn| assert_eq!(insert(conn), Ok(()))), 1);
+    }
+
+    #[cfg(debug_assertions)]
+    #[test]
+    #[should_panic(expected = "the SQL string of a keyed statement changed")]
+    fn key_of_two_statements_is_detected() {
+        enum TwoStatements {}
+        for statement in ["SELECT 1", "SELECT 2"] {
+            let _ = sql_query(statement).cached_as::<TwoStatements>();
+        }
     }
 }
