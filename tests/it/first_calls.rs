@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use dialarr::conversation::transcript::{ConversationId, UserId};
+use dialarr::conversation::transcript::ConversationId;
 use dialarr::store::Conn;
 use dialarr::store::conversation::conversations::{self, EndReason};
 use dialarr::store::database::shell_access;
-use dialarr::store::privacy::erase_user_content;
+use dialarr::store::privacy::erase_answer;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use jiff::Timestamp;
@@ -77,7 +77,8 @@ async fn answer_erased_before_the_creation_of_a_turn_is_not_recalled() {
         world.model_plays([says("Heat from 1995 is about robbers in the city."), says("Hello.")]);
         world.sms("which film is about robbers in the city").await;
         world.pass(30 * MINUTE).await;
-        let erase = |conn: &mut Conn| erase_user_content(conn, UserId(1), Timestamp::UNIX_EPOCH).map(drop);
+        let erase =
+            |conn: &mut Conn| erase_answer(conn, 1, Timestamp::UNIX_EPOCH).map(|erased| assert!(erased));
         let turns =
             text_before_command(&world, ("the film about robbers in the city again", wait_ms), erase).await;
         let request = world.last_request_text();
