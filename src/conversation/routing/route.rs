@@ -814,7 +814,7 @@ mod tests {
         let repeated = OpenPrompt { repeats: 1, ..open_prompt() };
         let skip = Route::Skip(NoReplyReason::BeforeRepeatedPrompt);
         let unaccepted = OpenPrompt { armed_at: None, ..repeated.clone() };
-        check(&member(), Some(&unaccepted), &text("yes"), skip.clone());
+        check(&member(), Some(&unaccepted), &text("yes"), skip);
         let accepted_later = OpenPrompt { armed_at: Some(text("yes").received_at), ..repeated.clone() };
         check(&member(), Some(&accepted_later), &text("yes"), skip);
         check(&member(), Some(&repeated), &text("yes"), Route::Confirm);
