@@ -13,8 +13,6 @@ pub enum NoReplyReason {
     /// Thanks or a bare emoji, when nothing is open.
     SmallTalk,
     Empty,
-    /// A yes that came before the repeated prompt was sent, which answers it.
-    BeforeRepeatedPrompt,
 }
 
 impl NoReplyReason {
@@ -28,7 +26,6 @@ impl NoReplyReason {
             Self::Reaction => "reaction",
             Self::SmallTalk => "small_talk",
             Self::Empty => "empty",
-            Self::BeforeRepeatedPrompt => "before_repeated_prompt",
         }
     }
 }

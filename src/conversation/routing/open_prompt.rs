@@ -61,15 +61,6 @@ impl OpenPrompt {
             && has_same_channel
             && has_same_address
             && is_for_this_prompt
-            && self.is_armed_before(event)
-    }
-
-    /// Returns whether a message was received before the repeated prompt was accepted for sending.
-    pub(super) fn precedes_repeat(&self, event: &InboundEvent) -> bool {
-        self.repeats > 0 && !self.is_armed_before(event)
-    }
-
-    fn is_armed_before(&self, event: &InboundEvent) -> bool {
-        self.armed_at.is_some_and(|armed| event.received_at > armed)
+            && self.armed_at.is_some_and(|armed| event.received_at > armed)
     }
 }

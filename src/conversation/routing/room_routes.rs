@@ -2,7 +2,6 @@
 //! their private chat.
 
 use super::inbound_message::InboundEvent;
-use super::no_reply_reason::NoReplyReason;
 use super::routes::Route;
 use crate::conversation::transcript::Responder;
 
@@ -67,7 +66,7 @@ fn concerns_author_only(route: Route) -> bool {
 pub fn limit_to_unaddressed(route: Route, may_be_answered: bool) -> Route {
     match route {
         Route::Turn(Responder::Model) if may_be_answered => route,
-        Route::Skip(reason) if reason != NoReplyReason::BeforeRepeatedPrompt => route,
+        Route::Skip(_) => route,
         _ => Route::StoreOnly,
     }
 }

@@ -290,10 +290,6 @@ fn route_with_prompt(context: &RoutingContext<'_>, prompt: &OpenPrompt, event: &
     match parse_prompt_reply(&event.body, &prompt.titles, prompt.code, context.languages) {
         ConfirmationReply::Yes if prompt.denied_since => Route::Deny,
         ConfirmationReply::Yes if prompt.is_confirmed_by(event) => Route::Confirm,
-        // The repeat asks again, and answers this yes too.
-        ConfirmationReply::Yes if prompt.precedes_repeat(event) => {
-            Route::Skip(NoReplyReason::BeforeRepeatedPrompt)
-        }
         ConfirmationReply::UnclearYes(UnclearYes::WrongCode) if event.authority.may_act() => Route::WrongCode,
         ConfirmationReply::Yes | ConfirmationReply::UnclearYes(_) => route_if_unclear,
         ConfirmationReply::No => Route::Deny,
@@ -807,20 +803,6 @@ mod tests {
                 Route::ClosePrompt,
             );
         }
-    }
-
-    #[test]
-    fn yes_before_a_repeated_prompt_is_accepted_leaves_the_prompt_open() {
-        let repeated = OpenPrompt { repeats: 1, ..open_prompt() };
-        let skip = Route::Skip(NoReplyReason::BeforeRepeatedPrompt);
-        let unaccepted = OpenPrompt { armed_at: None, ..repeated.clone() };
-        check(&member(), Some(&unaccepted), &text("yes"), skip);
-        let accepted_later = OpenPrompt { armed_at: Some(text("yes").received_at), ..repeated.clone() };
-        check(&member(), Some(&accepted_later), &text("yes"), skip);
-        check(&member(), Some(&repeated), &text("yes"), Route::Confirm);
-        check(&member(), Some(&unaccepted), &text("no"), Route::Deny);
-        let first = OpenPrompt { armed_at: None, ..open_prompt() };
-        check(&member(), Some(&first), &text("yes"), Route::RepeatPrompt);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Authority that a route needs: trusted fields of the message, and a person who wrote it.
 
 use super::inbound_message::InboundEvent;
-use super::no_reply_reason::NoReplyReason;
 use super::routes::Route;
 use crate::conversation::making_room::keep_command::{KeepCommand, parse_keep_command};
 use crate::conversation::people::admin_commands;
@@ -46,7 +45,6 @@ pub(super) fn needs_authority(route: Route) -> bool {
 pub(super) fn decides(route: Route, event: &InboundEvent) -> bool {
     match route {
         Route::Confirm | Route::WrongCode | Route::RepeatPrompt | Route::ClosePrompt => true,
-        Route::Skip(NoReplyReason::BeforeRepeatedPrompt) => true,
         // The line of a request approves it.
         Route::DigestLine(_) => true,
         Route::AdminCommand => admin_commands::approves(&event.body),

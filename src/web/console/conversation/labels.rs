@@ -95,7 +95,6 @@ pub(super) fn skip_reason_label(reason: &str) -> &'static str {
         "reaction" => "a reaction",
         "small_talk" => "not answered: small talk",
         "empty" => "not answered: empty",
-        "before_repeated_prompt" => "not answered: the question was being sent again",
         "rate_limited" => "not answered: too many texts at once",
         "reacted" => "answered with a reaction",
         "room_off" => "not answered: the group is off or blocked",
