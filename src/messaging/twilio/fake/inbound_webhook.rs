@@ -5,8 +5,7 @@ use http::Request;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use jiff::SignedDuration;
 
-use super::carrier::{FakeAccount, FakeTwilio};
-use super::message_log::{FakeMessage, MessageDirection};
+use super::carrier::{FakeAccount, FakeMessage, FakeTwilio, MessageDirection};
 use crate::conversation::routing::inbound_message::MessageMedia;
 use crate::conversation::text::segments::SegmentCount;
 use crate::conversation::transcript::Address;
@@ -120,9 +119,9 @@ impl InboundForm {
             Some(sid) => sid.clone(),
             None => state.generate_sid(if self.media.is_empty() { "SM" } else { "MM" }),
         };
-        if state.messages.find(&sid).is_none() {
+        if state.messages.iter().all(|message| message.sid != sid) {
             state.apply_keyword(&self.from, &self.body);
-            state.messages.add(FakeMessage {
+            state.messages.push(FakeMessage {
                 sid: sid.clone(),
                 from: self.from.clone(),
                 to: self.to.clone(),

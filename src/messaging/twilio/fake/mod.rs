@@ -3,7 +3,6 @@
 
 mod carrier;
 mod inbound_webhook;
-mod message_log;
 mod number_settings;
 mod rest;
 
