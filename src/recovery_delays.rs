@@ -11,7 +11,8 @@ pub struct RecoveryDelays {
     /// Grace period before checking the outcome of a write whose response was lost.
     pub grace: Duration,
     /// Delays of the lookups in the carrier's list, counted from the time at which the delivery status of a message
-    /// became unknown. The request may arrive until its timeout, and the list shows new messages late.
+    /// became unknown. The request may arrive until its timeout, and the list shows new messages late. The first delay is
+    /// also the pause after an interrupted or failed lookup of a queued message.
     pub lookup_delays: [Duration; 2],
     /// Interval between two polls of the list of received messages.
     pub poll_interval: Duration,

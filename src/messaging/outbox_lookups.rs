@@ -28,7 +28,8 @@ impl OutboxRelay {
     /// restore from a backup.
     pub(super) async fn look_up_before_sending(&self, id: OutboxId) -> Result<(), DbError> {
         let now = self.parts.clock.now();
-        let start = move |conn: &mut _| lookups::start_lookup_before_sending(conn, id, now);
+        let [pause, _] = self.parts.settings.current().lookup_delays;
+        let start = move |conn: &mut _| lookups::start_lookup_before_sending(conn, id, pause, now);
         let Some(unresolved) = self.parts.db.write(start).await? else { return Ok(()) };
         match tokio::time::timeout(LOOKUP_TIMEOUT, self.find_in_carrier_list(&unresolved)).await {
             Ok(Ok(Some(receipt))) => {

@@ -56,7 +56,8 @@ pub struct RelaySettings {
     pub channels: ChannelPorts,
     pub senders: Senders,
     pub acceptance_policy: AcceptancePolicy,
-    /// Delays from the time when a message's delivery status became unknown to the lookups in the carrier's list.
+    /// Delays from the time when a message's delivery status became unknown to the lookups in the carrier's list. The first
+    /// is also the pause after an interrupted or failed lookup of a queued message.
     pub lookup_delays: [Duration; 2],
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use diesel::dsl;
 use diesel::prelude::*;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::due_message::DueMessageRow;
 use super::outbox::{DueMessage, OPEN, OutboundKind, OutboxState, SendFailure, fail_message};
@@ -31,8 +31,6 @@ const LOOKUPS_USED_UP: i64 = 1;
 const SENT_BY_EARLIER_ACCOUNT: &str = "may have been sent by the earlier account";
 /// Failure of a message whose channel gave no answer and keeps no record.
 const MAY_HAVE_ARRIVED: &str = "may have arrived: the channel gave no answer";
-/// Interval between two such attempts.
-const LOOKUP_PAUSE: SignedDuration = SignedDuration::from_secs(15);
 
 /// Returns whether a message with this `lookups_left` must be looked up before it is sent.
 pub(in crate::store) fn is_lookup_needed(lookups_left: i64) -> bool {
@@ -131,10 +129,11 @@ pub(super) fn is_turn_of_earlier_run(turn: Option<TurnId>) -> _ {
 }
 
 /// Claims a message for a lookup before it is sent; `None` if the message needs no lookup now. An interrupted or failed
-/// lookup counts, and the next one follows after a pause.
+/// lookup counts, and the next one follows after `pause`.
 pub fn start_lookup_before_sending(
     conn: &mut Conn,
     id: OutboxId,
+    pause: Duration,
     now: Timestamp,
 ) -> QueryResult<Option<UnresolvedMessage>> {
     let is_due_for_lookup = outbox::state
@@ -145,7 +144,7 @@ pub fn start_lookup_before_sending(
         diesel::update(outbox::table.find(id).filter(is_due_for_lookup))
             .set((
                 outbox::lookups_left.eq(outbox::lookups_left - 1),
-                outbox::not_before.eq(ms(now + LOOKUP_PAUSE)),
+                outbox::not_before.eq(ms(now + pause)),
                 outbox::updated_at.eq(ms(now)),
             ))
             .returning((DueMessageRow::as_returning(), outbox::created_at, outbox::turn_id))
