@@ -1,7 +1,8 @@
 //! Measurements of the released program as a separate process, among peers on this machine, without pass criteria:
 //! `cargo bench --bench figures`, optionally followed by `whole`, `load`, `recovery` or `history`; `hour`, which takes
 //! that long, and `alone`, which `benches/cost.sh` uses, run only by name. `DIALARR_UNDER_TEST` names another build of
-//! the program for comparison.
+//! the program for comparison. The carrier calls the webhooks through connections that stay open, as a proxy on this
+//! machine does; with `DIRECT` in the environment, each of its requests opens a connection.
 
 #![expect(clippy::unwrap_used, reason = "a figure that cannot be taken has no one to tell")]
 
@@ -36,6 +37,9 @@ async fn main() {
     if let Some(other) = std::env::var_os("DIALARR_UNDER_TEST") {
         print_line(&format!("of {}:", other.display()));
         stage::OTHER_PROGRAM.set(other.into()).unwrap();
+    }
+    if std::env::var_os("DIRECT").is_none() {
+        stage::EXTRA_VARIABLE.set(("TRUSTED_PROXIES", "127.0.0.1")).unwrap();
     }
     let wants = |name: &str| chosen.is_empty() || chosen.iter().any(|word| word == name);
     if wants("whole") {

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::broadcast::Receiver;
+use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::people::report_delivery;
 use super::print_line;
 use super::shelf;
 use super::stage::{Stage, TEST_TIMEOUT};
@@ -87,7 +88,8 @@ async fn text(stage: &Arc<Stage>, people: &[String], exchange: Exchange) -> Vec<
     let tasks: Vec<_> = people
         .iter()
         .map(|phone| {
-            let (stage, phone, mut inbox) = (Arc::clone(stage), phone.clone(), stage.twilio.subscribe());
+            let (stage, phone, mut inbox) =
+                (Arc::clone(stage), phone.clone(), stage.twilio.subscribe_to(phone));
             tokio::spawn(async move {
                 let mut seen = Vec::with_capacity(exchange.times);
                 for time in 0..exchange.times {
@@ -95,7 +97,7 @@ async fn text(stage: &Arc<Stage>, people: &[String], exchange: Exchange) -> Vec<
                     let start = Instant::now();
                     assert!(stage.deliver(request).await, "a text was refused:\n{}", stage.log());
                     let acknowledged = start.elapsed();
-                    let answer = tokio::time::timeout(TEST_TIMEOUT, answer(&mut inbox, &phone)).await;
+                    let answer = tokio::time::timeout(TEST_TIMEOUT, answer(&mut inbox, &stage)).await;
                     let Ok(heard) = answer else { panic!("{phone} was never answered:\n{}", stage.log()) };
                     assert!(heard.ends_with(exchange.hears), "{phone} was answered: {heard}");
                     seen.push((acknowledged, start.elapsed()));
@@ -111,13 +113,11 @@ async fn text(stage: &Arc<Stage>, people: &[String], exchange: Exchange) -> Vec<
     seen
 }
 
-async fn answer(inbox: &mut Receiver<SentMessage>, phone: &str) -> String {
-    loop {
-        let text = inbox.recv().await.unwrap();
-        if text.to.as_str() == phone {
-            return text.body;
-        }
-    }
+/// Waits for the reply to a user. The carrier then sends its delivery reports, while the user goes on.
+async fn answer(inbox: &mut UnboundedReceiver<SentMessage>, stage: &Arc<Stage>) -> String {
+    let reply = inbox.recv().await.unwrap();
+    tokio::spawn(report_delivery(Arc::clone(stage), reply.clone()));
+    reply.body
 }
 
 fn spread(mut times: Vec<Duration>) -> String {

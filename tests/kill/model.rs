@@ -5,11 +5,15 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::post;
-use axum::{Json, Router};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// Language model of the tests. Clones share one model.
@@ -41,13 +45,44 @@ impl FakeModel {
     }
 }
 
-async fn complete(State(model): State<FakeModel>, Json(request): Json<Value>) -> Response {
-    let messages = request["messages"].as_array().cloned().unwrap_or_default();
-    if let Err(complaint) = check(&messages) {
+/// Request, as far as the model reads it: it must not take the processor time that a real model would not take here.
+#[derive(Deserialize)]
+struct ModelRequest<'a> {
+    #[serde(borrow)]
+    messages: Vec<Message<'a>>,
+    tools: Option<IgnoredAny>,
+    tool_choice: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Message<'a> {
+    role: &'a str,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    tool_calls: Vec<RequestedCall<'a>>,
+    tool_call_id: Option<&'a str>,
+}
+
+#[derive(Debug, Deserialize)]
+struct RequestedCall<'a> {
+    id: &'a str,
+}
+
+impl Message<'_> {
+    /// Returns the content, which is empty unless it is a text.
+    fn text(&self) -> String {
+        self.content.and_then(|content| serde_json::from_str(content.get()).ok()).unwrap_or_default()
+    }
+}
+
+async fn complete(State(model): State<FakeModel>, request: Bytes) -> Response {
+    let request: ModelRequest = serde_json::from_slice(&request).unwrap();
+    if let Err(complaint) = check(&request.messages) {
         model.complaints.lock().unwrap().push(complaint);
     }
     let beat = (!model.pause.is_zero()).then(|| tokio::time::interval(model.pause));
-    let pieces = pieces(answer(&request, &messages));
+    let pieces = pieces(answer(&request));
     let stream =
         futures_util::stream::unfold((pieces.into_iter(), beat), |(mut pieces, mut beat)| async move {
             let piece = pieces.next()?;
@@ -62,40 +97,41 @@ async fn complete(State(model): State<FakeModel>, Json(request): Json<Value>) ->
 }
 
 /// Checks that every call has exactly one result, right after the call.
-fn check(messages: &[Value]) -> Result<(), String> {
-    let mut awaited: Vec<&Value> = Vec::new();
+fn check(messages: &[Message<'_>]) -> Result<(), String> {
+    let mut awaited: Vec<&str> = Vec::new();
     for message in messages {
-        if message["role"] == "tool" {
-            let Some(place) = awaited.iter().position(|id| **id == message["tool_call_id"]) else {
-                return Err(format!("a result without its call: {message}"));
+        if message.role == "tool" {
+            let Some(place) = awaited.iter().position(|id| Some(*id) == message.tool_call_id) else {
+                return Err(format!("a result without its call: {message:?}"));
             };
             awaited.remove(place);
         } else if !awaited.is_empty() {
             return Err(format!("calls without results: {awaited:?}"));
-        } else if let Some(calls) = message["tool_calls"].as_array() {
-            awaited = calls.iter().map(|call| &call["id"]).collect();
+        } else {
+            awaited = message.tool_calls.iter().map(|call| call.id).collect();
         }
     }
     if awaited.is_empty() { Ok(()) } else { Err(format!("calls without results: {awaited:?}")) }
 }
 
-fn answer(request: &Value, messages: &[Value]) -> Answer {
-    let content = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
-    let opening = messages
-        .iter()
-        .rposition(|message| message["role"] == "user" && content(message).contains("[/context]"));
-    let Some(opening) = opening else { return Answer::Says("Hello.".to_owned()) };
-    let ask = content(&messages[opening]);
+fn answer(request: &ModelRequest<'_>) -> Answer {
+    let is_opening = |message: &Message<'_>| {
+        message.role == "user" && message.content.is_some_and(|content| content.get().contains("[/context]"))
+    };
+    let Some(opening) = request.messages.iter().rposition(is_opening) else {
+        return Answer::Says("Hello.".to_owned());
+    };
+    let ask = request.messages[opening].text();
     let ask = ask.rsplit("[/context]").next().unwrap_or_default().trim().to_owned();
     // In a group, each text begins with its author.
     let ask = ask.split_once(": ").map_or(ask.as_str(), |(_, text)| text).to_owned();
-    let results: Vec<Value> = messages[opening..]
+    let results: Vec<Value> = request.messages[opening..]
         .iter()
-        .filter(|message| message["role"] == "tool")
-        .map(|message| serde_json::from_str(&content(message)).unwrap_or_default())
+        .filter(|message| message.role == "tool")
+        .map(|message| serde_json::from_str(&message.text()).unwrap_or_default())
         .map(|result: Value| if result["result"].is_object() { result["result"].clone() } else { result })
         .collect();
-    if request["tools"].is_null() || request["tool_choice"] == "none" {
+    if request.tools.is_none() || request.tool_choice.as_ref().is_some_and(|choice| choice == "none") {
         return Answer::Says("That is all there is to say.".to_owned());
     }
     if let Some(title) = ask.strip_prefix("add ") {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dialarr::messaging::twilio::fake::{FakeDelivery, SentMessage};
-use tokio::sync::broadcast::Receiver;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 
 use super::stage::{Stage, TEST_TIMEOUT, Title};
@@ -29,7 +29,7 @@ pub(crate) enum Consent {
 pub(crate) struct Person {
     pub(crate) phone: String,
     stage: Arc<Stage>,
-    inbox: Receiver<SentMessage>,
+    inbox: UnboundedReceiver<SentMessage>,
     /// Task that sends the delivery reports of the last message.
     reports: Option<JoinHandle<()>>,
     pub(crate) diary: Vec<Entry>,
@@ -50,7 +50,7 @@ pub(crate) enum Line {
 
 impl Person {
     pub(crate) fn new(stage: &Arc<Stage>, phone: &str) -> Self {
-        let inbox = stage.twilio.subscribe();
+        let inbox = stage.twilio.subscribe_to(phone);
         Self { phone: phone.to_owned(), stage: Arc::clone(stage), inbox, reports: None, diary: Vec::new() }
     }
 
@@ -110,18 +110,14 @@ impl Person {
     }
 
     async fn gets(&mut self) -> SentMessage {
-        loop {
-            let text = self.inbox.recv().await.unwrap();
-            if text.to.as_str() == self.phone {
-                self.reports = Some(tokio::spawn(report_delivery(Arc::clone(&self.stage), text.clone())));
-                return text;
-            }
-        }
+        let text = self.inbox.recv().await.unwrap();
+        self.reports = Some(tokio::spawn(report_delivery(Arc::clone(&self.stage), text.clone())));
+        text
     }
 }
 
 /// Sends the delivery reports of a message, each once.
-async fn report_delivery(stage: Arc<Stage>, sent: SentMessage) {
+pub(crate) async fn report_delivery(stage: Arc<Stage>, sent: SentMessage) {
     for delivery in [FakeDelivery::Queued, FakeDelivery::Sent, FakeDelivery::Delivered] {
         if let Some(report) = stage.twilio.status_callback(&sent, delivery).unwrap() {
             stage.deliver(report).await;

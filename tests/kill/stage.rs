@@ -192,6 +192,7 @@ impl Stage {
         command
             .envs(self.variables())
             .envs(self.carrier_variables())
+            .envs(EXTRA_VARIABLE.get().copied())
             .envs(failpoint.map(|place| ("FAILPOINT", place)));
         let child = command.stdout(same(&log)).stderr(same(&log)).spawn().unwrap();
         Running { child }
@@ -366,6 +367,9 @@ impl Drop for Running {
 
 /// Program other than the one that was built with these tests, such as an older version for a comparison.
 pub(crate) static OTHER_PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Another variable of the program's environment.
+pub(crate) static EXTRA_VARIABLE: OnceLock<(&str, &str)> = OnceLock::new();
 
 /// Returns the program as it was when the first test began: a build may replace the file in the meantime.
 pub(crate) fn program() -> &'static Path {

@@ -10,8 +10,10 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::inbound_webhook::{InboundForm, signed_form};
+use super::message_log::{FakeMessage, MessageDirection, MessageLog};
 use super::number_settings::NumberSettings;
 use crate::clock::Clock;
 use crate::conversation::transcript::Address;
@@ -97,6 +99,11 @@ impl FakeTwilio {
         self.accepted.subscribe()
     }
 
+    /// Returns a receiver of each message to `recipient` that is accepted from now on. It misses none.
+    pub fn subscribe_to(&self, recipient: &str) -> UnboundedReceiver<SentMessage> {
+        self.lock_state().messages.subscribe(recipient)
+    }
+
     /// Creates the form of a message from a user to our number. [`InboundForm::into_signed_request`] adds the message to
     /// the carrier's log.
     pub fn inbound_form(&self, from: &str, body: &str) -> InboundForm {
@@ -117,10 +124,10 @@ impl FakeTwilio {
         sent: &SentMessage,
         delivery: FakeDelivery,
     ) -> Result<Option<Request<Bytes>>, http::Error> {
-        for message in self.lock_state().messages.iter_mut().filter(|message| message.sid == sent.sid) {
-            if let MessageDirection::Outbound { delivery: current, .. } = &mut message.direction {
-                *current = delivery;
-            }
+        if let Some(message) = self.lock_state().messages.find_mut(&sent.sid)
+            && let MessageDirection::Outbound { delivery: current, .. } = &mut message.direction
+        {
+            *current = delivery;
         }
         let mut fields = vec![
             ("MessageSid", sent.sid.as_str()),
@@ -199,8 +206,7 @@ impl FakeDelivery {
 
 #[derive(Debug, Default)]
 pub(super) struct CarrierState {
-    /// Messages in the order of arrival.
-    pub messages: Vec<FakeMessage>,
+    pub messages: MessageLog,
     pub faults: VecDeque<SendFault>,
     pub latency: Duration,
     pub has_endless_list: bool,
@@ -216,25 +222,6 @@ pub(super) enum SendFault {
     Reject { status: u16, code: u32 },
     Hang,
     LoseResponse,
-}
-
-/// Entry of the carrier's message log.
-#[derive(Debug, Clone)]
-pub(super) struct FakeMessage {
-    pub sid: String,
-    pub from: Address,
-    pub to: Address,
-    pub body: String,
-    pub at: Timestamp,
-    /// Time from which the list shows the message.
-    pub listed_at: Timestamp,
-    pub direction: MessageDirection,
-}
-
-#[derive(Debug, Clone)]
-pub(super) enum MessageDirection {
-    Inbound { media: usize },
-    Outbound { sent: SentMessage, delivery: FakeDelivery },
 }
 
 impl CarrierState {

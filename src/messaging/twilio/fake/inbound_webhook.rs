@@ -5,7 +5,8 @@ use http::Request;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use jiff::SignedDuration;
 
-use super::carrier::{FakeAccount, FakeMessage, FakeTwilio, MessageDirection};
+use super::carrier::{FakeAccount, FakeTwilio};
+use super::message_log::{FakeMessage, MessageDirection};
 use crate::conversation::routing::inbound_message::MessageMedia;
 use crate::conversation::text::segments::SegmentCount;
 use crate::conversation::transcript::Address;
@@ -119,9 +120,9 @@ impl InboundForm {
             Some(sid) => sid.clone(),
             None => state.generate_sid(if self.media.is_empty() { "SM" } else { "MM" }),
         };
-        if state.messages.iter().all(|message| message.sid != sid) {
+        if state.messages.find(&sid).is_none() {
             state.apply_keyword(&self.from, &self.body);
-            state.messages.push(FakeMessage {
+            state.messages.add(FakeMessage {
                 sid: sid.clone(),
                 from: self.from.clone(),
                 to: self.to.clone(),

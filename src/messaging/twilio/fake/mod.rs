@@ -3,6 +3,7 @@
 
 mod carrier;
 mod inbound_webhook;
+mod message_log;
 mod number_settings;
 mod rest;
 

@@ -16,7 +16,8 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use super::carrier::{FakeDelivery, FakeMessage, FakeTwilio, MessageDirection, SendFault, SentMessage};
+use super::carrier::{FakeDelivery, FakeTwilio, SendFault, SentMessage};
+use super::message_log::{FakeMessage, MessageDirection};
 use crate::conversation::text::segments::SegmentCount;
 use crate::conversation::transcript::Address;
 use crate::http::InProcess;
@@ -163,7 +164,7 @@ impl FakeTwilio {
             listed_at: at,
             direction: MessageDirection::Outbound { sent: sent.clone(), delivery: FakeDelivery::Queued },
         };
-        state.messages.push(message.clone());
+        state.messages.add(message.clone());
         // Sending fails if there is no subscriber.
         let _ = self.accepted.send(sent);
         message
@@ -175,8 +176,7 @@ impl FakeTwilio {
         if state.fails_reads {
             return Err((503, 20500));
         }
-        let is_listed = |message: &&FakeMessage| message.listed_at <= now;
-        let found = state.messages.iter().filter(is_listed).find(|message| Some(message.sid.as_str()) == sid);
+        let found = sid.and_then(|sid| state.messages.find(sid)).filter(|message| message.listed_at <= now);
         found.map(|message| (200, self.message_json(message))).ok_or((404, 20404))
     }
 
