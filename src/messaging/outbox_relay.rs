@@ -130,8 +130,9 @@ impl OutboxRelay {
     }
 
     async fn send_due_messages(&self, stop: &CancellationToken) {
+        let mut is_timed = true;
         while !stop.is_cancelled() {
-            let wait = match self.start_due_sends().await {
+            let wait = match self.start_due_sends(is_timed).await {
                 Ok(next) => {
                     next.map_or(OUTBOX_CHECK_INTERVAL, |at| self.time_until(at).min(OUTBOX_CHECK_INTERVAL))
                 }
@@ -140,11 +141,11 @@ impl OutboxRelay {
                     SEND_BACKOFF.first_pause
                 }
             };
-            tokio::select! {
-                () = self.parts.signal.0.notified() => {}
-                () = tokio::time::sleep(wait) => {}
-                () = stop.cancelled() => {}
-            }
+            is_timed = tokio::select! {
+                () = self.parts.signal.0.notified() => false,
+                () = tokio::time::sleep(wait) => true,
+                () = stop.cancelled() => false,
+            };
         }
     }
 
@@ -206,9 +207,16 @@ impl OutboxRelay {
         self.send_tasks.wait().await;
     }
 
-    async fn start_due_sends(&self) -> Result<Option<Timestamp>, DbError> {
+    /// Starts the tasks that are due, and returns the time of the next one. After a signal, the outbox is read only if a
+    /// message may wait.
+    async fn start_due_sends(&self, is_timed: bool) -> Result<Option<Timestamp>, DbError> {
+        if !self.parts.db.claimed_messages().take_others_waiting() && !is_timed {
+            return Ok(None);
+        }
         let now = self.parts.clock.now();
-        let OutboxSchedule { due, next } = self.load_schedule(now).await?;
+        let schedule = self.load_schedule(now).await;
+        let OutboxSchedule { due, next } =
+            schedule.inspect_err(|_| self.parts.db.claimed_messages().mark_others_waiting())?;
         for (id, task) in due {
             let Ok(permit) = self.permits.clone().acquire_owned().await else { break };
             let relay = self.clone();
@@ -241,6 +249,7 @@ impl OutboxRelay {
         if !self.parts.db.read_without_snapshot(outbox_schedule::has_waiting_messages).await? {
             return Ok(OutboxSchedule::default());
         }
+        self.parts.db.claimed_messages().mark_others_waiting();
         let delays = self.parts.settings.current().lookup_delays;
         self.parts.db.read(move |conn| outbox_schedule::load_outbox_schedule(conn, &delays, now)).await
     }

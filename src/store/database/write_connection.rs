@@ -116,7 +116,8 @@ impl WriteConnection {
     /// the commit without its events, and nothing is published before the sync.
     fn commit_and_publish(&mut self, durability: Durability) -> Result<(), CommitError> {
         let Self { conn, event_log, recording, .. } = self;
-        let RecordedEntries { mut log, claimed_messages, has_changed_history } = recording.take_entries();
+        let RecordedEntries { mut log, claimed_messages, has_waiting_message, has_changed_history } =
+            recording.take_entries();
         // Numbers that readers have seen must stay reserved.
         let has_reserved = event_log.reserve_numbers(conn, &mut log)?;
         let _visibility = event_log.lock_visibility();
@@ -130,6 +131,9 @@ impl WriteConnection {
         self.history_cache.apply_changes(&log);
         event_log.publish(log);
         self.claimed_messages.publish(claimed_messages);
+        if has_waiting_message {
+            self.claimed_messages.mark_others_waiting();
+        }
         Ok(())
     }
 }

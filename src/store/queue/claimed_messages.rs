@@ -12,15 +12,29 @@ use super::outbox::DueMessage;
 /// Maximum number of claimed messages that wait for the relay. Further messages are queued, and claimed by the relay.
 const MAX_WAITING: usize = 8;
 
-/// Queue of the claimed messages. Clones share it.
+/// Queue of the claimed messages, with the hint that others may wait in the outbox. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct ClaimedMessages(Arc<ClaimedMessagesInner>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct ClaimedMessagesInner {
     is_open: AtomicBool,
     waiting: Mutex<VecDeque<DueMessage>>,
     arrived: Notify,
+    /// False if no message waited when the relay last looked, and no transaction has left one waiting since. Commands in
+    /// other processes do not set it, so the relay also looks at intervals.
+    may_others_wait: AtomicBool,
+}
+
+impl Default for ClaimedMessagesInner {
+    fn default() -> Self {
+        Self {
+            is_open: AtomicBool::default(),
+            waiting: Mutex::default(),
+            arrived: Notify::default(),
+            may_others_wait: AtomicBool::new(true),
+        }
+    }
 }
 
 impl ClaimedMessages {
@@ -46,6 +60,16 @@ impl ClaimedMessages {
         }
         self.lock_waiting().extend(messages);
         self.0.arrived.notify_one();
+    }
+
+    /// Sets the hint that messages may wait in the outbox.
+    pub(crate) fn mark_others_waiting(&self) {
+        self.0.may_others_wait.store(true, Ordering::Release);
+    }
+
+    /// Returns whether messages may wait in the outbox, and clears the hint. A later commit sets it again.
+    pub fn take_others_waiting(&self) -> bool {
+        self.0.may_others_wait.swap(false, Ordering::AcqRel)
     }
 
     /// Takes the oldest message.

@@ -8,7 +8,7 @@ use crate::conversation::stream_events::StreamEventKind;
 use crate::conversation::transcript::{ConversationId, OutboxId, TurnId};
 use crate::store::Conn;
 use crate::store::schema::outbox;
-use crate::store::stream::recording::{EventOwner, record_event};
+use crate::store::stream::recording::{self, EventOwner, record_event};
 
 /// Columns of a message that changed.
 #[derive(Debug, Clone, Copy, Queryable, Selectable)]
@@ -24,20 +24,26 @@ pub(in crate::store) struct ChangedMessage {
 impl ChangedMessage {
     /// Records the events of a message that was inserted: it was queued, and perhaps claimed.
     pub(super) fn record_insertion(self, conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
-        Self { state: DeliveryStatus::Queued, ..self }.record_change(conn, now)?;
-        match self.state {
-            DeliveryStatus::Queued => Ok(()),
-            _ => self.record_change(conn, now),
+        if self.state != DeliveryStatus::Queued {
+            self.record_status(conn, DeliveryStatus::Queued, now)?;
         }
+        self.record_change(conn, now)
     }
 
     /// Records the event of the change.
     pub(in crate::store) fn record_change(self, conn: &mut Conn, now: Timestamp) -> QueryResult<()> {
-        let owner = EventOwner { turn: self.turn_id, conversation: self.conversation_id };
+        if matches!(self.state, DeliveryStatus::Queued | DeliveryStatus::Unknown) {
+            recording::record_waiting_message();
+        }
         let status = match (self.state, self.delivery) {
             (DeliveryStatus::Accepted, Some(reported)) => reported,
             (state, _) => state,
         };
+        self.record_status(conn, status, now)
+    }
+
+    fn record_status(self, conn: &mut Conn, status: DeliveryStatus, now: Timestamp) -> QueryResult<()> {
+        let owner = EventOwner { turn: self.turn_id, conversation: self.conversation_id };
         record_event(conn, owner, now, StreamEventKind::OutboundMessage(self.id, status))
     }
 }

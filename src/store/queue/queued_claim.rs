@@ -151,6 +151,15 @@ mod tests {
         recording.take_entries().claimed_messages
     }
 
+    /// Returns whether a transaction that runs `work` leaves a message waiting for the relay.
+    fn leaves_waiting<T>(work: impl FnOnce() -> T) -> bool {
+        let claimed = ClaimedMessages::default();
+        claimed.open();
+        let mut recording = Recording::new(EventLog::default(), claimed);
+        drop(recording.record_during(work));
+        recording.take_entries().has_waiting_message
+    }
+
     fn queue(conn: &mut Conn, message: &NewOutboundMessage) -> OutboxId {
         messages::queue_message(conn, message, NOW).unwrap()
     }
@@ -172,6 +181,20 @@ mod tests {
         assert_eq!(claimed.iter().map(|due| (due.id, due.attempt)).collect::<Vec<_>>(), [(ids[0], 1)]);
         assert_eq!(load_state(conn, ids[0]), OutboxState::Attempting);
         assert_eq!(load_state(conn, ids[1]), OutboxState::Queued);
+    }
+
+    #[test]
+    fn only_unclaimed_messages_are_left_waiting() {
+        let conn = &mut scratch();
+        let user = create_user(conn);
+        assert!(!leaves_waiting(|| queue(conn, &message(user, OutboundKind::Reply, "turn:1:reply"))));
+        assert!(leaves_waiting(|| queue(conn, &message(user, OutboundKind::Reply, "turn:2:reply"))));
+        let sent = OutboxId(1);
+        assert!(leaves_waiting(|| messages::postpone_message(conn, sent, NOW, "busy", NOW).unwrap()));
+        let conn = &mut scratch();
+        let user = create_user(conn);
+        assert!(!leaves_waiting(|| queue(conn, &message(user, OutboundKind::Reply, "turn:1:reply"))));
+        assert!(leaves_waiting(|| messages::mark_message_unknown(conn, sent, "lost", NOW).unwrap()));
     }
 
     #[test]

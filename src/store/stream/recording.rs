@@ -34,6 +34,7 @@ thread_local! {
 enum RecordedEntry {
     Log(LogEntry),
     ClaimedMessage(DueMessage),
+    WaitingMessage,
     HistoryChanged,
 }
 
@@ -43,6 +44,8 @@ pub(in crate::store) struct RecordedEntries {
     pub(in crate::store) log: Vec<LogEntry>,
     /// Messages to hand to the outbox relay, once their claims are on disk.
     pub(in crate::store) claimed_messages: Vec<DueMessage>,
+    /// Whether a message waits in the outbox for the relay.
+    pub(in crate::store) has_waiting_message: bool,
     /// Whether cached turns may have changed that no event names.
     pub(in crate::store) has_changed_history: bool,
 }
@@ -80,6 +83,7 @@ impl Recording {
             match entry {
                 RecordedEntry::Log(entry) => recorded.log.push(entry),
                 RecordedEntry::ClaimedMessage(message) => recorded.claimed_messages.push(message),
+                RecordedEntry::WaitingMessage => recorded.has_waiting_message = true,
                 RecordedEntry::HistoryChanged => recorded.has_changed_history = true,
             }
         }
@@ -158,6 +162,11 @@ pub(in crate::store) fn may_claim_messages() -> bool {
 /// Records a message that the transaction has claimed.
 pub(in crate::store) fn record_claimed_message(message: DueMessage) {
     with_recording(|recording| recording.entries.push(RecordedEntry::ClaimedMessage(message)));
+}
+
+/// Records that a message waits in the outbox for the relay.
+pub(in crate::store) fn record_waiting_message() {
+    with_recording(|recording| recording.entries.push(RecordedEntry::WaitingMessage));
 }
 
 /// Records a change of finished turns that is no event, such as the erasure of their content.
