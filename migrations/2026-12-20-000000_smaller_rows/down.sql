@@ -1,6 +1,7 @@
 -- Adds the defaults and sources that rows omit.
 UPDATE agent_responses SET source = 'turn:' || turn_id WHERE turn_id IS NOT NULL AND source = '';
 UPDATE turns SET prompt = json_insert(prompt, '$.brain', 'model') WHERE json_type(prompt, '$.brain') IS NULL;
+UPDATE tool_calls SET request = '{"arguments":{}}' WHERE request = '{}';
 UPDATE tool_calls SET response = json_insert(response, '$.shown', json('[]')) WHERE response IS NOT NULL AND json_type(response, '$.shown') IS NULL;
 
 DROP INDEX ix_response_pending;

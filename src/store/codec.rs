@@ -68,8 +68,12 @@ pub(super) fn parse_stop_reason(text: &str) -> StopReason {
     }
 }
 
+/// Stored form of a call without arguments.
+const NO_ARGUMENTS: &str = "{}";
+
 pub(super) fn arguments_json(arguments: &ToolArguments) -> String {
     match arguments {
+        ToolArguments::Object(map) if map.is_empty() => return NO_ARGUMENTS.to_owned(),
         ToolArguments::Object(map) => json!({ "arguments": map }),
         ToolArguments::Malformed(raw) => json!({ "raw": raw }),
     }
@@ -82,6 +86,9 @@ pub(super) fn parse_arguments(text: &str) -> QueryResult<ToolArguments> {
     enum StoredArguments {
         Arguments(serde_json::Map<String, Value>),
         Raw(String),
+    }
+    if text == NO_ARGUMENTS {
+        return Ok(ToolArguments::Object(serde_json::Map::new()));
     }
     match from_json::<StoredArguments>("arguments", text)? {
         StoredArguments::Arguments(map) => Ok(ToolArguments::Object(map)),

@@ -55,7 +55,7 @@ impl IntoResponse for ArrWebhookError {
 }
 
 pub(super) async fn receive_arr_event(
-    State(webhooks): State<WebhookState>,
+    State(webhooks): State<Arc<WebhookState>>,
     Path(instance): Path<String>,
     request: Request,
 ) -> Result<StatusCode, ArrWebhookError> {

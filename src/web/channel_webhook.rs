@@ -77,11 +77,11 @@ impl IntoResponse for ChannelWebhookError {
 }
 
 /// Builds the routes of all channels that receive webhooks, configured or not.
-pub(super) fn channel_routes() -> Router<WebhookState> {
+pub(super) fn channel_routes() -> Router<Arc<WebhookState>> {
     let with_webhooks = CHANNELS.into_iter().filter(|channel| channel.profile().receiving.webhook);
     with_webhooks.fold(Router::new(), |router, channel| {
         let route = |kind| {
-            post(move |State(webhooks): State<WebhookState>, request: Request| async move {
+            post(move |State(webhooks): State<Arc<WebhookState>>, request: Request| async move {
                 receive_request(&webhooks, (channel, kind), request).await
             })
         };

@@ -98,8 +98,8 @@ impl IntoResponse for HealthReport {
     }
 }
 
-impl FromRef<WebhookState> for HealthChecker {
-    fn from_ref(webhooks: &WebhookState) -> Self {
+impl FromRef<Arc<WebhookState>> for HealthChecker {
+    fn from_ref(webhooks: &Arc<WebhookState>) -> Self {
         webhooks.health.clone()
     }
 }

@@ -103,7 +103,8 @@ pub fn webhook_router(webhooks: WebhookState) -> Router {
         .layer(CatchPanicLayer::new())
         .layer(from_fn_with_state(webhooks.metrics.clone(), metrics::count_response))
         .layer(map_response(auth::headers::add_security_headers))
-        .with_state(webhooks)
+        // Each request clones the state.
+        .with_state(Arc::new(webhooks))
 }
 
 /// Builds the router of the console pages and the API. They have their own listener, so that the public address of the

@@ -22,7 +22,8 @@ use crate::messaging::outbox_relay::OutboxSignal;
 use crate::metrics::Metrics;
 use crate::store::database::db::{Db, DbError};
 use crate::store::people::rooms;
-use crate::store::queue::inbound_messages::{self, NextWork};
+use crate::store::queue::inbound_messages;
+use crate::store::queue::next_work::{self, NextWork};
 use crate::store::stream::event_log::HistoryVersion;
 use crate::store::turns::turn_stats::{self, TurnStats};
 use crate::store::turns::{model_steps, turn_lifecycle};
@@ -122,7 +123,7 @@ impl TurnScheduler {
 
     /// Resumes all unfinished work and allows turns to start. No other function resumes unfinished work.
     pub async fn recover_work(&self) -> Result<(), DbError> {
-        let users = self.0.db.read(inbound_messages::load_users_with_work).await?;
+        let users = self.0.db.read(next_work::load_users_with_work).await?;
         self.0.lifecycle.accept_turns();
         for user in users {
             self.wake_user(user);
@@ -297,7 +298,7 @@ impl TurnScheduler {
         let (turn, runner, clock) = (*ended_turn, runner.clone(), self.0.clock.clone());
         let load = move |conn: &mut Conn| {
             let stats = turn.and_then(|turn| load_turn_stats(conn, turn));
-            let work = inbound_messages::load_next_work(conn, user)?;
+            let work = next_work::load_next_work(conn, user)?;
             let now = clock.now();
             let first_call = match work {
                 NextWork { active_turn: None, due_at: Some(due) } if due <= now => {

@@ -28,6 +28,7 @@ use crate::store::people::pauses::{self, PauseOutcome};
 use crate::store::people::user_admin::{self, ChangeUserOutcome, UserChanges};
 use crate::store::people::users;
 use crate::store::queue::inbound_messages::{self, AdmissionOutcome, DebouncePolicy};
+use crate::store::queue::next_work;
 use crate::store::queue::resend::{self, ResendOutcome};
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, QueryResult};
@@ -94,7 +95,7 @@ impl OperatorDecisions {
 
     /// Processes waiting messages that may have become those of another user.
     pub(super) async fn resume_all_work(&self) -> Result<(), DbError> {
-        for user in self.db.read(inbound_messages::load_users_with_work).await? {
+        for user in self.db.read(next_work::load_users_with_work).await? {
             self.scheduler.wake_user(user);
         }
         self.outbox.notify();

@@ -710,6 +710,7 @@ fn down_migration_of_smaller_rows_restores_what_they_omit() {
     conn.batch_execute(FIXTURE_SQL).unwrap();
     conn.batch_execute(
         r#"UPDATE turns SET prompt = iif(id = 1, '{"notes":["a"]}', '{"brain":"keyword"}');
+         UPDATE tool_calls SET request = iif(id = 1, '{}', '{"raw":"x"}');
          UPDATE tool_calls SET response = iif(id = 1, '{"for_user":"a"}', '{"for_user":"b","shown":[{"tmdb":7}]}');
          INSERT INTO agent_responses (turn_id, source, scope, owner, user_id, agent, trigger_text, response_text,
            likeness, state, revision, created_at) VALUES
@@ -731,6 +732,8 @@ fn down_migration_of_smaller_rows_restores_what_they_omit() {
         load_lines(&mut conn, results),
         "{\"for_user\":\"a\",\"shown\":[]}\n{\"for_user\":\"b\",\"shown\":[{\"tmdb\":7}]}"
     );
+    let requests = "SELECT request AS line FROM tool_calls WHERE id <= 2 ORDER BY id";
+    assert_eq!(load_lines(&mut conn, requests), "{\"arguments\":{}}\n{\"raw\":\"x\"}");
     let sources = "SELECT source AS line FROM agent_responses ORDER BY id";
     assert_eq!(load_lines(&mut conn, sources), "turn:1\nturn:2\nnotice:1");
 }

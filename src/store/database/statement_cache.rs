@@ -1,15 +1,19 @@
 //! Cache for prepared statements that Diesel does not cache.
 
+use std::any::TypeId;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
 
 use diesel::connection::LoadConnection;
 use diesel::dsl::Returning;
 use diesel::query_builder::{
-    AsChangeset, AsQuery, AstPass, IntoUpdateTarget, Query, QueryFragment, QueryId, UpdateStatement,
+    AsChangeset, AsQuery, AstPass, IntoUpdateTarget, Query, QueryBuilder, QueryFragment, QueryId,
+    UpdateStatement,
 };
 use diesel::query_source::QuerySource;
 use diesel::sql_types::BigInt;
-use diesel::sqlite::Sqlite;
+use diesel::sqlite::{Sqlite, SqliteQueryBuilder};
 use diesel::{QueryResult, RunQueryDsl, Table};
 
 use crate::store::Conn;
@@ -28,9 +32,60 @@ pub(in crate::store) trait CacheStatement: Sized {
     fn cached(self) -> CachedStatement<Self> {
         CachedStatement(self)
     }
+
+    /// Caches the prepared statement, and finds it by the type `K`, which only this call uses. For a statement without a
+    /// type of its own, such as an upsert, whose SQL string never changes.
+    fn cached_as<K: 'static>(self) -> CachedStatement<KeyedStatement<Self, K>>
+    where
+        Self: QueryFragment<Sqlite>,
+    {
+        debug_assert_eq!(
+            first_sql::<K>(&self),
+            build_sql(&self),
+            "the SQL string of a keyed statement changed"
+        );
+        CachedStatement(KeyedStatement { statement: self, key: PhantomData })
+    }
 }
 
 impl<S> CacheStatement for S where S: QueryFragment<Sqlite> {}
+
+/// Returns the SQL string with which `K` was used first.
+fn first_sql<K: 'static>(statement: &impl QueryFragment<Sqlite>) -> String {
+    static FIRST: Mutex<BTreeMap<TypeId, String>> = Mutex::new(BTreeMap::new());
+    let mut first = FIRST.lock().unwrap_or_else(PoisonError::into_inner);
+    first.entry(TypeId::of::<K>()).or_insert_with(|| build_sql(statement)).clone()
+}
+
+fn build_sql(statement: &impl QueryFragment<Sqlite>) -> String {
+    let mut sql = SqliteQueryBuilder::new();
+    match statement.to_sql(&mut sql, &Sqlite) {
+        Ok(()) => sql.finish(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// Statement with a type that determines its SQL string.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::store) struct KeyedStatement<S, K> {
+    statement: S,
+    key: PhantomData<K>,
+}
+
+impl<S, K: 'static> QueryId for KeyedStatement<S, K> {
+    type QueryId = KeyedStatement<(), K>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl<S: Query, K> Query for KeyedStatement<S, K> {
+    type SqlType = S::SqlType;
+}
+
+impl<S: QueryFragment<Sqlite>, K> QueryFragment<Sqlite> for KeyedStatement<S, K> {
+    fn walk_ast<'b>(&'b self, pass: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        self.statement.walk_ast(pass)
+    }
+}
 
 impl<S: QueryFragment<Sqlite> + QueryId> CachedStatement<S> {
     /// Runs the statement.
@@ -164,7 +219,7 @@ mod tests {
     use diesel::sql_query;
 
     use super::*;
-    use crate::store::schema::conversations;
+    use crate::store::schema::{budget_blocks, conversations};
     use crate::store::scratch;
 
     /// Returns the number of statements that are cached while `work` runs twice.
@@ -201,5 +256,33 @@ mod tests {
         }
         let names = |conn: &mut Conn| sql_query("SELECT name FROM conversations").cached().load::<Name>(conn);
         assert_eq!(count_cached(|conn| assert_eq!(names(conn), Ok(Vec::new()))), 1);
+    }
+
+    #[test]
+    fn upsert_with_a_key_is_prepared_once() {
+        enum NewBlock {}
+        let insert = |conn: &mut Conn| {
+            diesel::insert_into(budget_blocks::table)
+                .values((
+                    budget_blocks::day.eq("2026-11-20"),
+                    budget_blocks::epoch.eq(1),
+                    budget_blocks::tokens.eq(1),
+                    budget_blocks::cost_micros.eq(1),
+                ))
+                .on_conflict_do_nothing()
+                .cached_as::<NewBlock>()
+                .run(conn)
+        };
+        assert_eq!(count_cached(|conn| assert_eq!(insert(conn), Ok(()))), 1);
+    }
+
+    #[cfg(debug_assertions)]
+    #[test]
+    #[should_panic(expected = "the SQL string of a keyed statement changed")]
+    fn key_of_two_statements_is_detected() {
+        enum TwoStatements {}
+        for statement in ["SELECT 1", "SELECT 2"] {
+            let _ = sql_query(statement).cached_as::<TwoStatements>();
+        }
     }
 }

@@ -113,6 +113,9 @@ pub struct NewAnswer {
     pub answer: String,
 }
 
+/// Key of the statement that stores an answer.
+enum NewAnswerRow {}
+
 /// Stores an exchange, to be indexed later.
 pub fn store_answer(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryResult<()> {
     let (question, answer) =
@@ -144,7 +147,7 @@ pub fn store_answer(conn: &mut Conn, new: &NewAnswer, now: Timestamp) -> QueryRe
             agent_responses::created_at.eq(ms(now)),
         ))
         .on_conflict_do_nothing()
-        .cached()
+        .cached_as::<NewAnswerRow>()
         .run(conn)
 }
 

@@ -18,6 +18,7 @@ use crate::conversation::routing::inbound_message::{InboundEvent, ReceivedMessag
 use crate::conversation::routing::message_origin::OPERATOR_PREFIX;
 use crate::conversation::stream_events::{InboundStatus, StreamEventKind};
 use crate::conversation::transcript::{Address, AddressId, ConversationId, EventId, TurnId, UserId};
+use crate::store::Conn;
 use crate::store::codec::{media_json, ms};
 use crate::store::column_types::{Millis, stored_enum};
 use crate::store::conversation::conversations;
@@ -26,10 +27,8 @@ use crate::store::database::statement_cache::{CacheStatement, cached_update};
 use crate::store::people::addresses;
 use crate::store::people::rooms::{self, ROOM_IS_FREE, owner_of_message};
 use crate::store::people::users::{self, FirstContactRole};
-use crate::store::schema::{conversations as conversation_rows, inbound_events, turns, users as user_rows};
+use crate::store::schema::{conversations as conversation_rows, inbound_events};
 use crate::store::stream::recording::{EventOwner, record_event};
-use crate::store::turns::turn_lifecycle::ActiveTurn;
-use crate::store::{Conn, agent_calls};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdmissionOutcome {
@@ -135,6 +134,9 @@ fn insert_inbound_message(
     insert_message(conn, received, (user, address), (user, triage, true), not_before)
 }
 
+/// Key of the statement that stores a message.
+enum NewMessageRow {}
+
 fn insert_message(
     conn: &mut Conn,
     received: &ReceivedMessage,
@@ -172,7 +174,7 @@ fn insert_message(
         ))
         .on_conflict_do_nothing()
         .returning((inbound_events::id, conversations::select_open_conversation(owner).single_value()))
-        .cached()
+        .cached_as::<NewMessageRow>()
         .get_result(conn)
         .optional()?;
     let Some((event, conversation)) = inserted else { return Ok(AdmissionOutcome::Duplicate) };
@@ -278,45 +280,6 @@ pub fn load_due_messages(
     Ok(messages)
 }
 
-/// Next work of a user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct NextWork {
-    pub active_turn: Option<ActiveTurn>,
-    /// Time from which the first of the user's waiting messages, or of the waiting calls of agents, may be processed.
-    pub due_at: Option<Timestamp>,
-}
-
-/// Loads the next work of a user, in a single statement.
-pub fn load_next_work(conn: &mut Conn, user: UserId) -> QueryResult<NextWork> {
-    let message_due_at = inbound_events::table
-        .filter(inbound_events::user_id.eq(user).and(PENDING).and(ROOM_IS_FREE))
-        .select(min(inbound_events::not_before))
-        .single_value();
-    let is_active = turns::user_id.eq(user_rows::id).and(turns::finished_at.is_null());
-    let columns = (Option::<ActiveTurn>::as_select(), message_due_at, agent_calls::select_due_at(user));
-    let work: Option<(Option<ActiveTurn>, Option<Timestamp>, Option<Timestamp>)> = user_rows::table
-        .find(user)
-        .left_join(turns::table.on(is_active))
-        .select(columns)
-        .first(conn)
-        .optional()?;
-    let Some((active_turn, message_due_at, call_due_at)) = work else { return Ok(NextWork::default()) };
-    Ok(NextWork { active_turn, due_at: [message_due_at, call_due_at].into_iter().flatten().min() })
-}
-
-/// Loads every user with a waiting message, a waiting call of an agent, or an unfinished turn.
-pub fn load_users_with_work(conn: &mut Conn) -> QueryResult<Vec<UserId>> {
-    let mut users: Vec<UserId> =
-        inbound_events::table.filter(PENDING).select(inbound_events::user_id).distinct().load(conn)?;
-    let running: Vec<UserId> =
-        turns::table.filter(turns::finished_at.is_null()).select(turns::user_id).distinct().load(conn)?;
-    users.extend(running);
-    users.extend(agent_calls::load_people_with_waiting_calls(conn)?);
-    users.sort_unstable();
-    users.dedup();
-    Ok(users)
-}
-
 /// Returns whether the outcome of a message is final.
 pub fn is_message_finished(conn: &mut Conn, event: EventId) -> QueryResult<bool> {
     let outcome: Option<InboundOutcome> =
@@ -332,6 +295,8 @@ pub fn assign_to_turn(conn: &mut Conn, events: &[EventId], turn: TurnId, now: Ti
             .set((
                 inbound_events::state.eq(InboundState::Processing),
                 inbound_events::turn_id.eq(turn),
+                // The message waits no longer, and zero takes no space.
+                inbound_events::not_before.eq(ms(Timestamp::UNIX_EPOCH)),
                 inbound_events::updated_at.eq(ms(now)),
             ))
             .run(conn)?;
@@ -504,6 +469,7 @@ mod tests {
     use crate::conversation::routing::inbound_message::MessageSource;
     use crate::conversation::routing::verification::FieldAuthority;
     use crate::conversation::transcript::UserAddress;
+    use crate::store::queue::next_work::load_next_work;
     use crate::store::scratch;
 
     const DEBOUNCE: DebouncePolicy = DebouncePolicy { quiet_ms: 1_200, max_delay_ms: 4_000 };

@@ -12,6 +12,7 @@ pub mod inbound_messages;
 pub mod limited_messages;
 pub mod lookups;
 pub mod message_verification;
+pub mod next_work;
 pub mod notifications;
 pub mod opt_out_confirmation;
 pub mod outbox;

@@ -88,6 +88,9 @@ pub fn reserve_step_cost(
     reserve_within_budget(conn, calls, call, spending.used, budget).map(Some)
 }
 
+/// Key of the statement that charges a call for its input.
+enum ReservedUsage {}
+
 fn reserve_within_budget(
     conn: &mut Conn,
     calls: &RunningCalls,
@@ -120,7 +123,7 @@ fn reserve_within_budget(
             usage::tokens_in.eq(usage::tokens_in + tokens),
             usage::cost_micros.eq(usage::cost_micros + cost),
         ))
-        .cached()
+        .cached_as::<ReservedUsage>()
         .run(conn)?;
     Ok(ReservationOutcome::Granted(calls.reserve(call.clone())))
 }
@@ -150,6 +153,9 @@ pub fn settle_call_cost(
         .run(conn)
 }
 
+/// Key of the statement that counts segments.
+enum CountedSegments {}
+
 /// Adds the segments of an accepted message to the usage, because messages are billed by segment.
 pub(in crate::store) fn count_segments(
     conn: &mut Conn,
@@ -162,7 +168,7 @@ pub(in crate::store) fn count_segments(
         .on_conflict((usage::day, usage::user_id))
         .do_update()
         .set(usage::segments.eq(usage::segments + segments))
-        .cached()
+        .cached_as::<CountedSegments>()
         .run(conn)
 }
 
