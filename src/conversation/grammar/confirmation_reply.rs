@@ -130,11 +130,11 @@ pub fn parse_confirmation_reply(
         .filter(|c| !YES_EMOJI.contains(c))
         .map(|c| if PUNCTUATION.contains(&c) { ' ' } else { c })
         .collect();
-    let lexicon = ReplyLexicon::from_languages(languages);
+    let lexicon = ReplyLexicon(languages);
     if unpunctuated.contains(|c: char| c.is_ascii_digit()) {
-        return parse_reply_with_digits(&unpunctuated, code, &lexicon);
+        return parse_reply_with_digits(&unpunctuated, code, lexicon);
     }
-    match (parse_reply_words(&unpunctuated, &lexicon), code) {
+    match (parse_reply_words(&unpunctuated, lexicon), code) {
         (ConfirmationReply::Yes, Some(_)) => ConfirmationReply::UnclearYes(UnclearYes::MissingCode),
         (reply, _) => reply,
     }
@@ -262,28 +262,29 @@ fn is_keep_phrase(words: &[&str]) -> bool {
 }
 
 /// Words and phrases that mean yes or no in the enabled languages.
-struct ReplyLexicon {
-    yes: Vec<&'static str>,
-    no: Vec<&'static str>,
-}
+#[derive(Clone, Copy)]
+struct ReplyLexicon<'a>(&'a [ReplyLanguage]);
 
-impl ReplyLexicon {
-    /// Builds the lexicon. A word that means yes in one language and no in another counts as a no.
-    fn from_languages(languages: &[ReplyLanguage]) -> Self {
-        let no: Vec<_> = NO_PHRASES
-            .into_iter()
-            .chain(languages.iter().flat_map(|language| language.no_words()).copied())
-            .collect();
-        let yes = YES_PHRASES
-            .into_iter()
-            .chain(languages.iter().flat_map(|language| language.yes_words()).copied());
-        Self { yes: yes.filter(|word| !no.contains(word)).collect(), no }
+impl ReplyLexicon<'_> {
+    fn is_no(self, phrase: &str) -> bool {
+        NO_PHRASES.contains(&phrase) || self.0.iter().any(|language| language.no_words().contains(&phrase))
+    }
+
+    /// Returns the phrases that mean yes. A word that means yes in one language and no in another counts as a no.
+    fn yes_phrases(self) -> impl Iterator<Item = &'static str> {
+        let foreign = self.0.iter().flat_map(|language| language.yes_words()).copied();
+        YES_PHRASES.into_iter().chain(foreign.filter(move |word| !self.is_no(word)))
     }
 }
 
 /// Returns one spelling for strings that look alike: normalizes full-width letters, apostrophes and case, and removes
 /// invisible characters and skin tones.
 fn normalize_reply(text: &str) -> String {
+    if text.is_ascii() {
+        let visible = text.chars().filter(|c| !c.is_ascii_control() || matches!(c, '\n' | '\t'));
+        let text: String = visible.map(|c| if c == '`' { '\'' } else { c.to_ascii_lowercase() }).collect();
+        return text.trim().to_owned();
+    }
     let visible = text.nfkc().filter(|&c| match get_general_category(c) {
         GeneralCategory::Format => false,
         GeneralCategory::Control => matches!(c, '\n' | '\t'),
@@ -300,7 +301,7 @@ const MAX_LIST_NUMBER_DIGITS: usize = 1;
 fn parse_reply_with_digits(
     text: &str,
     code: Option<ConfirmationCode>,
-    lexicon: &ReplyLexicon,
+    lexicon: ReplyLexicon<'_>,
 ) -> ConfirmationReply {
     let Some(code) = code else { return ConfirmationReply::Unrelated };
     let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
@@ -321,7 +322,7 @@ fn parse_reply_with_digits(
     }
 }
 
-fn parse_reply_words(text: &str, lexicon: &ReplyLexicon) -> ConfirmationReply {
+fn parse_reply_words(text: &str, lexicon: ReplyLexicon<'_>) -> ConfirmationReply {
     let words: Vec<&str> = text.split_whitespace().collect();
     let (words, has_thanks) = strip_courtesy(&words);
     if words.len() > MAX_REPLY_WORDS {
@@ -329,10 +330,10 @@ fn parse_reply_words(text: &str, lexicon: &ReplyLexicon) -> ConfirmationReply {
     }
     let words: Vec<&str> = words.iter().map(|word| unstretch_word(word)).collect();
     let phrase = words.join(" ");
-    if lexicon.no.contains(&phrase.as_str()) || is_keep_phrase(&words) {
+    if lexicon.is_no(&phrase) || is_keep_phrase(&words) {
         return ConfirmationReply::No;
     }
-    if words.iter().any(|word| lexicon.no.contains(word)) {
+    if words.iter().any(|word| lexicon.is_no(word)) {
         return ConfirmationReply::Unrelated;
     }
     if has_thanks && WEAK_YES.contains(&phrase.as_str()) {
@@ -367,23 +368,29 @@ fn is_phrase(words: &[&str], phrase: &str) -> bool {
 }
 
 /// Matches "yes do it" and "go ahead and delete it": phrases of a yes or of the question, with connectors between them.
-fn is_yes_phrase(words: &[&str], lexicon: &ReplyLexicon) -> bool {
-    let matched_len = |phrases: &[&str], words: &[&str]| {
-        let lengths = phrases.iter().map(|phrase| (phrase, phrase.split(' ').count()));
-        let matching = lengths
-            .filter(|(phrase, length)| words.get(..*length).is_some_and(|start| is_phrase(start, phrase)));
-        matching.map(|(_, length)| length).max()
-    };
+fn is_yes_phrase(words: &[&str], lexicon: ReplyLexicon<'_>) -> bool {
     let (mut rest, mut count) = (words, 0);
     while !rest.is_empty() {
-        let phrase =
-            matched_len(&lexicon.yes, rest).into_iter().chain(matched_len(&DELETE_PHRASES, rest)).max();
-        let between = matched_len(&CONNECTORS, rest).filter(|_| count > 0 && rest.len() > 1);
+        let phrase = longest_match(lexicon.yes_phrases().chain(DELETE_PHRASES), rest);
+        let between = longest_match(CONNECTORS, rest).filter(|_| count > 0 && rest.len() > 1);
         let Some(length) = phrase.or(between) else { return false };
         count += usize::from(phrase.is_some());
         rest = &rest[length..];
     }
     (1..=MAX_YES_PHRASES).contains(&count)
+}
+
+/// Returns the number of words of the longest of these phrases with which `words` start.
+fn longest_match(phrases: impl IntoIterator<Item = &'static str>, words: &[&str]) -> Option<usize> {
+    phrases.into_iter().filter_map(|phrase| match_length(words, phrase)).max()
+}
+
+/// Returns the number of words of `phrase`, if `words` start with it.
+fn match_length(words: &[&str], phrase: &str) -> Option<usize> {
+    phrase
+        .split(' ')
+        .enumerate()
+        .try_fold(0, |_, (index, part)| (words.get(index) == Some(&part)).then_some(index + 1))
 }
 
 /// Returns whether the text repeats the question of a prompt: without a prompt, it is a request.
@@ -457,6 +464,9 @@ fn unstretch_word(word: &str) -> &str {
 }
 
 fn is_stretched(word: &str, base: &str) -> bool {
+    if word.len() < base.len() || !word.starts_with(&base[..1]) {
+        return false;
+    }
     let mut runs: Vec<(char, usize)> = Vec::new();
     for letter in word.chars() {
         match runs.last_mut() {
