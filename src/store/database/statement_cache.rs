@@ -20,7 +20,8 @@ use crate::store::Conn;
 
 /// Statement that is prepared once per connection. Diesel prepares each `UPDATE`, upsert and `sql_query` at every use,
 /// since it cannot know how many different SQL strings may result (`AstPass::unsafe_to_cache_prepared`). Preparing an
-/// `UPDATE` also compiles each trigger that the statement fires. The statement is found by its type where the type
+/// `UPDATE` also compiles each trigger that the statement fires. For a `SELECT`, Diesel looks through all parts of the
+/// statement at each use, which a cached one does not need. The statement is found by its type where the type
 /// determines the SQL string, as of an `INSERT` without optional values or a [`cached_update`], else by the string.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) struct CachedStatement<S>(S);

@@ -1,6 +1,6 @@
 //! Storage of answers that can be recalled later. The answer of a turn is stored in the transaction of its reply.
 
-use diesel::dsl::{self, exists, not, sql};
+use diesel::dsl::{self, exists, not};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use jiff::Timestamp;
@@ -30,8 +30,10 @@ const MAX_ANSWER_CHARS: usize = 2_000;
 /// Value of `agent` for answers of code.
 const CODE_AGENT: &str = "code";
 
-/// Expression for the value of `agent` for the answer of a step: the name of its model, or the keyword responder.
-const STEP_AGENT: &str = "iif(llm_steps.brain = 'keyword', 'keyword', llm_steps.model)";
+literal_sql! {
+    /// Value of `agent` for the answer of a step: the name of its model, or the keyword responder.
+    const STEP_AGENT: Text = "iif(llm_steps.brain = 'keyword', 'keyword', llm_steps.model)";
+}
 
 /// Value of `agent` for answers that the operator added manually.
 pub const OPERATOR: &str = "operator";
@@ -196,7 +198,7 @@ pub(in crate::store) fn store_turn_answer(
     let last_agent = llm_steps::table
         .filter(llm_steps::turn_id.eq(turn).and(llm_steps::state.eq(AttemptState::Complete)))
         .order(llm_steps::step.desc())
-        .select(sql::<Text>(STEP_AGENT))
+        .select(STEP_AGENT)
         .single_value();
     let rows: Vec<(String, Option<String>)> = inbound_events::table
         .filter(inbound_events::turn_id.eq(turn).and(not(exists(excluding_calls))))

@@ -11,6 +11,7 @@ use crate::conversation::transcript::{
 };
 use crate::store::Conn;
 use crate::store::codec::ms;
+use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{inbound_events, turns, user_addresses, users};
 
 #[derive(Queryable, Selectable)]
@@ -75,7 +76,7 @@ pub fn load_sender(conn: &mut Conn, id: UserId, address: Option<AddressId>) -> Q
         .select(user_addresses::opted_out_at.is_not_null())
         .single_value();
     let (row, opted_out): (UserRow, Option<bool>) =
-        users::table.find(id).select((UserRow::as_select(), opted_out)).first(conn)?;
+        users::table.find(id).select((UserRow::as_select(), opted_out)).cached().get_result(conn)?;
     let user = User::from(row);
     Ok(User { opted_out: opted_out.unwrap_or(user.opted_out), ..user })
 }
@@ -91,7 +92,8 @@ pub fn load_turn_user(conn: &mut Conn, turn: TurnId) -> QueryResult<(User, bool)
         .find(turn)
         .inner_join(users::table)
         .select((UserRow::as_select(), turns::cancel_requested_at.is_not_null(), opted_out))
-        .first(conn)?;
+        .cached()
+        .get_result(conn)?;
     let user = User::from(row);
     Ok((User { opted_out: opted_out.unwrap_or(user.opted_out), ..user }, cancel_requested))
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::inbound_messages::PENDING;
 use crate::conversation::transcript::UserId;
+use crate::store::database::statement_cache::CacheStatement;
 use crate::store::people::rooms::ROOM_IS_FREE;
 use crate::store::schema::{inbound_events, turns, users as user_rows};
 use crate::store::turns::turn_lifecycle::ActiveTurn;
@@ -31,7 +32,9 @@ pub fn load_next_work(conn: &mut Conn, user: UserId) -> QueryResult<NextWork> {
         .find(user)
         .left_join(turns::table.on(is_active))
         .select(columns)
-        .first(conn)
+        .limit(1)
+        .cached()
+        .get_result(conn)
         .optional()?;
     let Some((active_turn, message_due_at, call_due_at)) = work else { return Ok(NextWork::default()) };
     Ok(NextWork { active_turn, due_at: [message_due_at, call_due_at].into_iter().flatten().min() })

@@ -12,6 +12,7 @@ use crate::conversation::transcript::{CallRow, TurnId};
 use crate::conversation::turn::TURN_TIME;
 use crate::store::Conn;
 use crate::store::codec::{convert_integer, unreadable_column};
+use crate::store::database::statement_cache::CacheStatement;
 use crate::store::schema::{llm_steps, tool_calls, turns};
 
 /// Statistics of a finished turn; for a resumed turn, of its last run. Times are in milliseconds.
@@ -167,6 +168,7 @@ fn load_stored_stats(conn: &mut Conn, turn: TurnId) -> QueryResult<StoredTurnSta
             Option::<AttemptStatsRow>::as_select(),
             Option::<CallStatsRow>::as_select(),
         ))
+        .cached()
         .load(conn)?;
     let (mut attempts, mut calls, mut last_turn) = (BTreeMap::new(), BTreeMap::new(), None);
     for (turn, attempt, call) in rows {
