@@ -1,10 +1,9 @@
 //! Request of a model call, modeled on the Chat Completions API, and its size.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::offered_tools::OfferedTools;
+use super::shared_message::SharedMessage;
 use super::transcript::CallId;
 
 /// Request of a model call.
@@ -15,7 +14,7 @@ pub struct ModelRequest {
     pub tools: OfferedTools,
     pub tool_choice: ToolChoice,
     /// The requests of a turn share the messages of earlier turns.
-    pub messages: Vec<Arc<ModelMessage>>,
+    pub messages: Vec<SharedMessage>,
     pub max_output_tokens: u32,
     /// JSON Schema of the expected response. Not every model server supports schemas, so the response is untrusted.
     pub reply_schema: Option<Value>,
@@ -61,12 +60,13 @@ impl ModelRequest {
             .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.text().len());
         self.system.len()
             + tools.sum::<usize>()
-            + self.messages.iter().map(|message| message.byte_size()).sum::<usize>()
+            + self.messages.iter().map(SharedMessage::byte_size).sum::<usize>()
     }
 }
 
 impl ModelMessage {
-    fn byte_size(&self) -> usize {
+    /// Returns the length of its texts in bytes.
+    pub(super) fn byte_size(&self) -> usize {
         match self {
             Self::User(text) => text.len(),
             Self::Assistant { text, calls } => {

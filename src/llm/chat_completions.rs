@@ -22,7 +22,7 @@ pub(super) enum ResponseMode {
 #[derive(Debug, Serialize)]
 pub(super) struct ChatRequest<'a> {
     model: &'a str,
-    messages: Vec<RequestMessage<'a>>,
+    messages: Vec<MessageJson<'a>>,
     stream: bool,
     #[serde(flatten)]
     token_limit: TokenLimit,
@@ -49,6 +49,14 @@ enum TokenLimit {
 #[derive(Debug, Serialize)]
 struct StreamOptions {
     include_usage: bool,
+}
+
+/// Message of a request, with its role.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum MessageJson<'a> {
+    System(RequestMessage<'a>),
+    Encoded(&'a RawValue),
 }
 
 #[derive(Debug, Serialize)]
@@ -109,8 +117,8 @@ pub(super) fn build_request_body<'a>(
     let response_format = |schema: &Value| json!({ "type": "json_schema", "json_schema": { "name": "reply", "strict": true, "schema": schema } });
     ChatRequest {
         model,
-        messages: std::iter::once(RequestMessage::System { content: &request.system })
-            .chain(request.messages.iter().map(|message| request_message(message)))
+        messages: std::iter::once(MessageJson::System(RequestMessage::System { content: &request.system }))
+            .chain(request.messages.iter().map(|message| MessageJson::Encoded(message.json(message_json))))
             .collect(),
         stream: is_streamed,
         token_limit: match dialect.token_field {
@@ -142,6 +150,11 @@ fn tools_json(specs: &[ToolSpec]) -> Box<RawValue> {
         })
     });
     to_raw_value(&tools.collect::<Vec<_>>()).expect("tools can be serialized")
+}
+
+#[expect(clippy::expect_used, reason = "a message has only texts and JSON values")]
+fn message_json(message: &ModelMessage) -> Box<RawValue> {
+    to_raw_value(&request_message(message)).expect("a message can be serialized")
 }
 
 fn request_message(message: &ModelMessage) -> RequestMessage<'_> {

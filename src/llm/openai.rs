@@ -241,7 +241,6 @@ enum SinkState {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use serde_json::{Value, json};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -250,6 +249,7 @@ mod tests {
     use super::*;
     use crate::conversation::model_cost::TokenUsage;
     use crate::conversation::model_request::{ModelMessage, PromptCall, ToolChoice};
+    use crate::conversation::shared_message::SharedMessage;
     use crate::conversation::transcript::{
         CallId, EffectLevel, StopReason, ToolArguments, ToolAudience, ToolSpec,
     };
@@ -289,7 +289,7 @@ mod tests {
                     summary: Some("Nothing.".to_owned()),
                 },
             ]
-            .map(Arc::new)
+            .map(SharedMessage::from)
             .into(),
             max_output_tokens: 1024,
             reply_schema: None,

@@ -4,6 +4,7 @@ mod clean_text;
 mod context_block;
 mod material;
 mod request_builder;
+mod shared_turn;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -13,4 +14,5 @@ pub use material::{FrozenContext, PastTurn, PromptContext, PromptMaterial};
 pub use request_builder::{
     build_metadata_request, build_past_messages, build_request, build_triage_request, format_author,
 };
+pub use shared_turn::SharedTurn;
 pub use window::{MAX_TURNS, trim_to_window};

@@ -1,12 +1,10 @@
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::context_block::RECALL_HEADING;
 use super::{
-    FrozenContext, MAX_TURNS, PastTurn, PromptContext, PromptMaterial, build_context_block,
+    FrozenContext, MAX_TURNS, PastTurn, PromptContext, PromptMaterial, SharedTurn, build_context_block,
     build_past_messages, build_request, trim_to_window,
 };
 use crate::conversation::memory::recall::{self, RecallCandidate, RecallScope, rank_candidates};
@@ -97,8 +95,8 @@ fn past(text: &str, steps: Vec<ModelStep>) -> PastTurn {
     PastTurn { id, author: None, context: None, texts, steps, answer: None, about_viewing: false }
 }
 
-fn share(turns: &[PastTurn]) -> Vec<Arc<PastTurn>> {
-    turns.iter().cloned().map(Arc::new).collect()
+fn share(turns: &[PastTurn]) -> Vec<SharedTurn> {
+    turns.iter().cloned().map(SharedTurn::from).collect()
 }
 
 fn request(history: &[PastTurn], turn: &Turn, style: ModelCallStyle) -> ModelRequest {

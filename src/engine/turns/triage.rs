@@ -53,7 +53,7 @@ impl MessageTriage {
         context: &TurnContext,
         history: &TurnHistory,
     ) -> anyhow::Result<(TriageState, ModelCharge)> {
-        let last_turn = history.turns.last().map(Arc::as_ref);
+        let last_turn = history.turns.last().map(|turn| &**turn);
         let request = prompt::build_triage_request(
             &context.turn.texts,
             last_turn,

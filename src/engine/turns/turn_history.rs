@@ -5,9 +5,9 @@ use std::sync::Arc;
 use jiff::{Timestamp, Zoned};
 
 use super::turn_context::TurnContext;
-use crate::conversation::model_request::ModelMessage;
-use crate::conversation::prompt::{self, FrozenContext, PastTurn, PromptContext};
+use crate::conversation::prompt::{self, FrozenContext, PromptContext, SharedTurn};
 use crate::conversation::routing::rooms::Audience;
+use crate::conversation::shared_message::SharedMessage;
 use crate::conversation::transcript::{CallState, ConversationId, EffectLevel, TurnId, UserId};
 use crate::store::conversation::history;
 use crate::store::conversation::history_cache::HistoryCache;
@@ -18,7 +18,7 @@ use crate::store::{Conn, QueryResult};
 #[derive(Clone)]
 pub(crate) struct LoadedHistory {
     /// Past turns of the conversation, oldest first.
-    pub(super) turns: Vec<Arc<PastTurn>>,
+    pub(super) turns: Vec<SharedTurn>,
     /// Changes of the day in earlier conversations, newest first.
     pub(super) done_today: Vec<String>,
 }
@@ -69,7 +69,7 @@ impl LoadedHistory {
 #[derive(Clone)]
 pub(super) struct PromptHistory {
     loaded: LoadedHistory,
-    messages: Vec<Arc<ModelMessage>>,
+    messages: Vec<SharedMessage>,
     recalled: Vec<String>,
 }
 
@@ -87,9 +87,9 @@ impl PromptHistory {
 /// Messages and actions before a turn, which do not change while the turn runs.
 pub(crate) struct TurnHistory {
     /// Turns of this conversation, in the window of the prompt.
-    pub(super) turns: Vec<Arc<PastTurn>>,
+    pub(super) turns: Vec<SharedTurn>,
     /// Messages of these turns, for all requests of the turn.
-    pub(super) messages: Vec<Arc<ModelMessage>>,
+    pub(super) messages: Vec<SharedMessage>,
     /// Context of all requests of the turn.
     pub(super) context: FrozenContext,
     /// Actions in earlier conversations of the day, newest first.

@@ -1,7 +1,5 @@
 //! Next step in a turn of the keyword responder: a tool call or the reply text.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value, json};
 
 use super::KeywordResponder;
@@ -22,6 +20,7 @@ use crate::conversation::grammar::requests::request::Request;
 use crate::conversation::grammar::requests::title_phrase::TitlePhrase;
 use crate::conversation::grammar::title_reference::TitleReference;
 use crate::conversation::model_request::{ModelMessage, ModelRequest, ToolChoice};
+use crate::conversation::shared_message::SharedMessage;
 
 /// One step of the keyword responder.
 #[derive(Debug, PartialEq)]
@@ -86,9 +85,9 @@ fn line_wishes(line: ParsedLine) -> Vec<Wish> {
 pub(super) struct KeywordTurn<'a> {
     request: &'a ModelRequest,
     /// Messages of earlier turns.
-    earlier: &'a [Arc<ModelMessage>],
+    earlier: &'a [SharedMessage],
     /// Messages starting with the user's last message.
-    turn: &'a [Arc<ModelMessage>],
+    turn: &'a [SharedMessage],
     responder: KeywordResponder,
     /// True if the message has one request, so that a reference in it cannot mean a title of another one.
     is_alone: bool,

@@ -1,12 +1,10 @@
 //! Titles that a user drops by their numbers in the last list of `my_space`.
 
-use std::sync::Arc;
-
 use serde::Deserialize;
 
 use super::found_title::FoundTitle;
 use super::past_calls::past_results;
-use crate::conversation::model_request::ModelMessage;
+use crate::conversation::shared_message::SharedMessage;
 
 const NO_SPACE_LIST_REPLY: &str = "Text MY SPACE first, and then DROP and a number. To delete a title by its name, text REMOVE and the name.";
 
@@ -28,7 +26,7 @@ struct NumberedTitle {
 
 /// Returns the titles with these numbers in the last list of `my_space`. After a search, its numbers are those of
 /// another list.
-pub(super) fn choose_dropped_titles(earlier: &[Arc<ModelMessage>], numbers: &[u8]) -> DroppedTitles {
+pub(super) fn choose_dropped_titles(earlier: &[SharedMessage], numbers: &[u8]) -> DroppedTitles {
     let lists = ["my_space", "search_media", "find_in_library"];
     let last_list = past_results(earlier).rfind(|result| lists.contains(&result.name));
     let content = last_list.filter(|list| list.name == "my_space").map(|list| list.content);
@@ -59,7 +57,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::conversation::model_request::PromptCall;
+    use crate::conversation::model_request::{ModelMessage, PromptCall};
     use crate::conversation::transcript::CallId;
 
     fn list() -> Value {
@@ -70,17 +68,17 @@ mod tests {
     }
 
     /// Builds the messages of a call and its result.
-    fn called(name: &str, content: &Value) -> Vec<Arc<ModelMessage>> {
+    fn called(name: &str, content: &Value) -> Vec<SharedMessage> {
         let id = CallId::from_stored(name);
         let call = PromptCall { id: id.clone(), name: name.to_owned(), arguments: Map::new() };
         vec![
-            Arc::new(ModelMessage::Assistant { text: String::new(), calls: vec![call] }),
-            Arc::new(ModelMessage::ToolResult { call: id, content: content.to_string(), summary: None }),
+            ModelMessage::Assistant { text: String::new(), calls: vec![call] }.into(),
+            ModelMessage::ToolResult { call: id, content: content.to_string(), summary: None }.into(),
         ]
     }
 
     #[track_caller]
-    fn check(earlier: &[Arc<ModelMessage>], numbers: &[u8], expected: &str) {
+    fn check(earlier: &[SharedMessage], numbers: &[u8], expected: &str) {
         let found = match choose_dropped_titles(earlier, numbers) {
             DroppedTitles::Chosen(titles) => {
                 titles.iter().map(FoundTitle::label).collect::<Vec<_>>().join(", ")

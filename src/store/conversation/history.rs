@@ -1,7 +1,6 @@
 //! Earlier messages and changes, for the model's window, for MORE, and for matching reactions and numbers.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -10,7 +9,7 @@ use super::history_cache::{CachedWindow, HistoryCache};
 use super::record::steps::{self, LoadedBlocks, StepRecord};
 use super::record::turn_range::{TurnRange, select_turn_ids};
 use crate::conversation::people::facts::is_fact_call;
-use crate::conversation::prompt::{self, PastTurn};
+use crate::conversation::prompt::{self, PastTurn, SharedTurn};
 use crate::conversation::routing::route::{LastListSource, MessageRef, RecentMessage};
 use crate::conversation::stream_events::{CallPhase, StreamTurnState};
 use crate::conversation::transcript::{
@@ -41,7 +40,7 @@ pub fn load_past_turns(
     conn: &mut Conn,
     cache: &HistoryCache,
     conversation: ConversationId,
-) -> QueryResult<Vec<Arc<PastTurn>>> {
+) -> QueryResult<Vec<SharedTurn>> {
     let CachedWindow { turns, load } = cache.open_window(|| load_window(conn, conversation))?;
     let mut missing = turns.iter().filter(|(_, cached)| cached.is_none()).map(|(id, _)| *id);
     let mut loaded = match missing.next() {
@@ -52,7 +51,7 @@ pub fn load_past_turns(
     for (id, cached) in turns {
         if let Some(turn) = cached {
             past_turns.push(turn);
-        } else if let Some(turn) = loaded.remove(&id).map(Arc::new) {
+        } else if let Some(turn) = loaded.remove(&id).map(SharedTurn::from) {
             cache.store_turn(load, &turn);
             past_turns.push(turn);
         }

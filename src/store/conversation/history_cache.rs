@@ -8,16 +8,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::conversation::prompt::PastTurn;
+use crate::conversation::prompt::{PastTurn, SharedTurn};
 use crate::conversation::stream_events::StreamEventKind;
 use crate::conversation::transcript::{ModelStep, ToolCall, TurnId};
 use crate::store::QueryResult;
 use crate::store::stream::event_log::{EventLog, HistoryVersion, LogEntry};
 
 /// Maximum size of the cached turns in memory. It holds the windows of about 70 conversations with short messages.
-const MAX_BYTES: usize = 2 << 20;
+const MAX_BYTES: usize = 3 << 20;
 /// Approximate size of the nodes of a JSON object in memory, without its texts.
 const JSON_OBJECT_BYTES: usize = 700;
+/// Approximate size of a message of a request in memory, without its texts.
+const MESSAGE_BYTES: usize = 250;
+/// Number of copies of the texts of a turn: in the turn itself, in its messages, and in their JSON.
+const TEXT_COPIES: usize = 3;
 
 /// Handle to the cache; clones share it.
 #[derive(Debug, Clone, Default)]
@@ -42,7 +46,7 @@ enum CachedTurn {
     /// A reader is loading the turn from the database.
     Loading(LoadId),
     Loaded {
-        turn: Arc<PastTurn>,
+        turn: SharedTurn,
         /// Load of the last window that contained the turn.
         last_use: LoadId,
     },
@@ -55,7 +59,7 @@ pub(super) struct LoadId(u64);
 /// Turns of a window that are cached, in the order of the window.
 #[derive(Debug)]
 pub(super) struct CachedWindow {
-    pub(super) turns: Vec<(TurnId, Option<Arc<PastTurn>>)>,
+    pub(super) turns: Vec<(TurnId, Option<SharedTurn>)>,
     /// Load of the others.
     pub(super) load: LoadId,
 }
@@ -106,7 +110,7 @@ impl HistoryCache {
     }
 
     /// Adds a loaded turn, unless it was changed since the load began.
-    pub(super) fn store_turn(&self, load: LoadId, turn: &Arc<PastTurn>) {
+    pub(super) fn store_turn(&self, load: LoadId, turn: &SharedTurn) {
         let mut cached = self.lock_turns();
         if matches!(cached.turns.get(&turn.id), Some(CachedTurn::Loading(other)) if *other == load) {
             cached.insert(turn.clone());
@@ -143,7 +147,7 @@ impl HistoryCache {
 }
 
 impl CachedTurns {
-    fn insert(&mut self, turn: Arc<PastTurn>) {
+    fn insert(&mut self, turn: SharedTurn) {
         self.remove(turn.id);
         self.bytes += estimate_memory(&turn);
         self.turns.insert(turn.id, CachedTurn::Loaded { turn, last_use: self.last_load });
@@ -182,12 +186,13 @@ impl CachedTurns {
 }
 
 /// Returns the approximate size of a turn in memory.
-fn estimate_memory(turn: &PastTurn) -> usize {
+fn estimate_memory(turn: &SharedTurn) -> usize {
     let calls: usize = turn.steps.iter().map(|step| step.calls.len()).sum();
     size_of::<PastTurn>()
-        + turn.steps.len() * size_of::<ModelStep>()
-        + calls * (size_of::<ToolCall>() + JSON_OBJECT_BYTES)
-        + turn.estimated_bytes()
+        + turn.steps.len() * (size_of::<ModelStep>() + MESSAGE_BYTES)
+        + calls * (size_of::<ToolCall>() + JSON_OBJECT_BYTES + MESSAGE_BYTES)
+        + 2 * MESSAGE_BYTES
+        + turn.byte_size() * TEXT_COPIES
 }
 
 /// Returns whether an event changes its turn as later prompts include it.
@@ -216,9 +221,9 @@ mod tests {
     use crate::conversation::transcript::ConversationId;
     use crate::store::stream::event_log::NewEvent;
 
-    fn past_turn(id: i64, text: &str) -> Arc<PastTurn> {
+    fn past_turn(id: i64, text: &str) -> SharedTurn {
         let texts = vec![text.to_owned()];
-        Arc::new(PastTurn {
+        SharedTurn::from(PastTurn {
             id: TurnId(id),
             author: None,
             context: None,
@@ -312,8 +317,8 @@ mod tests {
         let cache = filled_cache();
         let store_large_turn = |id| {
             let load = cache.find_window(vec![TurnId(id)], 0).load;
-            let answer = Some("x".repeat(MAX_BYTES / 2));
-            cache.store_turn(load, &Arc::new(PastTurn { answer, ..PastTurn::clone(&past_turn(id, "Hi")) }));
+            let answer = Some("x".repeat(MAX_BYTES / 2 / TEXT_COPIES));
+            cache.store_turn(load, &PastTurn { answer, ..PastTurn::clone(&past_turn(id, "Hi")) }.into());
         };
         store_large_turn(3);
         assert_eq!(cached_turns(&cache), [true, true]);

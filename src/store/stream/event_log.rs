@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::event_numbers;
 use super::response_blocks::{StreamedBlocks, StreamedResponse};
 use super::subscription::Subscription;
-use crate::conversation::prompt::PastTurn;
+use crate::conversation::prompt::SharedTurn;
 use crate::conversation::stream_events::{CallPhase, EventSeq, StreamEvent, StreamEventKind};
 use crate::conversation::transcript::{CallRow, ConversationId, TurnId};
 use crate::store::boot;
@@ -37,7 +37,7 @@ pub(in crate::store) enum LogEntry {
     /// This process may assign the numbers up to this one.
     NumbersReserved(EventSeq),
     /// Finished turn as later prompts contain it. It is valid only for this version of the history.
-    TurnFinished(Arc<PastTurn>, HistoryVersion),
+    TurnFinished(SharedTurn, HistoryVersion),
 }
 
 /// Version of the stored history. It changes when the content of finished or running turns may have been erased.

@@ -6,7 +6,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use diesel::prelude::*;
 use jiff::Timestamp;
@@ -176,7 +175,7 @@ pub(in crate::store) fn record_changed_history() {
 
 /// Records a turn that the transaction has finished, for the history cache.
 pub(in crate::store) fn record_finished_turn(turn: PastTurn, loaded_at: HistoryVersion) {
-    record_entry(LogEntry::TurnFinished(Arc::new(turn), loaded_at));
+    record_entry(LogEntry::TurnFinished(turn.into(), loaded_at));
 }
 
 /// Records that all cursors become invalid, because content that readers have received is erased.
