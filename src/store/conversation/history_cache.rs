@@ -14,8 +14,8 @@ use crate::conversation::transcript::{ModelStep, ToolCall, TurnId};
 use crate::store::QueryResult;
 use crate::store::stream::event_log::{EventLog, HistoryVersion, LogEntry};
 
-/// Maximum size of the cached turns in memory. It holds the windows of about 70 conversations with short messages.
-const MAX_BYTES: usize = 3 << 20;
+/// Maximum size of the cached turns in memory. It holds the windows of about 80 conversations with short messages.
+const MAX_BYTES: usize = 8 << 20;
 /// Approximate size of the nodes of a JSON object in memory, without its texts.
 const JSON_OBJECT_BYTES: usize = 700;
 /// Approximate size of a message of a request in memory, without its texts.
