@@ -29,7 +29,6 @@ pub mod rating_caps;
 pub mod retry_policy;
 pub mod routing;
 pub mod seerr_requests;
-pub mod shared_message;
 pub mod stream_events;
 pub mod text;
 pub mod title_approvals;

@@ -248,8 +248,7 @@ mod tests {
 
     use super::*;
     use crate::conversation::model_cost::TokenUsage;
-    use crate::conversation::model_request::{ModelMessage, PromptCall, ToolChoice};
-    use crate::conversation::shared_message::SharedMessage;
+    use crate::conversation::model_request::{EncodedMessage, ModelMessage, PromptCall, ToolChoice};
     use crate::conversation::transcript::{
         CallId, EffectLevel, StopReason, ToolArguments, ToolAudience, ToolSpec,
     };
@@ -289,7 +288,7 @@ mod tests {
                     summary: Some("Nothing.".to_owned()),
                 },
             ]
-            .map(SharedMessage::from)
+            .map(EncodedMessage::from)
             .into(),
             max_output_tokens: 1024,
             reply_schema: None,

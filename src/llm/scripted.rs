@@ -7,8 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 
 use super::{DeltaSink, Model, ModelError, ModelResponse, RawCall, ResponseDelta};
-use crate::conversation::model_request::{ModelMessage, ModelRequest};
-use crate::conversation::shared_message::SharedMessage;
+use crate::conversation::model_request::{EncodedMessage, ModelMessage, ModelRequest};
 use crate::conversation::transcript::{CallId, StopReason, ToolArguments};
 
 /// Maximum total size of the texts of a valid request.
@@ -154,7 +153,7 @@ pub fn check_request(request: &ModelRequest) -> Result<(), String> {
     check_call_results(&request.messages)
 }
 
-fn check_call_results(messages: &[SharedMessage]) -> Result<(), String> {
+fn check_call_results(messages: &[EncodedMessage]) -> Result<(), String> {
     let mut seen: HashSet<&CallId> = HashSet::new();
     let mut open: Vec<&CallId> = Vec::new();
     for message in messages {
@@ -206,7 +205,7 @@ mod tests {
             system: String::new(),
             tools: OfferedTools::default(),
             tool_choice: ToolChoice::Auto,
-            messages: messages.into_iter().map(SharedMessage::from).collect(),
+            messages: messages.into_iter().map(EncodedMessage::from).collect(),
             max_output_tokens: 100,
             reply_schema: None,
         }

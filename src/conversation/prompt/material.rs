@@ -1,7 +1,7 @@
 //! Inputs of a model request: the turn, the turns before it, and the context that code adds.
 
+use crate::conversation::model_request::EncodedMessage;
 use crate::conversation::offered_tools::OfferedTools;
-use crate::conversation::shared_message::SharedMessage;
 use crate::conversation::transcript::{ModelStep, TurnId, UserRights};
 use crate::conversation::turn::{ModelCallStyle, Turn};
 
@@ -10,7 +10,7 @@ use crate::conversation::turn::{ModelCallStyle, Turn};
 pub struct PromptMaterial<'a> {
     pub tools: OfferedTools,
     /// Messages of the earlier turns of this conversation, oldest first.
-    pub history: &'a [SharedMessage],
+    pub history: &'a [EncodedMessage],
     pub turn: &'a Turn,
     /// Name of the author in a room; `None` in a private chat.
     pub author: Option<&'a str>,

@@ -4,8 +4,8 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use super::material::PastTurn;
-use super::request_builder::build_turn_messages;
-use crate::conversation::shared_message::SharedMessage;
+use super::turn_messages::build_turn_messages;
+use crate::conversation::model_request::EncodedMessage;
 
 /// Past turn with its messages. Clones share both.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub struct SharedTurn(Arc<BuiltTurn>);
 struct BuiltTurn {
     turn: PastTurn,
     byte_size: usize,
-    messages: OnceLock<Vec<SharedMessage>>,
+    messages: OnceLock<Vec<EncodedMessage>>,
 }
 
 impl SharedTurn {
@@ -25,7 +25,7 @@ impl SharedTurn {
     }
 
     /// Returns the messages of the turn. Only the first call builds them.
-    pub(super) fn messages(&self) -> &[SharedMessage] {
+    pub(super) fn messages(&self) -> &[EncodedMessage] {
         self.0.messages.get_or_init(|| build_turn_messages(&self.0.turn))
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use jiff::{Timestamp, Zoned};
 
 use super::turn_context::TurnContext;
+use crate::conversation::model_request::EncodedMessage;
 use crate::conversation::prompt::{self, FrozenContext, PromptContext, SharedTurn};
 use crate::conversation::routing::rooms::Audience;
-use crate::conversation::shared_message::SharedMessage;
 use crate::conversation::transcript::{CallState, ConversationId, EffectLevel, TurnId, UserId};
 use crate::store::conversation::history;
 use crate::store::conversation::history_cache::HistoryCache;
@@ -69,7 +69,7 @@ impl LoadedHistory {
 #[derive(Clone)]
 pub(super) struct PromptHistory {
     loaded: LoadedHistory,
-    messages: Vec<SharedMessage>,
+    messages: Vec<EncodedMessage>,
     recalled: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct TurnHistory {
     /// Turns of this conversation, in the window of the prompt.
     pub(super) turns: Vec<SharedTurn>,
     /// Messages of these turns, for all requests of the turn.
-    pub(super) messages: Vec<SharedMessage>,
+    pub(super) messages: Vec<EncodedMessage>,
     /// Context of all requests of the turn.
     pub(super) context: FrozenContext,
     /// Actions in earlier conversations of the day, newest first.

@@ -19,8 +19,7 @@ use crate::conversation::grammar::requests::parser::{ParsedLine, parse_line};
 use crate::conversation::grammar::requests::request::Request;
 use crate::conversation::grammar::requests::title_phrase::TitlePhrase;
 use crate::conversation::grammar::title_reference::TitleReference;
-use crate::conversation::model_request::{ModelMessage, ModelRequest, ToolChoice};
-use crate::conversation::shared_message::SharedMessage;
+use crate::conversation::model_request::{EncodedMessage, ModelMessage, ModelRequest, ToolChoice};
 
 /// One step of the keyword responder.
 #[derive(Debug, PartialEq)]
@@ -85,9 +84,9 @@ fn line_wishes(line: ParsedLine) -> Vec<Wish> {
 pub(super) struct KeywordTurn<'a> {
     request: &'a ModelRequest,
     /// Messages of earlier turns.
-    earlier: &'a [SharedMessage],
+    earlier: &'a [EncodedMessage],
     /// Messages starting with the user's last message.
-    turn: &'a [SharedMessage],
+    turn: &'a [EncodedMessage],
     responder: KeywordResponder,
     /// True if the message has one request, so that a reference in it cannot mean a title of another one.
     is_alone: bool,

@@ -3,8 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::found_title::{FoundTitle, parse_single_title, parse_titles};
-use crate::conversation::model_request::ModelMessage;
-use crate::conversation::shared_message::SharedMessage;
+use crate::conversation::model_request::{EncodedMessage, ModelMessage};
 use crate::conversation::transcript::CallId;
 
 /// Line that ends the context block, which the engine puts before the user's text.
@@ -57,7 +56,7 @@ fn has_status(result: &Value, status: &str) -> bool {
 }
 
 /// Returns the results in the messages, oldest first.
-pub(super) fn past_results(messages: &[SharedMessage]) -> impl DoubleEndedIterator<Item = PastResult<'_>> {
+pub(super) fn past_results(messages: &[EncodedMessage]) -> impl DoubleEndedIterator<Item = PastResult<'_>> {
     messages.iter().filter_map(|message| match &**message {
         ModelMessage::ToolResult { call, content, summary } => {
             let (name, arguments) = find_call(messages, call)?;
@@ -67,7 +66,7 @@ pub(super) fn past_results(messages: &[SharedMessage]) -> impl DoubleEndedIterat
     })
 }
 
-fn find_call<'m>(messages: &'m [SharedMessage], id: &CallId) -> Option<(&'m str, &'m Map<String, Value>)> {
+fn find_call<'m>(messages: &'m [EncodedMessage], id: &CallId) -> Option<(&'m str, &'m Map<String, Value>)> {
     messages.iter().find_map(|message| match &**message {
         ModelMessage::Assistant { calls, .. } => {
             calls.iter().find(|call| call.id == *id).map(|call| (call.name.as_str(), &call.arguments))
@@ -77,13 +76,13 @@ fn find_call<'m>(messages: &'m [SharedMessage], id: &CallId) -> Option<(&'m str,
 }
 
 /// Returns the messages of the last turn among earlier ones, starting with the user's message.
-pub(super) fn last_turn(earlier: &[SharedMessage]) -> &[SharedMessage] {
+pub(super) fn last_turn(earlier: &[EncodedMessage]) -> &[EncodedMessage] {
     let start = earlier.iter().rposition(|message| matches!(**message, ModelMessage::User(_)));
     start.map_or(&[], |start| &earlier[start..])
 }
 
 /// Returns the title that the last result concerns, if there is exactly one.
-pub(super) fn last_mentioned_title(earlier: &[SharedMessage]) -> Option<FoundTitle> {
+pub(super) fn last_mentioned_title(earlier: &[EncodedMessage]) -> Option<FoundTitle> {
     let last = past_results(earlier).next_back()?;
     last_removal(earlier, &last)
         .or_else(|| parse_single_title(last.content, last.arguments.get("query").and_then(Value::as_str)))
@@ -91,14 +90,14 @@ pub(super) fn last_mentioned_title(earlier: &[SharedMessage]) -> Option<FoundTit
 }
 
 /// Returns the one title of a deletion. The title comes from the search results that showed it.
-pub(super) fn last_removal(earlier: &[SharedMessage], last: &PastResult<'_>) -> Option<FoundTitle> {
+pub(super) fn last_removal(earlier: &[EncodedMessage], last: &PastResult<'_>) -> Option<FoundTitle> {
     let items = last.arguments.get("items").filter(|_| last.name == "remove_media")?;
     let [removed] = items.as_array()?.as_slice() else { return None };
     shown_title(earlier, removed.as_object()?)
 }
 
 /// Returns the newest shown title with this type, id and instance.
-fn shown_title(earlier: &[SharedMessage], reference: &Map<String, Value>) -> Option<FoundTitle> {
+fn shown_title(earlier: &[EncodedMessage], reference: &Map<String, Value>) -> Option<FoundTitle> {
     shown_titles(earlier).find(|found| {
         found
             .library_reference()
@@ -107,6 +106,6 @@ fn shown_title(earlier: &[SharedMessage], reference: &Map<String, Value>) -> Opt
 }
 
 /// Returns the titles in all results, newest result first.
-pub(super) fn shown_titles(earlier: &[SharedMessage]) -> impl Iterator<Item = FoundTitle> {
+pub(super) fn shown_titles(earlier: &[EncodedMessage]) -> impl Iterator<Item = FoundTitle> {
     past_results(earlier).rev().filter_map(|result| parse_titles(result.content)).flatten()
 }

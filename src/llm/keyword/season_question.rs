@@ -5,12 +5,12 @@ use serde_json::{Map, Value};
 use super::arguments::more_arguments;
 use super::past_calls::{PastResult, last_turn, past_results};
 use crate::conversation::grammar::requests::seasons::parse_season_answer;
-use crate::conversation::shared_message::SharedMessage;
+use crate::conversation::model_request::EncodedMessage;
 
 /// Returns the call that was refused because no seasons were named, with those of the user's line, if our last message
 /// asked for them.
 pub(super) fn answered_call(
-    earlier: &[SharedMessage],
+    earlier: &[EncodedMessage],
     line: &str,
 ) -> Option<(&'static str, Map<String, Value>)> {
     let mut questions = past_results(last_turn(earlier)).filter(asks_for_seasons);

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::found_title::FoundTitle;
 use super::past_calls::past_results;
-use crate::conversation::shared_message::SharedMessage;
+use crate::conversation::model_request::EncodedMessage;
 
 const NO_SPACE_LIST_REPLY: &str = "Text MY SPACE first, and then DROP and a number. To delete a title by its name, text REMOVE and the name.";
 
@@ -26,7 +26,7 @@ struct NumberedTitle {
 
 /// Returns the titles with these numbers in the last list of `my_space`. After a search, its numbers are those of
 /// another list.
-pub(super) fn choose_dropped_titles(earlier: &[SharedMessage], numbers: &[u8]) -> DroppedTitles {
+pub(super) fn choose_dropped_titles(earlier: &[EncodedMessage], numbers: &[u8]) -> DroppedTitles {
     let lists = ["my_space", "search_media", "find_in_library"];
     let last_list = past_results(earlier).rfind(|result| lists.contains(&result.name));
     let content = last_list.filter(|list| list.name == "my_space").map(|list| list.content);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     /// Builds the messages of a call and its result.
-    fn called(name: &str, content: &Value) -> Vec<SharedMessage> {
+    fn called(name: &str, content: &Value) -> Vec<EncodedMessage> {
         let id = CallId::from_stored(name);
         let call = PromptCall { id: id.clone(), name: name.to_owned(), arguments: Map::new() };
         vec![
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(earlier: &[SharedMessage], numbers: &[u8], expected: &str) {
+    fn check(earlier: &[EncodedMessage], numbers: &[u8], expected: &str) {
         let found = match choose_dropped_titles(earlier, numbers) {
             DroppedTitles::Chosen(titles) => {
                 titles.iter().map(FoundTitle::label).collect::<Vec<_>>().join(", ")
