@@ -50,14 +50,14 @@ pub fn build_past_messages(turns: &[SharedTurn]) -> Vec<EncodedMessage> {
     // A turn with a filtered response is omitted, because it would cause the filter to block every later request.
     let is_filtered = |past: &&SharedTurn| past.steps.iter().any(|step| step.stop == StopReason::Filtered);
     for past in turns.iter().filter(|past| !is_filtered(past)) {
-        let mut past_messages = past.messages().iter().cloned().peekable();
-        if let Some(ModelMessage::User(text)) = past_messages.peek().map(|message| &**message)
-            && messages.last().is_some_and(is_from_user)
-        {
-            push_user(&mut messages, text);
-            past_messages.next();
+        let [first, rest @ ..] = past.messages() else { continue };
+        match &**first {
+            ModelMessage::User(text) if messages.last().is_some_and(is_from_user) => {
+                push_user(&mut messages, text);
+            }
+            _ => messages.push(first.clone()),
         }
-        messages.extend(past_messages);
+        messages.extend_from_slice(rest);
     }
     messages
 }

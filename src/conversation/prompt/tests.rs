@@ -201,6 +201,15 @@ fn history_omits_turns_with_a_filtered_response() {
     assert!(prompt_text.starts_with("user: newest"), "{prompt_text}");
 }
 
+#[test]
+fn messages_of_turns_without_a_reply_are_joined() {
+    let history = [past("first", Vec::new()), past("second", Vec::new())];
+    let request = request(&history, &turn(&["third"], vec![]), ModelCallStyle::Open);
+    let [message] = &request.messages[..] else { panic!("{:?}", request.messages) };
+    let ModelMessage::User(text) = &**message else { panic!("{message:?}") };
+    assert!(text.starts_with("first\nsecond\n[context]") && text.ends_with("third"), "{text}");
+}
+
 fn long_turn(id: i64, length: usize, window_start: Option<i64>) -> PastTurn {
     let block = "[context]\n[/context]".to_owned();
     PastTurn {
