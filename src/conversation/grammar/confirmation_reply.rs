@@ -356,15 +356,11 @@ fn strip_courtesy<'w, 'a>(words: &'w [&'a str]) -> (&'w [&'a str], bool) {
     for (phrase, is_thanks) in courtesies {
         let rest_len = words.len().saturating_sub(phrase.split(' ').count());
         let (rest, end) = words.split_at(rest_len);
-        if !rest.is_empty() && is_phrase(end, phrase) {
+        if !rest.is_empty() && match_length(end, phrase).is_some() {
             return (rest, is_thanks);
         }
     }
     (words, false)
-}
-
-fn is_phrase(words: &[&str], phrase: &str) -> bool {
-    words.iter().copied().eq(phrase.split(' '))
 }
 
 /// Matches "yes do it" and "go ahead and delete it": phrases of a yes or of the question, with connectors between them.
@@ -494,6 +490,14 @@ mod tests {
     #[track_caller]
     fn check(text: &str, code: Option<u8>, expected: ConfirmationReply) {
         assert_eq!(parse_confirmation_reply(text, code.and_then(two_digits), &[]), expected, "{text:?}");
+    }
+
+    #[test]
+    fn ascii_text_is_normalized_like_other_text() {
+        for c in (0_u8..128).map(char::from) {
+            let (ascii, other) = (format!("a{c}B"), format!("a{c}B\u{e9}"));
+            assert_eq!(normalize_reply(&ascii) + "\u{e9}", normalize_reply(&other), "{c:?}");
+        }
     }
 
     #[test]
