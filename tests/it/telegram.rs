@@ -229,6 +229,25 @@ async fn repeated_prompt_voids_the_buttons_of_its_first_copy() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn presses_before_the_prompts_are_accepted_repeat_them() {
+    let (world, heat) = world_with_heat().await;
+    // Both copies of the first prompt, and the first copy of its repeat.
+    world.telegram().lose_answers(3);
+    world.telegram().text(ANN_ACCOUNT, "delete heat");
+    world.pass(5).await;
+    assert_eq!(world.press_newest("Yes").await, [QUESTION]);
+    while world.bot_texts().len() < 3 {
+        world.pass(5).await;
+    }
+    world.press_newest("Yes").await;
+    world.pass(120).await;
+    assert_eq!(world.bot_texts(), [QUESTION; 5]);
+    assert_eq!(world.radarr().removed_ids(), [0_i64; 0]);
+    assert_eq!(world.press_newest("Yes").await.last().unwrap(), DELETED);
+    assert_eq!(world.radarr().removed_ids(), [heat]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn limit_of_telegram_delays_the_answer() {
     let world = World::start_with_bot().await;
     world.telegram().limit_sends(1, 30);

@@ -7,7 +7,7 @@ use dialarr::messaging::telegram::fake::FakeSentMessage;
 use futures_util::future::join_all;
 
 use super::ledger::{Ledger, is_settled};
-use super::stage::{Stage, wait_for};
+use super::stage::{Stage, becomes_true, wait_for};
 
 const ANN: i64 = 15_550_100_002;
 const GROUP: i64 = -700;
@@ -81,11 +81,15 @@ async fn play(place: &str, scenario: Scenario) -> Vec<String> {
         Scenario::Delete => "Deleted ",
         Scenario::Vote => "What should we watch? Heat wins with 1 of 1 vote.",
     };
-    wait_for(&format!("the end of {scenario:?} after {place}"), async || {
+    let has_ended = becomes_true(async || {
         ann.answer(&stage);
         stage.telegram.texts_to(GROUP).iter().any(|text| text.starts_with(end)) && is_settled(&stage)
     })
     .await;
+    if !has_ended {
+        let texts = stage.telegram.texts_to(GROUP);
+        return vec![format!("{place} {scenario:?}: no end after {texts:#?}\n{}", stage.log())];
+    }
     let deleted = match scenario {
         Scenario::Delete => vec![title.id],
         Scenario::Vote => Vec::new(),

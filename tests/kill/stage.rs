@@ -386,14 +386,19 @@ pub(crate) fn program() -> &'static Path {
 }
 
 /// Checks a condition repeatedly, within a time limit.
-pub(crate) async fn wait_for(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+pub(crate) async fn wait_for(what: &str, is_so: impl AsyncFnMut() -> bool) {
+    assert!(becomes_true(is_so).await, "waited too long for {what}");
+}
+
+/// Returns whether a condition becomes true within the time limit.
+pub(crate) async fn becomes_true(mut is_so: impl AsyncFnMut() -> bool) -> bool {
     let mut glances = tokio::time::interval(GLANCE);
     let looking = async {
         while !is_so().await {
             glances.tick().await;
         }
     };
-    assert!(tokio::time::timeout(TEST_TIMEOUT, looking).await.is_ok(), "waited too long for {what}");
+    tokio::time::timeout(TEST_TIMEOUT, looking).await.is_ok()
 }
 
 /// Returns a port that stays reserved while the program is down: the port lies below those that the system assigns

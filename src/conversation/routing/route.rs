@@ -31,6 +31,12 @@ use crate::conversation::text::message_format;
 use crate::conversation::transcript::{EventId, OptKeyword, OutboxId, Responder, User, UserRole, UserStatus};
 use crate::conversation::votes::vote_command::{self, VoteCommand};
 
+/// Maximum number of repeats of a prompt after unclear replies. The next unclear reply closes it.
+const MAX_REPEATS_IF_UNCLEAR: u32 = 1;
+/// Maximum number of repeats after replies that mean yes and cannot confirm the prompt, for example because they were
+/// received before the prompt was recorded as accepted.
+const MAX_REPEATS_AFTER_YES: u32 = 3;
+
 /// Context in which a message is routed.
 #[derive(Debug, Clone, Copy)]
 pub struct RoutingContext<'a> {
@@ -279,7 +285,9 @@ fn route_operator_text(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
 }
 
 fn route_with_prompt(context: &RoutingContext<'_>, prompt: &OpenPrompt, event: &InboundEvent) -> Route {
-    let route_if_unclear = if prompt.repeats == 0 { Route::RepeatPrompt } else { Route::ClosePrompt };
+    let repeat_up_to =
+        |count| if prompt.repeats < count { Route::RepeatPrompt } else { Route::ClosePrompt };
+    let route_if_unclear = repeat_up_to(MAX_REPEATS_IF_UNCLEAR);
     if reaction::looks_like_reaction(&event.body) || event.body.trim().is_empty() {
         return route_if_unclear;
     }
@@ -291,7 +299,8 @@ fn route_with_prompt(context: &RoutingContext<'_>, prompt: &OpenPrompt, event: &
         ConfirmationReply::Yes if prompt.denied_since => Route::Deny,
         ConfirmationReply::Yes if prompt.is_confirmed_by(event) => Route::Confirm,
         ConfirmationReply::UnclearYes(UnclearYes::WrongCode) if event.authority.may_act() => Route::WrongCode,
-        ConfirmationReply::Yes | ConfirmationReply::UnclearYes(_) => route_if_unclear,
+        ConfirmationReply::Yes => repeat_up_to(MAX_REPEATS_AFTER_YES),
+        ConfirmationReply::UnclearYes(_) => route_if_unclear,
         ConfirmationReply::No => Route::Deny,
         ConfirmationReply::Unrelated if request_reader::repeats_removal(&event.body, prompt.kind) => {
             route_if_unclear
@@ -723,6 +732,18 @@ mod tests {
         let followed = OpenPrompt { was_followed: true, ..open_prompt() };
         let button = InboundEvent { origin: MessageOrigin::Button, via: MessageSource::Local, ..text("yes") };
         check(&member(), Some(&followed), &button, Route::Confirm);
+    }
+
+    #[test]
+    fn early_yes_repeats_the_prompt_three_times_before_it_closes() {
+        for (repeats, expected) in
+            [(1, Route::RepeatPrompt), (2, Route::RepeatPrompt), (3, Route::ClosePrompt)]
+        {
+            let unsent = OpenPrompt { armed_at: None, repeats, ..open_prompt() };
+            check(&member(), Some(&unsent), &text("yes"), expected);
+            check(&member(), Some(&unsent), &press("yes", ButtonPress::On(OutboxId(7))), expected);
+            check(&member(), Some(&unsent), &text("ok thanks"), Route::ClosePrompt);
+        }
     }
 
     fn press(body: &str, press: ButtonPress) -> InboundEvent {
