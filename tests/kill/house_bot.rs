@@ -2,11 +2,13 @@
 //! announces the result of a vote. A message is sent twice at most, and only if the crash hid its outcome.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use dialarr::messaging::telegram::fake::FakeSentMessage;
 use futures_util::future::join_all;
 
 use super::ledger::{Ledger, is_settled};
+use super::people::REACTION;
 use super::stage::{Stage, becomes_true, wait_for};
 
 const ANN: i64 = 15_550_100_002;
@@ -61,7 +63,8 @@ async fn play(place: &str, scenario: Scenario) -> Vec<String> {
     let stage = Stage::open_by_bot(ANN).await;
     open_group(&stage).await;
     let title = stage.deletable();
-    let mut ann = Member { read: stage.telegram.sent_messages().len(), sent: 1, has_closed: false };
+    let read = stage.telegram.sent_messages().len();
+    let mut ann = Member { arrived: vec![Instant::now(); read], read, sent: 1, has_closed: false };
     let opening = match scenario {
         Scenario::Delete => format!("@home_bot delete {}", title.name),
         Scenario::Vote => "@home_bot vote Dune, Heat".to_owned(),
@@ -117,6 +120,8 @@ async fn open_group(stage: &Stage) {
 
 /// Ann's part of the conversation.
 struct Member {
+    /// Times when messages arrived, in their order.
+    arrived: Vec<Instant>,
     /// Number of messages that she has read.
     read: usize,
     /// Number of texts and presses that she has sent in the group.
@@ -125,11 +130,13 @@ struct Member {
 }
 
 impl Member {
-    /// Presses the button of each prompt, answers each poll, and closes the vote.
+    /// Presses the button of each prompt, answers each poll, and closes the vote, after the time that she needs to read.
     fn answer(&mut self, stage: &Stage) {
-        for sent in stage.telegram.sent_messages().split_off(self.read) {
+        let sent = stage.telegram.sent_messages();
+        self.arrived.resize(sent.len(), Instant::now());
+        while self.arrived.get(self.read).is_some_and(|arrived| arrived.elapsed() >= REACTION) {
+            self.answer_message(stage, &sent[self.read]);
             self.read += 1;
-            self.answer_message(stage, &sent);
         }
     }
 

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use super::stage::{Stage, TEST_TIMEOUT, Title};
 
 /// Time for reading a prompt and typing the answer.
-const REACTION: Duration = Duration::from_millis(120);
+pub(crate) const REACTION: Duration = Duration::from_millis(120);
 
 #[derive(Debug, Clone)]
 pub(crate) enum UserRequest {
