@@ -381,8 +381,11 @@ pub(crate) fn program() -> &'static Path {
         let _ = std::fs::remove_file(&kept);
         let built = OTHER_PROGRAM.get().map_or(Path::new(env!("CARGO_BIN_EXE_dialarr")), PathBuf::as_path);
         std::fs::copy(built, &kept).unwrap();
-        let has_failpoints = OTHER_PROGRAM.get().is_some() || contains(&kept, b"FAILPOINT");
-        assert!(has_failpoints, "the program was built again without its failpoints since these tests were built");
+        // Benchmarks measure a program without failpoints.
+        assert!(
+            !cfg!(feature = "failpoints") || contains(&kept, b"FAILPOINT"),
+            "the program was built again without failpoints"
+        );
         kept
     })
 }

@@ -285,8 +285,7 @@ fn route_operator_text(context: &RoutingContext<'_>, event: &InboundEvent) -> Ro
 }
 
 fn route_with_prompt(context: &RoutingContext<'_>, prompt: &OpenPrompt, event: &InboundEvent) -> Route {
-    let repeat_up_to =
-        |count| if prompt.repeats < count { Route::RepeatPrompt } else { Route::ClosePrompt };
+    let repeat_up_to = |count| if prompt.repeats < count { Route::RepeatPrompt } else { Route::ClosePrompt };
     let route_if_unclear = repeat_up_to(MAX_REPEATS_IF_UNCLEAR);
     if reaction::looks_like_reaction(&event.body) || event.body.trim().is_empty() {
         return route_if_unclear;

@@ -45,8 +45,10 @@ pub(super) fn check(evidence: &mut Evidence<'_>) {
                 .events
                 .iter()
                 .any(|event| number(event, "user_id") == user && word(event, "outcome_reason") == "opt_out");
+        // Seerr may have declined the later request since.
         let has_it = of_title(records, number(asked, "catalog_id")).any(|other| {
-            number(other, "user_id") == user && number(other, "id") != id && word(other, "state") == "added"
+            let was_granted = word(other, "state") == "added" || word(other, "seerr_state") == "declined";
+            number(other, "user_id") == user && number(other, "id") != id && was_granted
         });
         evidence.expect(is_notified || has_left || has_it, || {
             format!("I15 nobody was told of the end of {asked}")
