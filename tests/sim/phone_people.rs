@@ -1,6 +1,7 @@
 //! Users who write to the phone of the household: their texts arrive late, in another order or twice, and they read what
 //! its radio sends.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -39,9 +40,10 @@ pub(crate) fn text(world: &World, from: &str, body: &str, way: DeliveryMode) {
                 pass(Duration::from_millis(ms)).await;
                 arrive(&world, PhoneText { sent_at: sent_at - COPY_EARLIER, ..sent });
             }
-            // The message center keeps it for a while.
+            // The message center keeps it for a while, but not for long at the end of a schedule.
             DeliveryMode::Lost => {
-                pass(rng.ms(20_000, 2_400_000)).await;
+                let longest = if world.calm.load(Ordering::SeqCst) { 60_000 } else { 2_400_000 };
+                pass(rng.ms(20_000, longest)).await;
                 arrive(&world, sent);
             }
             DeliveryMode::Fallback(_) => report(&world, sent).await,

@@ -27,7 +27,7 @@ use crate::world::{World, pass};
 /// lost message, a reading of the list, and the half hour between two tries of an addition, with some margin.
 const REST_WITHIN: Duration = Duration::from_secs(45 * 60);
 
-/// Time before the close of a vote at which the program is not at rest.
+/// Time before the close of a vote, or the expiry of an agent's question, at which the program is not at rest.
 const REST_MS: i64 = 2 * 60 * 1000;
 
 /// Result of a schedule.
@@ -382,6 +382,14 @@ fn restless(world: &World, records: &Records) -> Vec<String> {
     let is_due =
         |vote: &&serde_json::Value| vote["closed_at"].is_null() && number(vote, "closes_at") <= now + REST_MS;
     restless.extend(records.votes.iter().filter(is_due).map(|vote| format!("vote {vote}")));
+    let is_of_agent = |asked: &&serde_json::Value| {
+        records.agent_calls.iter().any(|call| call["tool_call_id"] == asked["tool_call_id"])
+    };
+    let expires_soon = |asked: &&serde_json::Value| {
+        (now - REST_MS..=now + REST_MS).contains(&asked["expires_at"].as_i64().unwrap_or_default())
+    };
+    let questions = records.pending.iter().filter(is_of_agent).filter(expires_soon);
+    restless.extend(questions.map(|asked| format!("question of an agent {asked}")));
     let waits_to_play = records.arr_events.iter().filter(|event| event["handled_at"].is_null());
     restless
         .extend(waits_to_play.filter(|_| world.jellyfin.is_some()).map(|event| format!("import {event}")));
