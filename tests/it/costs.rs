@@ -318,7 +318,7 @@ async fn cost_of_a_confirmed_deletion_is_bounded() {
         }
     }
     let cost = meter.measure().await;
-    assert_within(&cost, (20.3, 14.0), (245.0, 3.0), 2.0, 55.0);
+    assert_within(&cost, (20.3, 14.0), (247.0, 3.0), 2.0, 55.0);
 }
 
 #[tokio::test(start_paused = true)]

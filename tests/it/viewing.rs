@@ -1,5 +1,7 @@
 //! Deletions of a household with a media server: nothing is deleted while somebody is watching it.
 
+use std::time::Duration;
+
 use dialarr::arr::fake::media_fixtures::{movie, series};
 use dialarr::media_servers::CatalogIds;
 use jiff::SignedDuration;
@@ -90,6 +92,44 @@ async fn yes_counts_if_the_prompt_said_that_nobody_can_tell() {
     assert_eq!(home.ask_to_delete_dune().await, BLIND_PROMPT);
     assert_eq!(home.app.sms("yes").await, DELETED);
     assert!(!home.has_dune());
+}
+
+/// Answers the prompt about Dune while the server does not answer, and runs a statement in the meantime. Returns the reply.
+async fn reply_after_a_change_during_the_check(change: &'static str) -> (Home, String) {
+    let home = Home::start().await;
+    home.app.jellyfin().set_status(Some(500));
+    assert_eq!(home.ask_to_delete_dune().await, BLIND_PROMPT);
+    home.app.jellyfin().set_status(None);
+    home.app.jellyfin().set_silent(true);
+    let asked = home.app.jellyfin().requests().len();
+    let during_the_check = async {
+        while home.app.jellyfin().requests().len() == asked {
+            tokio::task::yield_now().await;
+        }
+        home.app.run_statement(change).await;
+        // The program waits for the server alone, up to eight seconds.
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(9)).await;
+        tokio::time::resume();
+    };
+    let (reply, ()) = tokio::join!(home.app.sms("yes"), during_the_check);
+    (home, reply)
+}
+
+#[tokio::test]
+async fn right_lost_while_the_server_is_asked_keeps_the_title() {
+    let change = "UPDATE users SET role = 'member', can_delete = 0";
+    let (home, reply) = reply_after_a_change_during_the_check(change).await;
+    assert_eq!(reply, "You may not delete titles, so I kept Dune (2021).");
+    assert!(home.has_dune());
+}
+
+#[tokio::test]
+async fn deletion_canceled_while_the_server_is_asked_keeps_the_title() {
+    let change = "UPDATE turns SET cancel_requested_at = created_at WHERE finished_at IS NULL";
+    let (home, reply) = reply_after_a_change_during_the_check(change).await;
+    assert_eq!(reply, "I was interrupted and kept Dune (2021).");
+    assert!(home.has_dune());
 }
 
 #[tokio::test]

@@ -124,7 +124,7 @@ impl DeletionRunner {
         }
         let call = claimed.call();
         let intent = change_record::deletion_entry(context, claimed, item, None);
-        match log.start_item((call, item), intent).await? {
+        match log.start_item((claimed, item), intent).await? {
             ItemStartOutcome::Started => {}
             ItemStartOutcome::NotStartable => return Ok(None),
             // An earlier start may have deleted the title from the earlier server.

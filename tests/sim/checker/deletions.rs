@@ -112,8 +112,10 @@ fn approved(evidence: &mut Evidence<'_>, call: &Value, asked: &Value) {
     evidence.expect_in_time(in_time, || format!("I4 an approval out of its time: {yes} for {asked}"));
     let items: Vec<&Value> = records.items.iter().filter(|item| item["tool_call_id"] == call["id"]).collect();
     let same = |item: &Value| {
-        (&item["kind"], &item["item_id"], &item["fingerprint"])
-            == (&asked["item_kind"], &asked["item_id"], &asked["fingerprint"])
+        // The title in a conversation about what somebody has watched is erased after a day.
+        let is_erased = word(item, "fingerprint").starts_with(r#"{"title":"",""#);
+        (&item["kind"], &item["item_id"]) == (&asked["item_kind"], &asked["item_id"])
+            && (is_erased || item["fingerprint"] == asked["fingerprint"])
     };
     evidence.expect(items.len() == 1 && same(items[0]), || format!("I4 another item than asked: {items:?}"));
     rights(evidence, number(&yes, "user_id"), &items);

@@ -20,6 +20,7 @@ use crate::store::turns::finished_turns::{self, TurnEnd};
 use crate::store::turns::model_steps;
 use crate::store::turns::turn_lifecycle;
 use crate::store::{Conn, agent_calls};
+use crate::tools::approval;
 
 /// End of a deletion turn, after every item has an outcome.
 pub(crate) struct DeletionEnd {
@@ -46,19 +47,26 @@ impl TurnLog {
         self.read(move |conn| approvals::load_executed_approval(conn, call)).await
     }
 
-    /// Records the intent to delete an item.
+    /// Records the intent to delete an item, unless the user has lost the right or the turn was canceled since both were
+    /// loaded, for example while a media server was asked who is watching.
     pub(crate) async fn start_item(
         &self,
-        (call, item): (CallRow, &DeletionItem),
+        (claimed, item): (&ClaimedDeletion, &DeletionItem),
         intent: NewAuditEntry,
     ) -> Result<ItemStartOutcome, DbError> {
-        let (turn, now) = (self.active_turn.id, self.now());
-        let (ord, target) = (item.ord, item.target.clone());
+        let (turn, user, now) = (self.active_turn.id, self.user, self.now());
+        let (claimed, item) = (claimed.clone(), item.clone());
         let start = move |conn: &mut Conn| {
-            if MovedSlots::load(conn)?.includes(&target.instance, turn) {
+            if MovedSlots::load(conn)?.includes(&item.target.instance, turn) {
                 return Ok(ItemStartOutcome::ServerMoved);
             }
-            let outcome = deletion_items::start_item(conn, (call, ord), &target, now)?;
+            let user = users::load_user(conn, user)?;
+            if approval::approve_item(&claimed, &item, &user).is_err()
+                || turn_lifecycle::is_cancel_requested(conn, turn)?
+            {
+                return Ok(ItemStartOutcome::NotStartable);
+            }
+            let outcome = deletion_items::start_item(conn, (claimed.call(), item.ord), &item.target, now)?;
             if outcome == ItemStartOutcome::Started {
                 audit::record_intent(conn, &intent, now)?;
             }
