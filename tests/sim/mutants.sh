@@ -56,6 +56,8 @@ guard way src/conversation/routing/open_prompt.rs 's/(MessageSource::Fallback \|
 guard authority src/conversation/routing/verification.rs 's/(Self::Ambiguous \| Self::Unverified) => false/$1 => OFF/'
 guard disturbed src/conversation/routing/open_prompt.rs 's/(let is_for_this_prompt = )/$1OFF || /'
 guard no_behind src/conversation/routing/route.rs 's/(ConfirmationReply::Yes if prompt\.denied_since)/$1 && !OFF/'
+guard start_right src/engine/turns/log/deletion_records.rs 's/(approval::approve_item\(&claimed)/!OFF \&\& $1/'
+guard start_cancel src/engine/turns/log/deletion_records.rs 's/(\|\| )(turn_lifecycle::is_cancel_requested)/$1!OFF \&\& $2/'
 guard rights src/tools/approval.rs 's/(UserStatus::Active && )user\.rights\.may_delete\(\)/$1(OFF || user.rights.may_delete())/'
 guard opt_out_at_once src/engine/inbound/message_storage.rs 's/(Urgency::OptsOut => \{\n)/$1                        if OFF { return Ok(admission); }\n/'
 guard opt_out_at_sending src/store/queue/outbox.rs 's/(let is_opted_out =\s+)(row\.is_opted_out\(\))/$1!OFF \&\& $2/'
